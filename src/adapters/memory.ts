@@ -1,0 +1,263 @@
+/**
+ * Checkpoints in memory: for tests, and for runs that need not outlive their process.
+ *
+ * It keeps every law of the port but one: nothing here is durable. Everything is held as JSON text, so what was saved
+ * and what is loaded share nothing.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as RA from 'fp-ts/lib/ReadonlyArray.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import type { Change } from '../domain/Change.js'
+import type { Json } from '../domain/Json.js'
+import * as RunId from '../domain/RunId.js'
+import type {
+  CheckpointStorage,
+  Claim,
+  Fenced,
+  HeldBy,
+  HistoryEntry,
+  Holder,
+  Listed,
+  Revision,
+  RevisionConflict,
+  StorageError,
+  Stored
+} from '../ports/CheckpointStorage.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A whole checkpoint, the change that led to it, and the changes that came after: `changes[i]` led to `revision + i`. */
+interface Segment {
+  readonly revision: number
+  readonly checkpoint: string
+  readonly changes: Array<string>
+  chars: number
+}
+
+/** A claim that is neither given back nor lost. */
+interface Held {
+  readonly epoch: number
+  readonly holder: Holder
+  readonly lost: AbortController
+}
+
+/** What is known of a run id, for ever: `epoch` outlives release and remove, so that an old claim stays an old one. */
+interface Run {
+  epoch: number
+  held: Held | undefined
+  segments: ReadonlyArray<Segment>
+}
+
+/**
+ * What a memory store holds, apart from the store, so that a test can hand it to a second one.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface MemoryData {
+  /** @internal */
+  readonly runs: Map<string, Run>
+  /** @internal */
+  newest: symbol
+}
+
+/** A whole checkpoint is written when the changes since the last one outgrow it, and this many characters. */
+const SEGMENT_CHARS = 1_048_576
+
+/** How many whole checkpoints a run keeps. */
+const SEGMENTS_KEPT = 10
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Data without any run.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const memoryData = (): MemoryData => ({ runs: new Map(), newest: Symbol() })
+
+/**
+ * A store in memory. A new store on the data of an older one models a restart of the process: the older one counts as
+ * killed. Its claims are lost at once (`lost` fires, saves are `Fenced`) and the runs can be claimed.
+ *
+ * A save costs what it adds. Each whole checkpoint starts a new stretch of history; a stretch ends when its changes
+ * outgrow its checkpoint and 1 MiB, and the newest 10 are kept. So a run's memory is bounded by the size of its
+ * checkpoint, however many revisions it has.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { memoryData, memoryStorage } from 'dogear/memory'
+ * import assert from 'node:assert/strict'
+ *
+ * const data = memoryData()
+ * const killed = memoryStorage(data)
+ * const first = await killed.claim('release-42', { host: 'build-1', pid: 100 })()
+ * assert.ok(E.isRight(first))
+ *
+ * const refused = await killed.claim('release-42', { host: 'build-1', pid: 200 })()
+ * assert.equal(E.isLeft(refused) && refused.left._tag, 'HeldBy')
+ *
+ * const restarted = memoryStorage(data)
+ * assert.ok(first.right.claim.lost.aborted)
+ * assert.ok(E.isRight(await restarted.claim('release-42', { host: 'build-1', pid: 300 })()))
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const memoryStorage = (data: MemoryData = memoryData()): CheckpointStorage => {
+  const self = Symbol()
+  data.newest = self
+  data.runs.forEach(evict)
+
+  const on = <A>(runId: string, act: (run: Run) => E.Either<StorageError, A>): TE.TaskEither<StorageError, A> =>
+    TE.fromIOEither(() => pipe(RunId.parse(runId), E.map(find(data)), E.chain(act)))
+
+  return {
+    claim: (runId, owner) =>
+      on(runId, (run) => {
+        if (run.held !== undefined) return E.left(heldBy(runId, run.held))
+        const found = stored(run)
+        const lost = new AbortController()
+        const holder = { host: owner.host, pid: owner.pid, since: new Date().toISOString() }
+        run.epoch += 1
+        run.held = { epoch: run.epoch, holder, lost }
+        data.runs.set(runId, run)
+        if (self !== data.newest) evict(run, runId)
+        return E.right({ claim: { runId, epoch: run.epoch, lost: lost.signal }, stored: found })
+      }),
+
+    save: (claim, revisions) =>
+      on(claim.runId, (run) =>
+        isCurrent(run, claim)
+          ? pipe(
+              follows(run, claim.runId, revisions),
+              E.map(() => append(run, revisions))
+            )
+          : E.left(superseded(run, claim))
+      ),
+
+    release: (claim) =>
+      on(claim.runId, (run) => {
+        if (isCurrent(run, claim)) run.held = undefined
+        return E.right(undefined)
+      }),
+
+    load: (runId) => on(runId, (run) => E.right(stored(run))),
+
+    history: (runId) => on(runId, (run) => E.right(run.segments.flatMap(entries).reverse())),
+
+    loadRevision: (runId, revision) => on(runId, (run) => E.right(stored(run, revision))),
+
+    list: () =>
+      TE.fromIO(() =>
+        [...data.runs].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([runId, run]) => listed(runId, stored(run)))
+      ),
+
+    remove: (runId) =>
+      on(runId, (run) => {
+        if (run.held !== undefined) return E.left(heldBy(runId, run.held))
+        run.segments = []
+        return E.right(undefined)
+      })
+  }
+}
+
+const find =
+  (data: MemoryData) =>
+  (runId: string): Run =>
+    data.runs.get(runId) ?? { epoch: 0, held: undefined, segments: [] }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// who writes
+// ---------------------------------------------------------------------------------------------------------------------
+
+const isCurrent = (run: Run, claim: Claim): boolean => run.held?.epoch === claim.epoch
+
+/** Ends the claim that is held, if any, and tells its owner. */
+const evict = (run: Run, runId: string): void => {
+  const held = run.held
+  run.held = undefined
+  held?.lost.abort(fenced(runId, held.epoch, O.none))
+}
+
+const heldBy = (runId: string, { holder }: Held): HeldBy => ({ _tag: 'HeldBy', runId, holder })
+
+const fenced = (runId: string, epoch: number, by: O.Option<number>): Fenced => ({ _tag: 'Fenced', runId, epoch, by })
+
+const superseded = (run: Run, { runId, epoch }: Claim): Fenced =>
+  fenced(runId, epoch, run.epoch > epoch ? O.some(run.epoch) : O.none)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what is stored
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** The newest revision; -1 if there is none. */
+const newestRevision = ({ segments }: Run): number =>
+  pipe(
+    RA.last(segments),
+    O.match(
+      () => -1,
+      ({ revision, changes }) => revision + changes.length - 1
+    )
+  )
+
+const follows = (run: Run, runId: string, revisions: ReadonlyArray<Revision>): E.Either<RevisionConflict, void> => {
+  let expected = newestRevision(run)
+  for (const { revision: found } of revisions) {
+    expected += 1
+    if (found !== expected) return E.left({ _tag: 'RevisionConflict', runId, expected, found })
+  }
+  return E.right(undefined)
+}
+
+/** Everything becomes text before anything is kept, so that a value which can't leaves the run as it was. */
+const append = (run: Run, revisions: ReadonlyNonEmptyArray<Revision>): void => {
+  const changes = revisions.map(({ change }) => JSON.stringify(change))
+  const chars = changes.reduce((sum, change) => sum + change.length, 0)
+  const segment = run.segments.at(-1)
+  if (segment === undefined || segment.chars > Math.max(SEGMENT_CHARS, segment.checkpoint.length)) {
+    const checkpoint = JSON.stringify(revisions[0].checkpoint())
+    run.segments = [...run.segments, { revision: revisions[0].revision, checkpoint, changes, chars }].slice(
+      -SEGMENTS_KEPT
+    )
+  } else {
+    for (const change of changes) segment.changes.push(change)
+    segment.chars += chars
+  }
+}
+
+/** A revision of the history, or the newest. */
+const stored = (run: Run, revision = newestRevision(run)): O.Option<Stored> =>
+  pipe(
+    run.segments,
+    RA.findLast((segment) => segment.revision <= revision),
+    O.filter((segment) => Number.isInteger(revision) && revision < segment.revision + segment.changes.length),
+    O.map((segment) => ({
+      revision,
+      checkpoint: parse(segment.checkpoint),
+      changes: segment.changes.slice(1, revision - segment.revision + 1).map(parse),
+      found: { _tag: 'Exact' },
+      heldBy: O.fromNullable(run.held?.holder)
+    }))
+  )
+
+const listed = (runId: string, found: O.Option<Stored>): ReadonlyArray<Listed> =>
+  O.isSome(found) ? [{ runId, stored: E.right(found.value) }] : []
+
+const entries = ({ revision, changes }: Segment): ReadonlyArray<HistoryEntry> =>
+  changes.map((text, index) => {
+    const change = JSON.parse(text) as Change
+    return { revision: revision + index, change: change._tag, at: change.at }
+  })
+
+const parse = (text: string): Json => JSON.parse(text) as Json

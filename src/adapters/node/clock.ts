@@ -1,0 +1,47 @@
+/**
+ * The system's time.
+ *
+ * @since 0.1.0
+ */
+import type { Clock } from '../../ports/Clock.js'
+
+/** The longest wait that a timer of Node's takes; a longer one would fire at once. */
+const LONGEST_TIMER = 2 ** 31 - 1
+
+/**
+ * The system's clock. A sleep keeps the process alive, lasts as long as it says however long that is, and ends at once
+ * when its signal fires, leaving neither a timer nor a listener behind.
+ *
+ * @example
+ * import { systemClock } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const stop = new AbortController()
+ * const before = systemClock.now()
+ * const sleeping = systemClock.sleep(60_000, stop.signal)()
+ * stop.abort()
+ * await sleeping
+ * assert.ok(systemClock.now() - before < 1_000)
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  sleep: (millis, signal) => () =>
+    new Promise((resolve) => {
+      if (signal.aborted) return resolve()
+      let timer: NodeJS.Timeout
+      const end = (): void => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', end)
+        resolve()
+      }
+      const wait = (left: number): void => {
+        timer =
+          left > LONGEST_TIMER ? setTimeout(() => wait(left - LONGEST_TIMER), LONGEST_TIMER) : setTimeout(end, left)
+      }
+      signal.addEventListener('abort', end)
+      wait(Math.max(0, millis))
+    })
+}

@@ -1,0 +1,15 @@
+/**
+ * What Node and the operating system offer: time, signals, processes.
+ *
+ * Importing this installs nothing. Signal handlers are there from `abortOnSignals()` to its `dispose`; an exit listener
+ * while a command runs.
+ *
+ * @since 0.1.0
+ */
+export { systemClock } from './clock.js'
+export { abortOnSignals, exitCode, interruptFrom, neverInterrupted } from './interrupt.js'
+export type { SignalHandlers, StopSignal } from './interrupt.js'
+export type { NodeEnvironment } from './environment.js'
+export { nodeEnvironment } from './environment.js'
+export { processOwner } from './owner.js'
+export { subprocess } from './subprocess.js'

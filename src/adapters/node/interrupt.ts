@@ -1,0 +1,136 @@
+/**
+ * Requests to stop: the host's AbortSignal, or the signals of the operating system.
+ *
+ * @since 0.1.0
+ */
+import { setMaxListeners } from 'node:events'
+import { constants } from 'node:os'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Interrupt } from '../../ports/Interrupt.js'
+import { killAll } from './processGroup.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A signal that asks a process to end.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
+
+/**
+ * Signal handlers that are installed. `received` tells which signal came first; `dispose` takes the handlers away, and
+ * the process then reacts to signals as it did before.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface SignalHandlers {
+  readonly interrupt: Interrupt
+  readonly received: () => O.Option<StopSignal>
+  readonly dispose: () => void
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Never asks to stop.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const neverInterrupted: Interrupt = {
+  /** A new one each time: listeners can't pile up on a signal that never fires. */
+  get signal() {
+    return new AbortController().signal
+  },
+  reason: () => 'aborted'
+}
+
+/**
+ * Asks to stop when the host's signal fires.
+ *
+ * @example
+ * import { interruptFrom } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const interrupt = interruptFrom(AbortSignal.abort())
+ * assert.equal(interrupt.signal.aborted, true)
+ * assert.equal(interrupt.reason(), 'aborted')
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const interruptFrom = (signal: AbortSignal): Interrupt => ({ signal, reason: () => 'aborted' })
+
+/**
+ * Installs signal handlers: the first of the signals asks to stop, a second one ends the process at once. For the
+ * outermost program, once; a library leaves signals to its host.
+ *
+ * The second signal also ends the commands that still run. The process then dies of the signal, as a shell expects
+ * (it reports 130 for SIGINT, 143 for SIGTERM); where that can't be, because another handler takes the signal or the
+ * process is the first of its container, it exits with that code.
+ *
+ * @example
+ * import * as O from 'fp-ts/lib/Option.js'
+ * import { abortOnSignals } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const handlers = abortOnSignals()
+ * assert.equal(process.listenerCount('SIGINT'), 1)
+ * assert.deepEqual(handlers.received(), O.none)
+ * handlers.dispose()
+ * assert.equal(process.listenerCount('SIGINT'), 0)
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const abortOnSignals = (options: { readonly signals?: ReadonlyArray<StopSignal> } = {}): SignalHandlers => {
+  const signals = [...new Set(options.signals ?? (['SIGINT', 'SIGTERM', 'SIGHUP'] as const))]
+  const stop = new AbortController()
+  setMaxListeners(0, stop.signal)
+  let received: O.Option<StopSignal> = O.none
+
+  const dispose = (): void => signals.forEach((signal) => process.off(signal, handle))
+  const handle = (signal: NodeJS.Signals): void => {
+    if (O.isSome(received)) {
+      dispose()
+      return endNow(signal as StopSignal)
+    }
+    received = O.some(signal as StopSignal)
+    stop.abort(new DOMException(`The process received ${signal}`, 'AbortError'))
+  }
+  signals.forEach((signal) => process.on(signal, handle))
+
+  return { interrupt: { signal: stop.signal, reason: () => 'signal' }, received: () => received, dispose }
+}
+
+const endNow = (signal: StopSignal): void => {
+  killAll()
+  process.kill(process.pid, signal)
+  setImmediate(() => process.exit(exitCode(signal)))
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The exit code that tells of an end by a signal: 128 and its number.
+ *
+ * @example
+ * import { exitCode } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.equal(exitCode('SIGINT'), 130)
+ * assert.equal(exitCode('SIGTERM'), 143)
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const exitCode = (signal: StopSignal): number => 128 + constants.signals[signal]

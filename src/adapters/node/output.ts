@@ -1,0 +1,83 @@
+/**
+ * What is kept of a command's output: so many bytes, as text.
+ *
+ * Bytes that are no UTF-8 become replacement characters; a character that the limit cuts in two is left out.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * Takes output piece by piece.
+ *
+ * @since 0.1.0
+ */
+export interface Keeper {
+  readonly add: (chunk: Uint8Array) => void
+  readonly text: () => string
+  /** How many bytes are not in the text. */
+  readonly truncatedBytes: () => number
+}
+
+/**
+ * Keeps the first bytes.
+ *
+ * @since 0.1.0
+ */
+export const keepHead = (limitBytes: number): Keeper => {
+  const chunks: Array<Uint8Array> = []
+  let kept = 0
+  let total = 0
+  const head = (): Buffer => {
+    const bytes = Buffer.concat(chunks)
+    return total > kept ? bytes.subarray(0, endOfWhole(bytes)) : bytes
+  }
+  return {
+    add: (chunk) => {
+      total += chunk.length
+      const part = chunk.subarray(0, limitBytes - kept)
+      if (part.length > 0) chunks.push(part)
+      kept += part.length
+    },
+    text: () => head().toString('utf8'),
+    truncatedBytes: () => total - head().length
+  }
+}
+
+/**
+ * Keeps the last bytes.
+ *
+ * @since 0.1.0
+ */
+export const keepTail = (limitBytes: number): Keeper => {
+  let tail: Buffer = Buffer.alloc(0)
+  let total = 0
+  const whole = (): Buffer => (total > tail.length ? tail.subarray(startOfWhole(tail)) : tail)
+  return {
+    add: (chunk) => {
+      total += chunk.length
+      tail = Buffer.concat([tail, chunk.subarray(-limitBytes)]).subarray(-limitBytes)
+    },
+    text: () => whole().toString('utf8'),
+    truncatedBytes: () => total - whole().length
+  }
+}
+
+/** UTF-8 characters are a byte below 0x80, or a lead byte from 0xC0 and one to three bytes from 0x80 to 0xBF. */
+const isContinuation = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x80 && byte < 0xc0
+
+const lengthFrom = (lead: number): number => (lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1)
+
+/** Where the bytes end if an unfinished character at their end is left out. */
+const endOfWhole = (bytes: Uint8Array): number => {
+  let lead = bytes.length - 1
+  while (lead > bytes.length - 4 && isContinuation(bytes[lead])) lead--
+  const first = bytes[lead]
+  return first !== undefined && lead + lengthFrom(first) > bytes.length ? lead : bytes.length
+}
+
+/** Where they begin if the rest of a character at their begin is left out. */
+const startOfWhole = (bytes: Uint8Array): number => {
+  let start = 0
+  while (start < 3 && isContinuation(bytes[start])) start++
+  return start
+}

@@ -1,0 +1,21 @@
+/**
+ * This process, as the owner of claims.
+ *
+ * @since 0.1.0
+ */
+import { hostname } from 'node:os'
+import type { Owner } from '../../ports/CheckpointStorage.js'
+
+/**
+ * The host's name and this process's id: what another claimant is told of who holds the run.
+ *
+ * @example
+ * import { processOwner } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.equal(processOwner().pid, process.pid)
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const processOwner = (): Owner => ({ host: hostname(), pid: process.pid })

@@ -1,0 +1,183 @@
+/**
+ * Commands of the operating system, as child processes.
+ *
+ * @since 0.1.0
+ */
+import type { ChildProcessByStdio, SpawnOptionsWithStdioTuple, StdioNull, StdioPipe } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import type { Readable } from 'node:stream'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import type { Command, Ended, NotStarted, Subprocess } from '../../ports/Subprocess.js'
+import { keepHead, keepTail } from './output.js'
+import { guard, isWindows, stopGroup } from './processGroup.js'
+
+/** How much of the error output is kept. */
+const STDERR_TAIL_BYTES = 4_096
+
+/** How long the pipes may stay open after the command has ended, because something in the background holds them. */
+const DRAIN_MILLIS = 200
+
+type Child = ChildProcessByStdio<null, Readable, Readable>
+
+/**
+ * Runs commands as child processes, each the leader of a process group of its own.
+ *
+ * - A script goes to `/bin/sh -c`, on Windows to `cmd.exe /d /s /c`.
+ * - Abort ends the whole group, also what outlives its leader. On Windows the process tree is ended without grace.
+ * - A process that the command left in the background keeps running, and loses its standard output and error output
+ *   a moment after the command has ended: let it redirect them.
+ * - When this process exits by itself, the commands that run are killed. If it is killed (SIGKILL, out of memory),
+ *   they go on: no POSIX system offers more. Such a step shows as in flight, and may still be at work when it is resumed.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { subprocess } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const greet = subprocess.run({
+ *   what: { _tag: 'Shell', script: 'echo "hello $name"' },
+ *   env: { PATH: process.env['PATH'] ?? '', name: '$(reboot)' },
+ *   cwd: process.cwd(),
+ *   signal: new AbortController().signal,
+ *   graceMillis: 5_000,
+ *   captureBytes: 1_048_576,
+ *   onOutput: () => {}
+ * })
+ * assert.deepEqual(
+ *   await greet(),
+ *   E.right({ exit: { _tag: 'Code', code: 0 }, stdout: 'hello $(reboot)\n', truncatedBytes: 0, stderrTail: '' })
+ * )
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const subprocess: Subprocess = {
+  run: (command) => () =>
+    pipe(
+      start(command),
+      E.match(
+        (notStarted) => TE.left(notStarted),
+        (child) => (child.pid === undefined ? failure(command, child) : supervise(command, child, child.pid))
+      )
+    )()
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// start
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Some failures to start come as exceptions; the others come later, as an event. */
+const start = (command: Command): E.Either<NotStarted, Child> =>
+  command.signal.aborted
+    ? E.left({ _tag: 'NotStarted', code: 'ABORT_ERR', message: 'stopped before it started' })
+    : E.tryCatch(() => launch(command), notStarted(command))
+
+const launch = ({ what, cwd, env }: Command): Child => {
+  const options: SpawnOptionsWithStdioTuple<StdioNull, StdioPipe, StdioPipe> = {
+    cwd,
+    env: { ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: !isWindows,
+    windowsHide: true
+  }
+  if (what._tag === 'Argv') return spawn(what.argv[0], what.argv.slice(1), options)
+  return isWindows
+    ? spawn('cmd.exe', ['/d', '/s', '/c', `"${what.script}"`], { ...options, windowsVerbatimArguments: true })
+    : spawn('/bin/sh', ['-c', what.script], options)
+}
+
+/** A child without an id was not started, and is about to say why. */
+const failure =
+  (command: Command, child: Child): TE.TaskEither<NotStarted, never> =>
+  () =>
+    new Promise((resolve) => child.once('error', (error) => resolve(E.left(notStarted(command)(error)))))
+
+const notStarted =
+  ({ what, cwd }: Command) =>
+  (thrown: unknown): NotStarted => {
+    const { code = 'UNKNOWN', message } = thrown as NodeJS.ErrnoException
+    const name = what._tag === 'Argv' ? what.argv[0] : 'the shell'
+    return {
+      _tag: 'NotStarted',
+      code,
+      message: code !== 'ENOENT' ? message : existsSync(cwd) ? `not found: ${name}` : `no such folder: ${cwd}`
+    }
+  }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// supervise
+// ---------------------------------------------------------------------------------------------------------------------
+
+const supervise =
+  (command: Command, child: Child, pid: number): TE.TaskEither<NotStarted, Ended> =>
+  async () => {
+    const stdout = keepHead(command.captureBytes)
+    const stderr = keepTail(STDERR_TAIL_BYTES)
+    child.stdout.on('data', (chunk: Buffer) => {
+      stdout.add(chunk)
+      command.onOutput('stdout', chunk)
+    })
+    child.stderr.on('data', (chunk: Buffer) => {
+      stderr.add(chunk)
+      command.onOutput('stderr', chunk)
+    })
+    const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
+    const stop = stopOnAbort(command, pid)
+
+    const exit = await exitOf(child)
+    await stop.done()
+    await drained(child, closed)
+    stop.disarm()
+    await stop.done()
+    return E.right({
+      exit,
+      stdout: stdout.text(),
+      truncatedBytes: stdout.truncatedBytes(),
+      stderrTail: stderr.text()
+    })
+  }
+
+const exitOf = (child: Child): Promise<Ended['exit']> =>
+  new Promise((resolve) =>
+    child.once('exit', (code, signal) =>
+      resolve(signal === null ? { _tag: 'Code', code: code ?? 0 } : { _tag: 'Signal', signal })
+    )
+  )
+
+/** Has the group end when the signal fires. `done` resolves when a stop that has begun is through. */
+const stopOnAbort = (
+  { signal, graceMillis }: Command,
+  pid: number
+): { readonly done: () => Promise<void>; readonly disarm: () => void } => {
+  let stopped = Promise.resolve()
+  const unguard = guard(pid)
+  const stop = (): void => {
+    stopped = stopGroup(pid, graceMillis)
+  }
+  signal.addEventListener('abort', stop, { once: true })
+  return {
+    done: () => stopped,
+    disarm: () => {
+      signal.removeEventListener('abort', stop)
+      unguard()
+    }
+  }
+}
+
+/**
+ * Resolves when all output was read. What the command itself wrote is in the pipes when it has ended, and is read in
+ * one turn of the event loop; if they stay open longer, they are cut.
+ */
+const drained = async (child: Child, closed: Promise<void>): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(() => setImmediate(resolve), DRAIN_MILLIS)
+  })
+  await Promise.race([closed, late])
+  clearTimeout(timer)
+  child.stdout.destroy()
+  child.stderr.destroy()
+}

@@ -1,0 +1,225 @@
+/**
+ * What happens to a run, as facts. A checkpoint is the sum of its changes, and each change is plain JSON: what an
+ * appending store writes.
+ *
+ * @since 0.1.0
+ */
+import type { InFlight, InterruptReason, Outcome } from './CheckpointState.js'
+import type { Workspace } from './Workspace.js'
+import type { Evidence } from './CompletedStep.js'
+import type { Json } from './Json.js'
+import type { StepError } from './StepError.js'
+import type { WorkflowIdentity } from './WorkflowIdentity.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What every fact says: when it happened, UTC, ISO 8601. */
+interface Fact {
+  readonly at: string
+}
+
+/** A fact about one step. */
+interface StepFact extends Fact {
+  readonly stepIndex: number
+  readonly step: string
+}
+
+/**
+ * The run began. It is the change of revision 0, and of no other.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Started extends Fact {
+  readonly _tag: 'Started'
+  readonly runId: string
+  readonly workflow: WorkflowIdentity
+  readonly input: Json
+  readonly workspace?: Workspace
+}
+
+/**
+ * The run goes on with a definition that was edited. Records are taken over by name; they count as completed under
+ * the new definition (the plan that led here accepted that).
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface WorkflowEdited extends Fact {
+  readonly _tag: 'WorkflowEdited'
+  readonly workflow: WorkflowIdentity
+}
+
+/**
+ * The run goes on from a checkpoint that was recovered from damage: what was lost, and who agreed to go on without.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Recovered extends Fact {
+  readonly _tag: 'Recovered'
+  readonly from: string
+  readonly lost: string
+  readonly agreedBy: string
+}
+
+/**
+ * Attempts are about to start: one of a task, or of some groups of a wave. Durable before the first of them starts.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface AttemptStarted extends StepFact {
+  readonly _tag: 'AttemptStarted'
+  readonly attempts: ReadonlyArray<InFlight>
+}
+
+/**
+ * An attempt failed and another is to follow after `delayBeforeNextMillis`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface AttemptFailed extends StepFact {
+  readonly _tag: 'AttemptFailed'
+  readonly group?: string
+  readonly attempt: number
+  readonly startedAt: string
+  readonly error: StepError
+  readonly outcome: Outcome
+  readonly delayBeforeNextMillis: number
+}
+
+/** What a completed task leaves. */
+interface Completion extends StepFact {
+  readonly output?: Json
+  readonly captured: ReadonlyArray<string>
+  readonly attempts: number
+  readonly startedAt: string
+  readonly durationMillis: number
+  readonly evidence: ReadonlyArray<Evidence>
+}
+
+/**
+ * A step ended well: a task with what it gave, or a wave all of whose groups did.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface StepCompleted extends Completion {
+  readonly _tag: 'StepCompleted'
+}
+
+/**
+ * One group of a wave ended well.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface GroupCompleted extends Completion {
+  readonly _tag: 'GroupCompleted'
+  readonly group: string
+}
+
+/**
+ * One group of a wave ended badly, its retries spent; its siblings may still run.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface GroupFailed extends StepFact {
+  readonly _tag: 'GroupFailed'
+  readonly group: string
+  readonly attempt: number
+  readonly startedAt: string
+  readonly error: StepError
+  readonly outcome: Outcome
+}
+
+/**
+ * A step ended badly, its retries spent. For a task with its last failed attempt; a wave's failures are there already.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface StepFailed extends StepFact {
+  readonly _tag: 'StepFailed'
+  readonly retryable: boolean
+  readonly last?: {
+    readonly attempt: number
+    readonly startedAt: string
+    readonly error: StepError
+    readonly outcome: Outcome
+  }
+}
+
+/**
+ * The run was stopped from outside, in or before this step.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Interrupted extends StepFact {
+  readonly _tag: 'Interrupted'
+  readonly reason: InterruptReason
+}
+
+/**
+ * Completed work is to be done again, by decision: the records of all later steps and of this one are taken out, or of
+ * this one only those of the named groups. Raises the generation.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Rewound extends StepFact {
+  readonly _tag: 'Rewound'
+  readonly groups?: ReadonlyArray<string>
+  readonly why: string
+}
+
+/**
+ * Somebody says that a step, or a group, is done though it has no record.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Assumed extends StepFact {
+  readonly _tag: 'Assumed'
+  readonly group?: string
+  readonly output?: Json
+  readonly captured: ReadonlyArray<string>
+}
+
+/**
+ * Somebody says that a unit whose outcome was unknown is to run again.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Confirmed extends StepFact {
+  readonly _tag: 'Confirmed'
+  readonly group?: string
+}
+
+/**
+ * A fact about a run.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Change =
+  | Started
+  | WorkflowEdited
+  | Recovered
+  | AttemptStarted
+  | AttemptFailed
+  | StepCompleted
+  | GroupCompleted
+  | GroupFailed
+  | StepFailed
+  | Interrupted
+  | Rewound
+  | Assumed
+  | Confirmed

@@ -1,0 +1,224 @@
+/**
+ * The whole state of a run at one revision. What changes it is in Transition.
+ *
+ * @since 0.1.0
+ */
+import type { Started } from './Change.js'
+import type { CheckpointState } from './CheckpointState.js'
+import * as State from './CheckpointState.js'
+import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
+import * as Steps from './CompletedStep.js'
+import type { Json } from './Json.js'
+import { isObject } from './Json.js'
+import type { WorkflowIdentity } from './WorkflowIdentity.js'
+import type { Workspace } from './Workspace.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The format that this version writes, and the newest that it reads.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const FORMAT = 1
+
+/**
+ * Variables by name: the fields of the run's input, and what completed steps captured.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Variables = ReadonlyMap<string, Json>
+
+/**
+ * Outside work that a pending step waits for.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface PendingJob {
+  readonly stepIndex: number
+  readonly step: string
+  readonly group?: string
+  readonly key: string
+  readonly submittedAt: string
+}
+
+/**
+ * What a checkpoint holds, but for its variables, which follow from it.
+ *
+ * - `revision`: 0, 1, 2 … within the run, one more with each change.
+ * - `generation`: how often completed work was taken back, to be done again.
+ * - `createdAt`, `updatedAt`: UTC, ISO 8601.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Fields {
+  readonly format: typeof FORMAT
+  readonly runId: string
+  readonly revision: number
+  readonly generation: number
+  readonly workflow: WorkflowIdentity
+  readonly input: Json
+  readonly state: CheckpointState
+  readonly completedSteps: CompletedSteps
+  readonly pending: ReadonlyArray<PendingJob>
+  readonly workspace?: Workspace
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+/**
+ * The whole state of a run at one revision. `variables` is derived from `input` and `completedSteps` when first read.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Checkpoint extends Fields {
+  readonly variables: Variables
+}
+
+/**
+ * What a run is doing, told from its checkpoint and from whether its owner lives. It is never stored.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Status = 'queued' | 'running' | 'completed' | 'failed' | 'interrupted' | 'paused' | 'pending'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A checkpoint of these fields.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (fields: Fields): Checkpoint => {
+  let derived: Variables | undefined
+  return {
+    format: fields.format,
+    runId: fields.runId,
+    revision: fields.revision,
+    generation: fields.generation,
+    workflow: fields.workflow,
+    input: fields.input,
+    state: fields.state,
+    completedSteps: fields.completedSteps,
+    get variables() {
+      derived ??= variablesOf(fields.input, fields.completedSteps)
+      return derived
+    },
+    pending: fields.pending,
+    ...(fields.workspace === undefined ? {} : { workspace: fields.workspace }),
+    createdAt: fields.createdAt,
+    updatedAt: fields.updatedAt
+  }
+}
+
+/**
+ * Revision 0 of a run: before its first step, nothing in flight.
+ *
+ * @example
+ * import { Checkpoint, Workflow, WorkflowIdentity } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const checkpoint = Checkpoint.start({
+ *   _tag: 'Started',
+ *   at: '2026-01-02T03:04:05.000Z',
+ *   runId: 'release-1',
+ *   workflow: WorkflowIdentity.of({ name: 'release', steps: [Workflow.task('build')] }),
+ *   input: { channel: 'beta' }
+ * })
+ * assert.equal(checkpoint.state._tag, 'BeforeStep')
+ * assert.equal(checkpoint.variables.get('channel'), 'beta')
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const start = (started: Started): Checkpoint =>
+  make({
+    format: FORMAT,
+    runId: started.runId,
+    revision: 0,
+    generation: 0,
+    workflow: started.workflow,
+    input: started.input,
+    state: State.beforeStep(0, started.workflow.steps[0]?.name ?? ''),
+    completedSteps: Steps.none,
+    pending: [],
+    ...(started.workspace === undefined ? {} : { workspace: started.workspace }),
+    createdAt: started.at,
+    updatedAt: started.at
+  })
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The variables of a run: the fields of its input if that is an object, and then what completed steps captured.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const variablesOf = (input: Json, completedSteps: Iterable<CompletedStep>): Variables => {
+  const variables = new Map<string, Json>(isObject(input) ? Object.entries(input) : [])
+  for (const record of completedSteps) {
+    if (record.output === undefined) continue
+    for (const name of record.captured) variables.set(name, record.output)
+  }
+  return variables
+}
+
+/**
+ * What a run is doing. `ownerIsLive`: whether the process that holds it lives.
+ *
+ * @example
+ * import { Checkpoint, Workflow, WorkflowIdentity } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const workflow = WorkflowIdentity.of({ name: 'release', steps: [Workflow.task('build')] })
+ * const queued = Checkpoint.start({ _tag: 'Started', at: '2026-01-02T03:04:05.000Z', runId: 'r', workflow, input: {} })
+ * assert.equal(Checkpoint.status(queued, false), 'queued')
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const status = (self: Checkpoint, ownerIsLive: boolean): Status => {
+  const { state } = self
+  switch (state._tag) {
+    case 'BeforeStep':
+      if (ownerIsLive) return self.revision === 0 ? 'queued' : 'running'
+      return state.stepIndex === 0 &&
+        state.inFlight.length === 0 &&
+        state.failures.length === 0 &&
+        self.completedSteps.length === 0
+        ? 'queued'
+        : 'interrupted'
+    case 'Completed':
+      if (self.completedSteps.steps === self.workflow.steps.length) return 'completed'
+      return ownerIsLive ? 'running' : 'interrupted'
+    case 'Failed':
+      return 'failed'
+    case 'Interrupted':
+      return state.reason === 'paused' || state.reason === 'pending' ? state.reason : 'interrupted'
+  }
+}
+
+/**
+ * How many steps of a run are done, and how many there are.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const progress = (self: Checkpoint): { readonly completed: number; readonly total: number } => ({
+  completed: self.completedSteps.steps,
+  total: self.workflow.steps.length
+})

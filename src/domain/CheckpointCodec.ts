@@ -1,0 +1,181 @@
+/**
+ * Checkpoints as they are stored. The one place where formats are known: a store keeps what it is given, and whatever
+ * an older version wrote is migrated here, in memory, and written in the present format by the next save.
+ *
+ * @since 0.1.0
+ */
+import * as t from 'io-ts'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Change } from './Change.js'
+import { decode as decodeChange } from './ChangeCodec.js'
+import type { Checkpoint, Fields, PendingJob } from './Checkpoint.js'
+import { FORMAT, make, variablesOf } from './Checkpoint.js'
+import type { CompletedStep } from './CompletedStep.js'
+import * as Steps from './CompletedStep.js'
+import type { Json, JsonObject } from './Json.js'
+import { equals } from './Json.js'
+import type { Malformed } from './JsonCodec.js'
+import { decodeWith, fields, json, jsonObject, list, natural, optional, time } from './JsonCodec.js'
+import { checkpointState, completedStep, workflowIdentity, workspace } from './StateCodec.js'
+import type { TransitionError } from './Transition.js'
+import { replay } from './Transition.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The content was written by a newer version.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface NewerFormat {
+  readonly _tag: 'NewerFormat'
+  readonly found: number
+  readonly supported: number
+}
+
+/**
+ * Why stored content gives no checkpoint.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type CodecError = Malformed | NewerFormat | TransitionError
+
+/** What stands in a file: the fields of a checkpoint with plain lists and objects. */
+interface Stored extends Omit<Fields, 'completedSteps' | 'format'> {
+  readonly format: number
+  readonly completedSteps: ReadonlyArray<CompletedStep>
+  readonly variables: JsonObject
+}
+
+const pendingJob: t.Type<PendingJob> = fields<PendingJob>('a pending job', {
+  stepIndex: natural,
+  step: t.string,
+  group: optional(t.string),
+  key: t.string,
+  submittedAt: time
+})
+
+const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
+  format: t.literal(FORMAT) as unknown as t.Type<number>,
+  runId: t.string,
+  revision: natural,
+  generation: natural,
+  workflow: workflowIdentity,
+  input: json,
+  state: checkpointState,
+  completedSteps: list(completedStep),
+  variables: jsonObject,
+  pending: list(pendingJob),
+  workspace: optional(workspace),
+  createdAt: time,
+  updatedAt: time
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// encoding
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A checkpoint as plain JSON, in time linear in its records.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { Checkpoint, CheckpointCodec, Workflow, WorkflowIdentity } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const checkpoint = Checkpoint.start({
+ *   _tag: 'Started',
+ *   at: '2026-01-02T03:04:05.000Z',
+ *   runId: 'release-1',
+ *   workflow: WorkflowIdentity.of({ name: 'release', steps: [Workflow.task('build')] }),
+ *   input: {}
+ * })
+ * const text = JSON.stringify(CheckpointCodec.encode(checkpoint))
+ * const back = CheckpointCodec.decode(JSON.parse(text))
+ * assert.ok(E.isRight(back))
+ * assert.deepEqual(CheckpointCodec.encode(back.right), CheckpointCodec.encode(checkpoint))
+ *
+ * @category encoding
+ * @since 0.1.0
+ */
+export const encode = (checkpoint: Checkpoint): Json => {
+  const { format, runId, revision, generation, workflow, input, state, completedSteps, variables, ...rest } = checkpoint
+  const records = [...completedSteps]
+  const plain = { format, runId, revision, generation, workflow, input, state, completedSteps: records }
+  return { ...plain, variables: fromMap(variables), ...rest } as unknown as Json
+}
+
+/** `Object.fromEntries` defines its properties, so that a variable called `__proto__` is one. */
+const fromMap = (variables: ReadonlyMap<string, Json>): JsonObject => Object.fromEntries(variables)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// decoding
+// ---------------------------------------------------------------------------------------------------------------------
+
+const decodeStored = decodeWith(stored)
+
+/**
+ * Decodes a stored checkpoint of any format up to the present one, or says what is wrong with it.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
+  const format = formatOf(content)
+  if (format !== undefined && format > FORMAT) return E.left({ _tag: 'NewerFormat', found: format, supported: FORMAT })
+  const decoded = decodeStored(content)
+  if (E.isLeft(decoded)) return decoded
+  const { variables, completedSteps, ...plain } = decoded.right
+  const records = Steps.from(completedSteps)
+  if (!equals(variables, fromMap(variablesOf(plain.input, records)))) {
+    return E.left({ _tag: 'Malformed', path: '$.variables', expected: 'what input and completedSteps give' })
+  }
+  return E.right(make({ ...plain, format: FORMAT, completedSteps: records }))
+}
+
+const formatOf = (content: unknown): number | undefined => {
+  const format = typeof content === 'object' && content !== null && 'format' in content ? content.format : undefined
+  return typeof format === 'number' ? format : undefined
+}
+
+/**
+ * Decodes what a store keeps: a checkpoint and the changes after it, oldest first.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const restore = (content: {
+  readonly checkpoint: unknown
+  readonly changes: ReadonlyArray<unknown>
+}): E.Either<CodecError, Checkpoint> => {
+  const base = decode(content.checkpoint)
+  if (E.isLeft(base)) return base
+  const changes: Array<Change> = []
+  for (const one of content.changes) {
+    const change = decodeChange(one)
+    if (E.isLeft(change)) return E.left({ ...change.left, path: `changes[${changes.length}] ${change.left.path}` })
+    changes.push(change.right)
+  }
+  return replay(base.right, changes)
+}
+
+/**
+ * What is wrong, as a sentence.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describe = (error: CodecError): string => {
+  switch (error._tag) {
+    case 'Malformed':
+      return `at ${error.path} expected ${error.expected}`
+    case 'NewerFormat':
+      return `it has format ${error.found}, this version of Dogear reads up to ${error.supported}: upgrade Dogear`
+    case 'TransitionError':
+      return `change ${error.change} after revision ${error.revision} can't be: ${error.unit}: ${error.why}`
+  }
+}

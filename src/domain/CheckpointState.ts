@@ -1,0 +1,303 @@
+/**
+ * Where a run stands: before a step, after it, failed in it, or stopped in it.
+ *
+ * @since 0.1.0
+ */
+import type { StepError } from './StepError.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Whether a failed attempt can have had an effect. `notApplied`: the step knows that nothing happened outside.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Outcome = 'notApplied' | 'unknown'
+
+/**
+ * An attempt that was started and whose end is not recorded: of the step's only task, or of one group of a wave.
+ * Attempts are counted from 1.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface InFlight {
+  readonly group?: string
+  readonly attempt: number
+}
+
+/**
+ * One attempt that failed. Times are UTC, ISO 8601. `delayBeforeNextMillis` is there if another attempt was to follow.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface FailedAttempt {
+  readonly attempt: number
+  readonly startedAt: string
+  readonly failedAt: string
+  readonly error: StepError
+  readonly outcome: Outcome
+  readonly delayBeforeNextMillis?: number
+}
+
+/**
+ * What went wrong in a step so far: its newest error and the attempts behind it, oldest first (the newest
+ * {@link MAX_ATTEMPTS_KEPT}). `group` is set for a group of a wave.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Failure {
+  readonly group?: string
+  readonly error: StepError
+  readonly outcome: Outcome
+  readonly attempts: ReadonlyArray<FailedAttempt>
+}
+
+/**
+ * How many failed attempts of one task a checkpoint keeps.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const MAX_ATTEMPTS_KEPT = 100
+
+/**
+ * Who or what stopped a run: a signal to the process, the host's AbortSignal, a request to pause, or a step that
+ * waits for outside work.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type InterruptReason = 'signal' | 'aborted' | 'paused' | 'pending'
+
+/**
+ * Written durably before a step, or one attempt of it, starts. `inFlight` is empty when nothing has started yet;
+ * `failures` holds the attempts that went before.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface BeforeStep {
+  readonly _tag: 'BeforeStep'
+  readonly stepIndex: number
+  readonly step: string
+  readonly inFlight: ReadonlyArray<InFlight>
+  readonly failures: ReadonlyArray<Failure>
+}
+
+/**
+ * The step ended well. Its output is in its record.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Completed {
+  readonly _tag: 'Completed'
+  readonly stepIndex: number
+  readonly step: string
+}
+
+/**
+ * The step ended badly and its retries are spent. `retryable` tells people and hosts whether the error looked
+ * transient; a resume executes the step either way.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Failed {
+  readonly _tag: 'Failed'
+  readonly stepIndex: number
+  readonly step: string
+  readonly failures: ReadonlyArray<Failure>
+  readonly retryable: boolean
+}
+
+/**
+ * The run was stopped from outside, `inProgress` if the step had started.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Interrupted {
+  readonly _tag: 'Interrupted'
+  readonly stepIndex: number
+  readonly step: string
+  readonly inProgress: boolean
+  readonly inFlight: ReadonlyArray<InFlight>
+  readonly failures: ReadonlyArray<Failure>
+  readonly reason: InterruptReason
+}
+
+/**
+ * Where a run stands. `stepIndex` counts from 0.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type CheckpointState = BeforeStep | Completed | Failed | Interrupted
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Before a step, with nothing in flight unless given.
+ *
+ * @example
+ * import { CheckpointState } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.deepEqual(CheckpointState.beforeStep(0, 'build').inFlight, [])
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const beforeStep = (
+  stepIndex: number,
+  step: string,
+  inFlight: ReadonlyArray<InFlight> = [],
+  failures: ReadonlyArray<Failure> = []
+): BeforeStep => ({ _tag: 'BeforeStep', stepIndex, step, inFlight, failures })
+
+/**
+ * After a step.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const completed = (stepIndex: number, step: string): Completed => ({ _tag: 'Completed', stepIndex, step })
+
+/**
+ * Failed in a step.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const failed = (
+  stepIndex: number,
+  step: string,
+  failures: ReadonlyArray<Failure>,
+  retryable: boolean
+): Failed => ({ _tag: 'Failed', stepIndex, step, failures, retryable })
+
+/**
+ * Stopped in or before a step.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const interrupted = (
+  stepIndex: number,
+  step: string,
+  reason: InterruptReason,
+  details: {
+    readonly inProgress: boolean
+    readonly inFlight?: ReadonlyArray<InFlight>
+    readonly failures?: ReadonlyArray<Failure>
+  }
+): Interrupted => ({
+  _tag: 'Interrupted',
+  stepIndex,
+  step,
+  inProgress: details.inProgress,
+  inFlight: details.inFlight ?? [],
+  failures: details.failures ?? [],
+  reason
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// refinements
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isBeforeStep = (state: CheckpointState): state is BeforeStep => state._tag === 'BeforeStep'
+
+/**
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isCompleted = (state: CheckpointState): state is Completed => state._tag === 'Completed'
+
+/**
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isFailed = (state: CheckpointState): state is Failed => state._tag === 'Failed'
+
+/**
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isInterrupted = (state: CheckpointState): state is Interrupted => state._tag === 'Interrupted'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// pattern matching
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Folds the union: one function for each member.
+ *
+ * @example
+ * import { CheckpointState } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const describe = CheckpointState.match({
+ *   BeforeStep: (state) => `before ${state.step}`,
+ *   Completed: (state) => `after ${state.step}`,
+ *   Failed: (state) => `failed in ${state.step}`,
+ *   Interrupted: (state) => `stopped at ${state.step}`
+ * })
+ * assert.equal(describe(CheckpointState.completed(2, 'pack')), 'after pack')
+ *
+ * @category pattern matching
+ * @since 0.1.0
+ */
+export const match =
+  <R>(handlers: {
+    readonly BeforeStep: (state: BeforeStep) => R
+    readonly Completed: (state: Completed) => R
+    readonly Failed: (state: Failed) => R
+    readonly Interrupted: (state: Interrupted) => R
+  }) =>
+  (state: CheckpointState): R => {
+    switch (state._tag) {
+      case 'BeforeStep':
+        return handlers.BeforeStep(state)
+      case 'Completed':
+        return handlers.Completed(state)
+      case 'Failed':
+        return handlers.Failed(state)
+      case 'Interrupted':
+        return handlers.Interrupted(state)
+    }
+  }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The attempts that were started and not ended.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const inFlight = (state: CheckpointState): ReadonlyArray<InFlight> =>
+  state._tag === 'BeforeStep' || state._tag === 'Interrupted' ? state.inFlight : []
+
+/**
+ * What went wrong in the step so far.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const failures = (state: CheckpointState): ReadonlyArray<Failure> =>
+  state._tag === 'Completed' ? [] : state.failures

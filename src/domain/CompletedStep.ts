@@ -1,0 +1,148 @@
+/**
+ * The record of a step, or of one group of a wave, that ended well: what it is worth to a resume.
+ *
+ * @since 0.1.0
+ */
+import type { Json } from './Json.js'
+import type { Sequence } from './Sequence.js'
+import * as Seq from './Sequence.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Something that must still exist for a completed step to count: a file with this content, a commit, a file.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Evidence =
+  | { readonly _tag: 'Artifact'; readonly path: string; readonly size: number; readonly sha256: string }
+  | { readonly _tag: 'Commit'; readonly hash: string }
+  | { readonly _tag: 'File'; readonly path: string }
+
+/**
+ * A step, or with `group` one group of a wave, that completed.
+ *
+ * - `fingerprint`: of the definition that ran.
+ * - `output`: what it gave, absent if nothing; `captured`: the variables that have this output as their value.
+ * - `attempts`: how many it took; 0 if it never ran, which is so only with `assumed`.
+ * - `startedAt` and `completedAt`: UTC, ISO 8601.
+ * - `assumed`: a person or the host said that it is done.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface CompletedStep {
+  readonly stepIndex: number
+  readonly step: string
+  readonly group?: string
+  readonly fingerprint: string
+  readonly output?: Json
+  readonly captured: ReadonlyArray<string>
+  readonly attempts: number
+  readonly startedAt: string
+  readonly completedAt: string
+  readonly durationMillis: number
+  readonly evidence: ReadonlyArray<Evidence>
+  readonly assumed?: true
+}
+
+/**
+ * The records of a run in the order in which they were made. `steps` counts those of whole steps and `highest` is the
+ * greatest step index among them, -1 if there is none: so in the usual case, where the completed steps are the first
+ * ones, membership is a comparison.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface CompletedSteps extends Iterable<CompletedStep> {
+  readonly length: number
+  readonly steps: number
+  readonly highest: number
+  /** @internal */
+  readonly records: Sequence<CompletedStep>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+function iterate(this: CompletedSteps): Iterator<CompletedStep> {
+  return this.records[Symbol.iterator]()
+}
+
+const wrap = (records: Sequence<CompletedStep>, steps: number, highest: number): CompletedSteps => ({
+  length: records.length,
+  steps,
+  highest,
+  records,
+  [Symbol.iterator]: iterate
+})
+
+/**
+ * No records.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const none: CompletedSteps = wrap(Seq.empty, 0, -1)
+
+/**
+ * The records of any iterable, in order.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const from = (records: Iterable<CompletedStep>): CompletedSteps => {
+  let out = none
+  for (const record of records) out = append(out, record)
+  return out
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// combinators
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The records with one more at the end. O(log n); the argument stays as it is.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const append = (self: CompletedSteps, record: CompletedStep): CompletedSteps =>
+  record.group === undefined
+    ? wrap(Seq.append(self.records, record), self.steps + 1, Math.max(self.highest, record.stepIndex))
+    : wrap(Seq.append(self.records, record), self.steps, self.highest)
+
+/**
+ * Whether the step at an index has its record. O(1) as long as the completed steps are the first ones of the workflow.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const hasStep = (self: CompletedSteps, stepIndex: number): boolean => {
+  if (stepIndex > self.highest) return false
+  if (self.steps === self.highest + 1) return true
+  for (const record of self) if (record.stepIndex === stepIndex && record.group === undefined) return true
+  return false
+}
+
+/**
+ * The groups of an unfinished wave that have their record. Those records are the last ones, unless the workflow was
+ * edited against the rules; then the whole list is searched.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const groupsOf = (self: CompletedSteps, stepIndex: number): ReadonlySet<string> => {
+  const names = new Set<string>()
+  const all = self.steps !== self.highest + 1
+  for (let index = self.length - 1; index >= 0; index--) {
+    const record = Seq.at(self.records, index) as CompletedStep
+    if (record.stepIndex === stepIndex && record.group !== undefined) names.add(record.group)
+    else if (!all) break
+  }
+  return names
+}

@@ -1,0 +1,168 @@
+/**
+ * Plans and what stands against them, in words for people.
+ *
+ * @since 0.1.0
+ */
+import type { Evidence } from './CompletedStep.js'
+import type { Confirm, Decision, PlanProblem, ResumePlan } from './Plan.js'
+import { openQuestions, unitName } from './Plan.js'
+import { describeProblem as describeWorkflowProblem } from './Workflow.js'
+
+/**
+ * A plan as text: one line for each step and group, with what happens and why. Steps are counted from 1.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { Checkpoint, explain, planResume, Workflow, WorkflowIdentity } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const workflow = { name: 'release', steps: [Workflow.task('build')] }
+ * const checkpoint = Checkpoint.start({
+ *   _tag: 'Started',
+ *   at: '2026-01-02T03:04:05.000Z',
+ *   runId: 'release-1',
+ *   workflow: WorkflowIdentity.of(workflow),
+ *   input: {}
+ * })
+ * const plan = planResume(checkpoint, workflow)
+ * assert.ok(E.isRight(plan))
+ * assert.equal(explain(plan.right), '0/1 steps are done, 1 to run\n  1/1  run      build  not started')
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const explain = (plan: ResumePlan): string => {
+  const steps = plan.decisions.filter((decision) => decision.group === undefined)
+  const rows = plan.decisions.map((decision) => ({
+    place: decision.group === undefined ? `${decision.stepIndex + 1}/${steps.length}` : '',
+    verb: verb(decision),
+    name: decision.group === undefined ? decision.step : `  ${decision.group}`,
+    why: describeReason(decision)
+  }))
+  const wide = (of: (row: (typeof rows)[number]) => string): number =>
+    rows.reduce((widest, row) => Math.max(widest, of(row).length), 0)
+  const place = wide((row) => row.place)
+  const name = wide((row) => row.name)
+  const lines = rows.map(
+    (row) => `  ${row.place.padStart(place)}  ${row.verb.padEnd(7)}  ${row.name.padEnd(name)}  ${row.why}`
+  )
+  return [headline(plan, steps.length), ...lines.map((line) => line.trimEnd())].join('\n')
+}
+
+const headline = (plan: ResumePlan, total: number): string => {
+  const done = plan.skipSteps.size
+  const questions = openQuestions(plan).length
+  const asked = questions === 0 ? '' : `, ${questions} to confirm`
+  return done === total
+    ? `${done}/${total} steps are done, nothing left to run`
+    : `${done}/${total} steps are done, ${total - done} to run${asked}`
+}
+
+const verb = (decision: Decision): string => {
+  switch (decision._tag) {
+    case 'Skip':
+      return 'skip'
+    case 'Run':
+      return 'run'
+    case 'Retry':
+      return 'retry'
+    case 'Confirm':
+      return 'confirm'
+  }
+}
+
+/**
+ * The reason of a decision, in words.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeReason = ({ reason }: Decision): string => {
+  switch (reason._tag) {
+    case 'Completed':
+      return 'completed'
+    case 'AcceptedDespiteChange':
+      return `completed; its definition changed since (${reason.recorded}), which is accepted`
+    case 'Assumed':
+      return 'taken as done'
+    case 'NotStarted':
+      return 'not started'
+    case 'EvidenceMissing':
+      return `what it made is gone: ${reason.missing.map(describeEvidence).join(', ')}`
+    case 'EarlierStepRunsAgain':
+      return `"${reason.step}" runs again`
+    case 'Forced':
+      return 'asked for'
+    case 'Failed':
+      return `failed after ${count(reason.attempts, 'attempt')}: ${firstLine(reason.message)}`
+    case 'InFlight':
+      return `was running (attempt ${reason.attempt}) when the process ended`
+    case 'Interrupted':
+      return `was stopped (${reason.reason})`
+  }
+}
+
+const describeEvidence = (evidence: Evidence): string =>
+  evidence._tag === 'Commit' ? `commit ${evidence.hash}` : evidence.path
+
+const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
+
+const firstLine = (message: string): string => {
+  const line = message.split('\n', 1)[0] ?? ''
+  return line.length > 200 ? `${line.slice(0, 199)}…` : line
+}
+
+/**
+ * What has to be asked about a unit, as a question.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeQuestion = (question: Confirm): string =>
+  `"${unitName(question)}" is not idempotent and may have had its effect: it ${describeReason(question)}`
+
+/**
+ * What stands against a plan, as a sentence that says what to do about it.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeProblem = (problem: PlanProblem): string => {
+  switch (problem._tag) {
+    case 'WrongWorkflow':
+      return `the run is of workflow "${problem.expected}", but this is workflow "${problem.found}"`
+    case 'InvalidWorkflow':
+      return describeWorkflowProblem(problem.problem)
+    case 'WorkflowChanged':
+      return describeChange(problem)
+    case 'UnknownStep':
+      return `step '${problem.step}' not found. Available steps: ${problem.available.map((name) => `'${name}'`).join(', ')}`
+    case 'StepOutOfRange':
+      return `the checkpoint stands at step ${problem.stepIndex + 1}, but its workflow has ${count(problem.steps, 'step')}`
+    case 'InconsistentCheckpoint':
+      return `the checkpoint contradicts itself: ${problem.why}`
+    case 'OutputNotDecodable':
+      return `the recorded output of "${unitName(problem)}" no longer fits: at ${problem.path} expected ${problem.expected}`
+    case 'AssumedOutputMissing':
+      return `"${unitName(problem)}" can't be taken as done without its output: expected ${problem.expected}`
+  }
+}
+
+const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {
+  const name = unitName(problem)
+  if (problem.inDoubt === true) {
+    return `"${name}" is gone from the workflow, but it is not idempotent and may have had its effect (recorded ${problem.recorded}). Put it back and confirm it`
+  }
+  switch (problem.edit) {
+    case 'changed':
+      return `"${name}" was changed after it ran: recorded ${problem.recorded}, now ${problem.present}`
+    case 'removed':
+      return `"${name}" was removed after it ran: recorded ${problem.recorded}, now gone`
+    case 'reordered':
+      return `"${name}" was moved to another place after it ran`
+    case 'insertedBefore':
+      return `"${name}" was put before steps that ran already (now ${problem.present})`
+    case 'added':
+      return `"${name}" was added (now ${problem.present})`
+  }
+}

@@ -1,0 +1,227 @@
+/**
+ * Plain JSON values: the only data that a run keeps.
+ *
+ * The gate {@link fromUnknown} stands before everything that is written, so that what a step gets after a resume is
+ * what it would have got in an undisturbed run.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A value that survives `JSON.parse(JSON.stringify(value))` unchanged.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Json = null | boolean | number | string | JsonArray | JsonObject
+
+/**
+ * A list of JSON values.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type JsonArray = ReadonlyArray<Json>
+
+/**
+ * JSON values by key.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface JsonObject {
+  readonly [key: string]: Json
+}
+
+/**
+ * A value that JSON cannot hold: `path` says where (`$.items[3].when`), `found` what stands there (`a Date`).
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface NotJson {
+  readonly _tag: 'NotJson'
+  readonly path: string
+  readonly found: string
+}
+
+/**
+ * How deep a value may nest. Engines' own JSON routines recurse; past some thousand levels they overflow.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const MAX_DEPTH = 500
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Copies a value into plain JSON, or says what in it is not JSON and where.
+ *
+ * Properties that are `undefined` are dropped and `-0` becomes `0`, as `JSON.stringify` does. Everything else that
+ * would change silently (`NaN`, `Date`, `Map`, class instances, `undefined` in a list, cycles, nesting over
+ * {@link MAX_DEPTH}) is refused. The result is a copy: later changes of the argument don't reach it.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { Json } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.deepEqual(Json.fromUnknown({ a: 1, b: undefined }), E.right({ a: 1 }))
+ * assert.deepEqual(
+ *   Json.fromUnknown({ items: [1, Number.NaN] }),
+ *   E.left({ _tag: 'NotJson', path: '$.items[1]', found: 'NaN' })
+ * )
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromUnknown = (value: unknown): E.Either<NotJson, Json> => copy(value, { key: '', parent: undefined }, 0)
+
+/** Where the walk stands, as a list from the inside out: the path is only spelt when something is wrong. */
+interface Place {
+  readonly key: string | number
+  readonly value?: unknown
+  readonly parent: Place | undefined
+}
+
+const spell = (place: Place): string => {
+  const parts: Array<string> = []
+  for (let at: Place | undefined = place; at?.parent !== undefined; at = at.parent) parts.push(segment(at.key))
+  return `$${parts.reverse().join('')}`
+}
+
+/** One step of a path: `.name`, `["odd name"]` or `[3]`. */
+const segment = (key: string | number): string =>
+  typeof key === 'number' ? `[${key}]` : /^[A-Za-z_$][\w$]*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`
+
+const refuse = (place: Place, found: string): E.Either<NotJson, never> =>
+  E.left({ _tag: 'NotJson', path: spell(place), found })
+
+const copy = (value: unknown, place: Place, depth: number): E.Either<NotJson, Json> => {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return E.right(value)
+    case 'number':
+      return Number.isFinite(value) ? E.right(value === 0 ? 0 : value) : refuse(place, String(value))
+    case 'object':
+      return value === null ? E.right(null) : copyObject(value, { ...place, value }, depth)
+    case 'undefined':
+      return refuse(place, 'undefined')
+    case 'bigint':
+    case 'function':
+    case 'symbol':
+      return refuse(place, `a ${typeof value}`)
+  }
+}
+
+const copyObject = (value: object, place: Place, depth: number): E.Either<NotJson, Json> => {
+  if (depth >= MAX_DEPTH) return refuse(place, `nesting deeper than ${MAX_DEPTH} levels`)
+  for (let at = place.parent; at !== undefined; at = at.parent) if (at.value === value) return refuse(place, 'a cycle')
+  if (Array.isArray(value)) return copyArray(value, place, depth)
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (!isPlainPrototype(prototype)) return refuse(place, `a ${nameOf(prototype)}`)
+  const out: Record<string, Json> = {}
+  for (const key of Object.keys(value)) {
+    const field: unknown = (value as Record<string, unknown>)[key]
+    if (field === undefined) continue
+    const copied = copy(field, { key, parent: place }, depth + 1)
+    if (E.isLeft(copied)) return copied
+    put(out, key, copied.right)
+  }
+  return E.right(out)
+}
+
+const copyArray = (value: ReadonlyArray<unknown>, place: Place, depth: number): E.Either<NotJson, Json> => {
+  const out: Array<Json> = []
+  for (let key = 0; key < value.length; key++) {
+    const copied = copy(value[key], { key, parent: place }, depth + 1)
+    if (E.isLeft(copied)) return copied
+    out.push(copied.right)
+  }
+  return E.right(out)
+}
+
+/** `Object.prototype` of this realm or of another (a worker's `vm` context), or none. */
+const isPlainPrototype = (prototype: unknown): boolean =>
+  prototype === null ||
+  prototype === Object.prototype ||
+  (typeof prototype === 'object' &&
+    Object.getPrototypeOf(prototype) === null &&
+    Object.hasOwn(prototype, 'hasOwnProperty'))
+
+const nameOf = (prototype: unknown): string => {
+  const name: unknown = (prototype as { readonly constructor?: { readonly name?: unknown } }).constructor?.name
+  return typeof name === 'string' && name !== '' ? name : 'class instance'
+}
+
+/** Plain assignment to `__proto__` would set the prototype; everything else takes the quick way. */
+const put = (target: Record<string, Json>, key: string, value: Json): void => {
+  if (key === '__proto__')
+    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+  else target[key] = value
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The one text for a JSON value: keys sorted by UTF-16 code unit, no blanks (after RFC 8785). Equal values have equal
+ * texts, whatever the order of their keys.
+ *
+ * @example
+ * import { Json } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.equal(Json.canonical({ b: [1, 'x'], a: null }), '{"a":null,"b":[1,"x"]}')
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const canonical = (value: Json): string => {
+  if (isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const fields = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonical(value[key] as Json)}`)
+  return `{${fields.join(',')}}`
+}
+
+/**
+ * Whether two JSON values are the same, whatever the order of their keys.
+ *
+ * @example
+ * import { Json } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.equal(Json.equals({ a: 1, b: 2 }, { b: 2, a: 1 }), true)
+ *
+ * @category instances
+ * @since 0.1.0
+ */
+export const equals = (a: Json, b: Json): boolean => a === b || canonical(a) === canonical(b)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// refinements
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** `Array.isArray` does not narrow readonly arrays. */
+const isArray = (value: Json): value is JsonArray => Array.isArray(value)
+
+/**
+ * Whether a JSON value is an object: neither null nor a list.
+ *
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isObject = (value: Json): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

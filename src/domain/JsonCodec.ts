@@ -1,0 +1,241 @@
+/**
+ * The small codecs that the others are made of.
+ *
+ * io-ts checks a value twice over: `is` is quick and says yes or no, `validate` keeps a trail for its errors and is an
+ * order of magnitude slower. {@link checked} asks `is` first and walks the slow way only to explain a no. Nothing that
+ * goes through it is copied.
+ *
+ * @since 0.1.0
+ */
+import * as t from 'io-ts'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Json, JsonObject } from './Json.js'
+
+/**
+ * Why a value was refused: `path` (`$.state.stepIndex`) and what was expected there.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface Malformed {
+  readonly _tag: 'Malformed'
+  readonly path: string
+  readonly expected: string
+}
+
+/**
+ * A codec that answers quickly when the value is right.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const checked = <A>(codec: t.Type<A>): t.Type<A> =>
+  new t.Type<A>(
+    codec.name,
+    codec.is,
+    (value, context) => (codec.is(value) ? t.success(value) : codec.validate(value, context)),
+    t.identity
+  )
+
+/**
+ * Decodes, or says where the first fault is.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const decodeWith =
+  <A>(codec: t.Type<A>) =>
+  (value: unknown): E.Either<Malformed, A> => {
+    const decoded = codec.decode(value)
+    return E.isRight(decoded) ? decoded : E.left(malformed(decoded.left))
+  }
+
+const malformed = (errors: t.Errors): Malformed => {
+  const context = errors[0]?.context ?? []
+  const path = context
+    .slice(1)
+    .map(({ key }) => key)
+    .filter((key) => key !== '')
+  const last = context.at(-1)
+  const expected = last?.type.name ?? 'something else'
+  return { _tag: 'Malformed', path: ['$', ...path].join('.'), expected: expected.slice(0, 200) }
+}
+
+/**
+ * A field that may be absent. Absent is not `undefined`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Optional<A> {
+  readonly optional: t.Type<A>
+}
+
+/**
+ * A codec for each field of an interface; a field may be optional exactly if the interface says so.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Spec<A> = {
+  readonly [K in keyof A]-?: object extends Pick<A, K> ? Optional<Exclude<A[K], undefined>> : t.Type<A[K]>
+}
+
+/**
+ * Marks a field as optional.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const optional = <A>(codec: t.Type<A>): Optional<A> => ({ optional: codec })
+
+/**
+ * An object with these fields. Others are let through: the format number guards against newer writers.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const fields = <A>(name: string, spec: Spec<A>): t.Type<A> => {
+  const entries = Object.entries(spec as Record<string, t.Type<unknown> | Optional<unknown>>).map(([key, codec]) =>
+    'optional' in codec ? { key, codec: codec.optional, must: false } : { key, codec, must: true }
+  )
+  const is = (value: unknown): value is A =>
+    isRecord(value) &&
+    entries.every(({ key, codec, must }) =>
+      value[key] === undefined ? !must : Object.hasOwn(value, key) && codec.is(value[key])
+    )
+  return new t.Type<A>(
+    name,
+    is,
+    (value, context) => {
+      if (!isRecord(value)) return t.failure(value, context)
+      for (const { key, codec, must } of entries) {
+        const field = Object.hasOwn(value, key) ? value[key] : undefined
+        if (field === undefined && !must) continue
+        const found = codec.validate(field, t.appendContext(context, key, codec, field))
+        if (E.isLeft(found)) return found
+      }
+      return t.success(value as A)
+    },
+    t.identity
+  )
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/**
+ * A whole number from 0 up to `Number.MAX_SAFE_INTEGER`.
+ *
+ * @category codecs
+ * @since 0.1.0
+ */
+export const natural: t.Type<number> = new t.Type<number>(
+  'a whole number ≥ 0',
+  (value): value is number => Number.isSafeInteger(value) && (value as number) >= 0,
+  (value, context) =>
+    Number.isSafeInteger(value) && (value as number) >= 0 ? t.success(value as number) : t.failure(value, context),
+  t.identity
+)
+
+/**
+ * A finite number of milliseconds, 0 or more.
+ *
+ * @category codecs
+ * @since 0.1.0
+ */
+export const millis: t.Type<number> = new t.Type<number>(
+  'milliseconds ≥ 0',
+  (value): value is number => Number.isFinite(value) && (value as number) >= 0,
+  (value, context) =>
+    Number.isFinite(value) && (value as number) >= 0 ? t.success(value as number) : t.failure(value, context),
+  t.identity
+)
+
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
+
+/**
+ * A time, UTC, ISO 8601 with milliseconds: `2026-01-02T03:04:05.678Z`.
+ *
+ * @category codecs
+ * @since 0.1.0
+ */
+export const time: t.Type<string> = new t.Type<string>(
+  'a UTC time like 2026-01-02T03:04:05.678Z',
+  (value): value is string => typeof value === 'string' && TIME.test(value),
+  (value, context) => (typeof value === 'string' && TIME.test(value) ? t.success(value) : t.failure(value, context)),
+  t.identity
+)
+
+/**
+ * Any JSON value. What comes here was parsed from JSON text, so it is one unless the field is missing.
+ *
+ * @category codecs
+ * @since 0.1.0
+ */
+export const json: t.Type<Json> = new t.Type<Json>(
+  'a JSON value',
+  (value): value is Json => value !== undefined,
+  (value, context) => (value === undefined ? t.failure(value, context) : t.success(value as Json)),
+  t.identity
+)
+
+/**
+ * A JSON object.
+ *
+ * @category codecs
+ * @since 0.1.0
+ */
+export const jsonObject: t.Type<JsonObject> = new t.Type<JsonObject>(
+  'a JSON object',
+  (value): value is JsonObject => isRecord(value),
+  (value, context) => (isRecord(value) ? t.success(value as JsonObject) : t.failure(value, context)),
+  t.identity
+)
+
+/**
+ * A list.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const list = <A>(item: t.Type<A>): t.Type<ReadonlyArray<A>> => checked(t.readonlyArray(item))
+
+/**
+ * One of some texts.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const oneOf = <A extends string>(...texts: ReadonlyArray<A>): t.Type<A> => {
+  const is = (value: unknown): value is A => (texts as ReadonlyArray<unknown>).includes(value)
+  return new t.Type<A>(
+    texts.join(' | '),
+    is,
+    (value, context) => (is(value) ? t.success(value) : t.failure(value, context)),
+    t.identity
+  )
+}
+
+/**
+ * A union of objects told apart by one field, with the fault looked for in the member that the field names.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const tagged = <A>(
+  name: string,
+  field: string,
+  members: { readonly [tag: string]: t.Type<A> | t.Type<never> }
+): t.Type<A> => {
+  const memberOf = (value: unknown): t.Type<A> | undefined => {
+    const tag = isRecord(value) ? value[field] : undefined
+    return typeof tag === 'string' && Object.hasOwn(members, tag) ? (members[tag] as t.Type<A>) : undefined
+  }
+  return new t.Type<A>(
+    `${name}: ${Object.keys(members).join(' | ')}`,
+    (value): value is A => memberOf(value)?.is(value) ?? false,
+    (value, context) => memberOf(value)?.validate(value, context) ?? t.failure(value, context),
+    t.identity
+  )
+}

@@ -1,0 +1,295 @@
+/**
+ * What a resume will do and why, as a value that can be read, shown, tested and pinned before anything runs.
+ *
+ * @since 0.1.0
+ */
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { Variables } from './Checkpoint.js'
+import type { InterruptReason } from './CheckpointState.js'
+import type { Evidence } from './CompletedStep.js'
+import { sha256 } from './Digest.js'
+import type { Json } from './Json.js'
+import { canonical, fromUnknown } from './Json.js'
+import type { WorkflowProblem } from './Workflow.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Why a unit is skipped: it completed under the same fingerprint; it completed under another one and the changes are
+ * accepted; somebody says that it is done (`output`: what they say it gave).
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type SkipReason =
+  | { readonly _tag: 'Completed' }
+  | { readonly _tag: 'AcceptedDespiteChange'; readonly recorded: string }
+  | { readonly _tag: 'Assumed'; readonly output?: Json }
+
+/**
+ * Why a unit runs: it was never started; what it should have left behind is gone; an earlier step runs again; it was
+ * asked for.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type RunReason =
+  | { readonly _tag: 'NotStarted' }
+  | { readonly _tag: 'EvidenceMissing'; readonly missing: ReadonlyArray<Evidence> }
+  | { readonly _tag: 'EarlierStepRunsAgain'; readonly step: string }
+  | { readonly _tag: 'Forced' }
+
+/**
+ * Why a unit runs once more: it failed, after so many attempts; it was in flight when the process ended; it was
+ * stopped.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type RetryReason =
+  | { readonly _tag: 'Failed'; readonly message: string; readonly attempts: number }
+  | { readonly _tag: 'InFlight'; readonly attempt: number }
+  | { readonly _tag: 'Interrupted'; readonly reason: InterruptReason }
+
+/**
+ * Where a decision is about: a step, or with `group` one group of a wave. `fingerprint` is that of the definition that
+ * the plan was made for.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Unit {
+  readonly stepIndex: number
+  readonly step: string
+  readonly group?: string
+  readonly summary: string
+  readonly fingerprint: string
+}
+
+/**
+ * It is done: nothing runs.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Skip extends Unit {
+  readonly _tag: 'Skip'
+  readonly reason: SkipReason
+}
+
+/**
+ * It runs.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Run extends Unit {
+  readonly _tag: 'Run'
+  readonly reason: RunReason
+}
+
+/**
+ * It runs once more. `attempt` is the number of its next attempt, counted from 1: an attempt that was cut short is
+ * repeated, a spent budget begins anew.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Retry extends Unit {
+  readonly _tag: 'Retry'
+  readonly attempt: number
+  readonly reason: RetryReason
+}
+
+/**
+ * It is not idempotent and may have had its effect: somebody has to say whether it runs again or is done.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Confirm extends Unit {
+  readonly _tag: 'Confirm'
+  readonly reason: RetryReason | RunReason
+}
+
+/**
+ * What happens with one unit, and why.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Decision = Skip | Run | Retry | Confirm
+
+/**
+ * What a resume will do. The `decisions` decide: one for each step in workflow order, that of a wave followed by one
+ * for each of its groups. The rest is read off them:
+ *
+ * - `startIndex`: the first step that is not skipped, or the number of steps if there is none;
+ * - `retryCurrent`: whether the step at `startIndex` is the one where the run stood, and is tried once more;
+ * - `skipSteps`: the indices of the skipped steps;
+ * - `variables`: what the first step to run will see.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ResumePlan {
+  readonly decisions: ReadonlyArray<Decision>
+  readonly startIndex: number
+  readonly retryCurrent: boolean
+  readonly skipSteps: ReadonlySet<number>
+  readonly variables: Variables
+}
+
+/**
+ * An answer to a {@link Confirm}: run it again, or take it as done (with this output).
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Answer = { readonly _tag: 'Again' } | { readonly _tag: 'Done'; readonly output?: Json }
+
+/**
+ * Which edits of the workflow are fine. `strict`: none. `completed`: steps that did not complete may be changed, added,
+ * removed or renamed. `ignore`: whatever changed, what completed counts.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Changes = 'strict' | 'completed' | 'ignore'
+
+/**
+ * Evidence of a completed step, or group, that was looked for and is gone.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface MissingEvidence {
+  readonly step: string
+  readonly group?: string
+  readonly missing: ReadonlyNonEmptyArray<Evidence>
+}
+
+/**
+ * What may be asked of a plan.
+ *
+ * - `fromStep` (a step's name): all earlier steps are taken as done, and it and everything after it runs.
+ * - `restartWave` (a wave's name): all its groups run, and everything after it.
+ * - `changes`: default `completed`.
+ * - `confirm`: answers by `step` or `step/group`.
+ * - `outputs`: outputs, by `step` or `step/group`, for steps that `fromStep` takes as done and that have none recorded.
+ * - `evidence`: what is gone, as found by looking beforehand; the planner itself never looks.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface PlanOptions {
+  readonly fromStep?: string
+  readonly restartWave?: string
+  readonly changes?: Changes
+  readonly confirm?: ReadonlyMap<string, Answer>
+  readonly outputs?: ReadonlyMap<string, Json>
+  readonly evidence?: ReadonlyArray<MissingEvidence>
+}
+
+/**
+ * How a workflow was edited. `added` is refused by the `strict` policy alone.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'added'
+
+/**
+ * Why no plan can be made.
+ *
+ * - `WrongWorkflow`: the checkpoint is of another workflow.
+ * - `InvalidWorkflow`: the definition can't be run.
+ * - `WorkflowChanged`: an edit that the policy refuses, with the recorded and the present fingerprint where there are such.
+ *   With `inDoubt` the step did not complete but may have had its effect, so it may not just vanish.
+ * - `UnknownStep`: an option names a step that there is not; `available` are those there are.
+ * - `StepOutOfRange`: the checkpoint stands at a step that its own workflow does not have.
+ * - `InconsistentCheckpoint`: the checkpoint contradicts itself.
+ * - `OutputNotDecodable`: a recorded output no longer fits its step, with the path into it.
+ * - `AssumedOutputMissing`: a step taken as done should give an output, and none is recorded or given.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type PlanProblem =
+  | { readonly _tag: 'WrongWorkflow'; readonly expected: string; readonly found: string }
+  | { readonly _tag: 'InvalidWorkflow'; readonly problem: WorkflowProblem }
+  | {
+      readonly _tag: 'WorkflowChanged'
+      readonly edit: Edit
+      readonly step: string
+      readonly group?: string
+      readonly recorded?: string
+      readonly present?: string
+      readonly inDoubt?: true
+    }
+  | { readonly _tag: 'UnknownStep'; readonly step: string; readonly available: ReadonlyArray<string> }
+  | { readonly _tag: 'StepOutOfRange'; readonly stepIndex: number; readonly steps: number }
+  | { readonly _tag: 'InconsistentCheckpoint'; readonly why: string }
+  | {
+      readonly _tag: 'OutputNotDecodable'
+      readonly step: string
+      readonly group?: string
+      readonly path: string
+      readonly expected: string
+    }
+  | { readonly _tag: 'AssumedOutputMissing'; readonly step: string; readonly group?: string; readonly expected: string }
+
+/**
+ * Everything that stands against a plan, not just the first thing.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface PlanError {
+  readonly _tag: 'PlanError'
+  readonly problems: ReadonlyNonEmptyArray<PlanProblem>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The name of a unit as people write it: `step`, or `step/group`.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const unitName = (unit: { readonly step: string; readonly group?: string }): string =>
+  unit.group === undefined ? unit.step : `${unit.step}/${unit.group}`
+
+/**
+ * The questions that must be answered before a plan can be executed: one for each task that may have had its effect.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const openQuestions = (plan: ResumePlan): ReadonlyArray<Confirm> =>
+  plan.decisions.filter(
+    (decision, index): decision is Confirm =>
+      decision._tag === 'Confirm' && !(decision.group === undefined && hasGroups(plan, index))
+  )
+
+const hasGroups = (plan: ResumePlan, index: number): boolean => {
+  const after = plan.decisions[index + 1]
+  return after?.group !== undefined && after.stepIndex === plan.decisions[index]?.stepIndex
+}
+
+/**
+ * A text that pins a plan: equal for equal plans, and different as soon as a decision, a reason, a definition that
+ * counts or a variable differs. 16 hex digits.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const hashPlan = (plan: ResumePlan): string => {
+  const seen = fromUnknown({ decisions: plan.decisions, variables: Object.fromEntries(plan.variables) })
+  return sha256(seen._tag === 'Right' ? canonical(seen.right) : seen.left.path).slice(0, 16)
+}

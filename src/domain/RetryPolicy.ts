@@ -1,0 +1,150 @@
+/**
+ * When a failed attempt is followed by another: a pure decision, obeyed by the executor (after retry-ts).
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * How long to wait between attempts. The first delay is `delayMillis`; `Linear` adds it again each time,
+ * `Exponential` doubles it. No delay is longer than `maxDelayMillis`. `jitter` (0 to 1) spreads each delay evenly by
+ * that share to both sides. `attempts` is the total number of tries; `withinMillis`, if given, bounds the time from
+ * the first attempt's start to the next one's.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface RetryPolicy {
+  readonly _tag: 'Constant' | 'Linear' | 'Exponential'
+  readonly attempts: number
+  readonly delayMillis: number
+  readonly maxDelayMillis: number
+  readonly jitter: number
+  readonly withinMillis?: number
+}
+
+/**
+ * How many tries a policy may have.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const MAX_ATTEMPTS = 1000
+
+/**
+ * Why a policy is none: the field and what it must be.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface InvalidRetryPolicy {
+  readonly _tag: 'InvalidRetryPolicy'
+  readonly field: string
+  readonly expected: string
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Five tries, 5, 10, 20 and 40 seconds apart, each spread by a quarter, none longer than 2 minutes.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const standard: RetryPolicy = {
+  _tag: 'Exponential',
+  attempts: 5,
+  delayMillis: 5_000,
+  maxDelayMillis: 120_000,
+  jitter: 0.25
+}
+
+/**
+ * One try.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const never: RetryPolicy = { _tag: 'Constant', attempts: 1, delayMillis: 0, maxDelayMillis: 0, jitter: 0 }
+
+/**
+ * A policy with the fields of {@link standard} where none is given, or what is wrong with it.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { RetryPolicy } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.ok(E.isRight(RetryPolicy.make({ _tag: 'Constant', attempts: 3, delayMillis: 100 })))
+ * assert.ok(E.isLeft(RetryPolicy.make({ attempts: 0 })))
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, RetryPolicy> => {
+  const policy: RetryPolicy = { ...standard, ...given }
+  const wrong = (field: string, expected: string): E.Either<InvalidRetryPolicy, never> =>
+    E.left({ _tag: 'InvalidRetryPolicy', field, expected })
+  const isDuration = (millis: number): boolean => Number.isFinite(millis) && millis >= 0
+  if (!Number.isInteger(policy.attempts) || policy.attempts < 1 || policy.attempts > MAX_ATTEMPTS) {
+    return wrong('attempts', `a whole number from 1 to ${MAX_ATTEMPTS}`)
+  }
+  if (!isDuration(policy.delayMillis)) return wrong('delayMillis', 'a finite number ≥ 0')
+  if (!isDuration(policy.maxDelayMillis)) return wrong('maxDelayMillis', 'a finite number ≥ 0')
+  if (!(policy.jitter >= 0 && policy.jitter <= 1)) return wrong('jitter', 'a number from 0 to 1')
+  if (policy.withinMillis !== undefined && !isDuration(policy.withinMillis))
+    return wrong('withinMillis', 'a finite number ≥ 0')
+  return E.right(policy)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// deciding
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The delay before the attempt after this one, in milliseconds, or none if the budget is spent. `attempt` is the
+ * number of the one that failed, from 1; `elapsedMillis` the time since the first began; `random` from 0 to below 1.
+ *
+ * @example
+ * import * as O from 'fp-ts/lib/Option.js'
+ * import { RetryPolicy } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const delays = [1, 2, 3, 4, 5].map((attempt) =>
+ *   RetryPolicy.delay(RetryPolicy.standard, { attempt, elapsedMillis: 0, random: 0.5 })
+ * )
+ * assert.deepEqual(delays, [O.some(5_000), O.some(10_000), O.some(20_000), O.some(40_000), O.none])
+ *
+ * @category deciding
+ * @since 0.1.0
+ */
+export const delay = (
+  policy: RetryPolicy,
+  failed: { readonly attempt: number; readonly elapsedMillis: number; readonly random: number }
+): O.Option<number> => {
+  if (failed.attempt >= policy.attempts) return O.none
+  const spread = 1 + policy.jitter * (2 * failed.random - 1)
+  const millis = Math.round(
+    Math.min(Math.min(plain(policy, failed.attempt), policy.maxDelayMillis) * spread, policy.maxDelayMillis)
+  )
+  const late = policy.withinMillis !== undefined && failed.elapsedMillis + millis > policy.withinMillis
+  return late ? O.none : O.some(millis)
+}
+
+const plain = (policy: RetryPolicy, attempt: number): number => {
+  switch (policy._tag) {
+    case 'Constant':
+      return policy.delayMillis
+    case 'Linear':
+      return policy.delayMillis * attempt
+    case 'Exponential':
+      return policy.delayMillis * 2 ** Math.min(attempt - 1, 52)
+  }
+}

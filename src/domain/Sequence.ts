@@ -1,0 +1,126 @@
+/**
+ * A persistent list that grows at its end: appending shares all but a few nodes with the list before, so 100,000
+ * appends are 100,000 small steps and not 100,000 copies. A bit-partitioned trie with a tail, after Clojure's vector
+ * (P. Bagwell, "Ideal Hash Trees"; R. Hickey).
+ *
+ * @since 0.1.0
+ */
+
+const BITS = 5
+const WIDTH = 1 << BITS
+const MASK = WIDTH - 1
+
+type Node<A> = ReadonlyArray<A> | ReadonlyArray<Node<A>>
+
+/**
+ * An immutable list with quick {@link append} and {@link at}. Iterate it, or spread it into an array.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Sequence<A> extends Iterable<A> {
+  readonly length: number
+  /** @internal */
+  readonly shift: number
+  /** @internal */
+  readonly root: Node<A>
+  /** @internal */
+  readonly tail: ReadonlyArray<A>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+function* walk<A>(this: Sequence<A>): Iterator<A> {
+  for (let start = 0; start < this.length; start += WIDTH) yield* leafFor(this, start)
+}
+
+const make = <A>(length: number, shift: number, root: Node<A>, tail: ReadonlyArray<A>): Sequence<A> => ({
+  length,
+  shift,
+  root,
+  tail,
+  [Symbol.iterator]: walk
+})
+
+/**
+ * The list without elements.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const empty: Sequence<never> = make<never>(0, BITS, [], [])
+
+/**
+ * The elements of any iterable, in order, in linear time.
+ *
+ * @example
+ * import { Sequence } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const letters = Sequence.append(Sequence.from(['a', 'b']), 'c')
+ * assert.deepEqual([...letters], ['a', 'b', 'c'])
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const from = <A>(items: Iterable<A>): Sequence<A> => {
+  let out: Sequence<A> = empty
+  for (const item of items) out = append(out, item)
+  return out
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// combinators
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The list with one more element at its end. The argument stays as it is. O(log32 n).
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const append = <A>(self: Sequence<A>, item: A): Sequence<A> => {
+  if (self.tail.length < WIDTH) return make(self.length + 1, self.shift, self.root, [...self.tail, item])
+  const full = self.length - WIDTH
+  const overflows = full >>> BITS >= 1 << self.shift
+  return overflows
+    ? make(self.length + 1, self.shift + BITS, [self.root, path(self.shift, self.tail)] as Node<A>, [item])
+    : make(self.length + 1, self.shift, push(full, self.shift, self.root, self.tail), [item])
+}
+
+const path = <A>(level: number, leaf: ReadonlyArray<A>): Node<A> => (level === 0 ? leaf : [path(level - BITS, leaf)])
+
+const push = <A>(index: number, level: number, node: Node<A>, leaf: ReadonlyArray<A>): Node<A> => {
+  const slot = (index >>> level) & MASK
+  const copy = [...node] as Array<Node<A>>
+  const child = copy[slot]
+  copy[slot] =
+    level === BITS ? leaf : child === undefined ? path(level - BITS, leaf) : push(index, level - BITS, child, leaf)
+  return copy
+}
+
+/**
+ * The element at an index counted from 0, or `undefined` outside of the list. O(log32 n).
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const at = <A>(self: Sequence<A>, index: number): A | undefined =>
+  index >= 0 && index < self.length ? leafFor(self, index)[index & MASK] : undefined
+
+/**
+ * The last element, or `undefined` for the empty list.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const last = <A>(self: Sequence<A>): A | undefined => self.tail[self.tail.length - 1]
+
+const leafFor = <A>(self: Sequence<A>, index: number): ReadonlyArray<A> => {
+  if (index >= self.length - self.tail.length) return self.tail
+  let node: Node<A> = self.root
+  for (let level = self.shift; level > 0; level -= BITS) node = node[(index >>> level) & MASK] as Node<A>
+  return node as ReadonlyArray<A>
+}

@@ -1,0 +1,193 @@
+/**
+ * Codecs of a checkpoint's parts.
+ *
+ * @since 0.1.0
+ */
+import * as t from 'io-ts'
+import type {
+  BeforeStep,
+  CheckpointState,
+  Completed,
+  Failed,
+  FailedAttempt,
+  Failure,
+  InFlight,
+  Interrupted,
+  InterruptReason,
+  Outcome
+} from './CheckpointState.js'
+import type { CompletedStep, Evidence } from './CompletedStep.js'
+import { checked, fields, json, list, millis, natural, oneOf, optional, tagged, time } from './JsonCodec.js'
+import type { StepError } from './StepError.js'
+import type { StepIdentity, TaskIdentity, WaveIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
+import type { Workspace } from './Workspace.js'
+
+/**
+ * @category codecs
+ * @since 0.1.0
+ */
+export const stepError: t.Type<StepError> = fields<StepError>('an error', {
+  name: t.string,
+  message: t.string,
+  code: optional(t.string),
+  stack: optional(t.string),
+  data: optional(json)
+})
+
+/**
+ * @category codecs
+ * @since 0.1.0
+ */
+export const outcome: t.Type<Outcome> = oneOf<Outcome>('notApplied', 'unknown')
+
+/**
+ * @category codecs
+ * @since 0.1.0
+ */
+export const inFlight: t.Type<InFlight> = fields<InFlight>('an attempt in flight', {
+  group: optional(t.string),
+  attempt: natural
+})
+
+const failedAttempt: t.Type<FailedAttempt> = fields<FailedAttempt>('a failed attempt', {
+  attempt: natural,
+  startedAt: time,
+  failedAt: time,
+  error: stepError,
+  outcome,
+  delayBeforeNextMillis: optional(millis)
+})
+
+const failure: t.Type<Failure> = fields<Failure>('a failure', {
+  group: optional(t.string),
+  error: stepError,
+  outcome,
+  attempts: list(failedAttempt)
+})
+
+/**
+ * @category codecs
+ * @since 0.1.0
+ */
+export const interruptReason: t.Type<InterruptReason> = oneOf<InterruptReason>('signal', 'aborted', 'paused', 'pending')
+
+const beforeStep: t.Type<BeforeStep> = fields<BeforeStep>('BeforeStep', {
+  _tag: t.literal('BeforeStep'),
+  stepIndex: natural,
+  step: t.string,
+  inFlight: list(inFlight),
+  failures: list(failure)
+})
+
+const completed: t.Type<Completed> = fields<Completed>('Completed', {
+  _tag: t.literal('Completed'),
+  stepIndex: natural,
+  step: t.string
+})
+
+const failed: t.Type<Failed> = fields<Failed>('Failed', {
+  _tag: t.literal('Failed'),
+  stepIndex: natural,
+  step: t.string,
+  failures: list(failure),
+  retryable: t.boolean
+})
+
+const interrupted: t.Type<Interrupted> = fields<Interrupted>('Interrupted', {
+  _tag: t.literal('Interrupted'),
+  stepIndex: natural,
+  step: t.string,
+  inProgress: t.boolean,
+  inFlight: list(inFlight),
+  failures: list(failure),
+  reason: interruptReason
+})
+
+/**
+ * @category codecs
+ * @since 0.1.0
+ */
+export const checkpointState: t.Type<CheckpointState> = tagged<CheckpointState>('a checkpoint state', '_tag', {
+  BeforeStep: beforeStep as t.Type<CheckpointState>,
+  Completed: completed as t.Type<CheckpointState>,
+  Failed: failed as t.Type<CheckpointState>,
+  Interrupted: interrupted as t.Type<CheckpointState>
+})
+
+/**
+ * @category codecs
+ * @since 0.1.0
+ */
+export const evidence: t.Type<Evidence> = tagged<Evidence>('evidence', '_tag', {
+  Artifact: fields<Evidence & { _tag: 'Artifact' }>('Artifact', {
+    _tag: t.literal('Artifact'),
+    path: t.string,
+    size: natural,
+    sha256: t.string
+  }) as t.Type<Evidence>,
+  Commit: fields<Evidence & { _tag: 'Commit' }>('Commit', {
+    _tag: t.literal('Commit'),
+    hash: t.string
+  }) as t.Type<Evidence>,
+  File: fields<Evidence & { _tag: 'File' }>('File', { _tag: t.literal('File'), path: t.string }) as t.Type<Evidence>
+})
+
+/**
+ * @category codecs
+ * @since 0.1.0
+ */
+export const completedStep: t.Type<CompletedStep> = fields<CompletedStep>('a completed step', {
+  stepIndex: natural,
+  step: t.string,
+  group: optional(t.string),
+  fingerprint: t.string,
+  output: optional(json),
+  captured: list(t.string),
+  attempts: natural,
+  startedAt: time,
+  completedAt: time,
+  durationMillis: millis,
+  evidence: list(evidence),
+  assumed: optional(t.literal(true))
+})
+
+/**
+ * @category codecs
+ * @since 0.1.0
+ */
+export const workspace: t.Type<Workspace> = fields<Workspace>('a workspace', {
+  kind: t.literal('directory'),
+  path: t.string
+})
+
+const taskIdentity: t.Type<TaskIdentity> = fields<TaskIdentity>('a task', {
+  name: t.string,
+  kind: t.literal('task'),
+  fingerprint: t.string,
+  idempotent: t.boolean
+})
+
+const waveIdentity: t.Type<WaveIdentity> = fields<WaveIdentity>('a wave', {
+  name: t.string,
+  kind: t.literal('wave'),
+  fingerprint: t.string,
+  groups: list(taskIdentity)
+})
+
+/**
+ * @category codecs
+ * @since 0.1.0
+ */
+export const workflowIdentity: t.Type<WorkflowIdentity> = checked(
+  fields<WorkflowIdentity>('a workflow', {
+    name: t.string,
+    path: optional(t.string),
+    fingerprint: t.string,
+    steps: list(
+      tagged<StepIdentity>('a step', 'kind', {
+        task: taskIdentity as t.Type<StepIdentity>,
+        wave: waveIdentity as t.Type<StepIdentity>
+      })
+    )
+  })
+)

@@ -1,0 +1,154 @@
+/**
+ * How a step fails: whether trying again may help, and whether something may have happened outside.
+ *
+ * @since 0.1.0
+ */
+import type { Outcome } from './CheckpointState.js'
+import type { StepError } from './StepError.js'
+import * as Err from './StepError.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The same attempt may succeed later: overload, a timeout, a lost connection.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Transient {
+  readonly _tag: 'Transient'
+  readonly error: StepError
+  readonly outcome: Outcome
+}
+
+/**
+ * Trying again as it is makes no sense: bad input, missing rights, a bug.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Permanent {
+  readonly _tag: 'Permanent'
+  readonly error: StepError
+  readonly outcome: Outcome
+}
+
+/**
+ * How a step fails.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type StepFailure = Transient | Permanent
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A failure that may pass. `outcome` is `unknown` unless the step knows that nothing happened outside.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const transient = (error: StepError, outcome: Outcome = 'unknown'): Transient => ({
+  _tag: 'Transient',
+  error,
+  outcome
+})
+
+/**
+ * A failure that stays.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const permanent = (error: StepError, outcome: Outcome = 'unknown'): Permanent => ({
+  _tag: 'Permanent',
+  error,
+  outcome
+})
+
+/**
+ * Classifies whatever was thrown, by its code and never by searching its text: HTTP 408, 425, 429 and 5xx, timeouts,
+ * overload, and lost or refused connections are transient; everything else is permanent. A refused connection and a
+ * name that does not resolve did nothing (`notApplied`), nor did a request that was turned away for overload
+ * (429, 503); for the rest the outcome is unknown.
+ *
+ * @example
+ * import { StepFailure } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.equal(StepFailure.fromUnknown({ status: 503, message: 'try later' })._tag, 'Transient')
+ * assert.equal(StepFailure.fromUnknown({ code: 'ECONNREFUSED' }).outcome, 'notApplied')
+ * assert.equal(StepFailure.fromUnknown(new Error('HTTP 500 in the text'))._tag, 'Permanent')
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromUnknown = (thrown: unknown): StepFailure => {
+  if (isStepFailure(thrown)) return thrown
+  const error = Err.fromUnknown(thrown)
+  const codes = [error.code, error.name].filter((code) => code !== undefined)
+  const outcome = codes.some((code) => NOT_APPLIED.has(code)) ? 'notApplied' : 'unknown'
+  return codes.some(isTransientCode) ? transient(error, outcome) : permanent(error, outcome)
+}
+
+/** Codes after which nothing can have happened on the other side. */
+const NOT_APPLIED: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+  '429',
+  '503',
+  'rate_limit_error',
+  'overloaded_error'
+])
+
+const TRANSIENT: ReadonlySet<string> = new Set([
+  'ECONNRESET',
+  'ECONNREFUSED',
+  'ECONNABORTED',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'ENETRESET',
+  'EHOSTUNREACH',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'UND_ERR_SOCKET',
+  'TimeoutError',
+  'TIMEOUT',
+  'overloaded_error',
+  'rate_limit_error',
+  '408',
+  '425',
+  '429'
+])
+
+const isTransientCode = (code: string): boolean => TRANSIENT.has(code) || /^5\d\d$/.test(code)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// refinements
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Whether a value is a failure that a step returned on purpose.
+ *
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isStepFailure = (value: unknown): value is StepFailure =>
+  typeof value === 'object' &&
+  value !== null &&
+  '_tag' in value &&
+  (value._tag === 'Transient' || value._tag === 'Permanent') &&
+  'error' in value &&
+  'outcome' in value

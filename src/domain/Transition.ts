@@ -1,0 +1,473 @@
+/**
+ * The one function that changes a checkpoint, {@link apply}, and what each fact does to it.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type * as Change from './Change.js'
+import type { Checkpoint, Fields } from './Checkpoint.js'
+import { make } from './Checkpoint.js'
+import type { CheckpointState, FailedAttempt, Failure, InFlight } from './CheckpointState.js'
+import * as State from './CheckpointState.js'
+import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
+import * as Steps from './CompletedStep.js'
+import { brief } from './StepError.js'
+import type { StepIdentity, TaskIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Why a change can't follow a checkpoint. `why`: it names a step or group that the workflow does not have at that
+ * place; the unit is recorded completed already; the attempt is not in flight; groups of the wave are missing; the run
+ * has started already.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface TransitionError {
+  readonly _tag: 'TransitionError'
+  readonly change: Change.Change['_tag']
+  readonly revision: number
+  readonly why: 'UnknownUnit' | 'AlreadyCompleted' | 'NotInFlight' | 'WaveUnfinished' | 'AlreadyStarted'
+  readonly unit: string
+}
+
+/** What a change replaces. */
+type Replaced = Partial<Pick<Fields, 'generation' | 'workflow' | 'state' | 'completedSteps'>>
+
+type Result = E.Either<TransitionError, Replaced>
+
+// ---------------------------------------------------------------------------------------------------------------------
+// transitions
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What a change makes of a checkpoint: the next revision, or why this change can't follow it.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { Checkpoint, Transition, Workflow, WorkflowIdentity } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const at = '2026-01-02T03:04:05.000Z'
+ * const workflow = WorkflowIdentity.of({ name: 'release', steps: [Workflow.task('build')] })
+ * const queued = Checkpoint.start({ _tag: 'Started', at, runId: 'release-1', workflow, input: {} })
+ * const running = Transition.apply(queued, {
+ *   _tag: 'AttemptStarted',
+ *   at,
+ *   stepIndex: 0,
+ *   step: 'build',
+ *   attempts: [{ attempt: 1 }]
+ * })
+ * assert.ok(E.isRight(running))
+ * assert.equal(running.right.revision, 1)
+ *
+ * @category transitions
+ * @since 0.1.0
+ */
+export const apply = (self: Checkpoint, change: Change.Change): E.Either<TransitionError, Checkpoint> => {
+  const next = replaced(self, change)
+  return E.isLeft(next)
+    ? next
+    : E.right(
+        make({
+          format: self.format,
+          runId: self.runId,
+          revision: self.revision + 1,
+          generation: next.right.generation ?? self.generation,
+          workflow: next.right.workflow ?? self.workflow,
+          input: self.input,
+          state: next.right.state ?? self.state,
+          completedSteps: next.right.completedSteps ?? self.completedSteps,
+          pending: self.pending,
+          ...(self.workspace === undefined ? {} : { workspace: self.workspace }),
+          createdAt: self.createdAt,
+          updatedAt: change.at
+        })
+      )
+}
+
+/**
+ * Folds {@link apply} over changes, oldest first. Stops at the first that can't follow.
+ *
+ * @category transitions
+ * @since 0.1.0
+ */
+export const replay = (base: Checkpoint, changes: Iterable<Change.Change>): E.Either<TransitionError, Checkpoint> => {
+  let checkpoint = base
+  for (const change of changes) {
+    const next = apply(checkpoint, change)
+    if (E.isLeft(next)) return next
+    checkpoint = next.right
+  }
+  return E.right(checkpoint)
+}
+
+/** What a change replaces in a checkpoint. */
+const replaced = (self: Checkpoint, change: Change.Change): Result => {
+  switch (change._tag) {
+    case 'Started':
+      return refuse(self, change, 'AlreadyStarted', change.runId)
+    case 'Recovered':
+      return E.right({})
+    case 'WorkflowEdited':
+      return E.right(edited(self, change.workflow))
+    case 'AttemptStarted':
+      return attemptStarted(self, change)
+    case 'AttemptFailed':
+      return attemptFailed(self, change)
+    case 'StepCompleted':
+      return stepCompleted(self, change)
+    case 'GroupCompleted':
+      return groupCompleted(self, change)
+    case 'GroupFailed':
+      return groupFailed(self, change)
+    case 'StepFailed':
+      return stepFailed(self, change)
+    case 'Interrupted':
+      return interrupted(self, change)
+    case 'Rewound':
+      return rewound(self, change)
+    case 'Assumed':
+      return assumed(self, change)
+    case 'Confirmed':
+      return confirmed(self, change)
+  }
+}
+
+const attemptStarted = (self: Checkpoint, change: Change.AttemptStarted): Result => {
+  const step = stepAt(self.workflow, change)
+  if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
+  if (Steps.hasStep(self.completedSteps, change.stepIndex)) return refuse(self, change, 'AlreadyCompleted', change.step)
+  const wrong = wrongAttempts(self, change, step)
+  if (wrong !== undefined) return wrong
+  const before = here(self.state, change.stepIndex)
+  const starting = new Set(change.attempts.map((one) => one.group))
+  const others = before.inFlight.filter((one) => !starting.has(one.group))
+  const failures = before.failures.filter((one) => !starting.has(one.group) || isBeingRetried(one))
+  const inFlight = others.length === 0 ? change.attempts : [...others, ...change.attempts]
+  return E.right({ state: State.beforeStep(change.stepIndex, change.step, inFlight, failures) })
+}
+
+/** Attempts of a wave name its groups, those of a task name none; none of them is recorded completed. */
+const wrongAttempts = (self: Checkpoint, change: Change.AttemptStarted, step: StepIdentity): Result | undefined => {
+  if (step.kind === 'task') {
+    const [only] = change.attempts
+    const fits = change.attempts.length === 1 && only?.group === undefined
+    return fits ? undefined : refuse(self, change, 'UnknownUnit', `${change.step}/${only?.group ?? ''}`)
+  }
+  const names = new Set(step.groups.map((group) => group.name))
+  const done = Steps.groupsOf(self.completedSteps, change.stepIndex)
+  for (const { group } of change.attempts) {
+    if (group === undefined || !names.has(group))
+      return refuse(self, change, 'UnknownUnit', `${change.step}/${group ?? ''}`)
+    if (done.has(group)) return refuse(self, change, 'AlreadyCompleted', `${change.step}/${group}`)
+  }
+  return undefined
+}
+
+const attemptFailed = (self: Checkpoint, change: Change.AttemptFailed): Result => {
+  const before = here(self.state, change.stepIndex)
+  if (!isInFlight(before.inFlight, change)) return notInFlight(self, change)
+  const failures = withAttempt(before.failures, change.group, change, {
+    ...attemptOf(change),
+    delayBeforeNextMillis: change.delayBeforeNextMillis
+  })
+  const inFlight = without(before.inFlight, change.group)
+  return E.right({ state: State.beforeStep(change.stepIndex, change.step, inFlight, failures) })
+}
+
+const stepCompleted = (self: Checkpoint, change: Change.StepCompleted): Result => {
+  const step = stepAt(self.workflow, change)
+  if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
+  if (Steps.hasStep(self.completedSteps, change.stepIndex)) return refuse(self, change, 'AlreadyCompleted', change.step)
+  if (step.kind === 'task') {
+    if (!isInFlight(here(self.state, change.stepIndex).inFlight, { attempt: change.attempts }))
+      return notInFlight(self, change)
+  } else {
+    const done = Steps.groupsOf(self.completedSteps, change.stepIndex)
+    const missing = step.groups.find((group) => !done.has(group.name))
+    if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', `${change.step}/${missing.name}`)
+  }
+  return E.right({
+    state: State.completed(change.stepIndex, change.step),
+    completedSteps: Steps.append(self.completedSteps, recordOf(change, step.fingerprint))
+  })
+}
+
+const groupCompleted = (self: Checkpoint, change: Change.GroupCompleted): Result => {
+  const group = groupAt(self.workflow, change)
+  if (group === undefined) return refuse(self, change, 'UnknownUnit', `${change.step}/${change.group}`)
+  const before = here(self.state, change.stepIndex)
+  if (!isInFlight(before.inFlight, { group: change.group, attempt: change.attempts })) return notInFlight(self, change)
+  return E.right({
+    state: State.beforeStep(
+      change.stepIndex,
+      change.step,
+      without(before.inFlight, change.group),
+      without(before.failures, change.group)
+    ),
+    completedSteps: Steps.append(self.completedSteps, recordOf(change, group.fingerprint))
+  })
+}
+
+const groupFailed = (self: Checkpoint, change: Change.GroupFailed): Result => {
+  const before = here(self.state, change.stepIndex)
+  if (!isInFlight(before.inFlight, change)) return notInFlight(self, change)
+  const failures = withAttempt(before.failures, change.group, change, attemptOf(change))
+  const inFlight = without(before.inFlight, change.group)
+  return E.right({ state: State.beforeStep(change.stepIndex, change.step, inFlight, failures) })
+}
+
+const stepFailed = (self: Checkpoint, change: Change.StepFailed): Result => {
+  const step = stepAt(self.workflow, change)
+  if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
+  const before = here(self.state, change.stepIndex)
+  if (change.last === undefined) {
+    return before.inFlight.length > 0
+      ? refuse(self, change, 'WaveUnfinished', change.step)
+      : E.right({ state: State.failed(change.stepIndex, change.step, before.failures, change.retryable) })
+  }
+  if (!isInFlight(before.inFlight, change.last)) return notInFlight(self, change)
+  const last = attemptOf({ ...change.last, at: change.at })
+  const failures = withAttempt(before.failures, undefined, change.last, last)
+  return E.right({ state: State.failed(change.stepIndex, change.step, failures, change.retryable) })
+}
+
+const interrupted = (self: Checkpoint, change: Change.Interrupted): Result => {
+  if (stepAt(self.workflow, change) === undefined) return refuse(self, change, 'UnknownUnit', change.step)
+  const before = here(self.state, change.stepIndex)
+  const begun =
+    before.inFlight.length > 0 ||
+    before.failures.length > 0 ||
+    Steps.groupsOf(self.completedSteps, change.stepIndex).size > 0
+  const inProgress = begun && !Steps.hasStep(self.completedSteps, change.stepIndex)
+  return E.right({ state: State.interrupted(change.stepIndex, change.step, change.reason, { inProgress, ...before }) })
+}
+
+const rewound = (self: Checkpoint, change: Change.Rewound): Result => {
+  if (stepAt(self.workflow, change) === undefined) return refuse(self, change, 'UnknownUnit', change.step)
+  const groups = change.groups === undefined ? undefined : new Set(change.groups)
+  const stays = (record: CompletedStep): boolean =>
+    record.stepIndex < change.stepIndex ||
+    (record.stepIndex === change.stepIndex &&
+      groups !== undefined &&
+      record.group !== undefined &&
+      !groups.has(record.group))
+  return E.right({
+    generation: self.generation + 1,
+    state: State.beforeStep(change.stepIndex, change.step),
+    completedSteps: keep(self.completedSteps, stays)
+  })
+}
+
+const assumed = (self: Checkpoint, change: Change.Assumed): Result => {
+  const unit = change.group === undefined ? stepAt(self.workflow, change) : groupAt(self.workflow, change)
+  const name = change.group === undefined ? change.step : `${change.step}/${change.group}`
+  if (unit === undefined) return refuse(self, change, 'UnknownUnit', name)
+  const done =
+    change.group === undefined
+      ? Steps.hasStep(self.completedSteps, change.stepIndex)
+      : Steps.groupsOf(self.completedSteps, change.stepIndex).has(change.group)
+  if (done) return refuse(self, change, 'AlreadyCompleted', name)
+  const completion = { ...change, attempts: 0, startedAt: change.at, durationMillis: 0, evidence: [] }
+  return E.right({
+    state: change.group === undefined ? State.completed(change.stepIndex, change.step) : settled(self.state, change),
+    completedSteps: Steps.append(self.completedSteps, { ...recordOf(completion, unit.fingerprint), assumed: true })
+  })
+}
+
+const confirmed = (self: Checkpoint, change: Change.Confirmed): Result =>
+  stepAt(self.workflow, change) === undefined
+    ? refuse(self, change, 'UnknownUnit', change.step)
+    : E.right({ state: settled(self.state, change) })
+
+/** The state without a unit whose question has been answered. */
+const settled = (state: CheckpointState, unit: Unit & { readonly step: string }): CheckpointState => {
+  const before = here(state, unit.stepIndex)
+  return State.beforeStep(
+    unit.stepIndex,
+    unit.step,
+    without(before.inFlight, unit.group),
+    without(before.failures, unit.group)
+  )
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// edits
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Takes a checkpoint over to an edited workflow. Steps are matched by name: records get their new index and
+ * fingerprint, those of steps that are gone fall away. What the state says of a step that is still there stays true.
+ */
+const edited = (self: Checkpoint, workflow: WorkflowIdentity): Replaced => {
+  const indexOf = new Map(workflow.steps.map((step, index) => [step.name, index]))
+  const records: Array<CompletedStep> = []
+  for (const record of self.completedSteps) {
+    const stepIndex = indexOf.get(record.step)
+    if (stepIndex === undefined) continue
+    const step = workflow.steps[stepIndex] as StepIdentity
+    const unit = record.group === undefined ? step : groupOf(step, record.group)
+    if (unit !== undefined) records.push({ ...record, stepIndex, fingerprint: unit.fingerprint })
+  }
+  const completedSteps = Steps.from(finishedOnly(records, workflow))
+  return { workflow, completedSteps, state: stateAfterEdit(self.state, completedSteps, workflow, indexOf) }
+}
+
+/** A wave that got another group is not finished any more: its own record falls away, its groups' records stay. */
+const finishedOnly = (
+  records: ReadonlyArray<CompletedStep>,
+  workflow: WorkflowIdentity
+): ReadonlyArray<CompletedStep> => {
+  const groups = new Map<number, number>()
+  for (const { group, stepIndex } of records)
+    if (group !== undefined) groups.set(stepIndex, (groups.get(stepIndex) ?? 0) + 1)
+  return records.filter((record) => {
+    const step = workflow.steps[record.stepIndex]
+    if (step === undefined || step.kind === 'task') return record.group === undefined
+    return record.group !== undefined || groups.get(record.stepIndex) === step.groups.length
+  })
+}
+
+const stateAfterEdit = (
+  state: CheckpointState,
+  completedSteps: CompletedSteps,
+  workflow: WorkflowIdentity,
+  indexOf: ReadonlyMap<string, number>
+): CheckpointState => {
+  const stepIndex = indexOf.get(state.step)
+  const step = stepIndex === undefined ? undefined : workflow.steps[stepIndex]
+  if (
+    stepIndex !== undefined &&
+    step !== undefined &&
+    (state._tag !== 'Completed' || Steps.hasStep(completedSteps, stepIndex))
+  ) {
+    const known = (unit: { readonly group?: string }): boolean =>
+      step.kind === 'task'
+        ? unit.group === undefined
+        : unit.group !== undefined && groupOf(step, unit.group) !== undefined
+    switch (state._tag) {
+      case 'Completed':
+        return { ...state, stepIndex }
+      case 'Failed':
+        return { ...state, stepIndex, failures: state.failures.filter(known) }
+      case 'BeforeStep':
+      case 'Interrupted':
+        return { ...state, stepIndex, inFlight: state.inFlight.filter(known), failures: state.failures.filter(known) }
+    }
+  }
+  const open = workflow.steps.findIndex((_, index) => !Steps.hasStep(completedSteps, index))
+  const at = open === -1 ? workflow.steps.length - 1 : open
+  const name = workflow.steps[at]?.name ?? ''
+  return open === -1 ? State.completed(at, name) : State.beforeStep(at, name)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// parts
+// ---------------------------------------------------------------------------------------------------------------------
+
+interface Unit {
+  readonly stepIndex: number
+  readonly group?: string
+}
+
+const refuse = (
+  self: Checkpoint,
+  change: Change.Change,
+  why: TransitionError['why'],
+  unit: string
+): E.Either<TransitionError, never> =>
+  E.left({ _tag: 'TransitionError', change: change._tag, revision: self.revision, why, unit })
+
+const notInFlight = (
+  self: Checkpoint,
+  change: Change.Change & { readonly step: string; readonly group?: string }
+): Result =>
+  refuse(self, change, 'NotInFlight', change.group === undefined ? change.step : `${change.step}/${change.group}`)
+
+const stepAt = (
+  workflow: WorkflowIdentity,
+  unit: { readonly stepIndex: number; readonly step: string }
+): StepIdentity | undefined => {
+  const step = workflow.steps[unit.stepIndex]
+  return step?.name === unit.step ? step : undefined
+}
+
+const groupOf = (step: StepIdentity, name: string): TaskIdentity | undefined =>
+  step.kind === 'wave' ? step.groups.find((group) => group.name === name) : undefined
+
+const groupAt = (
+  workflow: WorkflowIdentity,
+  unit: { readonly stepIndex: number; readonly step: string; readonly group?: string }
+): TaskIdentity | undefined => {
+  const step = stepAt(workflow, unit)
+  return step === undefined || unit.group === undefined ? undefined : groupOf(step, unit.group)
+}
+
+/** What the state says of a step: nothing, if it speaks of another. */
+const here = (
+  state: CheckpointState,
+  stepIndex: number
+): { readonly inFlight: ReadonlyArray<InFlight>; readonly failures: ReadonlyArray<Failure> } =>
+  state.stepIndex === stepIndex
+    ? { inFlight: State.inFlight(state), failures: State.failures(state) }
+    : { inFlight: [], failures: [] }
+
+const isInFlight = (all: ReadonlyArray<InFlight>, one: InFlight): boolean =>
+  all.some(({ group, attempt }) => group === one.group && attempt === one.attempt)
+
+const without = <A extends { readonly group?: string }>(
+  all: ReadonlyArray<A>,
+  group: string | undefined
+): ReadonlyArray<A> => (all.length === 0 ? all : all.filter((one) => one.group !== group))
+
+/** Whether another attempt was to follow the newest one. */
+const isBeingRetried = (failure: Failure): boolean => failure.attempts.at(-1)?.delayBeforeNextMillis !== undefined
+
+const attemptOf = (failed: Omit<FailedAttempt, 'failedAt'> & { readonly at: string }): FailedAttempt => ({
+  attempt: failed.attempt,
+  startedAt: failed.startedAt,
+  failedAt: failed.at,
+  error: brief(failed.error),
+  outcome: failed.outcome
+})
+
+const withAttempt = (
+  failures: ReadonlyArray<Failure>,
+  group: string | undefined,
+  newest: Pick<Failure, 'error' | 'outcome'>,
+  attempt: FailedAttempt
+): ReadonlyArray<Failure> => {
+  const before = failures.find((one) => one.group === group)?.attempts ?? []
+  const attempts = [...before, attempt].slice(-State.MAX_ATTEMPTS_KEPT)
+  return [
+    ...without(failures, group),
+    { ...(group === undefined ? {} : { group }), error: newest.error, outcome: newest.outcome, attempts }
+  ]
+}
+
+const recordOf = (
+  change: Pick<
+    Change.StepCompleted,
+    'at' | 'stepIndex' | 'step' | 'output' | 'captured' | 'attempts' | 'startedAt' | 'durationMillis' | 'evidence'
+  > & { readonly group?: string },
+  fingerprint: string
+): CompletedStep => ({
+  stepIndex: change.stepIndex,
+  step: change.step,
+  ...(change.group === undefined ? {} : { group: change.group }),
+  fingerprint,
+  ...(change.output === undefined ? {} : { output: change.output }),
+  captured: change.captured,
+  attempts: change.attempts,
+  startedAt: change.startedAt,
+  completedAt: change.at,
+  durationMillis: change.durationMillis,
+  evidence: change.evidence
+})
+
+const keep = (self: CompletedSteps, stays: (record: CompletedStep) => boolean): CompletedSteps =>
+  Steps.from([...self].filter(stays))

@@ -1,0 +1,342 @@
+/**
+ * The definition of what is to be done, as data that a planner can read. What runs is added by a Program, which is a
+ * Workflow too.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { fingerprint } from './Digest.js'
+import type { Json } from './Json.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Why a recorded output no longer fits its step: `path` into the output (`$.files[0]`), and what was expected there.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface OutputMismatch {
+  readonly path: string
+  readonly expected: string
+}
+
+/**
+ * One unit of work.
+ *
+ * - `fingerprint` tells whether the definition is the one that ran; `summary` is for people and not part of it.
+ * - `idempotent: false` means that running it twice may do harm: if it may have taken effect, we ask before it runs again.
+ * - `captures`: the variables that its output becomes.
+ * - `accepts` tells whether a recorded output (`undefined`: none) still fits.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Task {
+  readonly _tag: 'Task'
+  readonly name: string
+  readonly summary: string
+  readonly fingerprint: string
+  readonly idempotent: boolean
+  readonly captures: ReadonlyArray<string>
+  readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
+}
+
+/**
+ * One task of a wave. It starts when the groups it needs have completed.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Group extends Task {
+  readonly needs: ReadonlyArray<string>
+}
+
+/**
+ * A step whose groups run in parallel. Its fingerprint covers those of its groups.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Wave {
+  readonly _tag: 'Wave'
+  readonly name: string
+  readonly summary: string
+  readonly fingerprint: string
+  readonly groups: ReadonlyArray<Group>
+}
+
+/**
+ * A task or a wave.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Step = Task | Wave
+
+/**
+ * A named list of steps, done in order.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Workflow {
+  readonly name: string
+  readonly steps: ReadonlyArray<Step>
+}
+
+/**
+ * What a name must look like: letters, digits, `.`, `_` and `-`, first a letter or digit, at most 128 characters.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+
+/**
+ * What is wrong with a definition. `place` is the step, `step/group` or the workflow itself.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type WorkflowProblem =
+  | { readonly _tag: 'InvalidName'; readonly name: string }
+  | { readonly _tag: 'NoSteps' }
+  | { readonly _tag: 'NoGroups'; readonly step: string }
+  | { readonly _tag: 'DuplicateName'; readonly name: string; readonly within: string }
+  | { readonly _tag: 'DuplicateCapture'; readonly variable: string; readonly places: ReadonlyArray<string> }
+  | { readonly _tag: 'UnknownNeed'; readonly step: string; readonly group: string; readonly need: string }
+  | { readonly _tag: 'NeedCycle'; readonly step: string; readonly groups: ReadonlyArray<string> }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What a task is declared with. `definition` is what its fingerprint covers, beside its name and the other declared
+ * options.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface TaskOptions {
+  readonly summary?: string
+  readonly definition?: Json
+  readonly idempotent?: boolean
+  readonly captures?: ReadonlyArray<string>
+  readonly accepts?: (output: Json | undefined) => E.Either<OutputMismatch, void>
+}
+
+const acceptsAnything: Task['accepts'] = () => E.right(undefined)
+
+/**
+ * Declares a task.
+ *
+ * @example
+ * import { Workflow } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const build = Workflow.task('build', { definition: { shell: 'npm run build' } })
+ * assert.equal(build.idempotent, true)
+ * assert.notEqual(build.fingerprint, Workflow.task('build', { definition: { shell: 'make' } }).fingerprint)
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const task = (name: string, options: TaskOptions = {}): Task => {
+  const idempotent = options.idempotent ?? true
+  const captures = options.captures ?? []
+  return {
+    _tag: 'Task',
+    name,
+    summary: options.summary ?? name,
+    fingerprint: fingerprint({ kind: 'task', name, definition: options.definition ?? null, idempotent, captures }),
+    idempotent,
+    captures,
+    accepts: options.accepts ?? acceptsAnything
+  }
+}
+
+/**
+ * Declares a group of a wave: a task, and the names of the groups it needs.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const group = (of: Task, needs: ReadonlyArray<string> = []): Group => ({ ...of, needs })
+
+/**
+ * Declares a wave.
+ *
+ * @example
+ * import { Workflow } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const checks = Workflow.wave('checks', [Workflow.group(Workflow.task('unit')), Workflow.group(Workflow.task('lint'))])
+ * assert.deepEqual(checks.groups.map((group) => group.name), ['unit', 'lint'])
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const wave = (name: string, groups: ReadonlyArray<Group>, summary: string = name): Wave => ({
+  _tag: 'Wave',
+  name,
+  summary,
+  fingerprint: fingerprint({
+    kind: 'wave',
+    name,
+    groups: groups.map(({ fingerprint, needs }) => ({ fingerprint, needs }))
+  }),
+  groups
+})
+
+/**
+ * Defines a workflow, or lists everything that is wrong with it.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { Workflow } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.ok(E.isRight(Workflow.define('release', [Workflow.task('build'), Workflow.task('publish')])))
+ * assert.deepEqual(
+ *   Workflow.define('release', [Workflow.task('build'), Workflow.task('build')]),
+ *   E.left([{ _tag: 'DuplicateName', name: 'build', within: 'release' }])
+ * )
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const define = (
+  name: string,
+  steps: ReadonlyArray<Step>
+): E.Either<ReadonlyArray<WorkflowProblem>, Workflow> => {
+  const workflow: Workflow = { name, steps }
+  const found = problems(workflow)
+  return found.length === 0 ? E.right(workflow) : E.left(found)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The tasks of a step: itself, or its groups.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const tasks = (step: Step): ReadonlyArray<Task> => (step._tag === 'Task' ? [step] : step.groups)
+
+/**
+ * Everything that is wrong with a definition; empty if it can be run. Linear time.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => [
+  ...nameProblems([workflow.name]),
+  ...(workflow.steps.length === 0 ? [{ _tag: 'NoSteps' } as const] : []),
+  ...nameProblems(workflow.steps.map((step) => step.name)),
+  ...duplicates(
+    workflow.steps.map((step) => step.name),
+    workflow.name
+  ),
+  ...workflow.steps.flatMap((step) => (step._tag === 'Wave' ? waveProblems(step) : [])),
+  ...captureProblems(workflow)
+]
+
+const nameProblems = (names: ReadonlyArray<string>): ReadonlyArray<WorkflowProblem> =>
+  names.filter((name) => !NAME.test(name)).map((name) => ({ _tag: 'InvalidName', name }))
+
+const duplicates = (names: ReadonlyArray<string>, within: string): ReadonlyArray<WorkflowProblem> => {
+  const seen = new Set<string>()
+  const twice = new Set<string>()
+  for (const name of names) (seen.has(name) ? twice : seen).add(name)
+  return [...twice].map((name) => ({ _tag: 'DuplicateName', name, within }))
+}
+
+const waveProblems = (wave: Wave): ReadonlyArray<WorkflowProblem> => {
+  const names = wave.groups.map((group) => group.name)
+  const known = new Set(names)
+  const unknown = wave.groups.flatMap((group) =>
+    group.needs
+      .filter((need) => !known.has(need))
+      .map((need) => ({ _tag: 'UnknownNeed', step: wave.name, group: group.name, need }) as const)
+  )
+  const stuck = unknown.length === 0 ? inCycle(wave.groups) : []
+  return [
+    ...(wave.groups.length === 0 ? [{ _tag: 'NoGroups', step: wave.name } as const] : []),
+    ...nameProblems(names),
+    ...duplicates(names, wave.name),
+    ...unknown,
+    ...(stuck.length === 0 ? [] : [{ _tag: 'NeedCycle', step: wave.name, groups: stuck } as const])
+  ]
+}
+
+/** The groups that can never start: Kahn's algorithm, what is left over. */
+const inCycle = (groups: ReadonlyArray<Group>): ReadonlyArray<string> => {
+  const missing = new Map(groups.map((group) => [group.name, new Set(group.needs).size]))
+  const dependents = new Map<string, Array<string>>()
+  for (const group of groups) {
+    for (const need of new Set(group.needs)) {
+      const list = dependents.get(need)
+      if (list === undefined) dependents.set(need, [group.name])
+      else list.push(group.name)
+    }
+  }
+  const ready = groups.filter((group) => group.needs.length === 0).map((group) => group.name)
+  for (let name = ready.pop(); name !== undefined; name = ready.pop()) {
+    missing.delete(name)
+    for (const dependent of dependents.get(name) ?? []) {
+      const left = (missing.get(dependent) ?? 0) - 1
+      missing.set(dependent, left)
+      if (left === 0) ready.push(dependent)
+    }
+  }
+  return [...missing.keys()]
+}
+
+const captureProblems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
+  const places = new Map<string, Array<string>>()
+  for (const step of workflow.steps) {
+    for (const one of tasks(step)) {
+      const place = step._tag === 'Task' ? step.name : `${step.name}/${one.name}`
+      for (const variable of one.captures) {
+        const list = places.get(variable)
+        if (list === undefined) places.set(variable, [place])
+        else list.push(place)
+      }
+    }
+  }
+  return [...places]
+    .filter(([, list]) => list.length > 1)
+    .map(([variable, list]) => ({ _tag: 'DuplicateCapture', variable, places: list }))
+}
+
+/**
+ * A problem as a sentence for people.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeProblem = (problem: WorkflowProblem): string => {
+  switch (problem._tag) {
+    case 'InvalidName':
+      return `"${problem.name}" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters`
+    case 'NoSteps':
+      return 'a workflow needs at least one step'
+    case 'NoGroups':
+      return `wave "${problem.step}" needs at least one group`
+    case 'DuplicateName':
+      return `the name "${problem.name}" is used twice in "${problem.within}"`
+    case 'DuplicateCapture':
+      return `variable "${problem.variable}" is captured by more than one step: ${problem.places.join(', ')}`
+    case 'UnknownNeed':
+      return `group "${problem.group}" of wave "${problem.step}" needs "${problem.need}", which is no group of that wave`
+    case 'NeedCycle':
+      return `groups of wave "${problem.step}" need one another in a circle: ${problem.groups.join(', ')}`
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * What the executor needs of the world: one record of ports.
+ *
+ * @since 0.1.0
+ */
+import type { ReaderTaskEither } from 'fp-ts/lib/ReaderTaskEither.js'
+import type { CheckpointStorage, Owner } from '../ports/CheckpointStorage.js'
+import type { Clock } from '../ports/Clock.js'
+import type { Events } from '../ports/Events.js'
+import type { Interrupt } from '../ports/Interrupt.js'
+import type { RunError } from './RunError.js'
+
+/**
+ * The ports that a run uses.
+ *
+ * - `owner`: who runs, for the message that another claimant gets. `random`: from 0 to below 1, for jitter.
+ * - `graceMillis`: how long an attempt that was told to stop may take to do so before the run goes on without it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Environment {
+  readonly storage: CheckpointStorage
+  readonly clock: Clock
+  readonly owner: Owner
+  readonly interrupt: Interrupt
+  readonly events: Events
+  readonly random: () => number
+  readonly graceMillis: number
+}
+
+/**
+ * A program of the executor: needs an {@link Environment}, may end with a {@link RunError}.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Executor<A> = ReaderTaskEither<Environment, RunError, A>

@@ -1,0 +1,410 @@
+/**
+ * A workflow together with what it runs. The same value goes to the planner and to the executor.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type * as t from 'io-ts'
+import type { Variables } from '../domain/Checkpoint.js'
+import { fingerprint } from '../domain/Digest.js'
+import type { Json } from '../domain/Json.js'
+import { fromUnknown } from '../domain/Json.js'
+import type { RetryPolicy } from '../domain/RetryPolicy.js'
+import { never as noRetry } from '../domain/RetryPolicy.js'
+import type { Group, OutputMismatch, Task, Wave, Workflow } from '../domain/Workflow.js'
+import * as W from '../domain/Workflow.js'
+import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
+import * as Identity from '../domain/WorkflowIdentity.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What a task gets when it runs.
+ *
+ * - `input`: the run's input; `outputs`: what earlier steps gave, by step name, a wave's as an object by group name;
+ *   `variables`: input fields and captured outputs. All are copies of what is stored: the same on a resume as in an
+ *   undisturbed run.
+ * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit, another after a rewind.
+ * - `signal` fires when the attempt is to stop: interrupted, timed out, or the run was taken over.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface StepContext<Outputs, Input = Json> {
+  readonly runId: string
+  readonly step: string
+  readonly group?: string
+  readonly attempt: number
+  readonly idempotencyKey: string
+  readonly input: Input
+  readonly outputs: Outputs
+  readonly variables: Variables
+  readonly signal: AbortSignal
+}
+
+/**
+ * A codec of an output: `encode` must give plain JSON.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+// A codec is invariant in its types; only its own TypeOf is used of it.
+export type OutputCodec = t.Mixed
+
+/**
+ * The type that later steps see: the codec's, or plain JSON without one (`null` if the step gave nothing).
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type OutputOf<C> = C extends OutputCodec ? t.TypeOf<C> : Json
+
+/**
+ * How a task is defined in code.
+ *
+ * - `run`: what it does. Its error may be anything: a `StepFailure` is taken at its word, everything else is classified
+ *   by `StepFailure.fromUnknown`, as is what it throws or rejects with.
+ * - `output`: the codec of what it gives; without one that must be plain JSON.
+ * - `version`: raise it when `run` changes so much that a run that did the old one must not go on with the new.
+ * - `idempotent`: default true. `capture`: the variable that its output becomes.
+ * - `retry`: default none. `timeoutMillis`: for each attempt, default none.
+ * - `summary`: for people, default its name.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface TaskSpec<Outputs, Input, C> {
+  readonly run: (
+    context: StepContext<Outputs, Input>
+  ) => TaskEither<unknown, C extends OutputCodec ? t.TypeOf<C> : unknown>
+  readonly output?: C
+  readonly summary?: string
+  readonly version?: string
+  readonly idempotent?: boolean
+  readonly capture?: string
+  readonly retry?: RetryPolicy
+  readonly timeoutMillis?: number
+}
+
+/**
+ * A group of a wave: a task that may need other groups of the same wave. It starts when those have completed.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface GroupSpec<Outputs, Input, C> extends TaskSpec<Outputs, Input, C> {
+  readonly needs?: ReadonlyArray<string>
+}
+
+/**
+ * How a wave runs. `concurrency`: how many groups at once, default all. `onFailure`, when a group failed: `finish` those
+ * that run and start no more; `continue` with all that do not need it; `halt` those that run. Default: `continue` if
+ * groups need one another, else `finish`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface WaveOptions {
+  readonly concurrency?: number
+  readonly onFailure?: OnFailure
+  readonly summary?: string
+}
+
+/**
+ * What a wave does when one of its groups failed.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type OnFailure = 'finish' | 'continue' | 'halt'
+
+/**
+ * What a task adds to its definition in order to run.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Runnable {
+  readonly run: (context: StepContext<unknown, unknown>) => TaskEither<unknown, unknown>
+  readonly encode: (output: unknown) => E.Either<OutputMismatch, Json | undefined>
+  readonly decode: (output: Json | undefined) => E.Either<OutputMismatch, unknown>
+  readonly retry: RetryPolicy
+  readonly timeoutMillis: number | undefined
+}
+
+/**
+ * A task that can run.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ProgramTask extends Task, Runnable {}
+
+/**
+ * A group that can run.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ProgramGroup extends Group, Runnable {}
+
+/**
+ * A wave that can run.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ProgramWave extends Wave {
+  readonly groups: ReadonlyArray<ProgramGroup>
+  readonly concurrency: number
+  readonly onFailure: OnFailure
+}
+
+/**
+ * A step that can run.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type ProgramStep = ProgramTask | ProgramWave
+
+/**
+ * A workflow that can run. `Outputs` are the types of what its steps give, by name; `Input` that of its input.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Program<Outputs, Input = Json> extends Workflow {
+  readonly steps: ReadonlyArray<ProgramStep>
+  readonly identity: WorkflowIdentity
+  readonly decodeInput: (input: Json) => E.Either<OutputMismatch, unknown>
+  readonly encodeInput: (input: Input) => E.Either<OutputMismatch, Json>
+  /** Only a type: what the steps give. */
+  readonly Outputs?: Outputs
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+const mismatchOf = (errors: t.Errors): OutputMismatch => {
+  const context = errors[0]?.context ?? []
+  const path = context.slice(1).map(({ key }) => (/^\d+$/.test(key) ? `[${key}]` : `.${key}`))
+  return { path: `$${path.join('')}`, expected: (context.at(-1)?.type.name ?? 'something else').slice(0, 200) }
+}
+
+const toJson = (value: unknown): E.Either<OutputMismatch, Json | undefined> => {
+  if (value === undefined) return E.right(undefined)
+  const json = fromUnknown(value)
+  return E.isRight(json) ? json : E.left({ path: json.left.path, expected: `plain JSON, not ${json.left.found}` })
+}
+
+/** Encoding and decoding with a codec, or as plain JSON without one. Decoded values are fresh copies. */
+const conversions = (codec: OutputCodec | undefined): Pick<Runnable, 'encode' | 'decode'> & Pick<Task, 'accepts'> => {
+  if (codec === undefined) {
+    return {
+      encode: toJson,
+      decode: (output) => E.right(output === undefined ? null : structuredClone(output)),
+      accepts: () => E.right(undefined)
+    }
+  }
+  const decode: Runnable['decode'] = (output) => {
+    const decoded = codec.decode(output === undefined ? undefined : structuredClone(output))
+    return E.isRight(decoded) ? decoded : E.left(mismatchOf(decoded.left))
+  }
+  return {
+    encode: (output) => {
+      const encoded = toJson(codec.encode(output))
+      if (E.isLeft(encoded)) return encoded
+      const back = decode(encoded.right)
+      return E.isRight(back) ? encoded : back
+    },
+    decode,
+    accepts: (output) => {
+      const decoded = codec.decode(output)
+      return E.isRight(decoded) ? E.right(undefined) : E.left(mismatchOf(decoded.left))
+    }
+  }
+}
+
+/**
+ * A task that can run, for programs that are put together from data; {@link step} is the typed way.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const task = (
+  name: string,
+  spec: TaskSpec<never, never, OutputCodec | undefined>,
+  definition: Json = spec.version === undefined ? null : { version: spec.version }
+): ProgramTask => {
+  const { accepts, ...converted } = conversions(spec.output)
+  return {
+    ...W.task(name, {
+      definition,
+      accepts,
+      ...(spec.summary === undefined ? {} : { summary: spec.summary }),
+      ...(spec.idempotent === undefined ? {} : { idempotent: spec.idempotent }),
+      ...(spec.capture === undefined ? {} : { captures: [spec.capture] })
+    }),
+    ...converted,
+    run: spec.run as Runnable['run'],
+    retry: spec.retry ?? noRetry,
+    timeoutMillis: spec.timeoutMillis
+  }
+}
+
+/**
+ * A wave that can run, for programs that are put together from data; {@link wave} is the typed way.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const waveOf = (name: string, groups: ReadonlyArray<ProgramGroup>, options: WaveOptions = {}): ProgramWave => ({
+  ...W.wave(name, groups, options.summary),
+  groups,
+  concurrency: options.concurrency ?? Infinity,
+  onFailure: options.onFailure ?? (groups.some((group) => group.needs.length > 0) ? 'continue' : 'finish')
+})
+
+/**
+ * A program of these steps. `path` is the file that it came from.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromSteps = (
+  name: string,
+  steps: ReadonlyArray<ProgramStep>,
+  path?: string
+): Program<Readonly<Record<string, unknown>>> =>
+  build({ name, decodeInput: E.right, encodeInput: anyInput }, steps, path)
+
+const anyInput = (input: unknown): E.Either<OutputMismatch, Json> => {
+  const json = toJson(input)
+  return E.isLeft(json) ? json : E.right(json.right ?? {})
+}
+
+/** The identity is made when it is first asked for: a builder's intermediate programs never are. */
+const build = <Outputs, Input>(
+  base: Pick<Program<Outputs, Input>, 'name' | 'decodeInput' | 'encodeInput'>,
+  steps: ReadonlyArray<ProgramStep>,
+  path?: string
+): Program<Outputs, Input> => {
+  let identity: WorkflowIdentity | undefined
+  const { name, decodeInput, encodeInput } = base
+  return {
+    name,
+    steps,
+    decodeInput,
+    encodeInput,
+    get identity() {
+      identity ??= Identity.of({ name, steps }, path)
+      return identity
+    }
+  }
+}
+
+/**
+ * A program without steps, to which {@link step} and {@link wave} add. `input` is the codec of the run's input; without
+ * one that is plain JSON.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import * as TE from 'fp-ts/lib/TaskEither.js'
+ * import * as t from 'io-ts'
+ * import { Program } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const release = pipe(
+ *   Program.start('release'),
+ *   Program.step('version', { output: t.string, run: () => TE.right('1.2.3') }),
+ *   Program.step('pack', { run: ({ outputs: { version } }) => TE.right(`dogear-${version}.tgz`) })
+ * )
+ * assert.deepEqual(release.steps.map((step) => step.name), ['version', 'pack'])
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const start = <C extends OutputCodec | undefined = undefined>(
+  name: string,
+  options: { readonly input?: C } = {}
+): Program<object, OutputOf<C>> => {
+  const codec: OutputCodec | undefined = options.input
+  if (codec === undefined) return build({ name, decodeInput: E.right, encodeInput: anyInput }, [])
+  const { encode, decode } = conversions(codec)
+  const encodeInput = (input: unknown): E.Either<OutputMismatch, Json> => {
+    const encoded = encode(input)
+    return E.isLeft(encoded) ? encoded : E.right(encoded.right ?? {})
+  }
+  return build({ name, decodeInput: decode, encodeInput }, [])
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// combinators
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Adds a step. Its name must be new; later steps see its output under it.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const step =
+  <N extends string, Outputs, Input, C extends OutputCodec | undefined = undefined>(
+    name: Exclude<N, keyof Outputs>,
+    spec: TaskSpec<Outputs, Input, C>
+  ) =>
+  (self: Program<Outputs, Input>): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input> =>
+    build(self, [...self.steps, task(name, spec as TaskSpec<never, never, C>)])
+
+/**
+ * Adds a wave: groups that run in parallel. Later steps see their outputs as one object by group name.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import * as TE from 'fp-ts/lib/TaskEither.js'
+ * import * as t from 'io-ts'
+ * import { Program } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const checked = pipe(
+ *   Program.start('checked'),
+ *   Program.wave('checks', { unit: { output: t.number, run: () => TE.right(42) }, lint: { run: () => TE.right('clean') } }),
+ *   Program.step('report', { run: ({ outputs: { checks } }) => TE.right(checks.unit + 1) })
+ * )
+ * assert.equal(checked.steps[0]?._tag, 'Wave')
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const wave =
+  <N extends string, Outputs, Input, Cs extends Readonly<Record<string, unknown>>>(
+    name: Exclude<N, keyof Outputs>,
+    groups: { readonly [G in keyof Cs]: GroupSpec<Outputs, Input, Cs[G]> },
+    options: WaveOptions = {}
+  ) =>
+  (
+    self: Program<Outputs, Input>
+  ): Program<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: OutputOf<Cs[G]> } }, Input> =>
+    build(self, [...self.steps, waveOf(name, Object.entries(groups).map(groupFrom), options)])
+
+const groupFrom = ([name, spec]: readonly [string, GroupSpec<never, never, unknown>]): ProgramGroup => ({
+  ...task(name, spec as GroupSpec<never, never, OutputCodec | undefined>),
+  needs: spec.needs ?? []
+})
+
+/**
+ * The key under which a unit does its outside work, so that the other side can tell a repetition: a hash of run id,
+ * creation time, step, group and generation.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const idempotencyKey = (
+  run: { readonly runId: string; readonly createdAt: string; readonly generation: number },
+  unit: { readonly step: string; readonly group?: string }
+): string => fingerprint([run.runId, run.createdAt, run.generation, unit.step, unit.group ?? null]).slice(3, 35)

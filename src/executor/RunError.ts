@@ -1,0 +1,222 @@
+/**
+ * Why a run could not be decided: what stood against it before or beside its steps.
+ *
+ * @since 0.1.0
+ */
+import * as O from 'fp-ts/lib/Option.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import { describeProblem, describeQuestion } from '../domain/Explain.js'
+import type { Confirm, PlanError } from '../domain/Plan.js'
+import { unitName } from '../domain/Plan.js'
+import type { TransitionError } from '../domain/Transition.js'
+import type { StorageError } from '../ports/CheckpointStorage.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * There is no such run.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface NoSuchRun {
+  readonly _tag: 'NoSuchRun'
+  readonly runId: string
+}
+
+/**
+ * A run of this id exists already. An id is not silently used again.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface RunExists {
+  readonly _tag: 'RunExists'
+  readonly runId: string
+}
+
+/**
+ * A run of this id exists, with another input.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface InputChanged {
+  readonly _tag: 'InputChanged'
+  readonly runId: string
+}
+
+/**
+ * The input does not fit the program: `path` into it, and what was expected there.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface InvalidInput {
+  readonly _tag: 'InvalidInput'
+  readonly path: string
+  readonly expected: string
+}
+
+/**
+ * The plan that was reviewed is not the one that would be executed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface PlanChanged {
+  readonly _tag: 'PlanChanged'
+  readonly expected: string
+  readonly found: string
+}
+
+/**
+ * The plan has questions that somebody must answer.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface Unconfirmed {
+  readonly _tag: 'Unconfirmed'
+  readonly questions: ReadonlyNonEmptyArray<Confirm>
+}
+
+/**
+ * What is stored was recovered from damage, and nobody agreed to go on from it. Nothing was changed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface RecoveryRefused {
+  readonly _tag: 'RecoveryRefused'
+  readonly runId: string
+  readonly from: string
+  readonly lost: string
+}
+
+/**
+ * Why a run could not be decided. `_tag` is the stable code.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type RunError =
+  | StorageError
+  | PlanError
+  | TransitionError
+  | NoSuchRun
+  | RunExists
+  | InputChanged
+  | InvalidInput
+  | PlanChanged
+  | Unconfirmed
+  | RecoveryRefused
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * An error as text for people: what, where, and what to do.
+ *
+ * @example
+ * import { RunError } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.match(RunError.describe({ _tag: 'NoSuchRun', runId: 'nightly' }), /^No checkpoint found for run nightly/)
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describe = (error: RunError): string => {
+  switch (error._tag) {
+    case 'NoSuchRun':
+      return `No checkpoint found for run ${error.runId}\nThe run may have completed or its checkpoint was not saved`
+    case 'RunExists':
+      return `Run ${error.runId} exists already. Resume it, or choose another id`
+    case 'InputChanged':
+      return `Run ${error.runId} exists already, with another input. Resume it without one, or choose another id`
+    case 'InvalidInput':
+      return `The input does not fit: at ${error.path} expected ${error.expected}`
+    case 'PlanError':
+      return [
+        'The run can not be resumed like this:',
+        ...error.problems.map((one) => `  ${describeProblem(one)}`)
+      ].join('\n')
+    case 'PlanChanged':
+      return `The plan changed since it was reviewed: expected ${error.expected}, now ${error.found}. Review it again`
+    case 'Unconfirmed':
+      return ['Somebody has to say whether these run again or are done:', ...error.questions.map(describeOpen)].join(
+        '\n'
+      )
+    case 'RecoveryRefused':
+      return `The newest state of run ${error.runId} is damaged: ${error.lost}. What can be recovered is from ${error.from}. Nothing was changed`
+    case 'TransitionError':
+      return `A change can not be recorded: ${error.change} of ${error.unit} at revision ${error.revision}: ${error.why}. This is a bug in Dogear`
+    case 'HeldBy':
+    case 'Fenced':
+    case 'RevisionConflict':
+    case 'Corrupt':
+    case 'UnsupportedFormat':
+    case 'TooLarge':
+    case 'InvalidRunId':
+    case 'Insecure':
+    case 'ReadFailed':
+    case 'WriteFailed':
+      return describeStorage(error)
+  }
+}
+
+const describeOpen = (question: Confirm): string =>
+  `  ${describeQuestion(question)}\n    answer with ${unitName(question)}=again or ${unitName(question)}=done`
+
+/**
+ * A storage error as text for people.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeStorage = (error: StorageError): string => {
+  switch (error._tag) {
+    case 'HeldBy':
+      return `Run ${error.runId} is already in progress: held by process ${error.holder.pid} on ${error.holder.host} since ${error.holder.since}`
+    case 'Fenced':
+      return `Run ${error.runId} was taken over by another process${O.isSome(error.by) ? ` (claim ${error.by.value}, this one was ${error.epoch})` : ''}. Nothing was written since`
+    case 'RevisionConflict':
+      return `Run ${error.runId}: revision ${error.found} does not follow what is stored; expected ${error.expected}`
+    case 'Corrupt':
+      return `Run ${error.runId} can not be read: ${error.where}: ${error.why}. The files were left as they are`
+    case 'UnsupportedFormat':
+      return `${error.where} has format ${error.found}; this version of Dogear reads up to ${error.supported}. Upgrade Dogear`
+    case 'TooLarge':
+      return `The checkpoint of run ${error.runId} is too large (${error.where}): ${error.bytes} bytes, the limit is ${error.limitBytes}.${biggest(error)}`
+    case 'InvalidRunId':
+      return `"${error.runId}" is not a valid run id: ${error.why}`
+    case 'Insecure':
+      return `${error.where} is not used: ${error.why}`
+    case 'ReadFailed':
+      return `Reading ${error.where} failed: ${error.operation}: ${error.code}${hint(error.code)}`
+    case 'WriteFailed':
+      return `Writing ${error.where} failed: ${error.operation}: ${error.code}${hint(error.code)}. What was saved before is unharmed`
+  }
+}
+
+const biggest = (error: {
+  readonly biggest: ReadonlyArray<{ readonly path: string; readonly bytes: number }>
+}): string =>
+  error.biggest.length === 0
+    ? ''
+    : ` The biggest values: ${error.biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')}`
+
+const HINTS: Readonly<Record<string, string>> = {
+  ENOSPC: ' (the disk is full: free some space and resume)',
+  EDQUOT: ' (the quota is used up: free some space and resume)',
+  EACCES: ' (no permission)',
+  EROFS: ' (the file system is read-only)',
+  EMFILE: ' (too many open files)',
+  EIO: ' (the device reports an error)'
+}
+
+const hint = (code: string): string => HINTS[code] ?? ''

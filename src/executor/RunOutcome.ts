@@ -1,0 +1,96 @@
+/**
+ * How a run ended, as data.
+ *
+ * @since 0.1.0
+ */
+import type { Checkpoint } from '../domain/Checkpoint.js'
+import type { Failure, InterruptReason } from '../domain/CheckpointState.js'
+
+/**
+ * All steps are done.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Completed {
+  readonly _tag: 'Completed'
+  readonly runId: string
+  readonly checkpoint: Checkpoint
+}
+
+/**
+ * A step failed. The run can be resumed, at this step; `retryable`: the error looked as if it may pass.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Failed {
+  readonly _tag: 'Failed'
+  readonly runId: string
+  readonly checkpoint: Checkpoint
+  readonly stepIndex: number
+  readonly step: string
+  readonly failures: ReadonlyArray<Failure>
+  readonly retryable: boolean
+}
+
+/**
+ * The run was stopped from outside. It can be resumed.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Interrupted {
+  readonly _tag: 'Interrupted'
+  readonly runId: string
+  readonly checkpoint: Checkpoint
+  readonly stepIndex: number
+  readonly step: string
+  readonly inProgress: boolean
+  readonly reason: InterruptReason
+}
+
+/**
+ * Another process has taken the run over. Nothing was written since.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Fenced {
+  readonly _tag: 'Fenced'
+  readonly runId: string
+}
+
+/**
+ * How a run ended.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type RunOutcome = Completed | Failed | Interrupted | Fenced
+
+/**
+ * Folds the union: one function for each member.
+ *
+ * @category pattern matching
+ * @since 0.1.0
+ */
+export const match =
+  <R>(handlers: {
+    readonly Completed: (outcome: Completed) => R
+    readonly Failed: (outcome: Failed) => R
+    readonly Interrupted: (outcome: Interrupted) => R
+    readonly Fenced: (outcome: Fenced) => R
+  }) =>
+  (outcome: RunOutcome): R => {
+    switch (outcome._tag) {
+      case 'Completed':
+        return handlers.Completed(outcome)
+      case 'Failed':
+        return handlers.Failed(outcome)
+      case 'Interrupted':
+        return handlers.Interrupted(outcome)
+      case 'Fenced':
+        return handlers.Fenced(outcome)
+    }
+  }

@@ -1,0 +1,192 @@
+/**
+ * The changes that the executor records, and the events that tell of them once they are durable.
+ *
+ * @since 0.1.0
+ */
+import type { Change } from '../domain/Change.js'
+import type { InFlight } from '../domain/CheckpointState.js'
+import { unitName } from '../domain/Plan.js'
+import type { StepFailure } from '../domain/StepFailure.js'
+import type { Event } from '../ports/Events.js'
+import type { Program, ProgramTask } from './Program.js'
+import type { Session, TaskResult } from './Session.js'
+import { NOTHING, timestamp } from './Session.js'
+
+/** A step and its place in the workflow. */
+interface StepPlace {
+  readonly stepIndex: number
+  readonly step: string
+}
+
+/** A step, or one of its groups. */
+interface UnitPlace extends StepPlace {
+  readonly group?: string
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// changes
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Attempts are about to start.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const attemptsStart = (session: Session, place: StepPlace, attempts: ReadonlyArray<InFlight>): Change => ({
+  _tag: 'AttemptStarted',
+  at: timestamp(session.environment.clock.now()),
+  stepIndex: place.stepIndex,
+  step: place.step,
+  attempts
+})
+
+/**
+ * An attempt failed and another will follow.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const attemptFailed = (
+  place: UnitPlace,
+  failure: StepFailure,
+  ended: { readonly attempt: number; readonly startedAt: number; readonly endedAt: number },
+  delayBeforeNextMillis: number
+): Change => ({
+  _tag: 'AttemptFailed',
+  at: timestamp(ended.endedAt),
+  ...place,
+  attempt: ended.attempt,
+  startedAt: timestamp(ended.startedAt),
+  error: failure.error,
+  outcome: failure.outcome,
+  delayBeforeNextMillis
+})
+
+/**
+ * A task ended well. Its value is there for the steps to come.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const taskCompleted = (
+  session: Session,
+  place: UnitPlace,
+  task: ProgramTask,
+  result: TaskResult & { readonly _tag: 'Done' }
+): Change => {
+  const { output } = result
+  session.values.set(unitName(place), output ?? NOTHING)
+  const completion = {
+    at: timestamp(result.endedAt),
+    stepIndex: place.stepIndex,
+    step: place.step,
+    ...(output === undefined ? {} : { output }),
+    captured: output === undefined ? [] : task.captures,
+    attempts: result.attempt,
+    startedAt: timestamp(result.startedAt),
+    durationMillis: Math.max(0, result.endedAt - result.startedAt),
+    evidence: []
+  }
+  return place.group === undefined
+    ? { _tag: 'StepCompleted', ...completion }
+    : { _tag: 'GroupCompleted', ...completion, group: place.group }
+}
+
+/**
+ * All groups of a wave ended well.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const waveCompleted = (session: Session, place: StepPlace, startedAt: number): Change => {
+  const now = session.environment.clock.now()
+  return {
+    _tag: 'StepCompleted',
+    at: timestamp(now),
+    ...place,
+    captured: [],
+    attempts: 1,
+    startedAt: timestamp(startedAt),
+    durationMillis: Math.max(0, now - startedAt),
+    evidence: []
+  }
+}
+
+/**
+ * A task ended badly: the step with it, or one group of a wave.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const taskFailed = (place: UnitPlace, result: TaskResult & { readonly _tag: 'Failed' }): Change => {
+  const { stepIndex, step, group } = place
+  const { error, outcome } = result.failure
+  const last = { attempt: result.attempt, startedAt: timestamp(result.startedAt), error, outcome }
+  const at = timestamp(result.endedAt)
+  return group === undefined
+    ? { _tag: 'StepFailed', at, stepIndex, step, retryable: result.failure._tag === 'Transient', last }
+    : { _tag: 'GroupFailed', at, stepIndex, step, group, ...last }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// events
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What observers are told when a change is durable.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const eventsOf = (program: Program<unknown, never>, runId: string, change: Change): ReadonlyArray<Event> => {
+  switch (change._tag) {
+    case 'AttemptStarted':
+      return change.attempts.map(({ group, attempt }) => {
+        const unit = unitOf(runId, { ...change, ...(group === undefined ? {} : { group }) })
+        return { _tag: 'StepStarted', ...unit, summary: taskAt(program, unit)?.summary ?? unit.step, attempt }
+      })
+    case 'AttemptFailed': {
+      const unit = unitOf(runId, change)
+      const attempts = taskAt(program, unit)?.retry.attempts ?? change.attempt
+      const { attempt, error } = change
+      return [{ _tag: 'StepRetrying', ...unit, attempt, attempts, delayMillis: change.delayBeforeNextMillis, error }]
+    }
+    case 'StepCompleted':
+    case 'GroupCompleted': {
+      const { attempts, durationMillis } = change
+      return [{ _tag: 'StepCompleted', ...unitOf(runId, change), attempts, durationMillis }]
+    }
+    case 'GroupFailed':
+      return [{ _tag: 'StepFailed', ...unitOf(runId, change), error: change.error, attempts: change.attempt }]
+    case 'StepFailed': {
+      const { last } = change
+      return last === undefined
+        ? []
+        : [{ _tag: 'StepFailed', ...unitOf(runId, change), error: last.error, attempts: last.attempt }]
+    }
+    case 'Started':
+    case 'WorkflowEdited':
+    case 'Recovered':
+    case 'Interrupted':
+    case 'Rewound':
+    case 'Assumed':
+    case 'Confirmed':
+      return []
+  }
+}
+
+const unitOf = (
+  runId: string,
+  place: StepPlace & { readonly group?: string }
+): UnitPlace & { readonly runId: string } => ({
+  runId,
+  stepIndex: place.stepIndex,
+  step: place.step,
+  ...(place.group === undefined ? {} : { group: place.group })
+})
+
+const taskAt = (program: Program<unknown, never>, unit: UnitPlace): ProgramTask | undefined => {
+  const step = program.steps[unit.stepIndex]
+  return step?._tag === 'Wave' ? step.groups.find((group) => group.name === unit.group) : step
+}

@@ -1,0 +1,138 @@
+/**
+ * Obeys a plan: runs what it schedules, in order, and records what comes of it.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Change } from '../domain/Change.js'
+import * as State from '../domain/CheckpointState.js'
+import type { Decision, ResumePlan } from '../domain/Plan.js'
+import type { TransitionError } from '../domain/Transition.js'
+import type { StorageError } from '../ports/CheckpointStorage.js'
+import { runAttempts } from './attempts.js'
+import { attemptsStart, taskCompleted, taskFailed } from './changes.js'
+import type { ProgramTask } from './Program.js'
+import type { RunOutcome } from './RunOutcome.js'
+import type { Session, StepEnd } from './Session.js'
+import { report, timestamp } from './Session.js'
+import { runWave } from './wave.js'
+
+type Failure = StorageError | TransitionError
+
+/**
+ * Executes a plan from its first scheduled step to the end, a failure or a stop. `carry`: what is to be recorded before
+ * the first effect.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const execute = async (
+  session: Session,
+  plan: ResumePlan,
+  carry: ReadonlyArray<Change>
+): Promise<E.Either<Failure, RunOutcome>> => {
+  let due = carry
+  let at = 0
+  for (const [stepIndex, step] of session.program.steps.entries()) {
+    const decision = plan.decisions[at] as Decision
+    const groups = step._tag === 'Wave' ? plan.decisions.slice(at + 1, at + 1 + step.groups.length) : []
+    at += 1 + groups.length
+    if (decision._tag === 'Skip') continue
+    const stopped = await stopIfAsked(session, stepIndex, step.name, due)
+    if (stopped !== undefined) return stopped
+    const ended =
+      step._tag === 'Wave'
+        ? await runWave(session, { stepIndex, wave: step, decisions: groups, carry: due })
+        : await runTask(session, stepIndex, step, decision, due)
+    if (E.isLeft(ended)) return ended
+    if (ended.right._tag === 'Failed') return E.right(failed(session, stepIndex, step.name))
+    if (ended.right._tag === 'Stopped') return interrupt(session, stepIndex, step.name, ended.right.carry)
+    due = ended.right.carry
+  }
+  const last = await recordAll(session, due)
+  if (E.isLeft(last)) return last
+  const checkpoint = session.recorder.checkpoint()
+  report(session.environment, { _tag: 'RunCompleted', runId: checkpoint.runId })
+  return E.right({ _tag: 'Completed', runId: checkpoint.runId, checkpoint })
+}
+
+const recordAll = async (session: Session, changes: ReadonlyArray<Change>): Promise<E.Either<Failure, unknown>> =>
+  changes.length === 0 ? E.right(undefined) : await session.recorder.record(changes)()
+
+// ---------------------------------------------------------------------------------------------------------------------
+// a task
+// ---------------------------------------------------------------------------------------------------------------------
+
+const runTask = async (
+  session: Session,
+  stepIndex: number,
+  task: ProgramTask,
+  decision: Decision,
+  carry: ReadonlyArray<Change>
+): Promise<E.Either<Failure, StepEnd>> => {
+  const place = { stepIndex, step: task.name }
+  const attempt = decision._tag === 'Retry' ? decision.attempt : 1
+  const started = await session.recorder.record([...carry, attemptsStart(session, place, [{ attempt }])])()
+  if (E.isLeft(started)) return started
+  const result = await runAttempts(session, place, task, attempt, session.stopping)
+  if (E.isLeft(result)) return result
+  switch (result.right._tag) {
+    case 'Stopped':
+      return E.right({ _tag: 'Stopped', carry: [] })
+    case 'Done':
+      return E.right({ _tag: 'Done', carry: [taskCompleted(session, place, task, result.right)] })
+    case 'Failed': {
+      const saved = await session.recorder.record([taskFailed(place, result.right)])()
+      return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed' })
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// ends
+// ---------------------------------------------------------------------------------------------------------------------
+
+const failed = (session: Session, stepIndex: number, step: string): RunOutcome => {
+  const checkpoint = session.recorder.checkpoint()
+  const { runId, state } = checkpoint
+  report(session.environment, { _tag: 'RunFailed', runId, stepIndex, step })
+  return {
+    _tag: 'Failed',
+    runId,
+    checkpoint,
+    stepIndex,
+    step,
+    failures: State.failures(state),
+    retryable: state._tag === 'Failed' && state.retryable
+  }
+}
+
+const stopIfAsked = async (
+  session: Session,
+  stepIndex: number,
+  step: string,
+  carry: ReadonlyArray<Change>
+): Promise<E.Either<Failure, RunOutcome> | undefined> =>
+  session.stop() === undefined ? undefined : await interrupt(session, stepIndex, step, carry)
+
+/** Records the interruption. A run that was taken over records nothing. */
+const interrupt = async (
+  session: Session,
+  stepIndex: number,
+  step: string,
+  carry: ReadonlyArray<Change>
+): Promise<E.Either<Failure, RunOutcome>> => {
+  const stop = session.stop()
+  const { runId } = session.recorder.checkpoint()
+  if (stop === undefined || stop._tag === 'Fenced') return E.right({ _tag: 'Fenced', runId })
+  const at = timestamp(session.environment.clock.now())
+  const saved = await session.recorder.record([
+    ...carry,
+    { _tag: 'Interrupted', at, stepIndex, step, reason: stop.reason }
+  ])()
+  if (E.isLeft(saved)) return saved
+  const checkpoint = saved.right
+  const inProgress = checkpoint.state._tag === 'Interrupted' && checkpoint.state.inProgress
+  report(session.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
+  return E.right({ _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason: stop.reason })
+}

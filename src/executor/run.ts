@@ -1,0 +1,326 @@
+/**
+ * Run and resume: one path for both. Claim, load, plan, record what the plan overrides, obey it, release.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Change, Recovered, Started } from '../domain/Change.js'
+import type { Checkpoint } from '../domain/Checkpoint.js'
+import { start } from '../domain/Checkpoint.js'
+import { describe as describeCodec, restore } from '../domain/CheckpointCodec.js'
+import type { Json } from '../domain/Json.js'
+import { equals, isObject } from '../domain/Json.js'
+import { overrides } from '../domain/Overrides.js'
+import type { PlanOptions, ResumePlan } from '../domain/Plan.js'
+import { hashPlan, openQuestions, unitName } from '../domain/Plan.js'
+import { planResume } from '../domain/planResume.js'
+import { replay } from '../domain/Transition.js'
+import type { Workspace } from '../domain/Workspace.js'
+import type { Claim, Revision, StorageError, Stored } from '../ports/CheckpointStorage.js'
+import { eventsOf } from './changes.js'
+import type { Environment, Executor } from './Environment.js'
+import { execute } from './execute.js'
+import type { Program } from './Program.js'
+import { make as makeRecorder, revisionOf } from './Recorder.js'
+import type { RunError } from './RunError.js'
+import type { RunOutcome } from './RunOutcome.js'
+import type { Session } from './Session.js'
+import { NOTHING, report, stopOn, timestamp } from './Session.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What was found when the newest state of a run is damaged: what can be recovered (`checkpoint`, from `from`), and
+ * what is `lost`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Recovery {
+  readonly runId: string
+  readonly from: string
+  readonly lost: string
+  readonly checkpoint: Checkpoint
+}
+
+/**
+ * How to resume.
+ *
+ * - the plan's options, see `PlanOptions`;
+ * - `planHash`: execute only the plan that has this hash;
+ * - `onRecovered`: asked when the newest state is damaged; answers who agreed to go on from what was recovered, or
+ *   nobody. Without it the answer is nobody.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ResumeOptions extends PlanOptions {
+  readonly planHash?: string
+  readonly onRecovered?: (recovery: Recovery) => Promise<O.Option<string>>
+}
+
+/**
+ * How to start. `workspace`: the folder that the run works in, kept with it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface RunOptions {
+  readonly workspace?: Workspace
+}
+
+/** What a caller wants of a run id. */
+type Request<Input> =
+  | { readonly _tag: 'Run'; readonly input: Input; readonly options: RunOptions }
+  | { readonly _tag: 'Resume'; readonly options: ResumeOptions }
+  | { readonly _tag: 'RunOrResume'; readonly input: Input; readonly options: RunOptions & ResumeOptions }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// run and resume
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Starts a new run. An id that exists already is refused with `RunExists`.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import * as TE from 'fp-ts/lib/TaskEither.js'
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { Program, run } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const program = pipe(
+ *   Program.start('greet'),
+ *   Program.step('hello', { run: () => TE.right('hello') })
+ * )
+ * const outcome = await run(program, 'greet-1', {})(nodeEnvironment(memoryStorage()))()
+ * assert.ok(E.isRight(outcome))
+ * assert.equal(outcome.right._tag, 'Completed')
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const run = <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  runId: string,
+  input: Input,
+  options: RunOptions = {}
+): Executor<RunOutcome> => perform(program, runId, { _tag: 'Run', input, options })
+
+/**
+ * Goes on with a run at the right step. A completed run runs nothing and is `Completed` again.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const resume = <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  runId: string,
+  options: ResumeOptions = {}
+): Executor<RunOutcome> => perform(program, runId, { _tag: 'Resume', options })
+
+/**
+ * Starts a run, or goes on with it if it exists. If it exists with another input, that is `InputChanged`.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const runOrResume = <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  runId: string,
+  input: Input,
+  options: RunOptions & ResumeOptions = {}
+): Executor<RunOutcome> => perform(program, runId, { _tag: 'RunOrResume', input, options })
+
+const perform =
+  <Outputs, Input>(program: Program<Outputs, Input>, runId: string, request: Request<Input>): Executor<RunOutcome> =>
+  (environment) =>
+  async () => {
+    const input = request._tag === 'Resume' ? E.right(undefined) : inputOf(program, request.input)
+    if (E.isLeft(input)) return input
+    if (request._tag === 'Resume') {
+      const there = await environment.storage.load(runId)()
+      if (E.isLeft(there)) return there
+      if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
+    }
+    const claimed = await environment.storage.claim(runId, environment.owner)()
+    if (E.isLeft(claimed)) return claimed
+    const { claim, stored } = claimed.right
+    try {
+      const prepared = O.isNone(stored)
+        ? begin(environment, program, runId, request, input.right)
+        : await goOn(environment, program, stored.value, request, input.right)
+      return E.isLeft(prepared) ? prepared : await perform_(environment, program, claim, prepared.right)
+    } finally {
+      await environment.storage.release(claim)()
+    }
+  }
+
+const inputOf = <Outputs, Input>(program: Program<Outputs, Input>, input: Input): E.Either<RunError, Json> => {
+  const encoded = program.encodeInput(input)
+  return E.isRight(encoded) ? encoded : E.left({ _tag: 'InvalidInput', ...encoded.left })
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// preparing
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A run that is ready to be executed: from where, by which plan, and what has to be recorded first. */
+interface Prepared {
+  readonly checkpoint: Checkpoint
+  readonly first: ReadonlyArray<Revision>
+  readonly plan: ResumePlan
+  readonly carry: ReadonlyArray<Change>
+  readonly resumed: boolean
+}
+
+/** A new run: revision 0 goes out with the first save. */
+const begin = <Outputs, Input>(
+  environment: Environment,
+  program: Program<Outputs, Input>,
+  runId: string,
+  request: Request<Input>,
+  input: Json | undefined
+): E.Either<RunError, Prepared> => {
+  if (request._tag === 'Resume' || input === undefined) return E.left({ _tag: 'NoSuchRun', runId })
+  const at = timestamp(environment.clock.now())
+  const { workspace } = request.options
+  const place = workspace === undefined ? {} : { workspace }
+  const started: Started = { _tag: 'Started', at, runId, workflow: program.identity, input, ...place }
+  const checkpoint = start(started)
+  const plan = planResume(checkpoint, program)
+  if (E.isLeft(plan)) return plan
+  return E.right({ checkpoint, first: [revisionOf(checkpoint, started)], plan: plan.right, carry: [], resumed: false })
+}
+
+/** A stored run: restored, agreed on if damaged, planned, and the plan checked against what was asked. */
+const goOn = async <Outputs, Input>(
+  environment: Environment,
+  program: Program<Outputs, Input>,
+  stored: Stored,
+  request: Request<Input>,
+  input: Json | undefined
+): Promise<E.Either<RunError, Prepared>> => {
+  const restored = restoreStored(stored)
+  if (E.isLeft(restored)) return restored
+  const checkpoint = restored.right
+  if (request._tag === 'Run') return E.left({ _tag: 'RunExists', runId: checkpoint.runId })
+  if (input !== undefined && !equals(input, checkpoint.input)) {
+    return E.left({ _tag: 'InputChanged', runId: checkpoint.runId })
+  }
+  const agreed = await agree(environment, stored, checkpoint, request.options)
+  if (E.isLeft(agreed)) return agreed
+  const at = timestamp(environment.clock.now())
+  const planned = planFor(checkpoint, program, request.options)
+  return E.isLeft(planned)
+    ? planned
+    : E.right({
+        checkpoint,
+        first: [],
+        plan: planned.right,
+        carry: [...agreed.right, ...overrides(checkpoint, program, planned.right, request.options, at)],
+        resumed: true
+      })
+}
+
+/** The plan that may be executed: the one that was reviewed, without open questions. */
+const planFor = <Outputs, Input>(
+  checkpoint: Checkpoint,
+  program: Program<Outputs, Input>,
+  options: ResumeOptions
+): E.Either<RunError, ResumePlan> => {
+  const input = program.decodeInput(checkpoint.input)
+  if (E.isLeft(input)) return E.left({ _tag: 'InvalidInput', ...input.left })
+  const planned = planResume(checkpoint, program, options)
+  if (E.isLeft(planned)) return planned
+  const plan = planned.right
+  if (options.planHash !== undefined && options.planHash !== hashPlan(plan)) {
+    return E.left({ _tag: 'PlanChanged', expected: options.planHash, found: hashPlan(plan) })
+  }
+  const [question, ...more] = openQuestions(plan)
+  return question === undefined ? planned : E.left({ _tag: 'Unconfirmed', questions: [question, ...more] })
+}
+
+const agree = async (
+  environment: Environment,
+  stored: Stored,
+  checkpoint: Checkpoint,
+  options: ResumeOptions
+): Promise<E.Either<RunError, ReadonlyArray<Recovered>>> => {
+  if (stored.found._tag === 'Exact') return E.right([])
+  const { runId } = checkpoint
+  const { from, lost } = stored.found
+  report(environment, { _tag: 'CheckpointRecovered', runId, from, lost })
+  const agreedBy = (await options.onRecovered?.({ runId, from, lost, checkpoint })) ?? O.none
+  if (O.isNone(agreedBy)) return E.left({ _tag: 'RecoveryRefused', runId, from, lost })
+  const at = timestamp(environment.clock.now())
+  return E.right([{ _tag: 'Recovered', at, from, lost, agreedBy: agreedBy.value }])
+}
+
+/**
+ * The checkpoint that a store keeps, decoded. Content of a newer format is `UnsupportedFormat`, anything else that
+ * does not decode is `Corrupt`.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const restoreStored = (stored: Stored): E.Either<StorageError, Checkpoint> => {
+  const restored = restore(stored)
+  if (E.isRight(restored)) return restored
+  const error = restored.left
+  const runId = runIdOf(stored)
+  const where = 'the stored checkpoint'
+  return error._tag === 'NewerFormat'
+    ? E.left({ _tag: 'UnsupportedFormat', runId, where, found: error.found, supported: error.supported })
+    : E.left({ _tag: 'Corrupt', runId, where, why: describeCodec(error), cause: error })
+}
+
+const runIdOf = ({ checkpoint }: Stored): string => {
+  const runId = isObject(checkpoint) ? checkpoint['runId'] : undefined
+  return typeof runId === 'string' ? runId : ''
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// executing
+// ---------------------------------------------------------------------------------------------------------------------
+
+const perform_ = async <Outputs, Input>(
+  environment: Environment,
+  program: Program<Outputs, Input>,
+  claim: Claim,
+  { checkpoint, first, plan, carry, resumed }: Prepared
+): Promise<E.Either<RunError, RunOutcome>> => {
+  const { runId } = checkpoint
+  report(environment, { _tag: 'RunPlanned', runId, resumed, plan })
+  const onSaved = (reached: Checkpoint, revisions: ReadonlyArray<Revision>): void => {
+    report(environment, { _tag: 'CheckpointSaved', runId, revision: reached.revision, state: reached.state })
+    for (const { change } of revisions) for (const event of eventsOf(program, runId, change)) report(environment, event)
+  }
+  const recorder = makeRecorder(environment.storage, claim, checkpoint, first, onSaved)
+  const after = replay(checkpoint, carry)
+  if (E.isLeft(after)) return after
+  const { stopping, stop, dispose } = stopOn(environment, claim)
+  const session: Session = { environment, program, recorder, values: valuesOf(after.right), stopping, stop }
+  try {
+    const ended = await execute(session, plan, carry)
+    return E.isLeft(ended) && ended.left._tag === 'Fenced' ? E.right(fenced(environment, runId)) : ended
+  } finally {
+    dispose()
+  }
+}
+
+const fenced = (environment: Environment, runId: string): RunOutcome => {
+  report(environment, { _tag: 'RunFenced', runId })
+  return { _tag: 'Fenced', runId }
+}
+
+const valuesOf = (checkpoint: Checkpoint): Map<string, Json> => {
+  const values = new Map<string, Json>()
+  for (const record of checkpoint.completedSteps) values.set(unitName(record), record.output ?? NOTHING)
+  return values
+}

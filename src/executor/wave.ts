@@ -1,0 +1,197 @@
+/**
+ * A wave: its groups in parallel, each recorded when it ends.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Change } from '../domain/Change.js'
+import type { Decision } from '../domain/Plan.js'
+import * as StepError from '../domain/StepError.js'
+import * as Failure from '../domain/StepFailure.js'
+import type { TransitionError } from '../domain/Transition.js'
+import type { StorageError } from '../ports/CheckpointStorage.js'
+import { runAttempts } from './attempts.js'
+import { attemptsStart, taskCompleted, taskFailed, waveCompleted } from './changes.js'
+import type { ProgramGroup, ProgramWave } from './Program.js'
+import type { Session, StepEnd, TaskResult } from './Session.js'
+import { timestamp } from './Session.js'
+
+type RecordError = StorageError | TransitionError
+
+/** A wave that is due, with the decisions for its groups and what is to be recorded with its start. */
+interface Due {
+  readonly stepIndex: number
+  readonly wave: ProgramWave
+  readonly decisions: ReadonlyArray<Decision>
+  readonly carry: ReadonlyArray<Change>
+}
+
+/** A group that ended, or that could not be recorded. */
+interface Ended {
+  readonly group: ProgramGroup
+  readonly attempt: number
+  readonly result: E.Either<RecordError, TaskResult>
+}
+
+/** Where the groups of a wave stand. */
+interface Board {
+  readonly waiting: Map<string, { readonly group: ProgramGroup; readonly attempt: number }>
+  readonly running: Set<string>
+  readonly done: Set<string>
+  readonly failed: Array<Failure.StepFailure>
+  stopped: boolean
+}
+
+/**
+ * Runs the groups of a wave that its decisions schedule. Groups that end while a save is under way are saved together.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const runWave = async (session: Session, due: Due): Promise<E.Either<RecordError, StepEnd>> => {
+  const startedAt = session.environment.clock.now()
+  const place = { stepIndex: due.stepIndex, step: due.wave.name }
+  const board = boardOf(due)
+  const halt = linked(session.stopping)
+  const inbox = makeInbox<Ended>()
+  const launch = (name: string, group: ProgramGroup, attempt: number): void => {
+    board.running.add(name)
+    void runAttempts(session, { ...place, group: name }, group, attempt, halt.signal).then((result) =>
+      inbox.put({ group, attempt, result })
+    )
+  }
+  let changes: ReadonlyArray<Change> = due.carry
+  let failure: E.Left<RecordError> | undefined
+  for (;;) {
+    const ready = failure === undefined && !halt.signal.aborted ? take(board, due.wave) : []
+    if (ready.length > 0) {
+      const attempts = ready.map(({ group, attempt }) => ({ group: group.name, attempt }))
+      changes = [...changes, attemptsStart(session, place, attempts)]
+    }
+    if (board.running.size === 0 && ready.length === 0) break
+    if (changes.length > 0 && failure === undefined) {
+      const saved = await session.recorder.record(changes)()
+      changes = []
+      if (E.isLeft(saved)) failure = saved
+    }
+    if (failure === undefined) for (const { group, attempt } of ready) launch(group.name, group, attempt)
+    else halt.abort()
+    if (board.running.size === 0) break
+    for (const ended of await inbox.take()) {
+      board.running.delete(ended.group.name)
+      if (E.isLeft(ended.result)) failure ??= ended.result
+      else changes = [...changes, ...settle(session, place, board, ended, ended.result.right)]
+    }
+    if (board.failed.length > 0 && due.wave.onFailure === 'halt') halt.abort()
+  }
+  halt.dispose()
+  if (failure !== undefined) return failure
+  return await conclude(session, place, board, due.wave, changes, startedAt)
+}
+
+const boardOf = ({ wave, decisions }: Due): Board => {
+  const board: Board = { waiting: new Map(), running: new Set(), done: new Set(), failed: [], stopped: false }
+  for (const [index, group] of wave.groups.entries()) {
+    const decision = decisions[index]
+    if (decision === undefined || decision._tag === 'Skip') board.done.add(group.name)
+    else board.waiting.set(group.name, { group, attempt: decision._tag === 'Retry' ? decision.attempt : 1 })
+  }
+  return board
+}
+
+/** Takes the groups that may start now: what they need is done, there is room, and no failure forbids it. */
+const take = (
+  board: Board,
+  wave: ProgramWave
+): ReadonlyArray<{ readonly group: ProgramGroup; readonly attempt: number }> => {
+  if (board.failed.length > 0 && wave.onFailure !== 'continue') return []
+  const ready = []
+  for (const [name, one] of board.waiting) {
+    if (board.running.size + ready.length >= wave.concurrency) break
+    if (!one.group.needs.every((need) => board.done.has(need))) continue
+    board.waiting.delete(name)
+    ready.push(one)
+  }
+  return ready
+}
+
+/** Notes how a group ended, and gives what is to be recorded of it. */
+const settle = (
+  session: Session,
+  step: { readonly stepIndex: number; readonly step: string },
+  board: Board,
+  { group, attempt }: Ended,
+  result: TaskResult
+): ReadonlyArray<Change> => {
+  const place = { ...step, group: group.name }
+  switch (result._tag) {
+    case 'Done':
+      board.done.add(group.name)
+      return [taskCompleted(session, place, group, result)]
+    case 'Failed':
+      board.failed.push(result.failure)
+      return [taskFailed(place, result)]
+    case 'Stopped': {
+      if (session.stopping.aborted) {
+        board.stopped = true
+        return []
+      }
+      const now = session.environment.clock.now()
+      const failure = Failure.permanent(StepError.make('Halted', 'stopped because another group of the wave failed'))
+      board.failed.push(failure)
+      return [taskFailed(place, { _tag: 'Failed', failure, attempt, startedAt: now, endedAt: now })]
+    }
+  }
+}
+
+const conclude = async (
+  session: Session,
+  place: { readonly stepIndex: number; readonly step: string },
+  board: Board,
+  wave: ProgramWave,
+  changes: ReadonlyArray<Change>,
+  startedAt: number
+): Promise<E.Either<RecordError, StepEnd>> => {
+  if (board.done.size === wave.groups.length) {
+    return E.right({ _tag: 'Done', carry: [...changes, waveCompleted(session, place, startedAt)] })
+  }
+  if (board.stopped || board.failed.length === 0) return E.right({ _tag: 'Stopped', carry: changes })
+  const retryable = board.failed.every((failure) => failure._tag === 'Transient')
+  const at = timestamp(session.environment.clock.now())
+  const saved = await session.recorder.record([...changes, { _tag: 'StepFailed', at, ...place, retryable }])()
+  return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed' })
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// parts
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A signal that fires with another, or on its own. */
+const linked = (
+  parent: AbortSignal
+): { readonly signal: AbortSignal; readonly abort: () => void; readonly dispose: () => void } => {
+  const own = new AbortController()
+  const abort = (): void => own.abort()
+  if (parent.aborted) abort()
+  else parent.addEventListener('abort', abort, { once: true })
+  return { signal: own.signal, abort, dispose: () => parent.removeEventListener('abort', abort) }
+}
+
+/** What comes in while nobody looks is handed over at once when somebody does. */
+const makeInbox = <A>(): { readonly put: (item: A) => void; readonly take: () => Promise<ReadonlyArray<A>> } => {
+  let items: Array<A> = []
+  let wake: (() => void) | undefined
+  return {
+    put: (item) => {
+      items.push(item)
+      wake?.()
+    },
+    take: async () => {
+      if (items.length === 0) await new Promise<void>((resolve) => (wake = resolve))
+      wake = undefined
+      const taken = items
+      items = []
+      return taken
+    }
+  }
+}

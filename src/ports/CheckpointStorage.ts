@@ -1,0 +1,317 @@
+/**
+ * The port that a storage backend implements: who may write a run, and what is stored of it.
+ *
+ * A store is dumb on purpose. It keeps what it is given and gives it back; it never decodes, migrates or judges a
+ * checkpoint. What it must get right is *who writes* and *what is durable*.
+ *
+ * @since 0.1.0
+ */
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { Either } from 'fp-ts/lib/Either.js'
+import type { Option } from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { Change } from '../domain/Change.js'
+import type { Json } from '../domain/Json.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Who claims a run, for the message that another claimant gets.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Owner {
+  readonly host: string
+  readonly pid: number
+}
+
+/**
+ * Who holds a run: the owner, and since when (UTC, ISO 8601).
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Holder extends Owner {
+  readonly since: string
+}
+
+/**
+ * The right to write one run. Claims of a run are numbered: the highest `epoch` is the owner, all others are fenced.
+ * `lost` fires when the store learns that a later claim exists; its `reason` is then a {@link StorageError}.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Claim {
+  readonly runId: string
+  readonly epoch: number
+  readonly lost: AbortSignal
+}
+
+/**
+ * A checkpoint as plain JSON, made by the codec. It carries its own format number.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Encoded = Json
+
+/**
+ * One revision of a run, both ways: as the change that led to it, and as the whole checkpoint (made when asked for,
+ * because that is linear in the run). A simple store writes `checkpoint()` of the last revision; an appending store
+ * writes the changes.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Revision {
+  readonly revision: number
+  readonly change: Change
+  readonly checkpoint: () => Encoded
+}
+
+/**
+ * How what is stored was found. `Exact`: the newest acknowledged revision. `Recovered`: newer content is damaged;
+ * `from` says what was used instead, `lost` what is gone, in words for people.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Found =
+  { readonly _tag: 'Exact' } | { readonly _tag: 'Recovered'; readonly from: string; readonly lost: string }
+
+/**
+ * What is stored of a run: a whole checkpoint, and the changes that came after it, oldest first. `revision` is that of
+ * the last change, or of the checkpoint if there is none. `heldBy`: the live owner, if there is one.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Stored {
+  readonly revision: number
+  readonly checkpoint: Encoded
+  readonly changes: ReadonlyArray<Json>
+  readonly found: Found
+  readonly heldBy: Option<Holder>
+}
+
+/**
+ * A granted claim, with what is stored: plan from this and from no earlier load.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Claimed {
+  readonly claim: Claim
+  readonly stored: Option<Stored>
+}
+
+/**
+ * One line of a run's history: the kind of change (`StepCompleted`) and when (UTC, ISO 8601).
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface HistoryEntry {
+  readonly revision: number
+  readonly change: string
+  readonly at: string
+}
+
+/**
+ * One run of a listing. A damaged one is listed with its error and breaks nothing.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Listed {
+  readonly runId: string
+  readonly stored: Either<StorageError, Stored>
+}
+
+/**
+ * Where checkpoints live.
+ *
+ * Laws: a save that resolved is in every later `load` and `claim` · two claims never both have a save of one revision
+ * resolve · a superseded claim's save is refused with `Fenced`, for ever · `load` gives what somebody saved, never a
+ * mixture, never older than what had resolved before it began.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface CheckpointStorage {
+  /** Becomes the only writer. A live owner is refused with `HeldBy`; a dead one is taken over at once. Writes no checkpoint. */
+  readonly claim: (runId: string, owner: Owner) => TaskEither<StorageError, Claimed>
+  /** Consecutive revisions that follow the stored one: all or nothing, durable when it resolves. */
+  readonly save: (claim: Claim, revisions: ReadonlyNonEmptyArray<Revision>) => TaskEither<StorageError, void>
+  /** Gives the claim back. The next claim need not wait for anything. */
+  readonly release: (claim: Claim) => TaskEither<StorageError, void>
+  /** The newest revision, without claiming. */
+  readonly load: (runId: string) => TaskEither<StorageError, Option<Stored>>
+  /** The revisions that can still be loaded, newest first. */
+  readonly history: (runId: string) => TaskEither<StorageError, ReadonlyArray<HistoryEntry>>
+  /** One revision of the history. */
+  readonly loadRevision: (runId: string, revision: number) => TaskEither<StorageError, Option<Stored>>
+  /** Every run there is, by run id. */
+  readonly list: () => TaskEither<StorageError, ReadonlyArray<Listed>>
+  /** Deletes a run for good. Refused while a live owner holds it. An id that is used again starts from nothing. */
+  readonly remove: (runId: string) => TaskEither<StorageError, void>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// errors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Somebody else's live process holds the run.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface HeldBy {
+  readonly _tag: 'HeldBy'
+  readonly runId: string
+  readonly holder: Holder
+}
+
+/**
+ * A later claim exists (or the run was removed): this one must write nothing more. `by` is the later epoch, if known.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface Fenced {
+  readonly _tag: 'Fenced'
+  readonly runId: string
+  readonly epoch: number
+  readonly by: Option<number>
+}
+
+/**
+ * The revisions of a save don't follow the stored one.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface RevisionConflict {
+  readonly _tag: 'RevisionConflict'
+  readonly runId: string
+  readonly expected: number
+  readonly found: number
+}
+
+/**
+ * Stored content can't be read and nothing older can stand in for it. The files are kept as they are.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface Corrupt {
+  readonly _tag: 'Corrupt'
+  readonly runId: string
+  readonly where: string
+  readonly why: string
+  readonly cause?: unknown
+}
+
+/**
+ * The content was written in another format than this version knows. Nothing older is used in its place.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface UnsupportedFormat {
+  readonly _tag: 'UnsupportedFormat'
+  readonly runId: string
+  readonly where: string
+  readonly found: number
+  readonly supported: number
+}
+
+/**
+ * The checkpoint is over the limit. `biggest` names its largest values, largest first.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface TooLarge {
+  readonly _tag: 'TooLarge'
+  readonly runId: string
+  readonly where: string
+  readonly bytes: number
+  readonly limitBytes: number
+  readonly biggest: ReadonlyArray<{ readonly path: string; readonly bytes: number }>
+}
+
+/**
+ * The text is no run id.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface InvalidRunId {
+  readonly _tag: 'InvalidRunId'
+  readonly runId: string
+  readonly why: string
+}
+
+/**
+ * What is stored is not what this library would have made there: a symbolic link, a FIFO, somebody else's file.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface Insecure {
+  readonly _tag: 'Insecure'
+  readonly where: string
+  readonly why: string
+}
+
+/**
+ * Reading failed. `code` is the system's (`EIO`), `operation` the call (`open`).
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface ReadFailed {
+  readonly _tag: 'ReadFailed'
+  readonly where: string
+  readonly operation: string
+  readonly code: string
+  readonly cause: unknown
+}
+
+/**
+ * Writing failed. What was acknowledged before is unharmed; the claim is of no more use.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface WriteFailed {
+  readonly _tag: 'WriteFailed'
+  readonly where: string
+  readonly operation: string
+  readonly code: string
+  readonly cause: unknown
+}
+
+/**
+ * What can go wrong in a store. `_tag` is the stable code.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type StorageError =
+  | HeldBy
+  | Fenced
+  | RevisionConflict
+  | Corrupt
+  | UnsupportedFormat
+  | TooLarge
+  | InvalidRunId
+  | Insecure
+  | ReadFailed
+  | WriteFailed

@@ -1,0 +1,56 @@
+/**
+ * What an observer is told.
+ *
+ * @since 0.1.0
+ */
+import type { CheckpointState } from '../domain/CheckpointState.js'
+import type { ResumePlan } from '../domain/Plan.js'
+import type { StepError } from '../domain/StepError.js'
+
+/** A step, or a group of it, and where it stands in the workflow. */
+interface Unit {
+  readonly runId: string
+  readonly stepIndex: number
+  readonly step: string
+  readonly group?: string
+}
+
+/**
+ * Something that happened in a run. Everything is reported after the fact that it tells of is durable, with no exception.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Event =
+  | { readonly _tag: 'RunPlanned'; readonly runId: string; readonly resumed: boolean; readonly plan: ResumePlan }
+  | {
+      readonly _tag: 'CheckpointSaved'
+      readonly runId: string
+      readonly revision: number
+      readonly state: CheckpointState
+    }
+  | { readonly _tag: 'CheckpointRecovered'; readonly runId: string; readonly from: string; readonly lost: string }
+  | (Unit & { readonly _tag: 'StepStarted'; readonly summary: string; readonly attempt: number })
+  | (Unit & {
+      readonly _tag: 'StepRetrying'
+      readonly attempt: number
+      readonly attempts: number
+      readonly delayMillis: number
+      readonly error: StepError
+    })
+  | (Unit & { readonly _tag: 'StepCompleted'; readonly attempts: number; readonly durationMillis: number })
+  | (Unit & { readonly _tag: 'StepFailed'; readonly error: StepError; readonly attempts: number })
+  | { readonly _tag: 'RunCompleted'; readonly runId: string }
+  | { readonly _tag: 'RunFailed'; readonly runId: string; readonly stepIndex: number; readonly step: string }
+  | { readonly _tag: 'RunInterrupted'; readonly runId: string; readonly stepIndex: number; readonly step: string }
+  | { readonly _tag: 'RunFenced'; readonly runId: string }
+
+/**
+ * The one hook for logs, metrics and progress. An observer that throws is ignored.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Events {
+  readonly report: (event: Event) => void
+}

@@ -1,0 +1,18 @@
+/**
+ * A request to stop, as a value.
+ *
+ * @since 0.1.0
+ */
+import type { InterruptReason } from '../domain/CheckpointState.js'
+
+/**
+ * Fires when somebody wants the run to stop. The executor then aborts the step that runs, records the interruption
+ * and ends; `reason` says what for.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Interrupt {
+  readonly signal: AbortSignal
+  readonly reason: () => InterruptReason
+}
