@@ -1,0 +1,320 @@
+/**
+ * Dogear for code with async and await: steps are functions that return promises, and a run resolves or rejects.
+ *
+ * It is the same engine. What fp-ts says with `TaskEither` this says with promises; nothing else differs.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import type { NodeEnvironment } from './adapters/node/index.js'
+import { interruptFrom, nodeEnvironment } from './adapters/node/index.js'
+import type { Checkpoint } from './domain/Checkpoint.js'
+import type { Json } from './domain/Json.js'
+import { unitName } from './domain/Plan.js'
+import type { Environment } from './executor/Environment.js'
+import type {
+  GroupSpec,
+  OutputCodec,
+  OutputOf,
+  Program,
+  ProgramTask,
+  StepContext,
+  TaskSpec,
+  WaveOptions
+} from './executor/Program.js'
+import * as P from './executor/Program.js'
+import type { Recovery, ResumeOptions, RunOptions } from './executor/run.js'
+import * as X from './executor/run.js'
+import type { RunError } from './executor/RunError.js'
+import { describe } from './executor/RunError.js'
+import type { RunOutcome } from './executor/RunOutcome.js'
+import type { CheckpointStorage } from './ports/CheckpointStorage.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// defining
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What a step does: gets its context, resolves with its output, or rejects. What it rejects with is classified by
+ * `StepFailure.fromUnknown`, unless it is a `StepFailure`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Work<Outputs, Input, A> = (context: StepContext<Outputs, Input>) => Promise<A> | A
+
+/**
+ * A step: what it does, with the options of `Program.step`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type AsyncSpec<Outputs, Input, C> = Omit<TaskSpec<Outputs, Input, C>, 'run'> & {
+  readonly run: Work<Outputs, Input, C extends OutputCodec ? P.OutputOf<C> : unknown>
+}
+
+/**
+ * A group of a wave: a step that may need other groups.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type AsyncGroup<Outputs, Input, C> = AsyncSpec<Outputs, Input, C> & Pick<GroupSpec<Outputs, Input, C>, 'needs'>
+
+/**
+ * A workflow that can be added to. It is a program, so planner and executor take it as it is.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface AsyncWorkflow<Outputs, Input> extends Program<Outputs, Input> {
+  /** Adds a step. Later steps see its output under its name. */
+  readonly step: <N extends string, C extends OutputCodec | undefined = undefined>(
+    name: Exclude<N, keyof Outputs>,
+    work: Work<Outputs, Input, unknown> | AsyncSpec<Outputs, Input, C>
+  ) => AsyncWorkflow<Outputs & { readonly [K in N]: OutputOf<C> }, Input>
+  /** Adds a wave of groups that run in parallel. */
+  readonly wave: <N extends string, Cs extends Readonly<Record<string, unknown>>>(
+    name: Exclude<N, keyof Outputs>,
+    groups: { readonly [G in keyof Cs]: Work<Outputs, Input, unknown> | AsyncGroup<Outputs, Input, Cs[G]> },
+    options?: WaveOptions
+  ) => AsyncWorkflow<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: OutputOf<Cs[G]> } }, Input>
+}
+
+/**
+ * A workflow without steps yet.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { runOrResume, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const greet = workflow('greet')
+ *   .step('name', async () => 'world')
+ *   .step('greeting', async ({ outputs }) => `hello ${String(outputs.name)}`)
+ *
+ * const outputs = await runOrResume(greet, { id: 'greet-1', storage: memoryStorage() })
+ * assert.equal(outputs.greeting, 'hello world')
+ *
+ * @category defining
+ * @since 0.1.0
+ */
+export const workflow = <C extends OutputCodec | undefined = undefined>(
+  name: string,
+  options: { readonly input?: C } = {}
+): AsyncWorkflow<object, OutputOf<C>> => extendable(P.start(name, options))
+
+const extendable = <Outputs, Input>(program: Program<Outputs, Input>): AsyncWorkflow<Outputs, Input> => {
+  const self: Omit<AsyncWorkflow<Outputs, Input>, keyof Program<Outputs, Input>> = {
+    step: (name, work) =>
+      extendable(P.step<string, Outputs, Input>(name as never, specOf(work) as never)(program) as never),
+    wave: (name, groups, options) => {
+      const specs = Object.entries(groups).map(([group, work]) => [group, specOf(work as never)])
+      return extendable(
+        P.wave<string, Outputs, Input, never>(
+          name as never,
+          Object.fromEntries(specs) as never,
+          options
+        )(program) as never
+      )
+    }
+  }
+  return Object.defineProperties(self, Object.getOwnPropertyDescriptors(program)) as AsyncWorkflow<Outputs, Input>
+}
+
+const specOf = <Outputs, Input, C>(
+  work: Work<Outputs, Input, unknown> | AsyncSpec<Outputs, Input, C>
+): TaskSpec<Outputs, Input, C> => {
+  const spec = typeof work === 'function' ? { run: work } : work
+  const run = (context: StepContext<Outputs, Input>): TE.TaskEither<unknown, never> =>
+    TE.tryCatch(
+      async () => (await spec.run(context)) as never,
+      (error) => error
+    )
+  return { ...spec, run }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// running
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * How to run: under which id, and where its state is kept. `signal` stops the run at the next safe point and the step
+ * that is under way; `onRecovered` answers who agrees to go on from a damaged state, or `undefined` for nobody. The
+ * rest is as in `ResumeOptions`, `RunOptions` and `nodeEnvironment`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Options extends Omit<ResumeOptions, 'onRecovered'>, RunOptions {
+  readonly id: string
+  readonly storage: CheckpointStorage
+  readonly signal?: AbortSignal
+  readonly onRecovered?: (recovery: Recovery) => Promise<string | undefined> | string | undefined
+  readonly environment?: Partial<Omit<NodeEnvironment, 'storage'>>
+}
+
+/**
+ * The options of a run that may be new: with its input, if the workflow takes one.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type InputOptions<Input> = Options &
+  (Json extends Input ? { readonly input?: Input } : { readonly input: Input })
+
+/**
+ * A run that was not even decided, with the reason.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Refused {
+  readonly _tag: 'Refused'
+  readonly runId: string
+  readonly error: RunError
+}
+
+/**
+ * What a run rejects with when it does not complete, so that a host marks its job as failed. `outcome` is the data:
+ * failed, interrupted, fenced or refused. `retryable`: the step's error looked as if it may pass.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RunFailure extends Error {
+  override readonly name = 'RunFailure'
+  readonly outcome: Exclude<RunOutcome, { readonly _tag: 'Completed' }> | Refused
+  readonly retryable: boolean
+
+  constructor(outcome: RunFailure['outcome']) {
+    super(messageOf(outcome))
+    this.outcome = outcome
+    this.retryable = outcome._tag === 'Failed' && outcome.retryable
+  }
+}
+
+const messageOf = (outcome: RunFailure['outcome']): string => {
+  switch (outcome._tag) {
+    case 'Failed': {
+      const why = outcome.failures.map(
+        ({ group, error }) => `${group === undefined ? '' : `${group}: `}${error.message}`
+      )
+      return `Run ${outcome.runId} failed in step ${outcome.stepIndex + 1} (${outcome.step}): ${why.join('; ')}`
+    }
+    case 'Interrupted':
+      return `Run ${outcome.runId} was stopped at step ${outcome.stepIndex + 1} (${outcome.step}): ${outcome.reason}`
+    case 'Fenced':
+      return `Run ${outcome.runId} was taken over by another process`
+    case 'Refused':
+      return describe(outcome.error)
+  }
+}
+
+/**
+ * Starts a new run and resolves with the outputs of its steps. Rejects with a {@link RunFailure}, also if there is a
+ * run of this id already.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const run = async <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  options: InputOptions<Input>
+): Promise<Outputs> =>
+  outputsOrThrow(program, await perform(options, X.run(program, options.id, inputOf(options), forRun(options))))
+
+/**
+ * Goes on with a run at the right step, and resolves with the outputs of all its steps.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const resume = async <Outputs, Input>(program: Program<Outputs, Input>, options: Options): Promise<Outputs> =>
+  outputsOrThrow(program, await perform(options, X.resume(program, options.id, forResume(options))))
+
+/**
+ * Starts a run, or goes on with it if it exists: what a process that may be killed calls each time it starts.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const runOrResume = async <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  options: InputOptions<Input>
+): Promise<Outputs> => outputsOrThrow(program, await runOutcome(program, options))
+
+/**
+ * Starts a run, or goes on with it if it exists, and resolves with how it ended, as data. Never rejects.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { runOutcome, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const broken = workflow('broken').step('build', async () => {
+ *   throw new Error('no compiler')
+ * })
+ * const outcome = await runOutcome(broken, { id: 'broken-1', storage: memoryStorage() })
+ * assert.equal(outcome._tag, 'Failed')
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const runOutcome = <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  options: InputOptions<Input>
+): Promise<RunOutcome | Refused> => {
+  const given = { ...forRun(options), ...forResume(options) }
+  return perform(options, X.runOrResume(program, options.id, inputOf(options), given))
+}
+
+const inputOf = <Input>(options: InputOptions<Input>): Input => ('input' in options ? options.input : {}) as Input
+
+const forRun = ({ workspace }: Options): RunOptions => (workspace === undefined ? {} : { workspace })
+
+const forResume = ({ onRecovered, ...options }: Options): ResumeOptions => ({
+  ...options,
+  ...(onRecovered === undefined
+    ? {}
+    : { onRecovered: async (recovery: Recovery) => O.fromNullable(await onRecovered(recovery)) })
+})
+
+const perform = async (
+  { id, storage, signal, environment }: Options,
+  executor: (environment: Environment) => TE.TaskEither<RunError, RunOutcome>
+): Promise<RunOutcome | Refused> => {
+  const interrupt = signal === undefined ? {} : { interrupt: interruptFrom(signal) }
+  const ended = await executor(nodeEnvironment(storage, { ...interrupt, ...environment }))()
+  return E.isRight(ended) ? ended.right : { _tag: 'Refused', runId: id, error: ended.left }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// outputs
+// ---------------------------------------------------------------------------------------------------------------------
+
+const outputsOrThrow = <Outputs, Input>(program: Program<Outputs, Input>, outcome: RunOutcome | Refused): Outputs => {
+  if (outcome._tag !== 'Completed') throw new RunFailure(outcome)
+  return outputsOf(program, outcome.checkpoint)
+}
+
+/** What all steps of a completed run gave, decoded, a wave's by group name. */
+const outputsOf = <Outputs, Input>(program: Program<Outputs, Input>, checkpoint: Checkpoint): Outputs => {
+  const recorded = new Map<string, Json | undefined>()
+  for (const record of checkpoint.completedSteps) recorded.set(unitName(record), record.output)
+  const valueOf = (task: ProgramTask, name: string): unknown => {
+    const decoded = task.decode(recorded.get(name))
+    return E.isRight(decoded) ? decoded.right : recorded.get(name)
+  }
+  const entries = program.steps.map((step) => [
+    step.name,
+    step._tag === 'Task'
+      ? valueOf(step, step.name)
+      : Object.fromEntries(
+          step.groups.map((group) => [group.name, valueOf(group, unitName({ step: step.name, group: group.name }))])
+        )
+  ])
+  return Object.fromEntries(entries) as Outputs
+}
