@@ -1,0 +1,82 @@
+/**
+ * What a resume costs before it runs anything: loading and planning against parsing the same bytes, and planning alone.
+ */
+import { readFileSync, readdirSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import type { Checkpoint } from 'dogear'
+import { planResume, Program, restoreStored, run } from 'dogear'
+import { jsonFileStorage } from 'dogear/json-file'
+import { memoryStorage } from 'dogear/memory'
+import { nodeEnvironment } from 'dogear/node'
+
+const programOf = (steps: number): Program.Program<Readonly<Record<string, unknown>>> =>
+  Program.fromSteps(
+    'loading',
+    Array.from({ length: steps }, (_, index) => Program.task(`step-${index}`, { run: () => TE.right(index) }))
+  )
+
+const median = (values: ReadonlyArray<number>): number => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
+
+const time = async (what: () => unknown): Promise<number> => {
+  const start = performance.now()
+  await what()
+  return performance.now() - start
+}
+
+/** Loading and planning a run, against `JSON.parse` of every line of its newest journal. Milliseconds, medians. */
+export interface Loading {
+  readonly steps: number
+  readonly loadAndPlanMillis: number
+  readonly parseMillis: number
+  readonly ratio: number
+}
+
+export const loading = async (root: string, steps: number, rounds: number): Promise<Loading> => {
+  const folder = await mkdtemp(join(root, 'loading-'))
+  const program = programOf(steps)
+  await run(program, 'loading', {})(nodeEnvironment(jsonFileStorage(folder)))()
+  const history = join(folder, 'runs', 'loading', 'history')
+  const newest = readdirSync(history).sort().at(-1) ?? ''
+  const text = readFileSync(join(history, newest), 'utf8').replaceAll('\0', '')
+  const lines = text.split('\n').filter((line) => line !== '')
+  const ours: Array<number> = []
+  const theirs: Array<number> = []
+  for (let round = 0; round < rounds; round++) {
+    ours.push(await time(() => loadAndPlan(folder, program)))
+    theirs.push(await time(() => lines.map((line) => JSON.parse(line) as unknown)))
+  }
+  await rm(folder, { recursive: true })
+  const loadAndPlanMillis = median(ours)
+  const parseMillis = median(theirs)
+  return { steps, loadAndPlanMillis, parseMillis, ratio: loadAndPlanMillis / parseMillis }
+}
+
+const loadAndPlan = async (
+  folder: string,
+  program: Program.Program<Readonly<Record<string, unknown>>>
+): Promise<unknown> => {
+  const stored = await jsonFileStorage(folder).load('loading')()
+  if (E.isLeft(stored) || O.isNone(stored.right)) return Promise.reject(new Error('nothing was loaded'))
+  const checkpoint = restoreStored(stored.right.value)
+  return E.isLeft(checkpoint) ? Promise.reject(new Error('damaged')) : planResume(checkpoint.right, program)
+}
+
+/** Planning alone, of a run all of whose steps completed. Milliseconds, median. */
+export interface Planning {
+  readonly steps: number
+  readonly millis: number
+}
+
+export const planning = async (steps: number, rounds: number): Promise<Planning> => {
+  const program = programOf(steps)
+  const outcome = await run(program, 'planning', {})(nodeEnvironment(memoryStorage()))()
+  if (E.isLeft(outcome) || outcome.right._tag !== 'Completed') return Promise.reject(new Error('no checkpoint'))
+  const checkpoint: Checkpoint.Checkpoint = outcome.right.checkpoint
+  const millis: Array<number> = []
+  for (let round = 0; round < rounds; round++) millis.push(await time(() => planResume(checkpoint, program)))
+  return { steps, millis: median(millis) }
+}

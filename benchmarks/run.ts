@@ -1,0 +1,72 @@
+/**
+ * `npm run bench`: every number of benchmarks/README.md. Ratios are what counts; `--quick` leaves out the long runs.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { durable } from './durable.js'
+import { loading, planning } from './loading.js'
+import { compare, ownModules } from './starting.js'
+
+const quick = process.argv.includes('--quick')
+const write = (line: string): void => void process.stdout.write(`${line}\n`)
+const fixed = (value: number, digits = 2): string => value.toFixed(digits)
+
+const durableTable = async (root: string): Promise<void> => {
+  write('| steps | µs a step | limit, µs | ratio | saves a step | written ÷ records | heap bytes a step |')
+  write('|---|---|---|---|---|---|---|')
+  await durable(root, 100)
+  for (const steps of quick ? [100, 1_000] : [100, 1_000, 10_000, 100_000]) {
+    const one = await durable(root, steps)
+    const share = one.writtenBytes / one.recordBytes
+    write(
+      `| ${steps} | ${fixed(one.microsPerStep, 0)} | ${fixed(one.limitMicros, 0)} | ${fixed(one.ratio)} | ` +
+        `${fixed(one.savesPerStep, 3)} | ${fixed(share)} | ${fixed(one.heapBytesPerStep, 0)} |`
+    )
+  }
+}
+
+const loadingTable = async (root: string): Promise<void> => {
+  write('| completed steps | load and plan, ms | JSON.parse, ms | ratio |')
+  write('|---|---|---|---|')
+  for (const steps of quick ? [1_000] : [1_000, 10_000]) {
+    const one = await loading(root, steps, 11)
+    write(`| ${steps} | ${fixed(one.loadAndPlanMillis, 1)} | ${fixed(one.parseMillis, 1)} | ${fixed(one.ratio)} |`)
+  }
+}
+
+const planningTable = async (): Promise<void> => {
+  write('| steps | planResume, ms |')
+  write('|---|---|')
+  for (const steps of quick ? [10_000] : [10_000, 100_000])
+    write(`| ${steps} | ${fixed((await planning(steps, 11)).millis, 1)} |`)
+}
+
+const startingTable = (): void => {
+  const dist = join(process.cwd(), 'dist')
+  const rounds = quick ? 5 : 21
+  const version = compare([join(dist, 'cli/main.js'), '--version'], ['--eval', '0'], rounds)
+  const imports = (names: ReadonlyArray<string>): ReadonlyArray<string> => [
+    '--input-type=module',
+    '--eval',
+    names.map((name) => `import '${name}'`).join(';')
+  ]
+  const first = compare(imports(['dogear']), imports(ownModules(dist)), rounds)
+  write('| what | ms | against | ms | ratio |')
+  write('|---|---|---|---|---|')
+  write(
+    `| dogear --version | ${fixed(version.millis, 0)} | node --eval 0 | ${fixed(version.againstMillis, 0)} | ${fixed(version.ratio)} |`
+  )
+  write(
+    `| import 'dogear' | ${fixed(first.millis, 0)} | its fp-ts and io-ts modules | ${fixed(first.againstMillis, 0)} | ${fixed(first.ratio)} |`
+  )
+}
+
+const root = await mkdtemp(join(process.cwd(), 'test/.tmp/bench-'))
+await durableTable(root)
+write('')
+await loadingTable(root)
+write('')
+await planningTable()
+write('')
+startingTable()
+await rm(root, { recursive: true })

@@ -1,0 +1,29 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { clear, type Faults, run, typeCheck } from './examples.js'
+import { type Fence, fences } from './fences.js'
+
+const all = fences()
+const running = all.filter(({ runs }) => runs)
+const names = (which: readonly Fence[]): readonly string[] => which.map(({ name }) => name)
+
+let wrongTypes: Faults
+let wrongRuns: Faults
+beforeAll(async () => {
+  wrongTypes = typeCheck(all)
+  wrongRuns = await run(running)
+})
+afterAll(clear)
+
+describe('the documentation', () => {
+  test('there is code in the documentation', () => {
+    expect(running).not.toEqual([])
+  })
+
+  test.each(names(all))('the code at %s type-checks', (name) => {
+    expect(wrongTypes.get(name) ?? '').toBe('')
+  })
+
+  test.each(names(running))('the code at %s runs', (name) => {
+    expect(wrongRuns.get(name) ?? '').toBe('')
+  })
+})

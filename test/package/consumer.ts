@@ -1,0 +1,87 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+export interface Manifest {
+  readonly name: string
+  readonly version: string
+  readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>
+  readonly bin: Readonly<Record<string, string>>
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly peerDependencies: Readonly<Record<string, string>>
+  readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>
+  readonly devDependencies: Readonly<Record<string, string>>
+}
+
+export const root = resolve(import.meta.dirname, '../..')
+
+export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest
+
+/** `dogear`, `dogear/promise` …: everything that a program can import, in the order of package.json. */
+export const entryPoints: readonly string[] = Object.entries(manifest.exports)
+  .filter(([, target]) => typeof target === 'object')
+  .map(([path]) => path.replace(/^\./, manifest.name))
+
+/** Somebody else's project, outside the repository, with the packed package installed. */
+export interface Consumer {
+  readonly folder: string
+  readonly tarball: string
+  /** Where the package was installed. */
+  readonly installed: string
+  readonly write: (name: string, text: string) => string
+  readonly remove: () => void
+}
+
+/** Packs what the last build left in dist/ and installs it, with whatever else is named (`yaml@2.9.1`). */
+export function consume(...others: readonly string[]): Consumer {
+  const folder = mkdtempSync(join(tmpdir(), 'dogear-consumer-'))
+  const packed = npm(root, 'pack', '--ignore-scripts', '--json', '--pack-destination', folder)
+  const tarball = join(folder, (JSON.parse(packed) as readonly [{ readonly filename: string }])[0].filename)
+  const write = (name: string, text: string): string => {
+    const path = join(folder, name)
+    writeFileSync(path, text)
+    return path
+  }
+  write('package.json', JSON.stringify({ private: true, type: 'module' }))
+  npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund', tarball, ...others)
+  return {
+    folder,
+    tarball,
+    installed: join(folder, 'node_modules', manifest.name),
+    write,
+    remove: () => rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function npm(cwd: string, ...args: readonly string[]): string {
+  return execFileSync('npm', args, {
+    cwd,
+    env: cleanEnvironment(),
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe']
+  })
+}
+
+/** The environment without what npm and the test runner add to it for their own children. */
+export function cleanEnvironment(): NodeJS.ProcessEnv {
+  const added =
+    /^(npm_(command|config_local_prefix|execpath|lifecycle|node_execpath|package)|VITEST|NODE_ENV$|NODE_OPTIONS$|DOGEAR_)/
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !added.test(name)))
+}
+
+export interface Ended {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs an executable to its end, whatever that is. */
+export function start(cwd: string, file: string, ...args: readonly string[]): Promise<Ended> {
+  return new Promise((ended) => {
+    const options = { cwd, env: cleanEnvironment(), timeout: 60_000 }
+    execFile(file, args, options, (error, stdout, stderr) => {
+      ended({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1, stdout, stderr })
+    })
+  })
+}

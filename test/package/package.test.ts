@@ -1,0 +1,225 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { nodes } from '../matrix/nodes.js'
+import { type Consumer, consume, entryPoints, manifest, root, start } from './consumer.js'
+
+const nodeVersions = new Map([[process.version, process.execPath], ...nodes()])
+
+const optionalPeers = Object.keys(manifest.peerDependenciesMeta ?? {})
+const forTypes = ['@types/node', ...optionalPeers].map((name) => `${name}@${manifest.devDependencies[name]}`)
+
+let consumer: Consumer
+beforeAll(() => {
+  consumer = consume(...forTypes)
+})
+afterAll(() => {
+  consumer?.remove()
+})
+
+interface Found {
+  readonly exports: readonly string[]
+  readonly listeners: readonly string[]
+  readonly globals: readonly string[]
+  readonly patched: readonly string[]
+  readonly commonJs: readonly string[]
+}
+
+/** Puts a script that lies beside this file where the package is installed. */
+const copied = (script: string): string =>
+  consumer.write(script, readFileSync(join(import.meta.dirname, script), 'utf8'))
+
+/** Loads an entry point in a process of its own. */
+async function probe(node: string, way: 'import' | 'require', entryPoint: string): Promise<Found> {
+  const { code, stdout, stderr } = await start(consumer.folder, node, copied('probe.cjs'), way, entryPoint)
+  expect(code, stderr).toBe(0)
+  return JSON.parse(stdout) as Found
+}
+
+describe.each([...nodeVersions])('on Node %s', (_, node) => {
+  test.each(entryPoints)('%s can be imported and required, and offers the same either way', async (entryPoint) => {
+    const imported = await probe(node, 'import', entryPoint)
+    const required = await probe(node, 'require', entryPoint)
+    expect(imported.exports).not.toEqual([])
+    expect(required.exports).toEqual(imported.exports)
+  })
+
+  test('the command says its version', async () => {
+    const bin = join(consumer.installed, manifest.bin['dogear'] ?? '')
+    expect(await start(consumer.folder, node, bin, '--version')).toEqual({
+      code: 0,
+      stdout: `${manifest.version}\n`,
+      stderr: ''
+    })
+  })
+
+  test('a program that failed goes on at the step that failed', async () => {
+    const { code, stdout, stderr } = await start(consumer.folder, node, copied('program.mjs'))
+    expect(code, stderr).toBe(0)
+    expect(JSON.parse(stdout)).toEqual({ executed: ['first', 'second after 1'], ends: ['Failed', 'Completed'] })
+  })
+
+  test('a workflow that failed goes on at the step that failed', async () => {
+    const bin = join(consumer.installed, manifest.bin['dogear'] ?? '')
+    const id = `on-node-${process.pid}-${[...nodeVersions.values()].indexOf(node)}`
+    consumer.write(
+      `${id}.yaml`,
+      `name: ${id}
+steps:
+  - name: first
+    shell: echo first >> ${id}.log
+  - name: second
+    shell: test -e ${id}.mended && echo second >> ${id}.log
+`
+    )
+    const failed = await start(consumer.folder, node, bin, 'run', `${id}.yaml`, '--id', id)
+    expect(failed.code, failed.stderr).toBe(1)
+    consumer.write(`${id}.mended`, '')
+    const resumed = await start(consumer.folder, node, bin, 'resume', id)
+    expect(resumed.code, resumed.stderr).toBe(0)
+    expect(readFileSync(join(consumer.folder, `${id}.log`), 'utf8')).toBe('first\nsecond\n')
+  })
+})
+
+describe('importing', () => {
+  test.each(entryPoints)('importing %s leaves the process as it was', async (entryPoint) => {
+    const { listeners, globals, patched, commonJs } = await probe(process.execPath, 'import', entryPoint)
+    expect({ listeners, globals, patched }).toEqual({ listeners: [], globals: [], patched: [] })
+    const drivers = Object.keys(manifest.dependencies).map((name) => join('node_modules', name, '/'))
+    expect(commonJs.filter((path) => drivers.some((driver) => path.includes(driver)))).toEqual([])
+  })
+
+  test('package.json can be read by programs', async () => {
+    const script = consumer.write('version.cjs', `console.log(require('${manifest.name}/package.json').version)`)
+    expect((await start(consumer.folder, process.execPath, script)).stdout).toBe(`${manifest.version}\n`)
+  })
+
+  test('nothing but the entry points can be imported', async () => {
+    const script = consumer.write('inside.mjs', `await import('${manifest.name}/dist/index.js')`)
+    expect((await start(consumer.folder, process.execPath, script)).stderr).toContain('ERR_PACKAGE_PATH_NOT_EXPORTED')
+  })
+})
+
+describe('the types', () => {
+  const options = {
+    module: 'nodenext',
+    target: 'es2023',
+    lib: ['es2023'],
+    types: ['node'],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: false,
+    noEmit: true
+  }
+  const typeCheck = async (...files: readonly string[]): Promise<string> => {
+    const tsconfig = consumer.write('tsconfig.json', JSON.stringify({ compilerOptions: options, files }))
+    const tsc = join(root, 'node_modules/typescript/bin/tsc')
+    return (await start(consumer.folder, process.execPath, tsc, '--project', tsconfig)).stdout
+  }
+
+  test('an ES module and a CommonJS module type-check against every entry point', async () => {
+    consumer.write('esm.mts', entryPoints.map((name, i) => `import * as _${i} from '${name}'\nvoid _${i}\n`).join(''))
+    consumer.write('cjs.cts', entryPoints.map((name, i) => `import _${i} = require('${name}')\nvoid _${i}\n`).join(''))
+    expect(await typeCheck('esm.mts', 'cjs.cts')).toBe('')
+  })
+
+  test('the types are not any', async () => {
+    consumer.write(
+      'typed.mts',
+      entryPoints.map((name, i) => `import * as _${i} from '${name}'\nvoid _${i}.thereIsNoSuchExport\n`).join('')
+    )
+    expect((await typeCheck('typed.mts')).match(/error TS2339/g)).toHaveLength(entryPoints.length)
+  })
+
+  test('publint has nothing to say', async () => {
+    const publint = join(root, 'node_modules/.bin/publint')
+    const { code, stdout, stderr } = await start(root, publint, 'run', consumer.tarball, '--strict')
+    expect(code, stdout + stderr).toBe(0)
+    expect(stdout).toContain('All good!')
+  })
+
+  test('every resolution that a module-aware consumer uses finds the right types', async () => {
+    const attw = join(root, 'node_modules/.bin/attw')
+    const how = ['--profile', 'esm-only', '--no-definitely-typed', '--format', 'ascii', '--no-color']
+    const { code, stdout, stderr } = await start(root, attw, consumer.tarball, ...how)
+    expect(code, stdout + stderr).toBe(0)
+  })
+})
+
+describe('the tarball', () => {
+  test('installing it installs none of what only the command or the tests need', () => {
+    const record = JSON.parse(readFileSync(join(consumer.folder, 'node_modules/.package-lock.json'), 'utf8')) as {
+      readonly packages: Readonly<Record<string, unknown>>
+    }
+    const installed = Object.keys(record.packages).map((path) => path.replace(/^.*node_modules\//, ''))
+    const needed = [...Object.keys(manifest.dependencies), ...Object.keys(manifest.peerDependencies)]
+    const expected = ['@types/node', ...needed]
+    expect(installed).toEqual(expect.arrayContaining([manifest.name, ...needed]))
+    const surplus = Object.keys(manifest.devDependencies).filter((name) => !expected.includes(name))
+    expect(installed.filter((name) => surplus.includes(name))).toEqual([])
+  })
+
+  test('the library needs two packages, and two more beside it', () => {
+    expect(Object.keys(manifest.dependencies).sort()).toEqual(['proper-lockfile', 'write-file-atomic'])
+    expect(
+      Object.keys(manifest.peerDependencies)
+        .filter((name) => !optionalPeers.includes(name))
+        .sort()
+    ).toEqual(['fp-ts', 'io-ts'])
+  })
+
+  test('the map of every module leads to its source, which is in it', () => {
+    const dist = join(consumer.installed, 'dist')
+    const maps = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.map'))
+    const sources = maps
+      .filter((path) => !path.startsWith('cli/'))
+      .flatMap((path) => sourcesOf(join(dist, path)).map((source) => resolve(join(dist, path), '..', source)))
+    expect(sources.length).toBeGreaterThan(0)
+    expect(sources.filter((source) => !existsSync(source))).toEqual([])
+  })
+
+  test('the licence of every package that the command contains is in it', () => {
+    const folder = join(consumer.installed, 'dist/cli')
+    const notices = readFileSync(join(folder, 'THIRD-PARTY-NOTICES.txt'), 'utf8')
+    const contained = readdirSync(folder)
+      .filter((name) => name.endsWith('.map'))
+      .flatMap((name) => sourcesOf(join(folder, name)))
+      .map((source) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1])
+      .filter((name) => name !== undefined)
+    expect(new Set(contained).size).toBeGreaterThan(0)
+    expect([...new Set(contained)].filter((name) => !notices.includes(`\n${name} `))).toEqual([])
+  })
+
+  test('it holds no tests, tools or settings', () => {
+    const top = ['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'package.json', 'src']
+    expect(readdirSync(consumer.installed).filter((name) => !top.includes(name))).toEqual([])
+    expect(top.filter((name) => !existsSync(join(consumer.installed, name)))).toEqual([])
+  })
+})
+
+describe('the entry points', () => {
+  const sourceOf = (target: string): string => target.replace('./dist/', 'src/').replace(/\.js$/, '.ts')
+  const targets = Object.values(manifest.exports).flatMap((target) => (typeof target === 'object' ? [target] : []))
+
+  test('none of them is a pattern', () => {
+    expect(Object.keys(manifest.exports).filter((path) => path.includes('*'))).toEqual([])
+  })
+
+  test('the documentation covers each of them', () => {
+    const typedoc = JSON.parse(readFileSync(join(root, 'typedoc.json'), 'utf8')) as {
+      readonly entryPoints: readonly string[]
+    }
+    expect(typedoc.entryPoints).toEqual(targets.map((target) => sourceOf(target.default)))
+  })
+
+  test('the examples and benchmarks are type-checked against the source of each of them', () => {
+    const tsconfig = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')) as {
+      readonly compilerOptions: { readonly paths: Readonly<Record<string, readonly string[]>> }
+    }
+    const sources = targets.map((target) => [`./${sourceOf(target.default)}`])
+    expect(tsconfig.compilerOptions.paths).toEqual(Object.fromEntries(entryPoints.map((name, i) => [name, sources[i]])))
+  })
+})
+
+const sourcesOf = (map: string): readonly string[] =>
+  (JSON.parse(readFileSync(map, 'utf8')) as { readonly sources: readonly string[] }).sources
