@@ -1,0 +1,291 @@
+/**
+ * Becoming the only writer of a run. `docs/file-format.md` §3 is the norm; the steps below have its numbers.
+ *
+ * @since 0.1.0
+ */
+import { randomBytes } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Holder, Owner, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Context } from './Context.js'
+import * as Copy from './Copy.js'
+import { quietly, writeFailed } from './Fault.js'
+import { sync, writeFully } from './Files.js'
+import * as Folders from './Folders.js'
+import * as Heartbeat from './Heartbeat.js'
+import type { ClaimRecord, FoundRecord } from './Journal.js'
+import * as Layout from './Layout.js'
+import { holderOf } from './Liveness.js'
+import { cleanUp } from './Prune.js'
+import type { Published, Unpublished } from './Publish.js'
+import { discard, foundLine, prepare, publish, releasedLine, standing } from './Publish.js'
+import type { Content, Journals } from './Read.js'
+import * as Read from './Read.js'
+import type { Session } from './Session.js'
+import * as Sessions from './Session.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A granted claim and what is stored.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Granted {
+  readonly session: Session
+  readonly content: O.Option<Content>
+}
+
+/** A claim that is being made: what all its attempts have in common, and what it has to put away when it fails. */
+interface Attempt {
+  readonly context: Context
+  readonly layout: Layout.Layout
+  readonly record: Omit<ClaimRecord, 'epoch' | 'lineage'>
+  /** Whether unreadable content refuses the claim. Who only wants to remove the run need not read it. */
+  readonly reads: boolean
+  session: Session | undefined
+  heartbeat: Heartbeat.Heartbeat | undefined
+  spares: number
+}
+
+/** What one attempt came to. `Again`: somebody else was quicker. */
+type Outcome = E.Either<StorageError, O.Option<Granted>>
+
+const AGAIN: Outcome = E.right(O.none)
+
+const ATTEMPTS = 100
+
+// ---------------------------------------------------------------------------------------------------------------------
+// claiming
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Claims a run.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const claim = async (
+  context: Context,
+  layout: Layout.Layout,
+  owner: Owner,
+  reads = true
+): Promise<E.Either<StorageError, Granted>> => {
+  const attempt: Attempt = {
+    context,
+    layout,
+    record: {
+      runId: layout.runId,
+      token: newId(),
+      owner: { host: owner.host, pid: owner.pid },
+      since: new Date().toISOString(),
+      process: context.processes.self()
+    },
+    reads,
+    session: undefined,
+    heartbeat: undefined,
+    spares: 0
+  }
+  for (let n = 0; n < ATTEMPTS; n++) {
+    const outcome = await tryOnce(attempt)
+    if (E.isRight(outcome) && O.isNone(outcome.right)) continue
+    if (E.isLeft(outcome)) await putAway(attempt)
+    return E.map((granted: O.Option<Granted>) => (granted as O.Some<Granted>).value)(outcome)
+  }
+  await putAway(attempt)
+  return E.left(writeFailed(layout.history, 'link', CROWDED))
+}
+
+/** The attempt may have failed after its journal had a number: its token is that of nobody alive. */
+const putAway = async ({ context, record, heartbeat }: Attempt): Promise<void> => {
+  if (heartbeat === undefined) return
+  context.givenUp.add(record.token)
+  await heartbeat.stop()
+}
+
+const CROWDED = { code: 'EAGAIN', message: `another claim was quicker, ${ATTEMPTS} times` }
+
+const newId = (): string => randomBytes(16).toString('hex')
+
+const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
+  const { context, layout } = attempt
+  const before = await look(attempt)
+  if (E.isLeft(before)) return before
+  const ready = await getReady(attempt, O.isSome(before.right) && before.right.value.numbers.length > 0)
+  if (E.isLeft(ready)) return ready
+  const files = await prepareTwo(attempt)
+  if (E.isLeft(files)) return files
+  const outcome = await publishAndRead(attempt, before.right, files.right)
+  if (E.isLeft(outcome) || O.isNone(outcome.right)) {
+    for (const file of files.right) await discard(context, file)
+    return outcome
+  }
+  const former = O.isSome(before.right) ? before.right.value.highest?.claim?.token : undefined
+  await quietly(() => cleanUp(context, layout, attempt.record.token, former))
+  return outcome
+}
+
+/** Step 1. Nothing has been changed yet when a claim is refused here. */
+const look = async ({ context, layout, reads }: Attempt): Promise<E.Either<StorageError, O.Option<Journals>>> => {
+  const reading = await Read.read(context, layout)
+  if (E.isLeft(reading)) return reading
+  if (O.isNone(reading.right)) return E.right(O.none)
+  const { journals, content } = reading.right.value
+  const holder = holderOf(context, layout, journals.highest)
+  if (O.isSome(holder)) return E.left(heldBy(layout, holder.value))
+  if (E.isLeft(content) && (reads || content.left._tag !== 'Corrupt')) return content
+  return (journals.numbers[0] ?? 0) < Layout.MAX_NUMBER
+    ? E.right(O.some(journals))
+    : E.left({ _tag: 'Corrupt', runId: layout.runId, where: layout.history, why: 'it has no number left for a claim' })
+}
+
+const heldBy = ({ runId }: Layout.Layout, holder: Holder): StorageError => ({ _tag: 'HeldBy', runId, holder })
+
+/** The first part of step 2. */
+const getReady = async (attempt: Attempt, hasJournals: boolean): Promise<E.Either<StorageError, void>> => {
+  const { context, layout, record } = attempt
+  if (!hasJournals) {
+    const folders = await Folders.ensure(context, layout)
+    if (E.isLeft(folders)) return folders
+  }
+  if (attempt.heartbeat !== undefined && isThere(context, Layout.heartbeat(layout, record.token)))
+    return E.right(undefined)
+  await attempt.heartbeat?.stop()
+  const heartbeat = await Heartbeat.start(
+    Layout.heartbeat(layout, record.token),
+    context.settings,
+    () => attempt.session === undefined || Sessions.watch(attempt.session),
+    (error) => attempt.session?.lose(error)
+  )
+  if (E.isLeft(heartbeat)) return heartbeat
+  attempt.heartbeat = heartbeat.right
+  return E.right(undefined)
+}
+
+const isThere = ({ fs }: Context, path: string): boolean => {
+  try {
+    return fs.lstatSync(path) !== undefined
+  } catch {
+    return false
+  }
+}
+
+/** The journal of this claim, and the one for its first compaction. */
+const prepareTwo = async (attempt: Attempt): Promise<E.Either<StorageError, readonly [Unpublished, Unpublished]>> => {
+  const { context, layout, record } = attempt
+  const file = await prepare(context, layout, record.token, ++attempt.spares)
+  if (E.isLeft(file)) return file
+  const spare = await prepare(context, layout, record.token, ++attempt.spares)
+  if (E.isRight(spare)) return E.right([file.right, spare.right])
+  await discard(context, file.right)
+  return spare
+}
+
+const publishAndRead = async (
+  attempt: Attempt,
+  before: O.Option<Journals>,
+  [file, spare]: readonly [Unpublished, Unpublished]
+): Promise<Outcome> => {
+  const { context, layout, record } = attempt
+  const listed = await Read.list(context, layout)
+  if (E.isLeft(listed)) return listed
+  const highest = O.isSome(listed.right) ? (listed.right.value[0] ?? 0) : 0
+  if (highest !== (O.isSome(before) ? (before.value.numbers[0] ?? 0) : 0)) return AGAIN
+  const lineage = (O.isSome(before) ? before.value.lineage : undefined) ?? newId()
+  const full: ClaimRecord = { ...record, lineage, epoch: highest + 1 }
+  const published = await publish(context, layout, file, full)
+  if (E.isLeft(published)) return published
+  if (published.right._tag !== 'Published') return AGAIN
+  const { journal } = published.right
+  const below = await readBelow(attempt, journal.number, before)
+  if (E.isLeft(below)) return giveUp(attempt, journal, below.left)
+  const { content, found } = below.right
+  const noted = found === undefined ? below : await note(context, journal, found)
+  if (E.isLeft(noted)) return giveUp(attempt, journal, noted.left)
+  const now = standing(context.fs, journal)
+  if (E.isLeft(now)) return giveUp(attempt, journal, now.left)
+  if (now.right !== 'Owner') return AGAIN
+  attempt.session = Sessions.make({
+    context,
+    layout,
+    record: full,
+    journal,
+    spare,
+    spares: attempt.spares,
+    heartbeat: attempt.heartbeat as Heartbeat.Heartbeat,
+    revision: O.isSome(content) ? content.value.revision : -1
+  })
+  return E.right(O.some({ session: attempt.session, content }))
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what is stored
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What a claim starts from; `found` says so to later readers, unless it was recovered. */
+interface Below {
+  readonly content: O.Option<Content>
+  readonly found: FoundRecord | undefined
+}
+
+/**
+ * Step 6. What was read before may stand if the same journals have grown by nothing since: they are only appended to.
+ */
+const readBelow = async (
+  { context, layout, reads }: Attempt,
+  number: number,
+  before: O.Option<Journals>
+): Promise<E.Either<StorageError, Below>> => {
+  if (!reads) return E.right({ content: O.none, found: undefined })
+  const glance = await Copy.glance(context, layout)
+  if (E.isLeft(glance)) return glance
+  const known = O.isSome(before) ? await stillHolds(context, layout, number, before.value) : E.right(false)
+  if (E.isLeft(known)) return known
+  const journals = known.right ? E.right(before) : await Read.readJournals(context, layout, number)
+  if (E.isLeft(journals)) return journals
+  if (O.isNone(journals.right)) return E.right({ content: O.none, found: undefined })
+  const { newest } = journals.right.value
+  const content = await Read.contentOf(context, layout, glance.right, journals.right.value)
+  return E.map((stored: O.Option<Content>): Below => {
+    if (O.isNone(stored)) return { content: stored, found: { epoch: 0, revision: -1 } }
+    const { found, revision } = stored.value
+    return { content: stored, found: found._tag === 'Exact' ? { epoch: newest?.number ?? 0, revision } : undefined }
+  })(content)
+}
+
+/** Says what was found. Synced by itself: else it could be missing in front of a base that is there. */
+const note = async ({ fs }: Context, journal: Published, found: FoundRecord): Promise<E.Either<StorageError, void>> => {
+  const line = foundLine(found)
+  const written = await writeFully(fs, journal.path, journal.fd, line, journal.position)
+  if (E.isLeft(written)) return written
+  journal.position += line.length
+  journal.allocated = journal.position
+  return sync(fs, journal.path, journal.fd)
+}
+
+const stillHolds = async (
+  context: Context,
+  layout: Layout.Layout,
+  number: number,
+  { numbers, looked, newest }: Journals
+): Promise<E.Either<StorageError, boolean>> => {
+  if (newest === undefined || numbers[0] !== number - 1) return E.right(false)
+  for (const one of looked) {
+    const same = await Read.isUnchanged(context, layout, one)
+    if (E.isLeft(same) || !same.right) return same
+  }
+  return E.right(true)
+}
+
+/** Gives a published claim back that can't be granted. */
+const giveUp = async (
+  { context }: Attempt,
+  { path, fd, position }: Published,
+  error: StorageError
+): Promise<Outcome> => {
+  await writeFully(context.fs, path, fd, releasedLine(-1), position)
+  return E.left(error)
+}

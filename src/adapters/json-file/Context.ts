@@ -1,0 +1,43 @@
+/**
+ * What every part of the JSON store needs: the outside world, and the settings.
+ *
+ * @since 0.1.0
+ */
+import type { FileSystem } from './FileSystem.js'
+import type { Processes } from './Processes.js'
+
+/**
+ * - `keep`: how many journals with a verified base are kept.
+ * - `checkIntervalMillis`: how often an owner looks, between saves, whether it was superseded.
+ * - `heartbeatMillis`, `staleMillis`: how often an owner touches its heartbeat, and after what time without a touch it
+ *   counts as dead for those who can't see its process.
+ * - `checkpointBytes`, `readBytes`: the limits of a whole checkpoint and of a file that is read.
+ * - `compactBytes`: changes below this size never cause a compaction.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Settings {
+  readonly keep: number
+  readonly checkIntervalMillis: number
+  readonly heartbeatMillis: number
+  readonly staleMillis: number
+  readonly checkpointBytes: number
+  readonly readBytes: number
+  readonly compactBytes: number
+}
+
+/**
+ * `givenUp` holds the tokens of claims of this thread that ended without a released line: poisoned ones, and those whose
+ * release failed.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Context {
+  readonly root: string
+  readonly fs: FileSystem
+  readonly processes: Processes
+  readonly settings: Settings
+  readonly givenUp: Set<string>
+}

@@ -1,0 +1,73 @@
+/**
+ * Keeping `checkpoint.json` up to date, aside: it never delays or fails a save. `docs/file-format.md` §7 is the norm.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as Copy from './Copy.js'
+import { quietly } from './Fault.js'
+import { readWhole } from './Files.js'
+import { FORMAT } from './Journal.js'
+import { standing } from './Publish.js'
+import type { Session } from './Session.js'
+import { later } from './Session.js'
+
+/** How much of a claim's time goes into copies while it runs. */
+const SHARE = 0.05
+
+/**
+ * Sees whether a copy is to be made after a save: at the start, when the run comes to rest, and else whenever copies have
+ * taken little of the time so far. It is made in the background.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const consider = (session: Session): void => {
+  if (session.copying || !isDue(session)) return
+  session.copying = true
+  later(session, () => make(session))
+}
+
+const isDue = (session: Session): boolean =>
+  session.copied === -1 || isAtRest(session) || performance.now() >= session.nextCopyMillis
+
+const isAtRest = ({ saved }: Session): boolean =>
+  saved?.change._tag === 'StepFailed' || saved?.change._tag === 'Interrupted'
+
+/**
+ * Makes a copy of what was saved last, unless there is one.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const make = async (session: Session): Promise<void> => {
+  const { context, layout, journal, record, saved, moving } = session
+  session.copying = false
+  if (saved === undefined || saved.revision === session.copied || moving || session.ended !== undefined) return
+  const begun = performance.now()
+  const of = {
+    format: FORMAT,
+    runId: layout.runId,
+    lineage: record.lineage,
+    epoch: journal.number,
+    revision: saved.revision
+  }
+  session.copied = saved.revision
+  const text = Copy.encode(of, saved.checkpoint(), context.settings.readBytes)
+  const now = standing(context.fs, journal)
+  if (E.isRight(now) && now.right === 'Owner') await quietly(() => replace(session, text))
+  const end = performance.now()
+  const took = end - begun
+  session.copyingMillis += took
+  session.nextCopyMillis = Math.max(end, session.startMillis + (session.copyingMillis + took) / SHARE)
+}
+
+/** What write-file-atomic published is not trusted: it may be half a file. */
+const replace = async ({ context: { fs, settings }, layout }: Session, text: string): Promise<void> => {
+  await fs.replace(layout.copy, text)
+  const found = await readWhole(fs, layout.copy, settings.readBytes, layout.runId)
+  const isWhole = E.isRight(found) && O.isSome(found.right) && found.right.value.equals(Buffer.from(text))
+  if (isWhole) await fs.fsyncFolder(layout.run)
+  else if (E.isRight(found)) fs.unlinkSync(layout.copy)
+}

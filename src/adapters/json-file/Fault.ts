@@ -1,0 +1,125 @@
+/**
+ * What the system said, as the port's errors.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Insecure, ReadFailed, StorageError, WriteFailed } from '../../ports/CheckpointStorage.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The system's code of an error (`ENOSPC`), or `UNKNOWN`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const codeOf = (cause: unknown): string => {
+  const code: unknown = typeof cause === 'object' && cause !== null ? (cause as { code?: unknown }).code : undefined
+  return typeof code === 'string' ? code : 'UNKNOWN'
+}
+
+/**
+ * @category constructors
+ * @since 0.1.0
+ */
+export const readFailed = (where: string, operation: string, cause: unknown): ReadFailed => ({
+  _tag: 'ReadFailed',
+  where,
+  operation,
+  code: codeOf(cause),
+  cause
+})
+
+/**
+ * @category constructors
+ * @since 0.1.0
+ */
+export const writeFailed = (where: string, operation: string, cause: unknown): WriteFailed => ({
+  _tag: 'WriteFailed',
+  where,
+  operation,
+  code: codeOf(cause),
+  cause
+})
+
+/**
+ * @category constructors
+ * @since 0.1.0
+ */
+export const insecure = (where: string, why: string): Insecure => ({ _tag: 'Insecure', where, why })
+
+/**
+ * The right error for a failure to open something that should be a regular file: a symbolic link is `ELOOP` (`EMLINK` on
+ * FreeBSD) and a socket `ENXIO`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const openFailed = (where: string, cause: unknown): StorageError => {
+  switch (codeOf(cause)) {
+    case 'ELOOP':
+    case 'EMLINK':
+      return insecure(where, 'it is a symbolic link')
+    case 'ENXIO':
+      return insecure(where, 'it is no regular file')
+    default:
+      return readFailed(where, 'open', cause)
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// combinators
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Runs a call that reads; what it throws or rejects with becomes `ReadFailed`.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const reading = async <A>(
+  where: string,
+  operation: string,
+  call: () => A | Promise<A>
+): Promise<E.Either<ReadFailed, A>> => {
+  try {
+    return E.right(await call())
+  } catch (cause) {
+    return E.left(readFailed(where, operation, cause))
+  }
+}
+
+/**
+ * Runs a call that writes; what it throws or rejects with becomes `WriteFailed`.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const writing = async <A>(
+  where: string,
+  operation: string,
+  call: () => A | Promise<A>
+): Promise<E.Either<WriteFailed, A>> => {
+  try {
+    return E.right(await call())
+  } catch (cause) {
+    return E.left(writeFailed(where, operation, cause))
+  }
+}
+
+/**
+ * Runs a call that nothing depends on (cleaning up), and forgets what became of it.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const quietly = async (call: () => unknown): Promise<void> => {
+  try {
+    await call()
+  } catch {
+    // Nothing depends on it.
+  }
+}

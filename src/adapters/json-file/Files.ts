@@ -1,0 +1,185 @@
+/**
+ * Reading and writing files with care: nothing but regular files, every byte or an error.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { StorageError, TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
+import { codeOf, insecure, openFailed, quietly, readFailed, reading, writeFailed } from './Fault.js'
+import type { Facts, FileSystem } from './FileSystem.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// reading
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Opens a regular file, uses it and closes it. None: there is no such file.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withFile = async <A>(
+  fs: FileSystem,
+  path: string,
+  use: (fd: number, facts: Facts) => Promise<E.Either<StorageError, A>>
+): Promise<E.Either<StorageError, O.Option<A>>> => {
+  let fd: number
+  try {
+    fd = await fs.open(path, 'read')
+  } catch (cause) {
+    return codeOf(cause) === 'ENOENT' ? E.right(O.none) : E.left(openFailed(path, cause))
+  }
+  const facts = await reading(path, 'fstat', () => fs.fstat(fd))
+  const result = E.isLeft(facts)
+    ? facts
+    : facts.right.kind === 'file'
+      ? await use(fd, facts.right)
+      : E.left(insecure(path, 'it is no regular file'))
+  await quietly(() => fs.close(fd))
+  return E.isLeft(result) ? result : E.right(O.some(result.right))
+}
+
+/**
+ * The bytes of an open file between two positions; fewer only where the file ends.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const readBetween = async (
+  fs: FileSystem,
+  path: string,
+  fd: number,
+  from: number,
+  to: number
+): Promise<E.Either<StorageError, Buffer>> => {
+  const bytes = Buffer.allocUnsafe(Math.max(0, to - from))
+  let read = 0
+  while (read < bytes.length) {
+    const target = bytes.subarray(read)
+    const position = from + read
+    const result = await reading(path, 'read', () => fs.read(fd, target, position))
+    if (E.isLeft(result)) return result
+    if (result.right === 0) break
+    read += result.right
+  }
+  return E.right(bytes.subarray(0, read))
+}
+
+/**
+ * A whole file. None: there is no such file.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const readWhole = (
+  fs: FileSystem,
+  path: string,
+  limitBytes: number,
+  runId: string
+): Promise<E.Either<StorageError, O.Option<Buffer>>> =>
+  withFile<Buffer>(fs, path, (fd, { size }) =>
+    size > limitBytes
+      ? Promise.resolve(E.left(tooLarge(runId, path, size, limitBytes)))
+      : readBetween(fs, path, fd, 0, size)
+  )
+
+const tooLarge = (runId: string, where: string, bytes: number, limitBytes: number): TooLarge => ({
+  _tag: 'TooLarge',
+  runId,
+  where,
+  bytes,
+  limitBytes,
+  biggest: []
+})
+
+/**
+ * The names in a folder. None: there is no such folder.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const namesIn = async (
+  fs: FileSystem,
+  path: string
+): Promise<E.Either<StorageError, O.Option<ReadonlyArray<string>>>> => {
+  const there = isFolder(fs, path)
+  if (E.isLeft(there)) return there
+  if (!there.right) return E.right(O.none)
+  try {
+    return E.right(O.some(await fs.readdir(path)))
+  } catch (cause) {
+    return codeOf(cause) === 'ENOENT' ? E.right(O.none) : E.left(readFailed(path, 'readdir', cause))
+  }
+}
+
+/**
+ * Whether a name leads to a folder; false if it leads to nothing. Anything else is `Insecure`.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const isFolder = (fs: FileSystem, path: string): E.Either<StorageError, boolean> => {
+  try {
+    const facts = fs.lstatSync(path)
+    if (facts === undefined) return E.right(false)
+    if (facts.kind === 'folder') return E.right(true)
+    return E.left(insecure(path, facts.kind === 'link' ? 'it is a symbolic link' : 'it is no folder'))
+  } catch (cause) {
+    return E.left(readFailed(path, 'lstat', cause))
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// writing
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Writes all the bytes, however little the system takes at a time.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const writeFully = async (
+  fs: FileSystem,
+  path: string,
+  fd: number,
+  bytes: Uint8Array,
+  position: number
+): Promise<E.Either<WriteFailed, void>> => {
+  for (let written = 0; written < bytes.length;) {
+    try {
+      const count = await fs.write(fd, bytes.subarray(written), position + written)
+      if (count <= 0) return E.left(writeFailed(path, 'write', NOTHING_WRITTEN))
+      written += count
+    } catch (cause) {
+      return E.left(writeFailed(path, 'write', cause))
+    }
+  }
+  return E.right(undefined)
+}
+
+/**
+ * What stands as the cause when the system takes no byte and gives no error.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const NOTHING_WRITTEN = { code: 'EIO', message: 'nothing was written' }
+
+/**
+ * Makes a file's content durable.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const sync = (fs: FileSystem, path: string, fd: number): Promise<E.Either<WriteFailed, void>> =>
+  new Promise((resolve) => {
+    const done = (error: unknown): void =>
+      resolve(error === null ? E.right(undefined) : E.left(writeFailed(path, 'fdatasync', error)))
+    try {
+      fs.fdatasync(fd, done)
+    } catch (cause) {
+      done(cause)
+    }
+  })

@@ -1,0 +1,306 @@
+/**
+ * What is in a journal: one owner's claim, a base, the changes after it; and what is wrong with it. Pure.
+ *
+ * `docs/file-format.md` §2 is the norm.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Json, JsonObject } from '../../domain/Json.js'
+import { isObject } from '../../domain/Json.js'
+import type { Owner } from '../../ports/CheckpointStorage.js'
+import * as Line from './Line.js'
+import type { ProcessIdentity } from './Processes.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The format that this version writes, and the newest that it reads.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const FORMAT = 1
+
+/**
+ * Line 1 of a journal: who writes it. `epoch` is the file's number, `lineage` the same in all journals of a run,
+ * `continues` the owner's previous journal after a compaction.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ClaimRecord {
+  readonly runId: string
+  readonly epoch: number
+  readonly lineage: string
+  readonly token: string
+  readonly owner: Owner
+  readonly since: string
+  readonly process: ProcessIdentity
+  readonly continues?: number
+}
+
+/**
+ * What a claim found: the revision and the number of the journal that had it; 0 and -1 if nothing is stored.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface FoundRecord {
+  readonly epoch: number
+  readonly revision: number
+}
+
+/**
+ * The whole checkpoint at `revision`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Base {
+  readonly revision: number
+  readonly checkpoint: Json
+}
+
+/**
+ * A line, counted from 1, that is not what was written there.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Damage {
+  readonly line: number
+  readonly why: string
+}
+
+/**
+ * A journal as far as it can be read.
+ *
+ * - `claim`: absent if line 1 is damaged.
+ * - `sum`: the checksum in line 1: no two claims have the same, since each has a token.
+ * - `found`: what the claim found, unless it was recovered, or the owner ended before it could say so.
+ * - `changes`: `changes[i]` led to `base.revision + i`; empty without a base.
+ * - `damage`: the first damage; nothing after it is used (but for damage of line 1, on which nothing else depends).
+ * - `end`: where the good bytes end.
+ * - `clean`: from there on there are only NUL bytes.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Journal {
+  readonly claim: ClaimRecord | undefined
+  readonly sum: string
+  readonly found: FoundRecord | undefined
+  readonly base: Base | undefined
+  readonly changes: ReadonlyArray<Json>
+  readonly released: boolean
+  readonly damage: Damage | undefined
+  readonly end: number
+  readonly clean: boolean
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A journal while it is read. */
+interface Draft {
+  claim: ClaimRecord | undefined
+  found: FoundRecord | undefined
+  base: Base | undefined
+  readonly changes: Array<Json>
+  released: boolean
+  damage: Damage | undefined
+  end: number
+  newerFormat: number | undefined
+}
+
+/**
+ * Reads a journal's bytes. Left: the number of a newer format.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const parse = (bytes: Buffer, runId: string, number: number): E.Either<number, Journal> => {
+  const written = bytes.subarray(0, endOfWritten(bytes))
+  const draft: Draft = {
+    claim: undefined,
+    found: undefined,
+    base: undefined,
+    changes: [],
+    released: false,
+    damage: undefined,
+    end: 0,
+    newerFormat: undefined
+  }
+  let line = 0
+  for (let from = 0; from < written.length && !isFinal(draft.damage);) {
+    line++
+    const newline = written.indexOf(0x0a, from)
+    const last = newline === -1 || newline === written.length - 1
+    const text = written.subarray(from, newline === -1 ? written.length : newline)
+    if (newline === -1 && line > 1) break
+    const why = newline === -1 ? 'it has no end' : take(draft, Line.decode(text), line, runId, number)
+    if (draft.newerFormat !== undefined) return E.left(draft.newerFormat)
+    from = newline === -1 ? written.length : newline + 1
+    if (why === undefined) draft.end = from
+    else if (last && line > 1 && text.includes(0)) break
+    else draft.damage ??= { line, why }
+  }
+  if (line === 0) draft.damage = { line: 1, why: 'the file is empty' }
+  const { newerFormat: _, ...journal } = draft
+  const sum = bytes.toString('latin1', Line.SUM_BEGIN, Line.SUM_END)
+  return E.right({ ...journal, sum, clean: draft.end === written.length })
+}
+
+/** Only what line 1 says can be done without. */
+const isFinal = (damage: Damage | undefined): boolean => damage !== undefined && damage.line > 1
+
+const endOfWritten = (bytes: Buffer): number => {
+  let end = bytes.length
+  while (end > 0 && bytes[end - 1] === 0) end--
+  return end
+}
+
+/** Adds a line to the draft, or says what is wrong with it. */
+const take = (
+  draft: Draft,
+  decoded: E.Either<string, JsonObject>,
+  line: number,
+  runId: string,
+  number: number
+): string | undefined => {
+  if (E.isLeft(decoded)) return decoded.left
+  const record = decoded.right
+  if (draft.released) return 'it comes after the end of the journal'
+  if ((record['kind'] === 'claim') !== (line === 1)) return 'it is out of order'
+  switch (record['kind']) {
+    case 'claim':
+      return takeFormat(draft, record) ?? stranger(record, runId, number) ?? takeClaim(draft, record)
+    case 'found':
+      return line === 2 ? takeFound(draft, record) : 'it is out of order'
+    case 'base':
+      if (draft.base !== undefined) return 'it is a second base'
+      return takeFormat(draft, record) ?? stranger(record, runId, number) ?? takeBase(draft, record)
+    case 'save':
+      return takeSave(draft, record)
+    case 'released':
+      draft.released = true
+      return undefined
+    default:
+      return 'it is of no known kind'
+  }
+}
+
+const takeFormat = (draft: Draft, { format }: JsonObject): string | undefined => {
+  if (!isCount(format) || format < 1) return 'it has no format'
+  if (format > FORMAT) draft.newerFormat = format
+  return format > FORMAT ? 'its format is newer' : undefined
+}
+
+/** A line of another file: one that was renamed, or copied from another run. */
+const stranger = (record: JsonObject, runId: string, number: number): string | undefined =>
+  record['runId'] !== runId
+    ? 'it belongs to another run'
+    : record['epoch'] !== number
+      ? 'it belongs to another number'
+      : undefined
+
+const takeClaim = (draft: Draft, record: JsonObject): string | undefined => {
+  const { lineage, token, owner, since, process, continues } = record
+  if (!isToken(lineage) || !isToken(token) || typeof since !== 'string') return 'it is no claim'
+  if (!isObject(owner ?? null) || !isObject(process ?? null)) return 'it is no claim'
+  const { host, pid } = owner as JsonObject
+  const identity = processIdentity(process as JsonObject)
+  if (typeof host !== 'string' || typeof pid !== 'number' || identity === undefined) return 'it is no claim'
+  draft.claim = {
+    runId: record['runId'] as string,
+    epoch: record['epoch'] as number,
+    lineage,
+    token,
+    owner: { host, pid },
+    since,
+    process: identity,
+    ...(typeof continues === 'number' ? { continues } : {})
+  }
+  return undefined
+}
+
+const processIdentity = (record: JsonObject): ProcessIdentity | undefined => {
+  const { host, pid, thread, start, bootId, pidNamespace } = record
+  return typeof host === 'string' &&
+    isCount(pid) &&
+    isCount(thread) &&
+    typeof start === 'string' &&
+    isTextOrNull(bootId) &&
+    isTextOrNull(pidNamespace)
+    ? { host, pid, thread, start, bootId, pidNamespace }
+    : undefined
+}
+
+const takeFound = (draft: Draft, { epoch, revision }: JsonObject): string | undefined => {
+  if (!isCount(epoch) || !Number.isSafeInteger(revision)) return 'it says nothing'
+  draft.found = { epoch, revision: revision as number }
+  return undefined
+}
+
+const takeBase = (draft: Draft, { revision, checkpoint, changes }: JsonObject): string | undefined => {
+  if (!isCount(revision) || checkpoint === undefined || !isNonEmptyArray(changes)) return 'it is no base'
+  draft.base = { revision, checkpoint }
+  for (const change of changes) draft.changes.push(change)
+  return undefined
+}
+
+const takeSave = (draft: Draft, { revision, changes }: JsonObject): string | undefined => {
+  if (!isCount(revision) || !isNonEmptyArray(changes)) return 'it is no save'
+  if (draft.base === undefined) return 'there is no base before it'
+  const expected = draft.base.revision + draft.changes.length
+  if (revision !== expected) return `it has revision ${revision} where ${expected} should be`
+  for (const change of changes) draft.changes.push(change)
+  return undefined
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// refinements
+// ---------------------------------------------------------------------------------------------------------------------
+
+const isCount = (value: Json | undefined): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
+const isToken = (value: Json | undefined): value is string => typeof value === 'string' && /^[0-9a-f]{32}$/.test(value)
+
+const isTextOrNull = (value: Json | undefined): value is string | null => value === null || typeof value === 'string'
+
+const isNonEmptyArray = (value: Json | undefined): value is ReadonlyArray<Json> =>
+  Array.isArray(value) && value.length > 0
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The newest revision; -1 without a base.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const newestRevision = (self: Journal): number =>
+  self.base === undefined ? -1 : self.base.revision + self.changes.length - 1
+
+// ---------------------------------------------------------------------------------------------------------------------
+// combinators
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What counts of a journal after a later claim found so much: whatever came after that was refused.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const upTo = (self: Journal, number: number, found: FoundRecord | undefined): Journal => {
+  if (found === undefined || number < found.epoch) return self
+  if (number > found.epoch) return { ...self, base: undefined, changes: [], damage: undefined }
+  if (self.base === undefined || self.base.revision > found.revision) return { ...self, base: undefined, changes: [] }
+  return { ...self, changes: self.changes.slice(0, found.revision - self.base.revision + 1) }
+}

@@ -1,0 +1,149 @@
+/**
+ * Where things are, below the root of a store. `docs/file-format.md` §1 is the norm.
+ *
+ * @since 0.1.0
+ */
+import { dirname, join, resolve } from 'node:path'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The places of one run.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Layout {
+  readonly runId: string
+  readonly root: string
+  readonly runs: string
+  readonly run: string
+  readonly history: string
+  readonly copy: string
+}
+
+/**
+ * The greatest number that a journal can have: 12 digits.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const MAX_NUMBER = 999_999_999_999
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The folder that holds all runs.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const runsOf = (root: string): string => join(resolve(root), 'runs')
+
+/**
+ * The places of a run.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const of = (root: string, runId: string): Layout => {
+  const runs = runsOf(root)
+  const run = join(runs, runId)
+  return {
+    runId,
+    root: dirname(runs),
+    runs,
+    run,
+    history: join(run, 'history'),
+    copy: join(run, 'checkpoint.json')
+  }
+}
+
+/**
+ * A journal's file name: `e000012.jsonl`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const journalName = (number: number): string => `e${String(number).padStart(6, '0')}.jsonl`
+
+/**
+ * A journal's place.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const journal = (self: Layout, number: number): string => join(self.history, journalName(number))
+
+/**
+ * Where a journal is written before it has a number: the `nth` of the claim with this token.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const unpublished = (self: Layout, token: string, nth: number): string =>
+  join(self.history, `next-${token}-${nth}.tmp`)
+
+/**
+ * Where the claim with this token has its heartbeat.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const heartbeat = (self: Layout, token: string): string => join(self.run, `heartbeat-${token}.lock`)
+
+/**
+ * Where a removed run goes before it is deleted.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const tombstone = (self: Layout, token: string): string => join(self.root, `removed-${token}-${self.runId}`)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The numbers of the journals among some file names, highest first. Other names are none of ours.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const numbers = (names: ReadonlyArray<string>): ReadonlyArray<number> =>
+  names
+    .flatMap((name) => {
+      const digits = /^e(\d{6,12})\.jsonl$/.exec(name)?.[1]
+      const number = Number(digits)
+      return digits !== undefined && number > 0 && journalName(number) === name ? [number] : []
+    })
+    .sort((a, b) => b - a)
+
+/**
+ * The token in the name of an unpublished journal or of a heartbeat.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const tokenIn = (name: string): string | undefined =>
+  /^(?:next-([0-9a-f]{32})-\d+\.tmp|heartbeat-([0-9a-f]{32})\.lock)$/.exec(name)?.slice(1).find(Boolean)
+
+/**
+ * Whether a name is that of a temporary file that write-file-atomic made for `checkpoint.json`.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const isCopyInTheMaking = (name: string): boolean => /^checkpoint\.json\.\d+$/.test(name)
+
+/**
+ * Whether a name in the root is that of a removed run.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const isTombstone = (name: string): boolean => /^removed-[0-9a-f]{32}-[a-z0-9]/.test(name)

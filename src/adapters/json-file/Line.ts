@@ -1,0 +1,122 @@
+/**
+ * One line of a journal: a JSON object behind a checksum of its exact bytes.
+ *
+ * `docs/file-format.md` §2 is the norm. The checksum has a fixed width and comes first, so a line is written with one
+ * pass over its bytes, and checked before it is parsed.
+ *
+ * @since 0.1.0
+ */
+import { isUtf8 } from 'node:buffer'
+import { hash } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import type { JsonObject } from '../../domain/Json.js'
+import { MAX_DEPTH } from '../../domain/Json.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+const NEWLINE = 0x0a
+const HEAD = '{"sum":"'
+
+/**
+ * Where the checksum begins in a line.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const SUM_BEGIN = HEAD.length
+
+/**
+ * Where the checksum ends.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const SUM_END = SUM_BEGIN + 32
+
+/** Where the bytes begin that it covers. */
+const BODY = SUM_END + '",'.length
+
+/**
+ * How deep a line may nest: a value of the greatest depth, and what a line and a checkpoint have around it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const MAX_LINE_DEPTH = MAX_DEPTH + 16
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+const sumOf = (body: Uint8Array): string => hash('sha256', body, 'hex').slice(0, SUM_END - SUM_BEGIN)
+
+/**
+ * The line for the JSON text of an object that is not empty, newline included.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const encode = (object: string): Buffer => {
+  const body = object.slice(1)
+  const line = Buffer.allocUnsafe(BODY + Buffer.byteLength(body) + 1)
+  const end = BODY + line.write(body, BODY)
+  line[end] = NEWLINE
+  line.write(`${HEAD}${sumOf(line.subarray(BODY, end))}",`, 0, 'latin1')
+  return line
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The object of a line (given without its newline), or why it is none.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const decode = (line: Buffer): E.Either<string, JsonObject> => {
+  if (
+    line.length <= BODY ||
+    line.toString('latin1', 0, SUM_BEGIN) !== HEAD ||
+    line.toString('latin1', SUM_END, BODY) !== '",'
+  ) {
+    return E.left('it does not begin with a checksum')
+  }
+  if (line.toString('latin1', SUM_BEGIN, SUM_END) !== sumOf(line.subarray(BODY))) return E.left('its checksum is wrong')
+  if (!isUtf8(line)) return E.left('it is not UTF-8')
+  if (isDeeperThan(line, MAX_LINE_DEPTH)) return E.left(`it nests deeper than ${MAX_LINE_DEPTH} levels`)
+  try {
+    return E.right(JSON.parse(line.toString('utf8')) as JsonObject)
+  } catch {
+    return E.left('it is not JSON')
+  }
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/**
+ * Whether JSON text nests deeper than so many levels. Each level takes two bytes, so short text needs no look.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const isDeeperThan = (text: Uint8Array, levels: number): boolean => {
+  if (text.length < 2 * levels) return false
+  let depth = 0
+  let inString = false
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at]
+    if (inString) {
+      if (byte === BACKSLASH) at++
+      else if (byte === QUOTE) inString = false
+    } else if (byte === QUOTE) inString = true
+    else if (byte === 0x7b || byte === 0x5b) {
+      if (++depth > levels) return true
+    } else if (byte === 0x7d || byte === 0x5d) depth--
+  }
+  return false
+}

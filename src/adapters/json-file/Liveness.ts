@@ -1,0 +1,40 @@
+/**
+ * Whether a journal's owner lives. It only says whether a claim may be tried; who writes is decided by the numbers.
+ * `docs/file-format.md` §5 is the norm.
+ *
+ * @since 0.1.0
+ */
+import * as O from 'fp-ts/lib/Option.js'
+import type { Holder } from '../../ports/CheckpointStorage.js'
+import type { Context } from './Context.js'
+import type { ClaimRecord, Journal } from './Journal.js'
+import type { Layout } from './Layout.js'
+import { heartbeat } from './Layout.js'
+import * as Processes from './Processes.js'
+
+/**
+ * The live owner of the journal with the highest number, if there is one. A journal that doesn't say whose it is has
+ * none.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const holderOf = (context: Context, layout: Layout, highest: Journal | undefined): O.Option<Holder> =>
+  highest?.claim === undefined || highest.released || !isAlive(context, layout, highest.claim)
+    ? O.none
+    : O.some({ host: highest.claim.owner.host, pid: highest.claim.owner.pid, since: highest.claim.since })
+
+const isAlive = (context: Context, layout: Layout, { token, process }: ClaimRecord): boolean =>
+  Processes.equals(process, context.processes.self())
+    ? !context.givenUp.has(token)
+    : (context.processes.isAlive(process) ?? isFresh(context, heartbeat(layout, token)))
+
+/** A heartbeat that can't be looked at counts as one: being refused is the lesser harm. */
+const isFresh = ({ fs, settings }: Context, path: string): boolean => {
+  try {
+    const facts = fs.lstatSync(path)
+    return facts !== undefined && facts.modifiedMillis + settings.staleMillis > Date.now()
+  } catch {
+    return true
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * Deleting the oldest journals, and what crashes left behind. `docs/file-format.md` §8 and §9 are the norm.
+ *
+ * @since 0.1.0
+ */
+import { join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Context } from './Context.js'
+import { codeOf, quietly } from './Fault.js'
+import { namesIn } from './Files.js'
+import * as Layout from './Layout.js'
+import { standing } from './Publish.js'
+import { readJournal } from './Read.js'
+import type { Session } from './Session.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// journals
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Deletes the journals below the newest `keep` that have a verified base, counted from the own one downwards. It is
+ * called after the own base is synced and checked. Oldest first; damaged ones are evidence and stay.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const prune = async (session: Session): Promise<void> => {
+  const { context, layout, journal } = session
+  const names = await namesIn(context.fs, layout.history)
+  if (E.isLeft(names) || O.isNone(names.right)) return
+  const below = Layout.numbers(names.right.value).filter((number) => number < journal.number)
+  const superfluous = await afterKept(context, layout, below)
+  for (const number of superfluous.reverse()) {
+    const read = await readJournal(context, layout, number)
+    if (E.isLeft(read)) return
+    if (O.isNone(read.right) || read.right.value.damage !== undefined) continue
+    const now = standing(context.fs, journal)
+    if (E.isLeft(now) || now.right !== 'Owner') return
+    // In the same stretch of code as the check: nothing comes between.
+    if (!unlink(context, Layout.journal(layout, number))) return
+  }
+}
+
+/** Whether the file is gone now, through us or somebody else. */
+const unlink = ({ fs }: Context, path: string): boolean => {
+  try {
+    fs.unlinkSync(path)
+    return true
+  } catch (cause) {
+    return codeOf(cause) === 'ENOENT'
+  }
+}
+
+/** The numbers below the kept ones, highest first. The own journal is one of those that are kept. */
+const afterKept = async (
+  context: Context,
+  layout: Layout.Layout,
+  below: ReadonlyArray<number>
+): Promise<Array<number>> => {
+  let kept = 1
+  let index = 0
+  for (; index < below.length && kept < context.settings.keep; index++) {
+    const read = await readJournal(context, layout, below[index] as number)
+    if (E.isLeft(read)) return []
+    if (O.isSome(read.right) && read.right.value.base !== undefined) kept++
+  }
+  return below.slice(index)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// leftovers
+// ---------------------------------------------------------------------------------------------------------------------
+
+const HOUR_MILLIS = 3_600_000
+
+/**
+ * Deletes what crashes left in a run that was just claimed: of the owner before, at once; of others, and of
+ * write-file-atomic, when it is older than an hour.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const cleanUp = async (
+  context: Context,
+  layout: Layout.Layout,
+  own: string,
+  former: string | undefined
+): Promise<void> => {
+  for (const folder of [layout.run, layout.history]) {
+    const names = await namesIn(context.fs, folder)
+    if (E.isLeft(names) || O.isNone(names.right)) continue
+    for (const name of names.right.value) {
+      const token = Layout.tokenIn(name)
+      if (token === own || (token === undefined && !Layout.isCopyInTheMaking(name))) continue
+      const path = join(folder, name)
+      if (token === former || isOld(context, path)) await remove(context, path)
+    }
+  }
+}
+
+const isOld = ({ fs }: Context, path: string): boolean => {
+  const facts = fs.lstatSync(path)
+  return facts !== undefined && facts.modifiedMillis + HOUR_MILLIS < Date.now()
+}
+
+const remove = ({ fs }: Context, path: string): Promise<void> =>
+  quietly(() => (fs.lstatSync(path)?.kind === 'folder' ? fs.removeTree(path) : fs.unlinkSync(path)))
+
+/**
+ * Deletes what interrupted removals of runs left in the root.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const sweep = async ({ fs }: Context, root: string): Promise<void> => {
+  for (const name of await fs.readdir(root)) {
+    if (Layout.isTombstone(name)) await quietly(() => fs.removeTree(join(root, name)))
+  }
+}

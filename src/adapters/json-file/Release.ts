@@ -1,0 +1,125 @@
+/**
+ * Giving a claim back, and removing a run. `docs/file-format.md` §9 is the norm.
+ *
+ * @since 0.1.0
+ */
+import { hostname } from 'node:os'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { StorageError } from '../../ports/CheckpointStorage.js'
+import { claim } from './Claim.js'
+import type { Context } from './Context.js'
+import * as Copying from './Copying.js'
+import { quietly, writeFailed, writing } from './Fault.js'
+import { writeFully } from './Files.js'
+import type { Layout } from './Layout.js'
+import { tombstone } from './Layout.js'
+import { sweep } from './Prune.js'
+import { discard, publish, releasedLine } from './Publish.js'
+import * as Read from './Read.js'
+import type { Session } from './Session.js'
+import * as Sessions from './Session.js'
+import { take } from './Turn.js'
+
+type Result = E.Either<StorageError, void>
+
+// ---------------------------------------------------------------------------------------------------------------------
+// releasing
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Gives a claim back, after the saves that were asked for before. Doing so twice is harmless.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const release = (session: Session): Promise<Result> =>
+  take(session.turn, (done) => void releaseNow(session).then(done))
+
+const releaseNow = async (session: Session): Promise<Result> => {
+  if (session.released) return E.right(undefined)
+  session.released = true
+  await session.background
+  await quietly(() => Copying.make(session))
+  const isOwner = Sessions.watch(session)
+  const result = isOwner ? await endJournal(session) : E.right(undefined)
+  if (session.ended?._tag === 'WriteFailed') await quietly(() => giveUpNumber(session))
+  Sessions.end(session, fenced(session))
+  await close(session)
+  return result
+}
+
+const fenced = ({ claim: { runId, epoch } }: Session): StorageError => ({ _tag: 'Fenced', runId, epoch, by: O.none })
+
+/** Not synced: it only spares others the question whether we live. */
+const endJournal = async (session: Session): Promise<Result> => {
+  const { context, journal, baseBytes, revision } = session
+  const line = releasedLine(baseBytes > 0 ? revision : -1)
+  const written = await writeFully(context.fs, journal.path, journal.fd, line, journal.position)
+  if (E.isLeft(written)) return E.left(Sessions.poison(session, written.left))
+  journal.position += line.length
+  const cut = await writing(journal.path, 'ftruncate', () => context.fs.ftruncateSync(journal.fd, journal.position))
+  return E.isLeft(cut) ? E.left(Sessions.poison(session, cut.left)) : cut
+}
+
+/** A journal whose write failed isn't written again; so the next number says that nobody holds the run. */
+const giveUpNumber = async ({ context, layout, journal, record, spare }: Session): Promise<void> => {
+  const epoch = journal.number + 1
+  await publish(context, layout, spare, { ...record, epoch, continues: journal.number }, releasedLine(-1))
+}
+
+const close = async ({ context, spare, journal, heartbeat }: Session): Promise<void> => {
+  await discard(context, spare)
+  await quietly(() => context.fs.close(journal.fd))
+  await heartbeat.stop()
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// removing
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Removes a run, and what interrupted removals left. A run that isn't there is removed.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const remove = async (context: Context, layout: Layout): Promise<Result> => {
+  const there = Read.isThere(context, layout)
+  if (E.isLeft(there)) return there
+  const result = there.right ? await removeNow(context, layout) : E.right(undefined)
+  await quietly(() => sweep(context, layout.root))
+  return result
+}
+
+const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
+  const granted = await claim(context, layout, { host: hostname(), pid: process.pid }, false)
+  if (E.isLeft(granted)) return granted
+  const { session } = granted.right
+  const moved = await moveAway(session)
+  if (E.isLeft(moved)) {
+    await release(session)
+    return moved
+  }
+  session.released = true
+  Sessions.end(session, fenced(session))
+  await close(session)
+  const deleted = await writing(layout.run, 'rm', () => context.fs.removeTree(tombstone(layout, session.record.token)))
+  return deleted
+}
+
+/** Once the folder is gone from its place, and durably so, the run is removed; what is left is to free its space. */
+const moveAway = async (session: Session): Promise<Result> => {
+  const { context, layout, record } = session
+  if (!Sessions.watch(session)) return E.left(session.ended ?? fenced(session))
+  // Windows moves no folder in which a file is open.
+  if (process.platform === 'win32') await quietly(() => context.fs.close(session.journal.fd))
+  try {
+    await context.fs.rename(layout.run, tombstone(layout, record.token))
+    await context.fs.fsyncFolder(layout.runs)
+    await context.fs.fsyncFolder(layout.root)
+    return E.right(undefined)
+  } catch (cause) {
+    return E.left(writeFailed(layout.run, 'rename', cause))
+  }
+}

@@ -1,0 +1,237 @@
+/**
+ * Saving: one line, one checksum, one sync, and then the check. `docs/file-format.md` §4 is the norm.
+ *
+ * This is on the way of every step. It is written with callbacks: each await more costs as much as half a sync.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { Change } from '../../domain/Change.js'
+import type { Json } from '../../domain/Json.js'
+import type { Revision, RevisionConflict, StorageError, TooLarge } from '../../ports/CheckpointStorage.js'
+import * as Copying from './Copying.js'
+import { quietly, writeFailed } from './Fault.js'
+import { NOTHING_WRITTEN, writeFully } from './Files.js'
+import { FORMAT } from './Journal.js'
+import * as Line from './Line.js'
+import { prune } from './Prune.js'
+import type { Published } from './Publish.js'
+import { discard, prepare, publish, standing } from './Publish.js'
+import type { Session } from './Session.js'
+import { fence, later, poison } from './Session.js'
+import { biggest, bytesOf } from './Size.js'
+import { take } from './Turn.js'
+
+type Saved = E.Either<StorageError, void>
+type Done = (result: Saved) => void
+
+/** Lines up to this size are written synchronously: it takes less time than to hand them to another thread. */
+const AT_ONCE_BYTES = 65_536
+
+/** The journal grows by steps of this size, so that most syncs find its length unchanged. */
+const ALLOCATION_BYTES = 65_536
+
+// ---------------------------------------------------------------------------------------------------------------------
+// saving
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Saves revisions. Saves of one claim that are asked for at the same time are done one after the other.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const save = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>): Promise<Saved> =>
+  take(session.turn, (done) => begin(session, revisions, done))
+
+const begin = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
+  if (session.ended !== undefined) return done(E.left(session.ended))
+  const conflict = conflictOf(session, revisions)
+  if (conflict !== undefined) return done(E.left(conflict))
+  const isCompaction = session.baseBytes > 0 && isOutgrown(session)
+  const isBase = session.baseBytes === 0 || isCompaction
+  const line = isBase
+    ? baseLine(session, revisions, session.journal.number + (isCompaction ? 1 : 0))
+    : saveLine(session, revisions)
+  if (E.isLeft(line)) return done(line)
+  if (isCompaction) void compact(session, revisions, line.right, done)
+  else if (isBase) saveBase(session, revisions, line.right, done)
+  else saveChanges(session, revisions, line.right, done)
+}
+
+const saveChanges = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void =>
+  append(session, line, done, () => {
+    session.changeBytes += line.length
+    acknowledge(session, revisions, done)
+  })
+
+const saveBase = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void =>
+  append(session, line, done, () => {
+    session.baseBytes = line.length
+    session.changeBytes = 0
+    acknowledge(session, revisions, done)
+    later(session, () => prune(session))
+  })
+
+const conflictOf = (
+  { layout, revision }: Session,
+  revisions: ReadonlyNonEmptyArray<Revision>
+): RevisionConflict | undefined => {
+  let expected = revision
+  for (const { revision: found } of revisions) {
+    if (found !== ++expected) return { _tag: 'RevisionConflict', runId: layout.runId, expected, found }
+  }
+  return undefined
+}
+
+const acknowledge = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
+  const newest = revisions[revisions.length - 1] as Revision
+  session.revision = newest.revision
+  session.saved = newest
+  done(E.right(undefined))
+  Copying.consider(session)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// appending
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Appends a line, syncs, makes the check; in this order. */
+const append = (session: Session, line: Buffer, done: Done, onDurable: () => void): void => {
+  const { fs } = session.context
+  const { journal } = session
+  const fail = (operation: string, cause: unknown): void =>
+    done(E.left(poison(session, writeFailed(journal.path, operation, cause))))
+
+  const check = (error: Error | null): void => {
+    if (error !== null) return fail('fdatasync', error)
+    const now = standing(fs, journal)
+    if (E.isLeft(now)) return done(E.left(poison(session, now.left)))
+    if (now.right !== 'Owner') return done(E.left(fence(session, now.right === 'Superseded')))
+    journal.position += line.length
+    onDurable()
+  }
+
+  const sync = (): void => {
+    try {
+      fs.fdatasync(journal.fd, check)
+    } catch (cause) {
+      fail('fdatasync', cause)
+    }
+  }
+
+  let written = 0
+  try {
+    allocate(session, journal.position + line.length)
+    if (line.length <= AT_ONCE_BYTES) written = fs.writeSync(journal.fd, line, journal.position)
+  } catch (cause) {
+    return fail('write', cause)
+  }
+  if (written === line.length) return sync()
+  if (written === 0 && line.length <= AT_ONCE_BYTES) return fail('write', NOTHING_WRITTEN)
+  void writeFully(fs, journal.path, journal.fd, line.subarray(written), journal.position + written).then((rest) =>
+    E.isLeft(rest) ? done(E.left(poison(session, rest.left))) : sync()
+  )
+}
+
+const allocate = ({ context, journal }: Session, end: number): void => {
+  if (end <= journal.allocated) return
+  journal.allocated = Math.ceil(end / ALLOCATION_BYTES) * ALLOCATION_BYTES
+  context.fs.ftruncateSync(journal.fd, journal.allocated)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// compaction
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Whether it is time for a new base: loading costs as much as writing one did. */
+const isOutgrown = ({ baseBytes, changeBytes, context }: Session): boolean =>
+  changeBytes > Math.max(context.settings.compactBytes, baseBytes)
+
+/** Goes on in a new journal, which this save begins. */
+const compact = async (
+  session: Session,
+  revisions: ReadonlyNonEmptyArray<Revision>,
+  line: Buffer,
+  done: Done
+): Promise<void> => {
+  session.moving = true
+  const next = await publishNext(session)
+  session.moving = false
+  if (E.isLeft(next)) return done(next)
+  const { fs } = session.context
+  const { fd, position } = session.journal
+  session.journal = next.right
+  saveBase(session, revisions, line, done)
+  await quietly(() => fs.ftruncateSync(fd, position))
+  await quietly(() => fs.close(fd))
+}
+
+const publishNext = async (session: Session): Promise<E.Either<StorageError, Published>> => {
+  const { context, layout, journal, record } = session
+  // Made before the other one is published: that it can be linked then proves that both are in the same folder.
+  const spare = await prepare(context, layout, record.token, session.spares + 1)
+  if (E.isLeft(spare)) return E.left(poison(session, spare.left))
+  const file = session.spare
+  session.spares += 1
+  session.spare = spare.right
+  const published = await publish(context, layout, file, {
+    ...record,
+    epoch: journal.number + 1,
+    continues: journal.number
+  })
+  if (E.isRight(published) && published.right._tag === 'Published') return E.right(published.right.journal)
+  await discard(context, file)
+  return E.left(
+    E.isLeft(published) ? poison(session, published.left) : fence(session, published.right._tag !== 'Moved')
+  )
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// lines
+// ---------------------------------------------------------------------------------------------------------------------
+
+const saveLine = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>): E.Either<StorageError, Buffer> =>
+  encode(session, { kind: 'save', revision: revisions[0].revision, changes: revisions.map(({ change }) => change) })
+
+/** The checkpoint is that of the first revision, so that each one of them can be had again. */
+const baseLine = (
+  session: Session,
+  revisions: ReadonlyNonEmptyArray<Revision>,
+  epoch: number
+): E.Either<StorageError, Buffer> =>
+  encode(session, {
+    kind: 'base',
+    format: FORMAT,
+    runId: session.layout.runId,
+    epoch,
+    revision: revisions[0].revision,
+    checkpoint: revisions[0].checkpoint(),
+    changes: revisions.map(({ change }) => change)
+  })
+
+interface Fields {
+  readonly kind: 'base' | 'save'
+  readonly revision: number
+  readonly format?: number
+  readonly runId?: string
+  readonly epoch?: number
+  readonly checkpoint?: Json
+  readonly changes: ReadonlyArray<Change>
+}
+
+const encode = ({ context, layout, journal }: Session, fields: Fields): E.Either<StorageError, Buffer> => {
+  const limitBytes = context.settings.checkpointBytes
+  const tooLarge = (bytes: number): TooLarge => {
+    const value = (fields.checkpoint ?? { changes: fields.changes }) as Json
+    return { _tag: 'TooLarge', runId: layout.runId, where: journal.path, bytes, limitBytes, biggest: biggest(value) }
+  }
+  try {
+    const line = Line.encode(JSON.stringify(fields))
+    return line.length > limitBytes ? E.left(tooLarge(line.length)) : E.right(line)
+  } catch (cause) {
+    const isTooLong = cause instanceof RangeError && cause.message === 'Invalid string length'
+    return E.left(isTooLong ? tooLarge(bytesOf(fields as unknown as Json)) : writeFailed(journal.path, 'encode', cause))
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * A granted claim, as its owner holds it.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Claim, Fenced, Revision, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Context } from './Context.js'
+import { quietly } from './Fault.js'
+import type { Heartbeat } from './Heartbeat.js'
+import type { ClaimRecord } from './Journal.js'
+import type { Layout } from './Layout.js'
+import type { Published, Unpublished } from './Publish.js'
+import { standing } from './Publish.js'
+import type { Turn } from './Turn.js'
+import { make as makeTurn } from './Turn.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The state of a claim.
+ *
+ * - `journal`: the file in use; `spare`: the one for the next compaction, made in the same folder.
+ * - `revision`: the newest acknowledged one; -1 if there is none.
+ * - `baseBytes`, `changeBytes`: what the journal has of either; no base yet if `baseBytes` is 0.
+ * - `ended`: why nothing is written any more.
+ * - `moving`: a compaction is going on; the next number may be our own.
+ * - `saved`: the newest revision that this claim saved; `copied`: the one that `checkpoint.json` has; `copying`: a copy
+ *   is about to be made.
+ * - `nextCopyMillis`, `copyingMillis`: when the next copy may be made, and what all copies took so far.
+ * - `background`: what is still being done after an acknowledgement. It never fails.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Session {
+  readonly context: Context
+  readonly layout: Layout
+  readonly claim: Claim
+  readonly record: ClaimRecord
+  readonly lose: (error: StorageError) => void
+  readonly turn: Turn
+  readonly startMillis: number
+  journal: Published
+  spare: Unpublished
+  spares: number
+  heartbeat: Heartbeat
+  timer: NodeJS.Timeout | undefined
+  revision: number
+  baseBytes: number
+  changeBytes: number
+  ended: StorageError | undefined
+  released: boolean
+  moving: boolean
+  saved: Revision | undefined
+  copied: number
+  copying: boolean
+  copyingMillis: number
+  nextCopyMillis: number
+  background: Promise<void>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A session for a journal that was just published. It watches over its claim until it ends.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (
+  parts: Pick<Session, 'context' | 'layout' | 'record' | 'journal' | 'spare' | 'spares' | 'heartbeat' | 'revision'>
+): Session => {
+  const lost = new AbortController()
+  const self: Session = {
+    ...parts,
+    claim: { runId: parts.layout.runId, epoch: parts.journal.number, lost: lost.signal },
+    lose: (error) => lost.abort(error),
+    turn: makeTurn(),
+    startMillis: performance.now(),
+    timer: undefined,
+    baseBytes: 0,
+    changeBytes: 0,
+    ended: undefined,
+    released: false,
+    moving: false,
+    saved: undefined,
+    copied: -1,
+    copying: false,
+    copyingMillis: 0,
+    nextCopyMillis: 0,
+    background: Promise.resolve()
+  }
+  self.timer = setInterval(() => watch(self), parts.context.settings.checkIntervalMillis)
+  self.timer.unref()
+  return self
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// combinators
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Makes the check between saves. Whether the session goes on. A check that fails says nothing yet; the next save will.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const watch = (self: Session): boolean => {
+  if (self.ended !== undefined) return false
+  if (self.moving) return true
+  const now = standing(self.context.fs, self.journal)
+  if (E.isRight(now) && now.right !== 'Owner') fence(self, now.right === 'Superseded')
+  return self.ended === undefined
+}
+
+/**
+ * Ends a session that a later claim took the run from, or whose run was removed, and tells its owner.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const fence = (self: Session, isSuperseded: boolean): Fenced => {
+  const { runId, epoch } = self.claim
+  const by = isSuperseded ? O.some(self.journal.number + 1) : O.none
+  const error: Fenced = { _tag: 'Fenced', runId, epoch, by }
+  end(self, error)
+  self.lose(error)
+  return error
+}
+
+/**
+ * Ends a session one of whose writes failed: its journal is never written again.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const poison = <Failure extends StorageError>(self: Session, error: Failure): Failure => {
+  self.context.givenUp.add(self.record.token)
+  end(self, error)
+  return error
+}
+
+/**
+ * Stops the watch. What is to be said to those who save later is kept.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const end = (self: Session, error: StorageError): void => {
+  self.ended ??= error
+  clearInterval(self.timer)
+}
+
+/**
+ * Adds to what is done in the background.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const later = (self: Session, work: () => Promise<void>): void => {
+  self.background = self.background.then(() => quietly(work))
+}

@@ -1,0 +1,187 @@
+/**
+ * Checkpoints in JSON files: durable on plain files, one writer at a time, no server.
+ *
+ * `docs/file-format.md` in the repository is the norm for the files and for the order in which things are done.
+ *
+ * The first claim loads `proper-lockfile` and `write-file-atomic`. Both add listeners for signals to the process (the
+ * signals still end it), and `graceful-fs`, which comes with them, patches `fs.close`. Importing this module does
+ * neither.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import * as RunId from '../../domain/RunId.js'
+import type { CheckpointStorage, Claim, Listed, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import * as Claiming from './Claim.js'
+import type { Context } from './Context.js'
+import type { FileSystem } from './FileSystem.js'
+import { nodeFileSystem } from './FileSystem.js'
+import { namesIn } from './Files.js'
+import * as History from './History.js'
+import * as Layout from './Layout.js'
+import { holderOf } from './Liveness.js'
+import type { Processes } from './Processes.js'
+import { nodeProcesses } from './Processes.js'
+import * as Read from './Read.js'
+import * as Release from './Release.js'
+import { save } from './Save.js'
+import type { Session } from './Session.js'
+
+export type { Facts, FileSystem } from './FileSystem.js'
+export { nodeFileSystem } from './FileSystem.js'
+export type { ProcessIdentity, Processes } from './Processes.js'
+export { nodeProcesses } from './Processes.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * How a store keeps its runs.
+ *
+ * - `keep`: how many journals with a whole checkpoint are kept of a run. Default 10.
+ * - `checkIntervalMillis`: how often an owner looks, during a long step, whether it was superseded. Default 3 s.
+ * - `heartbeat`: how often an owner on another host or in another container gives a sign of life (`updateMillis`, default
+ *   5 s, at least 1 s), and after what time without one it counts as dead (`staleMillis`, default 30 s). Processes of one
+ *   machine don't need it: a dead one is seen at once.
+ * - `limits`: the largest checkpoint that is saved (`checkpointBytes`, default 64 MiB), and the largest file that is read
+ *   (`readBytes`, default three times that).
+ * - `fs`, `processes`: the outside world, for tests.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface JsonFileOptions {
+  readonly keep?: number
+  readonly checkIntervalMillis?: number
+  readonly heartbeat?: { readonly updateMillis?: number; readonly staleMillis?: number }
+  readonly limits?: { readonly checkpointBytes?: number; readonly readBytes?: number }
+  readonly fs?: FileSystem
+  readonly processes?: Processes
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+const MEBIBYTE = 1_048_576
+
+/** Of this thread, whichever store they were made by. */
+const givenUp = new Set<string>()
+
+const contextOf = (root: string, options: JsonFileOptions): Context => ({
+  root,
+  fs: options.fs ?? nodeFileSystem,
+  processes: options.processes ?? nodeProcesses,
+  settings: {
+    keep: Math.max(1, options.keep ?? 10),
+    checkIntervalMillis: options.checkIntervalMillis ?? 3_000,
+    heartbeatMillis: options.heartbeat?.updateMillis ?? 5_000,
+    staleMillis: options.heartbeat?.staleMillis ?? 30_000,
+    checkpointBytes: options.limits?.checkpointBytes ?? 64 * MEBIBYTE,
+    readBytes: options.limits?.readBytes ?? 3 * (options.limits?.checkpointBytes ?? 64 * MEBIBYTE),
+    compactBytes: MEBIBYTE
+  },
+  givenUp
+})
+
+/**
+ * A store below a folder, which is made when it is needed. A save is one append and one `fdatasync`, however long the run
+ * is. A dead owner of this machine is taken over at once. On a network file system: one host only.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import * as O from 'fp-ts/lib/Option.js'
+ * import { jsonFileStorage } from 'dogear/json-file'
+ * import assert from 'node:assert/strict'
+ * import { mkdtemp, rm } from 'node:fs/promises'
+ * import { hostname, tmpdir } from 'node:os'
+ * import { join } from 'node:path'
+ *
+ * const root = await mkdtemp(join(tmpdir(), 'dogear-'))
+ * const storage = jsonFileStorage(root)
+ * const claimed = await storage.claim('release-42', { host: hostname(), pid: process.pid })()
+ * assert.ok(E.isRight(claimed) && O.isNone(claimed.right.stored))
+ *
+ * const refused = await storage.claim('release-42', { host: hostname(), pid: process.pid })()
+ * assert.equal(E.isLeft(refused) && refused.left._tag, 'HeldBy')
+ *
+ * await storage.release(claimed.right.claim)()
+ * await rm(root, { recursive: true })
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): CheckpointStorage => {
+  const context = contextOf(root, options)
+  const sessions = new WeakMap<AbortSignal, Session>()
+
+  /** Nothing touches a file before the run id is known to be one. */
+  const on =
+    <A>(
+      runId: string,
+      act: (layout: Layout.Layout) => Promise<E.Either<StorageError, A>>
+    ): TaskEither<StorageError, A> =>
+    () => {
+      const valid = RunId.parse(runId)
+      return E.isLeft(valid) ? Promise.resolve(valid) : act(Layout.of(root, valid.right))
+    }
+
+  const within = <A>(
+    claim: Claim,
+    act: (session: Session) => Promise<E.Either<StorageError, A>>
+  ): TaskEither<StorageError, A> =>
+    on(claim.runId, () => {
+      const session = sessions.get(claim.lost)
+      return session === undefined ? Promise.resolve(E.left(unknownClaim(claim))) : act(session)
+    })
+
+  return {
+    claim: (runId, owner) =>
+      on(runId, async (layout) => {
+        const granted = await Claiming.claim(context, layout, owner)
+        return E.map(({ session, content }: Claiming.Granted) => {
+          sessions.set(session.claim.lost, session)
+          return {
+            claim: session.claim,
+            stored: O.map((found: Read.Content) => ({ ...found, heldBy: O.none }))(content)
+          }
+        })(granted)
+      }),
+    save: (claim, revisions) => within(claim, (session) => save(session, revisions)),
+    release: (claim) => within(claim, Release.release),
+    load: (runId) => on(runId, (layout) => load(context, layout)),
+    history: (runId) => on(runId, (layout) => History.history(context, layout)),
+    loadRevision: (runId, revision) => on(runId, (layout) => History.loadRevision(context, layout, revision)),
+    list: () => () => list(context),
+    remove: (runId) => on(runId, (layout) => Release.remove(context, layout))
+  }
+}
+
+/** A claim of another store, or none that was ever granted. */
+const unknownClaim = ({ runId, epoch }: Claim): StorageError => ({ _tag: 'Fenced', runId, epoch, by: O.none })
+
+const load = async (context: Context, layout: Layout.Layout): Promise<E.Either<StorageError, O.Option<Stored>>> => {
+  const reading = await Read.read(context, layout)
+  if (E.isLeft(reading)) return reading
+  if (O.isNone(reading.right)) return E.right(O.none)
+  const { journals, content } = reading.right.value
+  return E.map(O.map((found: Read.Content) => ({ ...found, heldBy: holderOf(context, layout, journals.highest) })))(
+    content
+  )
+}
+
+const list = async (context: Context): Promise<E.Either<StorageError, ReadonlyArray<Listed>>> => {
+  const names = await namesIn(context.fs, Layout.runsOf(context.root))
+  if (E.isLeft(names)) return names
+  const runIds = O.isNone(names.right) ? [] : names.right.value.filter((name) => E.isRight(RunId.parse(name))).sort()
+  const listed: Array<Listed> = []
+  for (const runId of runIds) {
+    const stored = await load(context, Layout.of(context.root, runId))
+    if (E.isLeft(stored)) listed.push({ runId, stored })
+    else if (O.isSome(stored.right)) listed.push({ runId, stored: E.right(stored.right.value) })
+  }
+  return E.right(listed)
+}

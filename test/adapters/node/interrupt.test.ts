@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
+import * as O from 'fp-ts/lib/Option.js'
+import { describe, test } from 'vitest'
+import { abortOnSignals, exitCode, interruptFrom, neverInterrupted } from '../../../src/adapters/node/index.js'
+import { isRunning, program, until } from './processes.js'
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/** Prints that it is ready, then each signal that it is told of, and lives on. */
+const LIVES_ON = `
+const handlers = node.abortOnSignals()
+handlers.interrupt.signal.addEventListener('abort', () =>
+  print([handlers.received().value, handlers.interrupt.reason(), handlers.interrupt.signal.reason.name].join(' ')))
+setInterval(() => {}, 1000)
+print('ready')`
+
+describe('an interrupt', () => {
+  test('that never comes has a signal that does not fire and gathers no listeners', () => {
+    const listen = (): void => neverInterrupted.signal.addEventListener('abort', () => {})
+    for (let n = 0; n < 20; n++) listen()
+    assert.equal(getEventListeners(neverInterrupted.signal, 'abort').length, 0)
+    assert.equal(neverInterrupted.signal.aborted, false)
+  })
+
+  test('from an AbortSignal is that signal, with the reason "aborted"', () => {
+    const stop = new AbortController()
+    const interrupt = interruptFrom(stop.signal)
+    assert.equal(interrupt.signal, stop.signal)
+    assert.equal(interrupt.reason(), 'aborted')
+  })
+})
+
+describe('signal handlers', () => {
+  test('are not there before they are asked for', async () => {
+    const { printed, ended } = program(`print(names.join()); print(process.eventNames().join())`)
+    await ended
+    const [before, after] = printed().split('\n')
+    assert.ok(before !== undefined && before.length > 0)
+    assert.equal(after, before)
+  })
+
+  test('are gone after dispose, leaving what was there before', () => {
+    const own = (): void => {}
+    process.on('SIGHUP', own)
+    const names = process.eventNames()
+    const counts = names.map((name) => process.listenerCount(name))
+    const handlers = abortOnSignals()
+    assert.equal(process.listenerCount('SIGHUP'), 2)
+    assert.deepEqual(handlers.received(), O.none)
+    handlers.dispose()
+    handlers.dispose()
+    assert.deepEqual(process.eventNames(), names)
+    assert.deepEqual(
+      names.map((name) => process.listenerCount(name)),
+      counts
+    )
+    process.off('SIGHUP', own)
+  })
+
+  test('are installed for the signals that were asked for alone, each once', () => {
+    const handlers = abortOnSignals({ signals: ['SIGHUP', 'SIGHUP'] })
+    assert.equal(process.listenerCount('SIGHUP'), 1)
+    assert.equal(process.listenerCount('SIGINT'), 0)
+    handlers.dispose()
+    assert.equal(process.listenerCount('SIGHUP'), 0)
+  })
+
+  test('after dispose a signal ends the process as it always did', async () => {
+    const { child, printed, ended } = program(
+      `node.abortOnSignals().dispose(); setInterval(() => {}, 1000); print('ready')`
+    )
+    await until('it is ready', () => printed() !== '')
+    child.kill('SIGTERM')
+    assert.deepEqual(await ended, { code: null, signal: 'SIGTERM' })
+  })
+
+  for (const signal of SIGNALS) {
+    test(`the first ${signal} asks to stop and says which it was; a second one ends the process at once`, async () => {
+      const { child, printed, ended } = program(LIVES_ON)
+      await until('it is ready', () => printed() === 'ready\n')
+      child.kill(signal)
+      await until('it was told', () => printed() === `ready\n${signal} signal AbortError\n`)
+      assert.equal(child.exitCode ?? child.signalCode, null)
+      const before = Date.now()
+      child.kill(signal)
+      assert.deepEqual(await ended, { code: null, signal })
+      assert.ok(Date.now() - before < 1_000)
+    })
+  }
+
+  test('the second signal may be another one than the first', async () => {
+    const { child, printed, ended } = program(LIVES_ON)
+    await until('it is ready', () => printed() === 'ready\n')
+    child.kill('SIGINT')
+    await until('it was told', () => printed().includes('SIGINT'))
+    child.kill('SIGTERM')
+    assert.deepEqual(await ended, { code: null, signal: 'SIGTERM' })
+  })
+
+  test('the second signal ends the process even if another handler takes it', async () => {
+    const { child, printed, ended } = program(`${LIVES_ON}\nprocess.on('SIGTERM', () => {})`)
+    await until('it is ready', () => printed() === 'ready\n')
+    child.kill('SIGTERM')
+    await until('it was told', () => printed().includes('SIGTERM'))
+    child.kill('SIGTERM')
+    assert.deepEqual(await ended, { code: 143, signal: null })
+  })
+
+  test('the exit code of a signal is 128 and its number', () => {
+    assert.deepEqual(SIGNALS.map(exitCode), [130, 143, 129])
+  })
+})
+
+/** A command that ignores SIGTERM and SIGINT, started by a program; prints the ids of its leader and a grandchild. */
+const RUNS_A_COMMAND = `
+const command = (signal) => node.subprocess.run({
+  what: { _tag: 'Shell', script: "trap '' TERM INT; sleep 100 & echo $$ $!; wait" },
+  env: process.env, cwd: process.cwd(), signal, graceMillis: 60_000, captureBytes: 0,
+  onOutput: (_, chunk) => print(chunk.toString().trim())
+})()`
+
+describe('the end of the process', () => {
+  const endsItsCommands = async (script: string, end: (child: ReturnType<typeof program>) => Promise<void>) => {
+    const started = program(`${RUNS_A_COMMAND}\n${script}`)
+    await until('the command runs', () => /^\d+ \d+\n/.test(started.printed()))
+    const pids = started.printed().split(/\s/).slice(0, 2).map(Number)
+    assert.deepEqual(pids.map(isRunning), [true, true])
+    await end(started)
+    const how = await started.ended
+    await until('its processes are gone', () => !pids.some(isRunning))
+    return how
+  }
+
+  test('by a second signal ends the commands that run, whatever their grace', async () => {
+    const how = await endsItsCommands(
+      `const { interrupt } = node.abortOnSignals()
+       interrupt.signal.addEventListener('abort', () => print('stopping'))
+       await command(interrupt.signal)`,
+      async ({ child, printed }) => {
+        child.kill('SIGINT')
+        await until('it stops', () => printed().includes('stopping'))
+        child.kill('SIGINT')
+      }
+    )
+    assert.deepEqual(how, { code: null, signal: 'SIGINT' })
+  })
+
+  test('by process.exit ends the commands that run', async () => {
+    const how = await endsItsCommands(
+      `process.on('SIGUSR2', () => process.exit(7)); await command(new AbortController().signal)`,
+      ({ child }) => Promise.resolve(void child.kill('SIGUSR2'))
+    )
+    assert.equal(how.code, 7)
+  })
+})

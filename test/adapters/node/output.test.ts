@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'vitest'
+import { keepHead, keepTail } from '../../../src/adapters/node/output.js'
+
+// One, two, three and four bytes long.
+const TEXT = 'aé漢👩'.repeat(3)
+const BYTES = Buffer.from(TEXT)
+
+/** Every way to cut the bytes in two. */
+const halves = (bytes: Uint8Array): ReadonlyArray<ReadonlyArray<Uint8Array>> =>
+  Array.from({ length: bytes.length + 1 }, (_, at) => [bytes.subarray(0, at), bytes.subarray(at)])
+
+describe('what is kept of an output', () => {
+  for (const [name, keep] of Object.entries({ head: keepHead, tail: keepTail })) {
+    test(`within the limit, the ${name} is all of it, however it came`, () => {
+      for (const chunks of halves(BYTES)) {
+        const keeper = keep(BYTES.length)
+        chunks.forEach(keeper.add)
+        assert.equal(keeper.text(), TEXT)
+        assert.equal(keeper.truncatedBytes(), 0)
+      }
+    })
+
+    test(`over the limit, the ${name} is as many whole characters as fit, and the rest is counted`, () => {
+      for (let limit = 1; limit < BYTES.length; limit++) {
+        for (const chunks of halves(BYTES)) {
+          const keeper = keep(limit)
+          chunks.forEach(keeper.add)
+          const text = keeper.text()
+          assert.ok(name === 'head' ? TEXT.startsWith(text) : TEXT.endsWith(text), `${limit}: ${text}`)
+          const kept = Buffer.byteLength(text)
+          assert.ok(kept <= limit && kept > limit - 4, `${kept} of ${limit}`)
+          assert.equal(keeper.truncatedBytes(), BYTES.length - kept)
+        }
+      }
+    })
+
+    test(`bytes that are no UTF-8 become replacement characters in the ${name}`, () => {
+      const keeper = keep(4)
+      keeper.add(Uint8Array.of(0x61, 0xff, 0x80, 0x62))
+      assert.equal(keeper.text(), 'a\ufffd\ufffdb')
+    })
+
+    test(`of bytes that are no UTF-8, the ${name} loses three at most`, () => {
+      for (const byte of [0x80, 0xbf, 0xc3, 0xff]) {
+        const keeper = keep(16)
+        keeper.add(new Uint8Array(100).fill(byte))
+        assert.ok(keeper.truncatedBytes() <= 87, `${byte}: ${keeper.truncatedBytes()}`)
+      }
+    })
+  }
+
+  test('a character that was never finished is kept as far as it came', () => {
+    const keeper = keepHead(10)
+    keeper.add(BYTES.subarray(0, 2))
+    assert.equal(keeper.text(), 'a\ufffd')
+    assert.equal(keeper.truncatedBytes(), 0)
+  })
+
+  test('with a limit of nothing, nothing is kept and all is counted', () => {
+    const keeper = keepHead(0)
+    keeper.add(BYTES)
+    assert.equal(keeper.text(), '')
+    assert.equal(keeper.truncatedBytes(), BYTES.length)
+  })
+
+  test('what is kept is a copy', () => {
+    const chunk = Buffer.from('abc')
+    const keeper = keepTail(10)
+    keeper.add(chunk)
+    chunk.fill('x')
+    assert.equal(keeper.text(), 'abc')
+  })
+})
