@@ -1,0 +1,116 @@
+/**
+ * Why the command could not do what it was asked for.
+ *
+ * @since 0.1.0
+ */
+import type { StopSignal } from '../adapters/node/index.js'
+import type { RunError } from '../executor/RunError.js'
+import { describe as describeRunError } from '../executor/RunError.js'
+import type { Problem } from './workflow/Problem.js'
+import { describe as describeProblem } from './workflow/Problem.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Why the command could not do what it was asked for. `hints` are things to do about it: lines, some of them commands.
+ *
+ * - `Usage`: asked in a way that makes no sense.
+ * - `InvalidWorkflow`: the file is no workflow; all problems at once.
+ * - `AmbiguousRun`, `SeveralUnfinished`: more than one run is meant, here they are, each as a line.
+ * - `NothingToResume`: no run is unfinished.
+ * - `Declined`: asked, and the answer was no.
+ * - `WorkspaceGone`: the folder that the run works in is not there.
+ * - `Stopped`: a signal came before anything ran.
+ * - `NotDone`: the run could not be decided.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type CliError =
+  | { readonly _tag: 'Usage'; readonly message: string; readonly hints: ReadonlyArray<string> }
+  | { readonly _tag: 'InvalidWorkflow'; readonly file: string; readonly problems: ReadonlyArray<Problem> }
+  | { readonly _tag: 'AmbiguousRun'; readonly prefix: string; readonly candidates: ReadonlyArray<string> }
+  | { readonly _tag: 'SeveralUnfinished'; readonly candidates: ReadonlyArray<string> }
+  | { readonly _tag: 'NothingToResume'; readonly hints: ReadonlyArray<string> }
+  | { readonly _tag: 'Declined' }
+  | { readonly _tag: 'WorkspaceGone'; readonly runId: string; readonly path: string }
+  | { readonly _tag: 'Stopped'; readonly signal: StopSignal }
+  | { readonly _tag: 'NotDone'; readonly error: RunError; readonly hints: ReadonlyArray<string> }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Wrong use.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const usage = (message: string, hints: ReadonlyArray<string> = []): CliError => ({
+  _tag: 'Usage',
+  message,
+  hints
+})
+
+/**
+ * A run that could not be decided.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const notDone = (error: RunError, hints: ReadonlyArray<string> = []): CliError => ({
+  _tag: 'NotDone',
+  error,
+  hints
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The stable name of an error, for programs.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const code = (error: CliError): string => (error._tag === 'NotDone' ? error.error._tag : error._tag)
+
+/**
+ * An error as text for people: what, where, and what to do.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describe = (error: CliError): string => {
+  switch (error._tag) {
+    case 'Usage':
+      return lines(error.message, error.hints)
+    case 'InvalidWorkflow':
+      return lines(
+        `${error.file} has ${error.problems.length === 1 ? 'a problem' : `${error.problems.length} problems`}:`,
+        error.problems.map((problem) => describeProblem(error.file, problem))
+      )
+    case 'AmbiguousRun':
+      return lines(`"${error.prefix}" is the beginning of more than one run id:`, indented(error.candidates))
+    case 'SeveralUnfinished':
+      return lines('There is more than one unfinished run. Say which:', indented(error.candidates))
+    case 'NothingToResume':
+      return lines('There is no unfinished run', error.hints)
+    case 'Declined':
+      return 'Nothing was changed'
+    case 'WorkspaceGone':
+      return `Workspace not found for run ${error.runId}. It may have been cleaned up.\nThe run works in ${error.path}`
+    case 'Stopped':
+      return 'Stopped. Nothing was changed'
+    case 'NotDone':
+      return lines(describeRunError(error.error), error.hints)
+  }
+}
+
+const lines = (first: string, more: ReadonlyArray<string>): string => [first, ...more].join('\n')
+
+const indented = (all: ReadonlyArray<string>): ReadonlyArray<string> => all.map((line) => `  ${line}`)

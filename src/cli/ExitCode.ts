@@ -1,0 +1,122 @@
+/**
+ * The exit codes of the command: all of them, and nowhere else.
+ *
+ * @since 0.1.0
+ */
+import * as O from 'fp-ts/lib/Option.js'
+import type { StopSignal } from '../adapters/node/index.js'
+import { exitCode as ofSignal } from '../adapters/node/index.js'
+import type { RunError } from '../executor/RunError.js'
+import type { RunOutcome } from '../executor/RunOutcome.js'
+import type { CliError } from './CliError.js'
+
+/**
+ * The table.
+ *
+ * | code | means |
+ * |---|---|
+ * | 0 | completed, or nothing left to do |
+ * | 1 | a step failed |
+ * | 2 | wrong use: of the command, of a workflow file |
+ * | 3 | no such run |
+ * | 4 | refused: held by a live process, workflow changed, unconfirmed step, plan changed, id in use, answered with no |
+ * | 5 | state could not be read or written, or is damaged |
+ * | 6 | fenced: another process has taken the run over |
+ * | 70 | a bug in dogear |
+ * | 129, 130, 143 | stopped by SIGHUP, SIGINT (Ctrl+C), SIGTERM |
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const ExitCode = {
+  done: 0,
+  stepFailed: 1,
+  wrongUse: 2,
+  noSuchRun: 3,
+  refused: 4,
+  storage: 5,
+  fenced: 6,
+  bug: 70
+} as const
+
+/**
+ * An exit code of the table.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type ExitCode = number
+
+/**
+ * The exit code of how a run ended. `received`: the signal that stopped it, if one did.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ofOutcome = (outcome: RunOutcome, received: O.Option<StopSignal>): ExitCode => {
+  switch (outcome._tag) {
+    case 'Completed':
+      return ExitCode.done
+    case 'Failed':
+      return ExitCode.stepFailed
+    case 'Interrupted':
+      return ofSignal(O.isSome(received) ? received.value : 'SIGINT')
+    case 'Fenced':
+      return ExitCode.fenced
+  }
+}
+
+/**
+ * The exit code of an error.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ofError = (error: CliError): ExitCode => {
+  switch (error._tag) {
+    case 'Usage':
+    case 'InvalidWorkflow':
+    case 'AmbiguousRun':
+    case 'SeveralUnfinished':
+      return ExitCode.wrongUse
+    case 'NothingToResume':
+      return ExitCode.noSuchRun
+    case 'Declined':
+    case 'WorkspaceGone':
+      return ExitCode.refused
+    case 'Stopped':
+      return ofSignal(error.signal)
+    case 'NotDone':
+      return ofRunError(error.error)
+  }
+}
+
+const ofRunError = (error: RunError): ExitCode => {
+  switch (error._tag) {
+    case 'InvalidInput':
+    case 'InvalidRunId':
+      return ExitCode.wrongUse
+    case 'NoSuchRun':
+      return ExitCode.noSuchRun
+    case 'HeldBy':
+    case 'RunExists':
+    case 'InputChanged':
+    case 'PlanError':
+    case 'PlanChanged':
+    case 'Unconfirmed':
+      return ExitCode.refused
+    case 'RecoveryRefused':
+    case 'RevisionConflict':
+    case 'Corrupt':
+    case 'UnsupportedFormat':
+    case 'TooLarge':
+    case 'Insecure':
+    case 'ReadFailed':
+    case 'WriteFailed':
+      return ExitCode.storage
+    case 'Fenced':
+      return ExitCode.fenced
+    case 'TransitionError':
+      return ExitCode.bug
+  }
+}

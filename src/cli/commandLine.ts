@@ -1,0 +1,287 @@
+/**
+ * The command line: which commands and flags there are, what their help says, and what becomes of their results.
+ *
+ * @since 0.1.0
+ */
+import { Command, CommanderError, Option } from 'commander'
+import * as E from 'fp-ts/lib/Either.js'
+import type { CliError } from './CliError.js'
+import { describe } from './CliError.js'
+import type { Context, Result } from './commands/Context.js'
+import { homeOf } from './commands/Context.js'
+import type { Attended } from './commands/execution.js'
+import type { PlanFlags } from './commands/planFlags.js'
+import type { ResumeFlags } from './commands/resumeRun.js'
+import type { RunFlags } from './commands/run.js'
+import type { RunsFlags } from './commands/runs.js'
+import type { ShowFlags } from './commands/show.js'
+import { ExitCode, ofError } from './ExitCode.js'
+import { cliErrorJson, printed } from './report/runJson.js'
+import * as Screen from './terminal/Screen.js'
+
+/** The flags that every command has. */
+interface CommonFlags {
+  readonly home?: string
+  readonly json?: boolean
+}
+
+/** What a command does, once its words have been understood. */
+type Action = (context: Context) => Promise<Result>
+
+// ---------------------------------------------------------------------------------------------------------------------
+// main
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Does what the command line says. Gives the exit code; the process ends when all output is written.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export const main = async (words: ReadonlyArray<string>, version: string): Promise<ExitCode> => {
+  let code: ExitCode = ExitCode.done
+  const program = programOf(version, async (flags, action) => {
+    code = await perform(flags, action)
+  })
+  try {
+    await program.parseAsync(words, { from: 'user' })
+    return code
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.done : ExitCode.wrongUse
+    process.stderr.write(`dogear: this is a bug in dogear:\n${error instanceof Error ? error.stack : String(error)}\n`)
+    return ExitCode.bug
+  }
+}
+
+const perform = async (flags: CommonFlags, action: Action): Promise<ExitCode> => {
+  const json = flags.json === true
+  const screen = Screen.make(
+    { stdout: process.stdout, stderr: process.stderr, environment: process.env },
+    json ? 'stderr' : 'stdout'
+  )
+  const folder = process.cwd()
+  const home = homeOf(flags.home, process.env, folder)
+  const result = E.isLeft(home)
+    ? home
+    : await action({
+        screen,
+        json,
+        stdin: process.stdin,
+        interactive: process.stdin.isTTY && process.stderr.isTTY,
+        inherited: process.env,
+        folder,
+        home: home.right
+      })
+  return E.isRight(result) ? result.right : failed(screen, json, result.left)
+}
+
+const failed = (screen: Screen.Screen, json: boolean, error: CliError): ExitCode => {
+  const [first = '', ...more] = describe(error).split('\n')
+  for (const line of [`${screen.style.red('dogear:')} ${first}`, ...more]) screen.line(line)
+  if (json) screen.out(printed(cliErrorJson(error)))
+  return ofError(error)
+}
+
+/** With signals handled, and somebody to ask: for commands that run steps. */
+const attending = async (
+  context: Context,
+  verbose: boolean,
+  body: (context: Attended) => Promise<Result>
+): Promise<Result> => {
+  const [{ abortOnSignals }, Prompt, { attended }] = await Promise.all([
+    import('../adapters/node/index.js'),
+    import('./terminal/Prompt.js'),
+    import('./commands/execution.js')
+  ])
+  const signals = abortOnSignals()
+  const prompt = Prompt.make(context.screen, context.stdin, signals.interrupt.signal)
+  return attended(context, verbose, { signals, prompt }, body)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// commands
+// ---------------------------------------------------------------------------------------------------------------------
+
+type Perform = (flags: CommonFlags, action: Action) => Promise<void>
+
+const programOf = (version: string, perform: Perform): Command => {
+  const program = new Command('dogear')
+    .description('Runs a workflow step by step, records each step, and resumes at the right one.')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .helpCommand('help [command]', 'print help for a command')
+    .option('--home <folder>', 'where the state is (default: DOGEAR_HOME, else .dogear)')
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'dogear: ')) })
+    .exitOverride()
+    .addHelpText('after', OVERVIEW)
+  const common = (): CommonFlags => program.opts<CommonFlags>()
+  addRun(program, common, perform)
+  addResume(program, common, perform)
+  addPlan(program, common, perform)
+  addRuns(program.command('runs'), common, perform).summary('list runs')
+  addRuns(program.command('list', { hidden: true }).command('runs'), common, perform)
+  addShow(program, common, perform)
+  addVerify(program, common, perform)
+  return program
+}
+
+type Common = () => CommonFlags
+
+const addRun = (program: Command, common: Common, perform: Perform): void => {
+  interface Flags extends RunFlags, CommonFlags {
+    readonly verbose?: boolean
+  }
+  program
+    .command('run')
+    .summary('run a workflow file')
+    .description('Runs a workflow file. An unfinished earlier run of it is found and offered.')
+    .argument('<file>', 'the workflow, in YAML')
+    .option('--id <id>', 'the id of the new run (default: a UUID)')
+    .option('--input <name=value>', 'a variable of the run, over the input in the file; repeat for more', collect)
+    .option('--resume', 'go on with an unfinished earlier run, if there is one, without asking')
+    .option('-y, --yes', 'answer yes to every question')
+    .option('-v, --verbose', 'tell more')
+    .option('--json', 'print the result as JSON; what steps print goes to standard error')
+    .addHelpText('after', exampleOf('dogear run release.yml --input channel=beta'))
+    .action((file: string, flags: Flags) =>
+      perform({ ...common(), ...flags }, async (context) => {
+        const { runCommand } = await import('./commands/run.js')
+        return attending(context, flags.verbose === true, (attended) => runCommand(attended, file, flags))
+      })
+    )
+}
+
+const withPlanFlags = (command: Command): Command =>
+  command
+    .option('--force', 'run everything again, from the first step')
+    .option('--from-step <step>', 'take all earlier steps as done, and run from this one on')
+    .option('--restart-wave <wave>', 'run all groups of this wave again, and what comes after it')
+    .option('--confirm <step=answer>', 'again or done (or done:OUTPUT), for a step that is asked about', collect)
+    .addOption(
+      new Option('--changes <policy>', 'which edits of the workflow are fine').choices([
+        'strict',
+        'completed',
+        'ignore'
+      ])
+    )
+
+const addResume = (program: Command, common: Common, perform: Perform): void => {
+  interface Flags extends ResumeFlags, CommonFlags {
+    readonly verbose?: boolean
+  }
+  const command = program
+    .command('resume')
+    .summary('go on with a run')
+    .description('Goes on with a run at the right step. Without an id: with the only unfinished one.')
+    .argument('[id]', 'the run, or the beginning of its id (4 characters or more)')
+  withPlanFlags(command)
+    .option('--plan <hash>', 'only if the plan is the one that "dogear plan" showed')
+    .option('-y, --yes', 'answer yes to every question')
+    .option('-v, --verbose', 'tell more')
+    .option('--json', 'print the result as JSON; what steps print goes to standard error')
+    .addHelpText('after', exampleOf('dogear resume 3f2a81c0 --from-step build'))
+    .action((id: string | undefined, flags: Flags) =>
+      perform({ ...common(), ...flags }, async (context) => {
+        const { resumeCommand } = await import('./commands/resume.js')
+        return attending(context, flags.verbose === true, (attended) => resumeCommand(attended, id, flags))
+      })
+    )
+}
+
+const addPlan = (program: Command, common: Common, perform: Perform): void => {
+  const command = program
+    .command('plan')
+    .summary('show what resume would do, and why')
+    .description('Shows what resume would do, and why. Runs nothing and writes nothing.')
+    .argument('[id]', 'the run, or the beginning of its id (4 characters or more)')
+  withPlanFlags(command)
+    .option('--json', 'print the plan as JSON')
+    .addHelpText('after', exampleOf('dogear plan 3f2a81c0 --force'))
+    .action((id: string | undefined, flags: PlanFlags & CommonFlags) =>
+      perform({ ...common(), ...flags }, async (context) => {
+        const { planCommand } = await import('./commands/plan.js')
+        return planCommand(context, id, flags)
+      })
+    )
+}
+
+const addRuns = (command: Command, common: Common, perform: Perform): Command =>
+  command
+    .description('Lists runs, newest first. Also: dogear list runs')
+    .option('--status <status>', 'only these: queued, running, completed, failed or interrupted')
+    .option('--output <form>', 'table or json', 'table')
+    .option('--json', 'the same as --output json')
+    .addHelpText('after', exampleOf('dogear runs --status failed'))
+    .action((flags: RunsFlags & CommonFlags) =>
+      perform({ ...common(), ...flags, json: flags.json === true || flags.output === 'json' }, async (context) => {
+        const { runsCommand } = await import('./commands/runs.js')
+        return runsCommand(context, flags)
+      })
+    )
+
+const addShow = (program: Command, common: Common, perform: Perform): void => {
+  program
+    .command('show')
+    .summary('show one run: its steps, errors and variables')
+    .description('Shows one run: its state, steps, attempts, errors and variables.')
+    .argument('<id>', 'the run, or the beginning of its id (4 characters or more)')
+    .option('--history', 'also what happened, revision by revision')
+    .option('--json', 'print it as JSON')
+    .addHelpText('after', exampleOf('dogear show 3f2a81c0 --history'))
+    .action((id: string, flags: ShowFlags & CommonFlags) =>
+      perform({ ...common(), ...flags }, async (context) => {
+        const { showCommand } = await import('./commands/show.js')
+        return showCommand(context, id, flags)
+      })
+    )
+}
+
+const addVerify = (program: Command, common: Common, perform: Perform): void => {
+  program
+    .command('verify')
+    .summary('check that what is stored is what was written')
+    .description('Checks that what is stored is what was written: of one run, or of all.')
+    .argument('[id]', 'the run, or the beginning of its id (4 characters or more)')
+    .option('--json', 'print it as JSON')
+    .addHelpText('after', exampleOf('dogear verify'))
+    .action((id: string | undefined, flags: CommonFlags) =>
+      perform({ ...common(), ...flags }, async (context) => {
+        const { verifyCommand } = await import('./commands/verify.js')
+        return verifyCommand(context, id)
+      })
+    )
+}
+
+const collect = (value: string, before: ReadonlyArray<string> | undefined): ReadonlyArray<string> => [
+  ...(before ?? []),
+  value
+]
+
+// ---------------------------------------------------------------------------------------------------------------------
+// help
+// ---------------------------------------------------------------------------------------------------------------------
+
+const exampleOf = (line: string): string => `\nExample:\n  ${line}`
+
+const OVERVIEW = `
+A workflow file:
+  name: release
+  steps:
+    - name: version
+      shell: node -p "require('./package.json').version"
+      capture: version                 # its output becomes $version
+    - wave: checks                     # groups run in parallel
+      groups:
+        unit: { shell: npm test }
+        lint: { shell: npm run lint }
+    - run: [npm, publish, --tag, "v\${version}"]
+      idempotent: false                # ask before it runs twice
+
+When a step fails: mend it, also in the file, and go on with "dogear resume".
+
+Exit codes:
+  0 completed, or nothing left to do    4 refused, nothing was changed
+  1 a step failed                       5 state could not be read or written
+  2 wrong use, or a bad workflow file   6 taken over by another process
+  3 no such run                         130, 143 stopped by Ctrl+C, SIGTERM`

@@ -1,0 +1,109 @@
+/**
+ * What every command gets.
+ *
+ * @since 0.1.0
+ */
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import { jsonFileStorage } from '../../adapters/json-file/index.js'
+import { nodeEnvironment } from '../../adapters/node/index.js'
+import type { Environment } from '../../executor/Environment.js'
+import type { CliError } from '../CliError.js'
+import { usage } from '../CliError.js'
+import type { ExitCode } from '../ExitCode.js'
+import type { Screen } from '../terminal/Screen.js'
+import { commandOf } from '../terminal/shellQuote.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What every command gets: where to write and whether as JSON, the folder and environment it was started in, and the
+ * folder that holds the state.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Context {
+  readonly screen: Screen
+  readonly json: boolean
+  readonly stdin: NodeJS.ReadStream
+  /** Whether there is somebody to ask. */
+  readonly interactive: boolean
+  readonly inherited: Readonly<Record<string, string | undefined>>
+  readonly folder: string
+  readonly home: string
+}
+
+/**
+ * What a command gives: an exit code, or why it could not do its work.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Result = E.Either<CliError, ExitCode>
+
+// ---------------------------------------------------------------------------------------------------------------------
+// the state folder
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The folder that holds the state: `--home`, else DOGEAR_HOME, else `.dogear` of the current folder. Absolute.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const homeOf = (
+  flag: string | undefined,
+  inherited: Context['inherited'],
+  folder: string
+): E.Either<CliError, string> => {
+  if (flag === '') return E.left(usage('--home needs a folder'))
+  const variable = inherited['DOGEAR_HOME']
+  return E.right(resolve(folder, flag ?? (variable === undefined || variable === '' ? DEFAULT_HOME : variable)))
+}
+
+const DEFAULT_HOME = '.dogear'
+
+const isDefaultHome = ({ home, folder }: Pick<Context, 'home' | 'folder'>): boolean =>
+  home === join(folder, DEFAULT_HOME)
+
+/**
+ * The ports of this process, around the store in the state folder.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const environmentFor = ({ home }: Context, given: Partial<Omit<Environment, 'storage'>> = {}): Environment =>
+  nodeEnvironment(jsonFileStorage(home), given)
+
+/**
+ * Keeps a new `.dogear` out of the user's commits. Only a courtesy: where it can't be done, it is not.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const ignoreHome = (context: Context): void => {
+  if (!isDefaultHome(context) || existsSync(context.home)) return
+  try {
+    mkdirSync(context.home, { mode: 0o700 })
+    writeFileSync(join(context.home, '.gitignore'), '*\n', { mode: 0o600, flag: 'wx' })
+  } catch {
+    // The store says what is wrong with the folder, if anything is.
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// commands to copy
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A dogear command that works when it is copied into a shell in the same folder.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const dogearCommand = (context: Pick<Context, 'home' | 'folder'>, words: ReadonlyArray<string>): string =>
+  commandOf(['dogear', ...words, ...(isDefaultHome(context) ? [] : ['--home', context.home])])

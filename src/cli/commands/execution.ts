@@ -1,0 +1,194 @@
+/**
+ * What `run` and `resume` have in common: a program, somebody to watch it, and its end.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { SignalHandlers } from '../../adapters/node/index.js'
+import { subprocess, systemClock } from '../../adapters/node/index.js'
+import { status } from '../../domain/Checkpoint.js'
+import type { Executor } from '../../executor/Environment.js'
+import type { Program } from '../../executor/Program.js'
+import type { RunError } from '../../executor/RunError.js'
+import type { RunOutcome } from '../../executor/RunOutcome.js'
+import { notDone } from '../CliError.js'
+import { ofOutcome } from '../ExitCode.js'
+import { endingOf } from '../report/ending.js'
+import * as Narrator from '../report/Narrator.js'
+import { endJson, printed } from '../report/runJson.js'
+import { commandStep } from '../steps/commandStep.js'
+import type { Prompt } from '../terminal/Prompt.js'
+import * as Problem from '../workflow/Problem.js'
+import { toProgram } from '../workflow/toProgram.js'
+import type { WorkflowFile } from '../workflow/WorkflowFile.js'
+import type { Context, Result } from './Context.js'
+import { dogearCommand, environmentFor } from './Context.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A process that may run steps: its context, its signal handlers, and somebody to ask.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Attended extends Context {
+  readonly signals: SignalHandlers
+  readonly prompt: Prompt
+  readonly verbose: boolean
+}
+
+/**
+ * A workflow file, and where it is: `path` is absolute, `shown` is its name in messages.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Loaded {
+  readonly file: WorkflowFile
+  readonly path: string
+  readonly shown: string
+}
+
+/**
+ * What is to be executed: a workflow, as a run of this id, in this folder; `done`: how many of its steps are done.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Execution {
+  readonly workflow: Loaded
+  readonly runId: string
+  readonly folder: string
+  readonly done: number
+}
+
+type AnyProgram = Program<Readonly<Record<string, unknown>>>
+
+// ---------------------------------------------------------------------------------------------------------------------
+// execution
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The program of an execution, and the narrator that watches it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const programFor = (
+  context: Attended,
+  { workflow, folder, done }: Execution
+): { readonly program: AnyProgram; readonly narrator: Narrator.Narrator } => {
+  const { file, path } = workflow
+  const narrator = Narrator.make({
+    screen: context.screen,
+    verbose: context.verbose,
+    total: file.steps.length,
+    loaded: done,
+    now: systemClock.now
+  })
+  const { onOutput, onWarning } = narrator
+  const surroundings = { subprocess, inherited: context.inherited, folder, home: context.home, onOutput, onWarning }
+  return { program: toProgram(file, path, (entry) => commandStep(surroundings, entry)), narrator }
+}
+
+/**
+ * Executes, and tells how it ended.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const execute = async (
+  context: Attended,
+  execution: Execution,
+  narrator: Narrator.Narrator,
+  executor: Executor<RunOutcome>
+): Promise<Result> => {
+  const environment = environmentFor(context, {
+    interrupt: context.signals.interrupt,
+    events: { report: narrator.report }
+  })
+  const ended = await executor(environment)()
+  narrator.finish()
+  const resume = dogearCommand(context, ['resume', execution.runId])
+  if (E.isLeft(ended)) return E.left(notDone(ended.left, hintsFor(ended.left, resume)))
+  const outcome = ended.right
+  for (const line of endingOf(outcome, execution.workflow.file, resume, context.screen.style)) context.screen.line(line)
+  if (context.json) context.screen.out(printed(outcomeJson(outcome, resume)))
+  return E.right(ofOutcome(outcome, context.signals.received()))
+}
+
+const outcomeJson = (outcome: RunOutcome, resume: string): Parameters<typeof printed>[0] =>
+  outcome._tag === 'Fenced'
+    ? { run_id: outcome.runId, status: 'fenced' }
+    : endJson(outcome.checkpoint, status(outcome.checkpoint, false), resume)
+
+const hintsFor = (error: RunError, resume: string): ReadonlyArray<string> => {
+  switch (error._tag) {
+    case 'RunExists':
+    case 'InputChanged':
+      return [`  ${resume}`]
+    case 'WriteFailed':
+    case 'TooLarge':
+      return ['When that is mended, go on with:', `  ${resume}`]
+    case 'RecoveryRefused':
+      return ['To go on from what was recovered:', `  ${resume} --yes`]
+    case 'PlanError':
+    case 'TransitionError':
+    case 'NoSuchRun':
+    case 'InvalidInput':
+    case 'PlanChanged':
+    case 'Unconfirmed':
+    case 'HeldBy':
+    case 'Fenced':
+    case 'RevisionConflict':
+    case 'Corrupt':
+    case 'UnsupportedFormat':
+    case 'InvalidRunId':
+    case 'Insecure':
+    case 'ReadFailed':
+      return []
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// attending
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Does something while signals are handled and questions can be asked, and tidies up behind it.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const attended = async (
+  context: Context,
+  verbose: boolean,
+  tools: { readonly signals: SignalHandlers; readonly prompt: Prompt },
+  body: (context: Attended) => Promise<Result>
+): Promise<Result> => {
+  try {
+    const result = await body({ ...context, ...tools, verbose })
+    const { signals } = tools
+    const received = signals.received()
+    return E.isLeft(result) && result.left._tag === 'Declined' && O.isSome(received)
+      ? E.left({ _tag: 'Stopped', signal: received.value })
+      : result
+  } finally {
+    tools.prompt.close()
+    tools.signals.dispose()
+  }
+}
+
+/**
+ * Prints what a workflow file deserves a warning for.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const warnOf = ({ screen }: Context, { file, shown }: Loaded): void => {
+  for (const warning of file.warnings) screen.line(screen.style.yellow(`warning: ${Problem.describe(shown, warning)}`))
+}

@@ -1,0 +1,143 @@
+/**
+ * Finding the run that is meant.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { progress } from '../../domain/Checkpoint.js'
+import * as RunId from '../../domain/RunId.js'
+import type { Environment } from '../../executor/Environment.js'
+import { describeStorage } from '../../executor/RunError.js'
+import type { ListedRun, RunView } from '../../executor/runs.js'
+import { listRuns, viewRun } from '../../executor/runs.js'
+import type { StorageError } from '../../ports/CheckpointStorage.js'
+import type { CliError } from '../CliError.js'
+import { notDone } from '../CliError.js'
+import { printable } from '../terminal/Style.js'
+import type { Context } from './Context.js'
+import { dogearCommand } from './Context.js'
+
+/**
+ * How short the beginning of a run id may be that stands for it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const MIN_PREFIX = 4
+
+/**
+ * The runs of a store: those that can be read, newest first, and those that can't.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Runs {
+  readonly views: ReadonlyArray<RunView>
+  readonly damaged: ReadonlyArray<{ readonly runId: string; readonly error: StorageError }>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// finding
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * All runs of the store.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const allRuns = async (environment: Environment): Promise<E.Either<CliError, Runs>> => {
+  const listed = await listRuns(environment)()
+  if (E.isLeft(listed)) return E.left(notDone(listed.left))
+  return E.right({
+    views: listed.right.flatMap(({ view }) => (E.isRight(view) ? [view.right] : [])),
+    damaged: listed.right.flatMap(({ runId, view }) => (E.isLeft(view) ? [{ runId, error: view.left }] : []))
+  })
+}
+
+/**
+ * Says which runs can't be read.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const warnOfDamaged = ({ screen }: Context, { damaged }: Runs): void => {
+  for (const { error } of damaged) screen.line(screen.style.yellow(`warning: ${printable(describeStorage(error))}`))
+}
+
+/**
+ * The run of this id, or the only one whose id begins like this.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const findRun = async (environment: Environment, id: string): Promise<E.Either<CliError, RunView>> => {
+  if (E.isRight(RunId.parse(id))) {
+    const found = await viewRun(id)(environment)()
+    if (E.isLeft(found)) return E.left(notDone(found.left))
+    if (O.isSome(found.right)) return E.right(found.right.value)
+  }
+  const none = notDone({ _tag: 'NoSuchRun', runId: printable(id) })
+  if (id.length < MIN_PREFIX) return E.left(none)
+  const listed = await listRuns(environment)()
+  if (E.isLeft(listed)) return E.left(notDone(listed.left))
+  const [first, ...others] = listed.right.filter(({ runId }) => runId.startsWith(id))
+  if (first === undefined) return E.left(none)
+  if (others.length > 0) return E.left({ _tag: 'AmbiguousRun', prefix: id, candidates: [first, ...others].map(lineOf) })
+  return E.isLeft(first.view) ? E.left(notDone(first.view.left)) : first.view
+}
+
+/**
+ * The run of this id; without an id, the only one that is unfinished.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const findOrOnly = async (
+  context: Context,
+  environment: Environment,
+  id: string | undefined
+): Promise<E.Either<CliError, RunView>> => {
+  if (id !== undefined) return findRun(environment, id)
+  const runs = await allRuns(environment)
+  if (E.isLeft(runs)) return runs
+  warnOfDamaged(context, runs.right)
+  const unfinished = runs.right.views.filter(isUnfinished)
+  const [only, ...others] = unfinished
+  if (only === undefined) {
+    const active = runs.right.views.filter((view) => view.status !== 'completed').map(lineOf)
+    const hints = active.length === 0 ? [`List all: ${dogearCommand(context, ['runs'])}`] : ['In progress:', ...active]
+    return E.left({ _tag: 'NothingToResume', hints })
+  }
+  return others.length === 0 ? E.right(only) : E.left({ _tag: 'SeveralUnfinished', candidates: unfinished.map(lineOf) })
+}
+
+/**
+ * Whether a run waits to be resumed: neither completed nor in the hands of a live process.
+ *
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isUnfinished = ({ status, heldBy }: RunView): boolean => status !== 'completed' && O.isNone(heldBy)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// showing
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A run as a line of a list of candidates. */
+const lineOf = (run: RunView | ListedRun): string => {
+  const view = 'checkpoint' in run ? E.right(run) : run.view
+  if (E.isLeft(view)) return `${run.runId}  (can't be read)`
+  const { checkpoint, status } = view.right
+  const { completed, total } = progress(checkpoint)
+  return `${run.runId}  ${checkpoint.workflow.name}  ${status}  ${completed}/${total} steps  ${minute(checkpoint.createdAt)}`
+}
+
+/**
+ * A time as people read it: `2026-01-02 03:04 UTC`.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const minute = (at: string): string => `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`

@@ -1,0 +1,94 @@
+/**
+ * `dogear plan`: what resume would do, and why. Runs nothing, writes nothing.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { describeQuestion, describeReason, explain } from '../../domain/Explain.js'
+import type { JsonObject } from '../../domain/Json.js'
+import type { Decision, ResumePlan } from '../../domain/Plan.js'
+import { hashPlan, openQuestions, unitName } from '../../domain/Plan.js'
+import { planResume } from '../../domain/planResume.js'
+import type { RunView } from '../../executor/runs.js'
+import { notDone } from '../CliError.js'
+import { ExitCode } from '../ExitCode.js'
+import { printed, summaryJson } from '../report/runJson.js'
+import { printable } from '../terminal/Style.js'
+import { toProgram } from '../workflow/toProgram.js'
+import type { Context, Result } from './Context.js'
+import { dogearCommand, environmentFor } from './Context.js'
+import { warnOf } from './execution.js'
+import { findOrOnly } from './find.js'
+import type { PlanFlags } from './planFlags.js'
+import { planOptions, wordsOf } from './planFlags.js'
+import { answerHints, isDone, planErrorHints } from './resumeRun.js'
+import { workflowOf } from './workflowOf.js'
+
+/**
+ * Plans a resume of the run of this id; without an id, of the only unfinished one.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export const planCommand = async (context: Context, id: string | undefined, flags: PlanFlags): Promise<Result> => {
+  const found = await findOrOnly(context, environmentFor(context), id)
+  if (E.isLeft(found)) return found
+  const { runId, checkpoint } = found.right
+  const workflow = await workflowOf(context, checkpoint)
+  if (E.isLeft(workflow)) return workflow
+  const options = planOptions(flags, workflow.right.file)
+  if (E.isLeft(options)) return options
+  warnOf(context, workflow.right)
+  const program = toProgram(workflow.right.file, workflow.right.path, () => NEVER_RUN)
+  const plan = planResume(checkpoint, program, options.right)
+  if (E.isLeft(plan)) return E.left(notDone(plan.left, planErrorHints(context, runId, plan.left.problems)))
+  if (context.json) context.screen.out(printed(planJson(found.right, plan.right)))
+  else for (const line of planLines(context, found.right, plan.right, flags)) context.screen.out(`${line}\n`)
+  return E.right(ExitCode.done)
+}
+
+/** Nothing of a program runs when it is planned. */
+const NEVER_RUN = (): (() => Promise<E.Either<unknown, unknown>>) => () => Promise.resolve(E.left('only planned'))
+
+const planLines = (
+  context: Context,
+  { runId, checkpoint, status, found, heldBy }: RunView,
+  plan: ResumePlan,
+  flags: PlanFlags
+): ReadonlyArray<string> => {
+  const { outStyle: style } = context.screen
+  const questions = openQuestions(plan)
+  const execute = dogearCommand(context, ['resume', runId, ...wordsOf(flags), '--plan', hashPlan(plan)])
+  return [
+    style.bold(`Run ${runId}: ${checkpoint.workflow.name}, ${status}`),
+    ...(found._tag === 'Exact' ? [] : [style.yellow(`Its newest state is damaged: ${printable(found.lost)}`)]),
+    ...(O.isNone(heldBy) ? [] : [style.yellow(`In progress: process ${heldBy.value.pid} on ${heldBy.value.host}`)]),
+    ...explain(plan).split('\n').map(printable),
+    ...questions.map((question) => style.yellow(printable(describeQuestion(question)))),
+    ...(questions.length > 0
+      ? answerHints(context, runId, flags, questions)
+      : isDone(plan)
+        ? []
+        : ['To do exactly this:', `  ${execute}`])
+  ]
+}
+
+const planJson = (view: RunView, plan: ResumePlan): JsonObject => ({
+  ...summaryJson(view.runId, view.checkpoint, view.status),
+  plan_hash: hashPlan(plan),
+  start_index: plan.startIndex,
+  retry_current: plan.retryCurrent,
+  decisions: plan.decisions.map(decisionJson),
+  questions: openQuestions(plan).map(unitName),
+  recovered: view.found._tag === 'Recovered'
+})
+
+const decisionJson = (decision: Decision): JsonObject => ({
+  step_index: decision.stepIndex,
+  step: decision.step,
+  ...(decision.group === undefined ? {} : { group: decision.group }),
+  action: decision._tag.toLowerCase(),
+  reason: decision.reason._tag,
+  why: describeReason(decision)
+})

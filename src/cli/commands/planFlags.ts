@@ -1,0 +1,92 @@
+/**
+ * The flags that `resume` and `plan` share, as the planner's options.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Answer, Changes, PlanOptions } from '../../domain/Plan.js'
+import type { CliError } from '../CliError.js'
+import { usage } from '../CliError.js'
+import { didYouMean } from '../workflow/Suggestion.js'
+import type { WorkflowFile } from '../workflow/WorkflowFile.js'
+
+/**
+ * The flags as they were given.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface PlanFlags {
+  readonly force?: boolean
+  readonly fromStep?: string
+  readonly restartWave?: string
+  readonly confirm?: ReadonlyArray<string>
+  readonly changes?: string
+}
+
+const CHANGES: ReadonlyArray<Changes> = ['strict', 'completed', 'ignore']
+
+/**
+ * The planner's options. `--force` is to begin with the first step.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either<CliError, PlanOptions> => {
+  const restarts = [
+    ...(flags.force === true ? ['--force'] : []),
+    ...(flags.fromStep === undefined ? [] : ['--from-step']),
+    ...(flags.restartWave === undefined ? [] : ['--restart-wave'])
+  ]
+  if (restarts.length > 1) return E.left(usage(`${restarts.join(' and ')} can't be used together`))
+  const changes = CHANGES.find((one) => one === flags.changes)
+  if (flags.changes !== undefined && changes === undefined) {
+    const hint = didYouMean(flags.changes, CHANGES)
+    return E.left(usage(`--changes is strict, completed or ignore, not "${flags.changes}"${hint}`))
+  }
+  const confirm = answersOf(flags.confirm ?? [])
+  if (E.isLeft(confirm)) return confirm
+  const fromStep = flags.force === true ? steps[0]?.name : flags.fromStep
+  return E.right({
+    ...(fromStep === undefined ? {} : { fromStep }),
+    ...(flags.restartWave === undefined ? {} : { restartWave: flags.restartWave }),
+    ...(changes === undefined ? {} : { changes }),
+    confirm: confirm.right
+  })
+}
+
+const answersOf = (texts: ReadonlyArray<string>): E.Either<CliError, ReadonlyMap<string, Answer>> => {
+  const answers = new Map<string, Answer>()
+  for (const text of texts) {
+    const [, unit, answer, output] = /^([^=]+)=(again|done)(?::([\s\S]*))?$/.exec(text) ?? []
+    if (unit === undefined || (answer === 'again' && output !== undefined)) {
+      return E.left(usage(`--confirm is STEP=again, STEP=done or STEP=done:OUTPUT, not "${text}"`))
+    }
+    if (answers.has(unit)) return E.left(usage(`--confirm answers twice for "${unit}"`))
+    answers.set(unit, answer === 'again' ? { _tag: 'Again' } : doneWith(output))
+  }
+  return E.right(answers)
+}
+
+/**
+ * The answer that a step is done, with this output if it gave one.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const doneWith = (output: string | undefined): Answer =>
+  output === undefined ? { _tag: 'Done' } : { _tag: 'Done', output }
+
+/**
+ * The flags again as words of a command line, without the answers.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const wordsOf = (flags: PlanFlags): ReadonlyArray<string> => [
+  ...(flags.force === true ? ['--force'] : []),
+  ...(flags.fromStep === undefined ? [] : ['--from-step', flags.fromStep]),
+  ...(flags.restartWave === undefined ? [] : ['--restart-wave', flags.restartWave]),
+  ...(flags.changes === undefined ? [] : ['--changes', flags.changes]),
+  ...(flags.confirm ?? []).flatMap((answer) => ['--confirm', answer])
+]

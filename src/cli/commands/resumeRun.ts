@@ -1,0 +1,245 @@
+/**
+ * Going on with a run: what has to be asked is asked first, then the plan is executed that the answers were given for.
+ *
+ * @since 0.1.0
+ */
+import { existsSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { progress } from '../../domain/Checkpoint.js'
+import { describeQuestion } from '../../domain/Explain.js'
+import type { Answer, Confirm, PlanOptions, ResumePlan } from '../../domain/Plan.js'
+import { hashPlan, openQuestions, unitName } from '../../domain/Plan.js'
+import { planResume } from '../../domain/planResume.js'
+import { tasks } from '../../domain/Workflow.js'
+import type { Program } from '../../executor/Program.js'
+import type { Recovery, ResumeOptions } from '../../executor/run.js'
+import { resume } from '../../executor/run.js'
+import type { RunView } from '../../executor/runs.js'
+import type { CliError } from '../CliError.js'
+import { notDone, usage } from '../CliError.js'
+import { confirm, isYes } from '../terminal/Prompt.js'
+import { printable } from '../terminal/Style.js'
+import type { Result } from './Context.js'
+import { dogearCommand } from './Context.js'
+import type { Attended, Loaded } from './execution.js'
+import { execute, programFor, warnOf } from './execution.js'
+import type { PlanFlags } from './planFlags.js'
+import { doneWith, planOptions, wordsOf } from './planFlags.js'
+
+/**
+ * How a run is to be resumed.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ResumeFlags extends PlanFlags {
+  readonly plan?: string
+  readonly yes?: boolean
+}
+
+type AnyProgram = Program<Readonly<Record<string, unknown>>>
+
+/**
+ * Goes on with a run.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const resumeRun = async (
+  context: Attended,
+  view: RunView,
+  workflow: Loaded,
+  flags: ResumeFlags
+): Promise<Result> => {
+  const { runId, checkpoint, heldBy } = view
+  if (O.isSome(heldBy)) return E.left(notDone({ _tag: 'HeldBy', runId, holder: heldBy.value }))
+  const folder = checkpoint.workspace?.path ?? context.folder
+  if (!existsSync(folder)) return E.left({ _tag: 'WorkspaceGone', runId, path: folder })
+  const options = planOptions(flags, workflow.file)
+  if (E.isLeft(options)) return options
+  warnOf(context, workflow)
+  const execution = { workflow, runId, folder, done: progress(checkpoint).completed }
+  const { program, narrator } = programFor(context, execution)
+  const agreed = await agreeToRecovery(context, view, program, options.right, flags)
+  if (E.isLeft(agreed)) return agreed
+  const forced = await agreeToForce(context, view, flags)
+  if (E.isLeft(forced)) return forced
+  const answered = await answerQuestions(context, view, program, options.right, flags)
+  if (E.isLeft(answered)) return answered
+  const pinned = flags.plan ?? answered.right.pinned
+  const how: ResumeOptions = {
+    ...answered.right.options,
+    ...(pinned === undefined ? {} : { planHash: pinned }),
+    onRecovered: (recovery) => Promise.resolve(sameLoss(view, recovery) ? agreed.right : O.none)
+  }
+  return execute(context, execution, narrator, resume(program, runId, how))
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// consent
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Who agrees to go on from what could be recovered, if that is what there is. */
+const agreeToRecovery = async (
+  context: Attended,
+  { runId, checkpoint, found }: RunView,
+  program: AnyProgram,
+  options: PlanOptions,
+  flags: ResumeFlags
+): Promise<E.Either<CliError, O.Option<string>>> => {
+  if (found._tag === 'Exact') return E.right(O.none)
+  if (flags.yes === true) return E.right(O.some(`${userName()} (--yes)`))
+  const { from, lost } = found
+  const refused = notDone({ _tag: 'RecoveryRefused', runId, from, lost }, [
+    'To go on from what was recovered:',
+    `  ${dogearCommand(context, ['resume', runId, ...wordsOf(flags), '--yes'])}`
+  ])
+  if (!context.interactive) return E.left(refused)
+  const plan = planResume(checkpoint, program, options)
+  const again = E.isLeft(plan)
+    ? []
+    : plan.right.decisions.filter((decision) => decision._tag !== 'Skip').map((decision) => unitName(decision))
+  const { screen } = context
+  screen.line(screen.style.yellow(`The newest state of run ${runId} is damaged: ${printable(lost)}`))
+  screen.line(`What can be recovered is from ${printable(from)}`)
+  if (again.length > 0) screen.line(`These will run, some of them perhaps again: ${again.join(', ')}`)
+  const answer = await confirm(context.prompt, 'Go on from there?', false)
+  return isYes(answer) ? E.right(O.some(`${userName()} (asked)`)) : E.left(refused)
+}
+
+const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
+  found._tag === 'Recovered' && found.from === recovery.from && found.lost === recovery.lost
+
+const userName = (): string => {
+  try {
+    return userInfo().username
+  } catch {
+    return 'somebody'
+  }
+}
+
+const agreeToForce = async (
+  context: Attended,
+  { checkpoint }: RunView,
+  flags: ResumeFlags
+): Promise<E.Either<CliError, void>> => {
+  const { completed } = progress(checkpoint)
+  if (flags.force !== true || flags.yes === true || completed === 0) return E.right(undefined)
+  const warning = `Force restart will lose ${completed} completed step${completed === 1 ? '' : 's'}.`
+  if (!context.interactive) return E.left(usage(`${warning} To agree, add --yes`))
+  return isYes(await confirm(context.prompt, `${warning} Continue?`, false))
+    ? E.right(undefined)
+    : E.left({ _tag: 'Declined' })
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// questions
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** The options with all answers. If somebody was asked, the plan that they saw is the one that may be executed. */
+const answerQuestions = async (
+  context: Attended,
+  { checkpoint }: RunView,
+  program: AnyProgram,
+  options: PlanOptions,
+  flags: ResumeFlags
+): Promise<E.Either<CliError, { readonly options: PlanOptions; readonly pinned: string | undefined }>> => {
+  const plan = planResume(checkpoint, program, options)
+  if (E.isLeft(plan)) return E.left(notDone(plan.left, planErrorHints(context, checkpoint.runId, plan.left.problems)))
+  const asked = flags.force === true && context.interactive
+  const [question, ...more] = openQuestions(plan.right)
+  if (question === undefined) return E.right({ options, pinned: asked ? hashPlan(plan.right) : undefined })
+  if (!context.interactive) {
+    const hints = answerHints(context, checkpoint.runId, flags, [question, ...more])
+    return E.left(notDone({ _tag: 'Unconfirmed', questions: [question, ...more] }, hints))
+  }
+  const answers = new Map(options.confirm)
+  for (const one of [question, ...more]) {
+    const answer = await answerTo(context, program, one)
+    if (O.isNone(answer)) return E.left({ _tag: 'Declined' })
+    answers.set(unitName(one), answer.value)
+  }
+  const complete = { ...options, confirm: answers }
+  const answered = planResume(checkpoint, program, complete)
+  return E.isLeft(answered)
+    ? E.left(notDone(answered.left))
+    : E.right({ options: complete, pinned: hashPlan(answered.right) })
+}
+
+const answerTo = async (context: Attended, program: AnyProgram, question: Confirm): Promise<O.Option<Answer>> => {
+  const { prompt, screen } = context
+  screen.line(printable(describeQuestion(question)))
+  for (;;) {
+    const answer = await prompt.ask('Run it again, or is it done? [again/done] ')
+    if (O.isNone(answer)) return O.none
+    const word = answer.value.trim().toLowerCase()
+    if (word === 'again') return O.some({ _tag: 'Again' })
+    if (word !== 'done') continue
+    const [variable] = capturedBy(program, question)
+    if (variable === undefined) return O.some(doneWith(undefined))
+    const output = await prompt.ask(`What did it give? ${variable} = `)
+    return O.isNone(output) ? O.none : O.some(doneWith(output.value))
+  }
+}
+
+const capturedBy = (program: AnyProgram, { stepIndex, group, step }: Confirm): ReadonlyArray<string> => {
+  const found = program.steps[stepIndex]
+  return found === undefined ? [] : (tasks(found).find(({ name }) => name === (group ?? step))?.captures ?? [])
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// hints
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The command lines that answer the open questions.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const answerHints = (
+  context: Parameters<typeof dogearCommand>[0],
+  runId: string,
+  flags: PlanFlags,
+  questions: ReadonlyArray<Confirm>
+): ReadonlyArray<string> => {
+  const answering = (answer: string): string =>
+    dogearCommand(context, [
+      ...['resume', runId, ...wordsOf(flags)],
+      ...questions.flatMap((question) => ['--confirm', `${unitName(question)}=${answer}`])
+    ])
+  const mixed = questions.length === 1 ? [] : ['(or a mixture of both)']
+  return ['To run again:', `  ${answering('again')}`, 'To take as done:', `  ${answering('done')}`, ...mixed]
+}
+
+/**
+ * What can be done about a plan that was refused.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const planErrorHints = (
+  context: Parameters<typeof dogearCommand>[0],
+  runId: string,
+  problems: ReadonlyArray<{ readonly _tag: string; readonly step?: string }>
+): ReadonlyArray<string> => {
+  const changed = problems.find(({ _tag }) => _tag === 'WorkflowChanged')?.step
+  return changed === undefined
+    ? []
+    : [
+        'To run again from there:',
+        `  ${dogearCommand(context, ['resume', runId, '--from-step', changed])}`,
+        'To let what is recorded count in spite of the change:',
+        `  ${dogearCommand(context, ['resume', runId, '--changes', 'ignore'])}`
+      ]
+}
+
+/**
+ * Whether a plan has nothing to run.
+ *
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isDone = ({ decisions }: ResumePlan): boolean => decisions.every((decision) => decision._tag === 'Skip')

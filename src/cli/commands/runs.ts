@@ -1,0 +1,105 @@
+/**
+ * `dogear runs`: the runs there are.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Status } from '../../domain/Checkpoint.js'
+import { progress } from '../../domain/Checkpoint.js'
+import type { RunView } from '../../executor/runs.js'
+import { usage } from '../CliError.js'
+import { ExitCode } from '../ExitCode.js'
+import { printed, summaryJson } from '../report/runJson.js'
+import type { Style } from '../terminal/Style.js'
+import { printable } from '../terminal/Style.js'
+import { didYouMean } from '../workflow/Suggestion.js'
+import type { Context, Result } from './Context.js'
+import { environmentFor } from './Context.js'
+import type { Runs } from './find.js'
+import { allRuns, minute, warnOfDamaged } from './find.js'
+
+/**
+ * Which runs, and how.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface RunsFlags {
+  readonly status?: string
+  readonly output?: string
+}
+
+/** What a run of a workflow file can be. */
+const STATUSES: ReadonlyArray<Status> = ['queued', 'running', 'completed', 'failed', 'interrupted']
+
+/**
+ * Lists runs, newest first.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export const runsCommand = async (context: Context, flags: RunsFlags): Promise<Result> => {
+  const status = STATUSES.find((one) => one === flags.status)
+  if (flags.status !== undefined && status === undefined) {
+    const hint = didYouMean(flags.status, STATUSES)
+    return E.left(usage(`--status is one of ${STATUSES.join(', ')}, not "${flags.status}"${hint}`))
+  }
+  if (flags.output !== undefined && flags.output !== 'json' && flags.output !== 'table') {
+    return E.left(usage(`--output is json or table, not "${flags.output}"`))
+  }
+  const runs = await allRuns(environmentFor(context))
+  if (E.isLeft(runs)) return runs
+  warnOfDamaged(context, runs.right)
+  const views = runs.right.views.filter((view) => status === undefined || view.status === status)
+  const { screen } = context
+  if (context.json || flags.output === 'json') {
+    screen.out(printed(views.map((view) => summaryJson(view.runId, view.checkpoint, view.status))))
+  } else if (views.length === 0) {
+    screen.out(status === undefined ? 'No runs yet. Start one with: dogear run <file>\n' : `No ${status} runs\n`)
+  } else {
+    for (const line of table(runs.right, views, screen.outStyle)) screen.out(`${line}\n`)
+  }
+  return E.right(ExitCode.done)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// the table
+// ---------------------------------------------------------------------------------------------------------------------
+
+const HEADINGS = ['RUN-ID', 'NAME', 'STATUS', 'STARTED', 'STEPS']
+
+const table = (runs: Runs, views: ReadonlyArray<RunView>, style: Style): ReadonlyArray<string> => {
+  const shortened = shortIds([...runs.views, ...runs.damaged].map(({ runId }) => runId))
+  const rows = views.map(({ runId, checkpoint, status }) => {
+    const { completed, total } = progress(checkpoint)
+    const id = shortened.get(runId) ?? runId
+    return [id, printable(checkpoint.workflow.name), status, minute(checkpoint.createdAt), `${completed}/${total}`]
+  })
+  const widths = HEADINGS.map((heading, column) =>
+    rows.reduce((widest, row) => Math.max(widest, (row[column] ?? '').length), heading.length)
+  )
+  const aligned = (cells: ReadonlyArray<string>): ReadonlyArray<string> =>
+    cells.map((cell, column) => (column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
+  const lines = rows.map((row) => {
+    const cells = aligned(row)
+    return cells.map((cell, column) => (column === 2 ? coloured(style, row[2], cell) : cell)).join('  ')
+  })
+  return [style.bold(aligned(HEADINGS).join('  ')), ...lines]
+}
+
+const coloured = (style: Style, status: string | undefined, cell: string): string => {
+  if (status === 'completed') return style.green(cell)
+  if (status === 'failed') return style.red(cell)
+  return status === 'interrupted' ? style.yellow(cell) : cell
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** The first eight characters of a UUID, where they are enough to tell the run from all others. */
+const shortIds = (ids: ReadonlyArray<string>): ReadonlyMap<string, string> => {
+  const counts = new Map<string, number>()
+  for (const id of ids) counts.set(id.slice(0, 8), (counts.get(id.slice(0, 8)) ?? 0) + 1)
+  return new Map(
+    ids.filter((id) => UUID.test(id) && counts.get(id.slice(0, 8)) === 1).map((id) => [id, id.slice(0, 8)])
+  )
+}

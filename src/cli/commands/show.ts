@@ -1,0 +1,171 @@
+/**
+ * `dogear show`: one run, in full.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { progress } from '../../domain/Checkpoint.js'
+import type { JsonObject } from '../../domain/Json.js'
+import type { Environment } from '../../executor/Environment.js'
+import type { RunView } from '../../executor/runs.js'
+import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
+import type { CliError } from '../CliError.js'
+import { notDone } from '../CliError.js'
+import { ExitCode } from '../ExitCode.js'
+import { failuresJson, holderJson, printed, summaryJson } from '../report/runJson.js'
+import type { UnitView } from '../report/units.js'
+import { unitsOf } from '../report/units.js'
+import type { Style } from '../terminal/Style.js'
+import { printable } from '../terminal/Style.js'
+import * as Duration from '../workflow/Duration.js'
+import type { Context, Result } from './Context.js'
+import { environmentFor } from './Context.js'
+import { findRun } from './find.js'
+
+/**
+ * How much to show.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ShowFlags {
+  readonly history?: boolean
+}
+
+/**
+ * Shows the run of this id.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export const showCommand = async (context: Context, id: string, flags: ShowFlags): Promise<Result> => {
+  const environment = environmentFor(context)
+  const view = await findRun(environment, id)
+  if (E.isLeft(view)) return view
+  const history = flags.history === true ? await historyOf(environment, view.right.runId) : E.right(undefined)
+  if (E.isLeft(history)) return history
+  const { screen } = context
+  if (context.json) screen.out(printed(showJson(view.right, history.right)))
+  else for (const line of showLines(view.right, history.right, screen.outStyle)) screen.out(`${line}\n`)
+  return E.right(ExitCode.done)
+}
+
+const historyOf = async (
+  { storage }: Environment,
+  runId: string
+): Promise<E.Either<CliError, ReadonlyArray<HistoryEntry>>> => {
+  const history = await storage.history(runId)()
+  return E.isLeft(history) ? E.left(notDone(history.left)) : history
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// for people
+// ---------------------------------------------------------------------------------------------------------------------
+
+const showLines = (
+  view: RunView,
+  history: ReadonlyArray<HistoryEntry> | undefined,
+  style: Style
+): ReadonlyArray<string> => {
+  const { runId, checkpoint, status, heldBy, found } = view
+  const { completed, total } = progress(checkpoint)
+  const fact = (name: string, value: string): string => `${style.dim(name.padEnd(10))}${printable(value)}`
+  return [
+    fact('run', runId),
+    fact(
+      'workflow',
+      `${checkpoint.workflow.name}${checkpoint.workflow.path === undefined ? '' : ` (${checkpoint.workflow.path})`}`
+    ),
+    fact('status', `${status}, ${completed}/${total} steps completed`),
+    ...(O.isNone(heldBy)
+      ? []
+      : [fact('held by', `process ${heldBy.value.pid} on ${heldBy.value.host} since ${heldBy.value.since}`)]),
+    ...(found._tag === 'Exact' ? [] : [style.yellow(fact('damaged', `${found.lost}; recovered from ${found.from}`))]),
+    ...(checkpoint.workspace === undefined ? [] : [fact('folder', checkpoint.workspace.path)]),
+    fact('started', checkpoint.createdAt),
+    fact('updated', checkpoint.updatedAt),
+    fact('revision', String(checkpoint.revision)),
+    '',
+    ...unitLines(unitsOf(checkpoint), style),
+    ...variableLines(view, style),
+    ...(history === undefined ? [] : historyLines(history, style))
+  ]
+}
+
+const MARKS = {
+  completed: '✓',
+  failed: '✗',
+  'in flight': '⚡',
+  'not started': '○'
+} as const
+
+const unitLines = (units: ReadonlyArray<UnitView>, style: Style): ReadonlyArray<string> => {
+  const colours = { completed: style.green, failed: style.red, 'in flight': style.yellow, 'not started': style.dim }
+  const nameOf = ({ index, name, group }: UnitView): string =>
+    group === undefined ? `${String(index + 1).padStart(3)} ${name}` : `      ${group}`
+  const widest = units.reduce((width, unit) => Math.max(width, nameOf(unit).length), 0)
+  return units.flatMap((unit) => {
+    const { status, assumed, attempts, durationMillis, error } = unit
+    const facts = [
+      assumed ? 'taken as done' : status,
+      ...(attempts > 1 ? [`${attempts} attempts`] : []),
+      ...(durationMillis === undefined || assumed ? [] : [Duration.show(durationMillis)])
+    ]
+    const line = `${colours[status](MARKS[status])} ${nameOf(unit).padEnd(widest)}  ${facts.join(', ')}`
+    return error === undefined ? [line] : [line, style.red(`        ${printable(error.message)}`)]
+  })
+}
+
+const MAX_VALUE = 200
+
+const variableLines = ({ checkpoint }: RunView, style: Style): ReadonlyArray<string> => {
+  if (checkpoint.variables.size === 0) return []
+  const lines = [...checkpoint.variables].map(([name, value]) => {
+    const text = JSON.stringify(value)
+    const shown = text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}… (${text.length} characters)` : text
+    return printable(`  ${name} = ${shown}`)
+  })
+  return ['', style.bold('variables'), ...lines]
+}
+
+const historyLines = (history: ReadonlyArray<HistoryEntry>, style: Style): ReadonlyArray<string> => [
+  '',
+  style.bold('history'),
+  ...history.map(({ revision, change, at }) => printable(`  ${String(revision).padStart(5)}  ${at}  ${change}`))
+]
+
+// ---------------------------------------------------------------------------------------------------------------------
+// for programs
+// ---------------------------------------------------------------------------------------------------------------------
+
+const showJson = (view: RunView, history: ReadonlyArray<HistoryEntry> | undefined): JsonObject => {
+  const { runId, checkpoint, status, found } = view
+  return {
+    ...summaryJson(runId, checkpoint, status),
+    revision: checkpoint.revision,
+    generation: checkpoint.generation,
+    state: checkpoint.state._tag,
+    step_index: checkpoint.state.stepIndex,
+    workflow_path: checkpoint.workflow.path ?? null,
+    workspace: checkpoint.workspace?.path ?? null,
+    held_by: holderJson(view),
+    recovered: found._tag === 'Exact' ? null : { from: found.from, lost: found.lost },
+    input: checkpoint.input,
+    variables: Object.fromEntries(checkpoint.variables),
+    steps: unitsOf(checkpoint).map(unitJson),
+    failures: failuresJson(checkpoint),
+    ...(history === undefined ? {} : { history: history.map(({ revision, change, at }) => ({ revision, change, at })) })
+  }
+}
+
+const unitJson = ({ index, name, group, status, assumed, attempts, durationMillis, output }: UnitView): JsonObject => ({
+  step_index: index,
+  step: name,
+  ...(group === undefined ? {} : { group }),
+  status: status.replace(' ', '_'),
+  assumed,
+  attempts,
+  duration_millis: durationMillis ?? null,
+  output: output ?? null
+})

@@ -1,0 +1,54 @@
+/**
+ * The workflow of a run: the file from which it was started, as it is now.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import type { CliError } from '../CliError.js'
+import { usage } from '../CliError.js'
+import { load, shownPath } from '../workflow/load.js'
+import { unknownVariables } from '../workflow/unknownVariables.js'
+import type { Context } from './Context.js'
+import type { Loaded } from './execution.js'
+
+/**
+ * Loads the workflow of a run.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const workflowOf = async (
+  { folder }: Context,
+  { runId, workflow, variables }: Checkpoint
+): Promise<E.Either<CliError, Loaded>> => {
+  const { path } = workflow
+  if (path === undefined) {
+    return E.left(
+      usage(`Run ${runId} was not started from a workflow file: resume it with the program that started it`)
+    )
+  }
+  const loaded = await loadWorkflow(path, shownPath(path, folder), variables.keys())
+  return E.isLeft(loaded) && loaded.left._tag === 'Usage'
+    ? E.left(usage(loaded.left.message, [`Run ${runId} was started from it. Put it back, then resume`]))
+    : loaded
+}
+
+/**
+ * Loads a workflow file, to run with these variables set from the start.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const loadWorkflow = async (
+  path: string,
+  shown: string,
+  variables: Iterable<string>
+): Promise<E.Either<CliError, Loaded>> => {
+  const file = await load(path, shown)
+  if (E.isLeft(file)) return file
+  const problems = unknownVariables(file.right, [...Object.keys(file.right.input), ...variables])
+  return problems.length > 0
+    ? E.left({ _tag: 'InvalidWorkflow', file: shown, problems })
+    : E.right({ file: file.right, path, shown })
+}

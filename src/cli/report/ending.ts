@@ -1,0 +1,68 @@
+/**
+ * Tells how a run ended, and how to go on.
+ *
+ * @since 0.1.0
+ */
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import type { Failure } from '../../domain/CheckpointState.js'
+import { unitName } from '../../domain/Plan.js'
+import type { RunOutcome } from '../../executor/RunOutcome.js'
+import type { Style } from '../terminal/Style.js'
+import { printable } from '../terminal/Style.js'
+import type { StepEntry, TaskEntry, WorkflowFile } from '../workflow/WorkflowFile.js'
+import { commandLine } from '../workflow/WorkflowFile.js'
+
+/**
+ * The lines that end a run: none for one that completed. `resume`: the command that goes on with it.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const endingOf = (
+  outcome: RunOutcome,
+  file: WorkflowFile,
+  resume: string,
+  style: Style
+): ReadonlyArray<string> => {
+  switch (outcome._tag) {
+    case 'Completed':
+      return []
+    case 'Failed': {
+      const failures = outcome.failures.flatMap((failure) =>
+        failureLines(file, outcome.checkpoint, outcome, failure, style)
+      )
+      return [...failures, 'Fix it, then go on with:', `  ${style.bold(resume)}`]
+    }
+    case 'Interrupted': {
+      const where = `step ${outcome.stepIndex + 1}/${file.steps.length} ${outcome.step}`
+      return [
+        style.yellow(`Interrupted ${outcome.inProgress ? 'in' : 'before'} ${where}`),
+        'Go on with:',
+        `  ${style.bold(resume)}`
+      ]
+    }
+    case 'Fenced':
+      return [style.red(`Run ${outcome.runId} was taken over by another process. Nothing was written since`)]
+  }
+}
+
+const failureLines = (
+  file: WorkflowFile,
+  { workflow }: Checkpoint,
+  { stepIndex, step }: { readonly stepIndex: number; readonly step: string },
+  failure: Failure,
+  style: Style
+): ReadonlyArray<string> => {
+  const { group, error } = failure
+  const name = unitName({ step, ...(group === undefined ? {} : { group }) })
+  const task = taskOf(file.steps[stepIndex], group)
+  const attempts = failure.attempts.at(-1)?.attempt ?? 1
+  return [
+    style.red(`Step ${stepIndex + 1}/${workflow.steps.length} failed: ${name}`),
+    ...(task === undefined ? [] : [`  command: ${printable(commandLine(task.action))}`]),
+    `  error: ${printable(error.message)}${attempts > 1 ? ` (after ${attempts} attempts)` : ''}`
+  ]
+}
+
+const taskOf = (step: StepEntry | undefined, group: string | undefined): TaskEntry | undefined =>
+  step?._tag === 'Wave' ? step.groups.find((one) => one.name === group) : step

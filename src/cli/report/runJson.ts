@@ -1,0 +1,109 @@
+/**
+ * Runs as JSON documents for other programs: snake_case keys, times in UTC.
+ *
+ * @since 0.1.0
+ */
+import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint, Status } from '../../domain/Checkpoint.js'
+import { progress } from '../../domain/Checkpoint.js'
+import * as State from '../../domain/CheckpointState.js'
+import type { Json, JsonObject } from '../../domain/Json.js'
+import { unitName } from '../../domain/Plan.js'
+import type { StepError } from '../../domain/StepError.js'
+import type { RunView } from '../../executor/runs.js'
+import type { CliError } from '../CliError.js'
+import { code, describe } from '../CliError.js'
+
+/**
+ * A document as it is printed.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const printed = (document: Json): string => `${JSON.stringify(document, null, 2)}\n`
+
+/**
+ * What a listing says of a run.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const summaryJson = (runId: string, checkpoint: Checkpoint, status: Status): JsonObject => {
+  const { completed, total } = progress(checkpoint)
+  return {
+    run_id: runId,
+    run_name: checkpoint.workflow.name,
+    status,
+    created_at: checkpoint.createdAt,
+    updated_at: checkpoint.updatedAt,
+    steps_completed: completed,
+    steps_total: total
+  }
+}
+
+/**
+ * What the end of a run says of it.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const endJson = (checkpoint: Checkpoint, status: Status, resume: string): JsonObject => ({
+  ...summaryJson(checkpoint.runId, checkpoint, status),
+  variables: Object.fromEntries(checkpoint.variables),
+  failures: failuresJson(checkpoint),
+  ...(status === 'completed' ? {} : { resume_command: resume })
+})
+
+/**
+ * What went wrong in the step where a run stands.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const failuresJson = ({ state }: Checkpoint): ReadonlyArray<JsonObject> =>
+  State.failures(state).map(({ group, error, attempts }) => ({
+    step_index: state.stepIndex,
+    step: unitName({ step: state.step, ...(group === undefined ? {} : { group }) }),
+    attempts: attempts.at(-1)?.attempt ?? 1,
+    error: errorJson(error)
+  }))
+
+/**
+ * An error of a step.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const errorJson = ({ name, message, code }: StepError): JsonObject => ({
+  name,
+  message,
+  ...(code === undefined ? {} : { code })
+})
+
+/**
+ * Who holds a run; null if nobody does.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const holderJson = ({ heldBy }: RunView): Json =>
+  O.isNone(heldBy) ? null : { host: heldBy.value.host, pid: heldBy.value.pid, since: heldBy.value.since }
+
+/**
+ * An error of the command: a stable code and a text.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const cliErrorJson = (error: CliError): JsonObject => ({
+  error: {
+    code: code(error),
+    message: describe(error),
+    ...(error._tag === 'InvalidWorkflow'
+      ? {
+          file: error.file,
+          problems: error.problems.map(({ at, message }) => ({ line: at.line, column: at.column, message }))
+        }
+      : {})
+  }
+})

@@ -1,0 +1,181 @@
+/**
+ * A task of a workflow file as something that runs: a command of the operating system.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import * as StepError from '../../domain/StepError.js'
+import type { StepFailure } from '../../domain/StepFailure.js'
+import * as Failure from '../../domain/StepFailure.js'
+import type { StepContext } from '../../executor/Program.js'
+import type { Command, Ended, NotStarted, Subprocess } from '../../ports/Subprocess.js'
+import { printable } from '../terminal/Style.js'
+import * as Template from '../workflow/Template.js'
+import type { Action, TaskEntry } from '../workflow/WorkflowFile.js'
+import type { Variables } from './stepEnvironment.js'
+import { environmentOf, variablesAsText } from './stepEnvironment.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The step, or the group of a wave, whose command writes or is warned about.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Source {
+  readonly step: string
+  readonly group?: string
+}
+
+/**
+ * What commands need: a way to run them, the environment that they inherit, the folder that they run in, where the
+ * state is, and somebody to take their output and warnings about it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Surroundings {
+  readonly subprocess: Subprocess
+  readonly inherited: Readonly<Record<string, string | undefined>>
+  readonly folder: string
+  readonly home: string
+  readonly onOutput: (source: Source, stream: 'stdout' | 'stderr', chunk: Uint8Array) => void
+  readonly onWarning: (source: Source, message: string) => void
+}
+
+/**
+ * How much of a command's output becomes a variable.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const CAPTURE_BYTES = 1_048_576
+
+/** What Linux takes in one environment variable: 32 pages. */
+const VARIABLE_BYTES = 131_072
+
+/** How long a command has, after SIGTERM, before it is killed. */
+const GRACE_MILLIS = 5_000
+
+// ---------------------------------------------------------------------------------------------------------------------
+// running
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Runs the command of a task. Its output is the captured text, or nothing. A command that fails is a permanent failure
+ * unless the task asks for retries; one that could not be started did nothing.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const commandStep =
+  (surroundings: Surroundings, task: TaskEntry) =>
+  (context: StepContext<unknown, unknown>): TaskEither<StepFailure, string | undefined> =>
+  async () => {
+    const source: Source = { step: context.step, ...(context.group === undefined ? {} : { group: context.group }) }
+    const command = commandFor(surroundings, task, context, source)
+    if (E.isLeft(command)) {
+      return E.left(
+        Failure.permanent(StepError.make('VariableError', command.left, { code: 'VARIABLE' }), 'notApplied')
+      )
+    }
+    const ended = await surroundings.subprocess.run(command.right)()
+    if (E.isLeft(ended)) return E.left(notStarted(ended.left, task, command.right))
+    const { exit } = ended.right
+    if (exit._tag === 'Signal' || exit.code !== 0) return E.left(unsuccessful(ended.right, task))
+    return task.capture === undefined ? E.right(undefined) : capture(surroundings, source, task.capture, ended.right)
+  }
+
+const commandFor = (
+  { inherited, folder, home, onOutput }: Surroundings,
+  task: TaskEntry,
+  context: StepContext<unknown, unknown>,
+  source: Source
+): E.Either<string, Command> => {
+  const variables = variablesAsText(context.variables)
+  if (E.isLeft(variables)) return variables
+  const what = filled(task.action, variables.right)
+  if (E.isLeft(what)) return what
+  return E.right({
+    what: what.right,
+    env: environmentOf(inherited, variables.right, context, home),
+    cwd: folder,
+    signal: context.signal,
+    graceMillis: GRACE_MILLIS,
+    captureBytes: task.capture === undefined ? 0 : CAPTURE_BYTES,
+    onOutput: (stream, chunk) => onOutput(source, stream, chunk)
+  })
+}
+
+const filled = (action: Action, variables: Variables): E.Either<string, Command['what']> => {
+  if (action._tag === 'Shell') return E.right(action)
+  const words: Array<string> = []
+  for (const { template } of action.argv) {
+    const word = Template.fill(template, variables)
+    if (E.isLeft(word)) return E.left(`unknown variable "${word.left}"`)
+    words.push(word.right)
+  }
+  const [command, ...more] = words
+  if (command === undefined || command === '') return E.left('the command is empty')
+  const argv: ReadonlyNonEmptyArray<string> = [command, ...more]
+  return E.right({ _tag: 'Argv', argv })
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// ends
+// ---------------------------------------------------------------------------------------------------------------------
+
+const capture = (
+  { onWarning }: Surroundings,
+  source: Source,
+  name: string,
+  { stdout, truncatedBytes }: Ended
+): E.Either<StepFailure, string> => {
+  const text = stdout.trim()
+  if (text.includes('\0')) {
+    const message = `its output can't become the variable "${name}": it contains a NUL character`
+    return E.left(Failure.permanent(StepError.make('VariableError', message, { code: 'VARIABLE' })))
+  }
+  const bytes = Buffer.byteLength(text)
+  if (truncatedBytes > 0) {
+    const total = Buffer.byteLength(stdout) + truncatedBytes
+    onWarning(source, `"${name}" has only the first ${CAPTURE_BYTES} bytes of its output, which has ${total}`)
+  }
+  if (bytes + name.length + 2 > VARIABLE_BYTES && process.platform === 'linux') {
+    onWarning(source, `"${name}" has ${bytes} bytes, too many for the environment of later steps. Use a file instead`)
+  }
+  return E.right(text)
+}
+
+const unsuccessful = ({ exit, stderrTail }: Ended, task: TaskEntry): StepFailure => {
+  const how = exit._tag === 'Code' ? `exit code ${exit.code}` : `killed by ${exit.signal}`
+  const said = printable(stderrTail.trimEnd().split('\n').at(-1)?.trim() ?? '')
+  const error = StepError.make('ExitError', said === '' ? how : `${how}: ${said}`, {
+    code: exit._tag === 'Code' ? String(exit.code) : exit.signal
+  })
+  return task.retry === undefined ? Failure.permanent(error) : Failure.transient(error)
+}
+
+/** What the system lacked just now, it may have again later. */
+const PASSING: ReadonlySet<string> = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE', 'ETXTBSY'])
+
+const notStarted = ({ code, message }: NotStarted, task: TaskEntry, command: Command): StepFailure => {
+  const error = StepError.make('NotStarted', code === 'E2BIG' ? tooBig(command) : `could not be started: ${message}`, {
+    code
+  })
+  return task.retry !== undefined && PASSING.has(code)
+    ? Failure.transient(error, 'notApplied')
+    : Failure.permanent(error, 'notApplied')
+}
+
+const tooBig = ({ env }: Command): string => {
+  const [biggest] = Object.entries(env).sort(([, a], [, b]) => b.length - a.length)
+  const named =
+    biggest === undefined ? '' : `. The biggest is "${biggest[0]}" with ${Buffer.byteLength(biggest[1])} bytes`
+  return `could not be started: its variables and arguments are more than the system takes${named}. Use a file instead`
+}

@@ -1,0 +1,63 @@
+/**
+ * The environment of a step: that of the process, the run's variables, and what dogear says of the step.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Json } from '../../domain/Json.js'
+import type { StepContext } from '../../executor/Program.js'
+import { objection } from '../workflow/Variable.js'
+
+/**
+ * Environment variables by name.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Variables = ReadonlyMap<string, string>
+
+/**
+ * The run's variables as text: strings as they are, everything else as JSON. On the left: why one of them can not be
+ * handed over.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const variablesAsText = (variables: ReadonlyMap<string, Json>): E.Either<string, Variables> => {
+  const texts = new Map<string, string>()
+  for (const [name, value] of variables) {
+    const why = objection(name)
+    if (O.isSome(why)) return E.left(`"${name}" can't be a variable: ${why.value}`)
+    const text = typeof value === 'string' ? value : JSON.stringify(value)
+    if (text.includes('\0')) {
+      return E.left(`the value of "${name}" contains a NUL character, which no environment can hold`)
+    }
+    texts.set(name, text)
+  }
+  return E.right(texts)
+}
+
+/**
+ * The whole environment of one attempt.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const environmentOf = (
+  inherited: Readonly<Record<string, string | undefined>>,
+  variables: Variables,
+  context: StepContext<unknown, unknown>,
+  home: string
+): Readonly<Record<string, string>> => {
+  const { runId, step, group, attempt, idempotencyKey } = context
+  const environment = new Map<string, string>()
+  for (const [name, value] of Object.entries(inherited)) if (value !== undefined) environment.set(name, value)
+  for (const [name, value] of variables) environment.set(name, value)
+  environment.set('DOGEAR_RUN_ID', runId)
+  environment.set('DOGEAR_STEP', group === undefined ? step : `${step}/${group}`)
+  environment.set('DOGEAR_ATTEMPT', String(attempt))
+  environment.set('DOGEAR_IDEMPOTENCY_KEY', idempotencyKey)
+  environment.set('DOGEAR_HOME', home)
+  return Object.fromEntries(environment)
+}

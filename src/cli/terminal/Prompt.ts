@@ -1,0 +1,84 @@
+/**
+ * Questions to the person at the terminal.
+ *
+ * @since 0.1.0
+ */
+import { createInterface } from 'node:readline'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Screen } from './Screen.js'
+
+/**
+ * Asks for a line. None: there is no more input, or a signal came.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Prompt {
+  readonly ask: (question: string) => Promise<O.Option<string>>
+  /** Lets go of standard input, without which the process would not end. */
+  readonly close: () => void
+}
+
+/**
+ * A prompt on standard input, which is not touched before the first question.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (screen: Screen, stdin: NodeJS.ReadStream, stop: AbortSignal): Prompt => {
+  let lines: AsyncIterator<string> | undefined
+  let close = (): void => undefined
+  const open = (): AsyncIterator<string> => {
+    // No editing of its own: the terminal echoes, edits, and turns Ctrl+C into a signal.
+    const reader = createInterface({ input: stdin, terminal: false })
+    close = () => {
+      reader.close()
+      stdin.unref?.()
+    }
+    return reader[Symbol.asyncIterator]()
+  }
+  return {
+    ask: async (question) => {
+      lines ??= open()
+      screen.question(question)
+      const answer = await Promise.race([lines.next(), stopped(stop)])
+      if (answer === undefined || answer.done === true) {
+        screen.line('')
+        return O.none
+      }
+      return O.some(answer.value)
+    },
+    close: () => close()
+  }
+}
+
+const stopped = (stop: AbortSignal): Promise<undefined> =>
+  new Promise((resolve) => {
+    if (stop.aborted) resolve(undefined)
+    else stop.addEventListener('abort', () => resolve(undefined), { once: true })
+  })
+
+/**
+ * Asks until the answer is yes or no. An empty line is `otherwise`. None: there is no more input, or a signal came.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const confirm = async (prompt: Prompt, question: string, otherwise: boolean): Promise<O.Option<boolean>> => {
+  for (;;) {
+    const answer = await prompt.ask(`${question} ${otherwise ? '[Y/n]' : '[y/N]'} `)
+    if (O.isNone(answer)) return O.none
+    const word = answer.value.trim().toLowerCase()
+    if (word === '') return O.some(otherwise)
+    if (word === 'y' || word === 'yes') return O.some(true)
+    if (word === 'n' || word === 'no') return O.some(false)
+  }
+}
+
+/**
+ * Whether the answer is yes.
+ *
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isYes = (answer: O.Option<boolean>): boolean => O.isSome(answer) && answer.value

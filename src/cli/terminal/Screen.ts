@@ -1,0 +1,125 @@
+/**
+ * Standard output, error output, and on a terminal one live line below both.
+ *
+ * What a step writes and the lines that tell of it may go to the same terminal: everything goes through here, so that
+ * the live line is out of the way before anything is written, and comes back after it.
+ *
+ * @since 0.1.0
+ */
+import type { WriteStream } from 'node:tty'
+import type { Style } from './Style.js'
+import * as Styles from './Style.js'
+
+/**
+ * Where text goes.
+ *
+ * - `out`: results, to standard output. `line`: one line of progress, to error output.
+ * - `output`: what a step writes, as it comes.
+ * - `status`: the live line, looked at again every second; undefined for none. Without a terminal it does nothing.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Screen {
+  readonly out: (text: string) => void
+  readonly line: (text: string) => void
+  readonly output: (stream: 'stdout' | 'stderr', chunk: Uint8Array | string) => void
+  readonly status: (text: (() => string) | undefined) => void
+  /** A question: its text stays on the line on which the answer is typed. */
+  readonly question: (text: string) => void
+  readonly outStyle: Style
+  readonly style: Style
+}
+
+/**
+ * What a screen is made of: the streams of a process.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Streams {
+  readonly stdout: NodeJS.WriteStream
+  readonly stderr: NodeJS.WriteStream
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+const CLEAR_LINE = '\r\x1b[2K'
+const TICK_MILLIS = 1_000
+
+/**
+ * A screen on these streams. `stepsTo`: where the standard output of steps goes. A reader that has gone away (EPIPE) or
+ * a terminal that was closed is no reason to stop: what would go there is dropped.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout' | 'stderr'): Screen => {
+  const toOut = writerTo(stdout)
+  const toErr = writerTo(stderr)
+  const live = stderr.isTTY && environment['TERM'] !== 'dumb'
+  let status: (() => string) | undefined
+  let drawn = false
+  let atLineStart = true
+  let timer: NodeJS.Timeout | undefined
+
+  const erase = (): void => {
+    if (drawn) toErr(CLEAR_LINE)
+    drawn = false
+  }
+  const draw = (): void => {
+    if (status === undefined || !live || !atLineStart) return
+    erase()
+    toErr(fitted(status(), stderr))
+    drawn = true
+  }
+  const write = (stream: 'stdout' | 'stderr', chunk: Uint8Array | string): void => {
+    if (chunk.length === 0) return
+    erase()
+    if (stream === 'stdout') toOut(chunk)
+    else toErr(chunk)
+    if ((stream === 'stdout' ? stdout : stderr).isTTY) atLineStart = endsLine(chunk)
+    draw()
+  }
+  const freshLine = (): string => (live && !atLineStart ? '\n' : '')
+
+  return {
+    out: (text) => write('stdout', text),
+    line: (text) => write('stderr', `${freshLine()}${text}\n`),
+    output: (stream, chunk) => write(stream === 'stdout' ? stepsTo : 'stderr', chunk),
+    question: (text) => {
+      erase()
+      toErr(`${freshLine()}${text}`)
+      atLineStart = true
+    },
+    status: (text) => {
+      status = text
+      clearInterval(timer)
+      timer = text === undefined || !live ? undefined : setInterval(draw, TICK_MILLIS).unref()
+      if (text === undefined) erase()
+      else draw()
+    },
+    outStyle: Styles.of(stdout.isTTY, environment),
+    style: Styles.of(stderr.isTTY, environment)
+  }
+}
+
+/** Writes until the stream is broken. */
+const writerTo = (stream: NodeJS.WriteStream): ((chunk: Uint8Array | string) => void) => {
+  let open = true
+  stream.on('error', () => {
+    open = false
+  })
+  return (chunk) => {
+    if (open && chunk.length > 0) stream.write(chunk)
+  }
+}
+
+const endsLine = (chunk: Uint8Array | string): boolean =>
+  typeof chunk === 'string' ? chunk.endsWith('\n') : chunk.at(-1) === 0x0a
+
+/** Cut to the width of the terminal: a line that wraps could not be cleared. */
+const fitted = (text: string, { columns }: Pick<WriteStream, 'columns'>): string => {
+  const room = Math.max(20, columns || 80) - 1
+  const characters = [...text]
+  return characters.length > room ? `${characters.slice(0, room - 1).join('')}…` : text
+}

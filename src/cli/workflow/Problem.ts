@@ -1,0 +1,53 @@
+/**
+ * What is wrong with a workflow file, and where.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * A place in a file. Lines and columns are counted from 1.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+/**
+ * One thing that is wrong, or worth a warning.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Problem {
+  readonly at: Position
+  readonly message: string
+}
+
+/**
+ * Takes note of a problem. Reading goes on behind it, so that all problems are listed at once.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Report = (at: Position, message: string) => void
+
+/**
+ * The order of the file.
+ *
+ * @category instances
+ * @since 0.1.0
+ */
+export const inFileOrder = (problems: ReadonlyArray<Problem>): ReadonlyArray<Problem> =>
+  [...problems].sort((a, b) => a.at.line - b.at.line || a.at.column - b.at.column)
+
+/**
+ * A problem as a line that editors and terminals can jump to: `release.yml:3:5: message`.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describe = (file: string, { at, message }: Problem): string =>
+  `${file}:${at.line}:${at.column}: ${message}`

@@ -1,0 +1,229 @@
+/**
+ * YAML 1.2 as a tree of plain data with positions: the only file that knows the YAML parser.
+ *
+ * What has surprised people in other tools is refused here: aliases, tags, duplicate keys, keys that are no text, and
+ * numbers that would not come out as they were written.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Document, Scalar as YamlScalar, YAMLMap, YAMLSeq } from 'yaml'
+import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser } from 'yaml'
+import type { CST } from 'yaml'
+import type { Position, Problem, Report } from './Problem.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A single value. `source`: as it is written.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Scalar {
+  readonly _tag: 'Scalar'
+  readonly at: Position
+  readonly value: null | boolean | number | string
+  readonly source: string
+}
+
+/**
+ * A list.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface List {
+  readonly _tag: 'List'
+  readonly at: Position
+  readonly items: ReadonlyArray<Node>
+}
+
+/**
+ * A key and its value.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Entry {
+  readonly at: Position
+  readonly key: string
+  readonly value: Node
+}
+
+/**
+ * Values by key, in the order of the file; no key is there twice.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Mapping {
+  readonly _tag: 'Mapping'
+  readonly at: Position
+  readonly entries: ReadonlyArray<Entry>
+}
+
+/**
+ * What a YAML file is made of.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Node = Scalar | List | Mapping
+
+/**
+ * A text that is YAML. `problems`: what is in it that is not read; something stands in for it in the tree.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Source {
+  readonly node: Node
+  readonly problems: ReadonlyArray<Problem>
+}
+
+/**
+ * How large a workflow file may be.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const MAX_BYTES = 1_048_576
+
+/**
+ * How deep the parser's own structures may nest: about half as many levels of lists and mappings.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const MAX_DEPTH = 100
+
+// ---------------------------------------------------------------------------------------------------------------------
+// parsing
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Reads a YAML text, or lists what is wrong with its syntax.
+ *
+ * @category parsing
+ * @since 0.1.0
+ */
+export const parse = (text: string): E.Either<ReadonlyArray<Problem>, Source> => {
+  const lines = new LineCounter()
+  const problems: Array<Problem> = []
+  const placeOf = (offset: number): Position => {
+    const { line, col } = lines.linePos(offset)
+    return { line, column: col }
+  }
+  const report: Report = (at, message) => problems.push({ at, message })
+  const tokens = tokensOf(text, lines)
+  if (E.isLeft(tokens)) {
+    report(placeOf(tokens.left), `nested more than ${MAX_DEPTH} levels deep`)
+    return E.left(problems)
+  }
+  const [document, ...more] = new Composer({
+    version: '1.2',
+    uniqueKeys: false,
+    prettyErrors: false,
+    intAsBigInt: true,
+    lineCounter: lines
+  }).compose(tokens.right, true, text.length)
+  if (document === undefined) return E.left(problems)
+  for (const { message, pos } of [...document.errors, ...document.warnings]) report(placeOf(pos[0]), message)
+  if (more[0] !== undefined) report(placeOf(more[0].range[0]), 'a workflow file holds one document, this is a second')
+  if (document.directives?.yaml.version !== '1.2') report({ line: 1, column: 1 }, 'only YAML 1.2 is read')
+  if (problems.length > 0) return E.left(problems)
+  const node = convert(document, { placeOf, report })
+  return E.right({ node, problems })
+}
+
+/**
+ * The parser's tokens, or the offset at which they nest too deep. What comes after the parser recurses, and a text that
+ * nests deep enough would end the process there.
+ */
+const tokensOf = (text: string, lines: LineCounter): E.Either<number, ReadonlyArray<CST.Token>> => {
+  const parser = new Parser(lines.addNewLine)
+  lines.addNewLine(0)
+  const tokens: Array<CST.Token> = []
+  for (const lexeme of new Lexer().lex(text)) {
+    tokens.push(...parser.next(lexeme))
+    if (parser.stack.length > MAX_DEPTH) return E.left(parser.offset)
+  }
+  tokens.push(...parser.end())
+  return E.right(tokens)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// conversion
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What a conversion needs: positions, and somewhere to report to. */
+interface Reader {
+  readonly placeOf: (offset: number) => Position
+  readonly report: Report
+}
+
+const convert = (document: Document.Parsed, reader: Reader): Node =>
+  convertNode(reader, document.contents, document.range[0])
+
+/** `offset`: where to point for a value that is not there. */
+const convertNode = (reader: Reader, node: unknown, offset: number): Node => {
+  if (isScalar(node)) return convertScalar(reader, node, reader.placeOf(startOf(node, offset)))
+  if (isMap(node)) return convertMap(reader, node, startOf(node, offset))
+  if (isSeq(node)) return convertList(reader, node, startOf(node, offset))
+  const at = reader.placeOf(isAlias(node) ? startOf(node, offset) : offset)
+  if (isAlias(node)) reader.report(at, 'aliases are not supported: write it out')
+  return { _tag: 'Scalar', at, value: null, source: '' }
+}
+
+const startOf = (node: { readonly range?: readonly [number, ...Array<number>] | null }, otherwise: number): number =>
+  node.range?.[0] ?? otherwise
+
+const convertList = (reader: Reader, list: YAMLSeq, offset: number): List => ({
+  _tag: 'List',
+  at: reader.placeOf(offset),
+  items: list.items.map((item) => convertNode(reader, item, offset))
+})
+
+const convertMap = (reader: Reader, map: YAMLMap, offset: number): Mapping => {
+  const seen = new Map<string, Position>()
+  const entries: Array<Entry> = []
+  for (const { key, value } of map.items) {
+    const keyOffset = isScalar(key) ? startOf(key, offset) : offset
+    const at = reader.placeOf(keyOffset)
+    const converted = convertNode(reader, value, keyOffset)
+    if (!isScalar(key) || typeof key.value !== 'string') {
+      reader.report(at, 'a key must be text: put it in quotes')
+      continue
+    }
+    const earlier = seen.get(key.value)
+    if (earlier !== undefined) reader.report(at, `the key "${key.value}" is there twice, first in line ${earlier.line}`)
+    else entries.push({ at, key: key.value, value: converted })
+    seen.set(key.value, earlier ?? at)
+  }
+  return { _tag: 'Mapping', at: reader.placeOf(offset), entries }
+}
+
+const convertScalar = (reader: Reader, scalar: YamlScalar, at: Position): Scalar => {
+  const { value } = scalar
+  const source = scalar.source ?? ''
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return { _tag: 'Scalar', at, value, source }
+    case 'bigint':
+    case 'number': {
+      const number = Number(value)
+      const exact = Number.isFinite(number) && (typeof value === 'number' || Number.isSafeInteger(number))
+      if (!exact) reader.report(at, `${source} can't be kept exactly as a number: put it in quotes`)
+      return { _tag: 'Scalar', at, value: exact ? number : 0, source }
+    }
+    case 'object':
+    case 'undefined':
+    case 'function':
+    case 'symbol':
+      return { _tag: 'Scalar', at, value: null, source }
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Did you mean …?
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * `. Did you mean "shell"?` if one of the known words is near, else nothing: for the end of a message.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const didYouMean = (word: string, known: ReadonlyArray<string>): string => {
+  const limit = Math.max(1, Math.floor(word.length / 3))
+  const [nearest] = known
+    .map((candidate) => ({ candidate, distance: distance(word.toLowerCase(), candidate.toLowerCase()) }))
+    .filter((one) => one.distance <= limit)
+    .sort((a, b) => a.distance - b.distance)
+  return nearest === undefined ? '' : `. Did you mean "${nearest.candidate}"?`
+}
+
+/** How many characters have to be put in, taken out, replaced or swapped with the next (Damerau, Levenshtein). */
+const distance = (a: string, b: string): number => {
+  if (Math.abs(a.length - b.length) > 5 || a.length > 64) return Infinity
+  let before: ReadonlyArray<number> = []
+  let row: ReadonlyArray<number> = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1]
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const edited = Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + (same ? 0 : 1))
+      next.push(swapped ? Math.min(edited, (before[j - 2] ?? 0) + 1) : edited)
+    }
+    before = row
+    row = next
+  }
+  return row[b.length] ?? Infinity
+}

@@ -1,0 +1,79 @@
+/**
+ * An argument of a `run:` step: text in which `${name}` stands for a variable, and `$${` for `${`.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+
+/**
+ * A piece of text as it is, or the name of a variable.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Part =
+  { readonly _tag: 'Text'; readonly text: string } | { readonly _tag: 'Variable'; readonly name: string }
+
+/**
+ * An argument, piece by piece.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Template = ReadonlyArray<Part>
+
+/**
+ * Reads an argument. On the left: a `${` that is not followed by a name and `}`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const parse = (text: string): E.Either<string, Template> => {
+  const parts: Array<Part> = []
+  let plain = ''
+  for (let at = 0; at < text.length;) {
+    if (text.startsWith('$${', at)) {
+      plain += '${'
+      at += 3
+      continue
+    }
+    if (!text.startsWith('${', at)) {
+      plain += text[at]
+      at += 1
+      continue
+    }
+    const [whole, name] = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}/.exec(text.slice(at)) ?? []
+    if (whole === undefined || name === undefined) return E.left(text.slice(at, at + 20))
+    if (plain !== '') parts.push({ _tag: 'Text', text: plain })
+    parts.push({ _tag: 'Variable', name })
+    plain = ''
+    at += whole.length
+  }
+  return E.right(plain === '' ? parts : [...parts, { _tag: 'Text', text: plain }])
+}
+
+/**
+ * The variables that an argument names.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const variables = (self: Template): ReadonlyArray<string> =>
+  self.flatMap((part) => (part._tag === 'Variable' ? [part.name] : []))
+
+/**
+ * The argument with its variables replaced, each by its whole value, which is not looked at again. On the left: the
+ * name of a variable that there is not.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const fill = (self: Template, values: ReadonlyMap<string, string>): E.Either<string, string> => {
+  let filled = ''
+  for (const part of self) {
+    const text = part._tag === 'Text' ? part.text : values.get(part.name)
+    if (text === undefined) return E.left(part._tag === 'Variable' ? part.name : '')
+    filled += text
+  }
+  return E.right(filled)
+}

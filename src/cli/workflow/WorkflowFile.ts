@@ -1,0 +1,148 @@
+/**
+ * A workflow as a file defines it: checked, typed, and not yet able to run.
+ *
+ * @since 0.1.0
+ */
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { Json, JsonObject } from '../../domain/Json.js'
+import type { RetryPolicy } from '../../domain/RetryPolicy.js'
+import type { OnFailure } from '../../executor/Program.js'
+import type { Position, Problem } from './Problem.js'
+import type { Template } from './Template.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A word of a `run:` step. `text`: as it is written.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Argument {
+  readonly at: Position
+  readonly text: string
+  readonly template: Template
+}
+
+/**
+ * What a task executes: a script, given to the system's shell, or a command in words, with no shell.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Action =
+  | { readonly _tag: 'Shell'; readonly script: string }
+  | { readonly _tag: 'Argv'; readonly argv: ReadonlyNonEmptyArray<Argument> }
+
+/**
+ * A task: a step of its own, or a group of a wave. `timeoutMillis` is for each attempt, and absent if there is none;
+ * `retry` is absent if it is tried once.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface TaskEntry {
+  readonly _tag: 'Task'
+  readonly at: Position
+  readonly name: string
+  readonly action: Action
+  readonly summary: string
+  readonly capture?: string
+  readonly retry?: RetryPolicy
+  readonly timeoutMillis?: number
+  readonly idempotent: boolean
+  readonly version?: string
+}
+
+/**
+ * A group of a wave: a task, and the names of the groups that it needs.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface GroupEntry extends TaskEntry {
+  readonly needs: ReadonlyArray<string>
+}
+
+/**
+ * A wave.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface WaveEntry {
+  readonly _tag: 'Wave'
+  readonly at: Position
+  readonly name: string
+  readonly summary: string
+  readonly groups: ReadonlyArray<GroupEntry>
+  readonly concurrency?: number
+  readonly onFailure?: OnFailure
+}
+
+/**
+ * A step.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type StepEntry = TaskEntry | WaveEntry
+
+/**
+ * A workflow file. `warnings` are for people; nothing in them keeps it from running.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface WorkflowFile {
+  readonly name: string
+  readonly input: JsonObject
+  readonly steps: ReadonlyArray<StepEntry>
+  readonly warnings: ReadonlyArray<Problem>
+}
+
+/**
+ * How long an attempt may take if the file does not say: 10 minutes.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const DEFAULT_TIMEOUT_MILLIS = 600_000
+
+/**
+ * How many steps and groups a file may have.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const MAX_TASKS = 10_000
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What a task's fingerprint covers beside its name, `idempotent` and `capture`: what it executes, and its version.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const definitionOf = ({ action, version }: TaskEntry): Json => ({
+  ...(action._tag === 'Shell' ? { shell: action.script } : { run: action.argv.map(({ text }) => text) }),
+  ...(version === undefined ? {} : { version })
+})
+
+/**
+ * The command of a task as a line for people.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const commandLine = (action: Action): string => {
+  if (action._tag === 'Argv')
+    return action.argv.map(({ text }) => (/[\s"'\\]/.test(text) || text === '' ? JSON.stringify(text) : text)).join(' ')
+  const [first = '', ...more] = action.script.trim().split('\n')
+  return more.length === 0 ? first : `${first} …`
+}

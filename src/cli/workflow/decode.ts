@@ -1,0 +1,175 @@
+/**
+ * From a YAML tree to a workflow file, or to a list of all that is wrong with it.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Json, JsonObject } from '../../domain/Json.js'
+import type { OnFailure } from '../../executor/Program.js'
+import type { Reports } from './decodeTask.js'
+import { decodeTask, TASK_KEYS } from './decodeTask.js'
+import * as Field from './Field.js'
+import type { Position, Problem, Report } from './Problem.js'
+import { inFileOrder } from './Problem.js'
+import { definitionProblems } from './definitionProblems.js'
+import type { Entry, Mapping, Node, Source } from './Source.js'
+import { objection } from './Variable.js'
+import type { GroupEntry, StepEntry, TaskEntry, WaveEntry, WorkflowFile } from './WorkflowFile.js'
+import { MAX_TASKS } from './WorkflowFile.js'
+
+const WORKFLOW_KEYS = ['name', 'input', 'steps', 'commands']
+const STEP_KEYS = ['name', 'wave', ...TASK_KEYS]
+const WAVE_KEYS = ['wave', 'groups', 'summary', 'concurrency', 'onFailure']
+const GROUP_KEYS = [...TASK_KEYS, 'needs']
+const ON_FAILURE: ReadonlyArray<OnFailure> = ['finish', 'continue', 'halt']
+
+/**
+ * Reads a workflow. `fallbackName` is its name if the file gives none.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const decode = (
+  { node, problems: unread }: Source,
+  fallbackName: string
+): E.Either<ReadonlyArray<Problem>, WorkflowFile> => {
+  const problems: Array<Problem> = [...unread]
+  const warnings: Array<Problem> = []
+  const reports: Reports = {
+    report: (at, message) => {
+      // What stands in for something unread is not to blame.
+      if (!unread.some((one) => one.at.line === at.line && one.at.column === at.column)) problems.push({ at, message })
+    },
+    warn: (at, message) => warnings.push({ at, message })
+  }
+  const { report } = reports
+  if (node._tag !== 'Mapping') {
+    report(node.at, `a workflow file has the keys "name" and "steps"; this is ${Field.kindOf(node)}`)
+    return E.left(problems)
+  }
+  const fields = Field.fieldsOf(report, node, WORKFLOW_KEYS, 'a workflow')
+  const name = pipe(
+    Field.text(report, fields.get('name')),
+    O.getOrElse(() => fallbackName)
+  )
+  const input = inputOf(report, fields.get('input'))
+  const steps = stepsOf(reports, fields, node.at)
+  const named = { name, at: fields.get('name')?.value.at ?? node.at }
+  if (steps !== undefined) problems.push(...definitionProblems(named, steps.entries, steps.at))
+  return problems.length > 0
+    ? E.left(inFileOrder(problems))
+    : E.right({ name, input, steps: steps?.entries ?? [], warnings: inFileOrder(warnings) })
+}
+
+const inputOf = (report: Report, entry: Entry | undefined): JsonObject => {
+  if (entry?.value._tag === 'Scalar' && entry.value.value === null) return {}
+  const values = Field.mapping(report, entry)
+  if (O.isNone(values)) return {}
+  const input: Array<readonly [string, Json]> = values.value.entries.map(({ at, key, value }) => {
+    const why = objection(key)
+    if (O.isSome(why)) report(at, `"${key}" can't be a variable: ${why.value}`)
+    return [key, Field.json(report, value)]
+  })
+  return Object.fromEntries(input)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// steps
+// ---------------------------------------------------------------------------------------------------------------------
+
+const stepsOf = (
+  reports: Reports,
+  fields: Field.Fields,
+  at: Position
+): { readonly at: Position; readonly entries: ReadonlyArray<StepEntry> } | undefined => {
+  const { report } = reports
+  const [first, second] = [fields.get('steps'), fields.get('commands')]
+  if (first !== undefined && second !== undefined) report(second.at, 'use "steps" or "commands", not both')
+  const given = first ?? second
+  if (given === undefined) {
+    report(at, 'a workflow needs "steps"')
+    return undefined
+  }
+  const items = Field.list(report, given)
+  if (O.isNone(items)) return undefined
+  if (items.value.items.length > MAX_TASKS) {
+    report(given.at, `a workflow file has at most ${MAX_TASKS} steps`)
+    return undefined
+  }
+  const entries = items.value.items.flatMap((item, index) => stepOf(reports, item, index))
+  return { at: given.at, entries }
+}
+
+const stepOf = (reports: Reports, node: Node, index: number): ReadonlyArray<StepEntry> => {
+  if (node._tag !== 'Mapping') {
+    reports.report(node.at, `a step is a mapping like "shell: npm test", not ${Field.kindOf(node)}`)
+    return []
+  }
+  const isWave = node.entries.some(({ key }) => key === 'wave' || key === 'groups')
+  return [isWave ? waveOf(reports, node) : taskOf(reports, node, index)]
+}
+
+const taskOf = (reports: Reports, node: Mapping, index: number): TaskEntry => {
+  const fields = Field.fieldsOf(reports.report, node, STEP_KEYS, 'a step')
+  const entry = fields.get('name')
+  const name = Field.text(reports.report, entry)
+  return decodeTask(reports, fields, {
+    at: entry?.value.at ?? node.at,
+    name: O.getOrElse(() => `step-${index + 1}`)(name),
+    telling: O.isSome(name)
+  })
+}
+
+const waveOf = (reports: Reports, node: Mapping): WaveEntry => {
+  const { report } = reports
+  const fields = Field.fieldsOf(report, node, WAVE_KEYS, 'a wave')
+  const [entry, groups] = [fields.get('wave'), fields.get('groups')]
+  if (entry === undefined) report(node.at, 'a wave needs a name: "wave: checks"')
+  if (groups === undefined) report(node.at, 'a wave needs "groups"')
+  const name = pipe(
+    Field.text(report, entry),
+    O.getOrElse(() => 'wave')
+  )
+  const concurrency = Field.number(report, fields.get('concurrency'), { from: 1, to: MAX_TASKS, whole: true })
+  const onFailure = Field.word(report, fields.get('onFailure'), ON_FAILURE)
+  return {
+    _tag: 'Wave',
+    at: entry?.value.at ?? node.at,
+    name,
+    summary: O.getOrElse(() => name)(Field.text(report, fields.get('summary'))),
+    groups: groupsOf(reports, groups),
+    ...(O.isSome(concurrency) ? { concurrency: concurrency.value } : {}),
+    ...(O.isSome(onFailure) ? { onFailure: onFailure.value } : {})
+  }
+}
+
+const groupsOf = (reports: Reports, entry: Entry | undefined): ReadonlyArray<GroupEntry> => {
+  const { report } = reports
+  const groups = Field.mapping(report, entry)
+  if (O.isNone(groups)) return []
+  if (groups.value.entries.length > MAX_TASKS) {
+    report(groups.value.at, `a wave has at most ${MAX_TASKS} groups`)
+    return []
+  }
+  return groups.value.entries.flatMap(({ at, key, value }) => {
+    if (value._tag !== 'Mapping') {
+      report(value.at, `a group is a mapping like "shell: npm test", not ${Field.kindOf(value)}`)
+      return []
+    }
+    const fields = Field.fieldsOf(report, value, GROUP_KEYS, 'a group')
+    const task = decodeTask(reports, fields, { at, name: key, telling: false })
+    return [{ ...task, needs: needsOf(report, fields.get('needs')) }]
+  })
+}
+
+const needsOf = (report: Report, entry: Entry | undefined): ReadonlyArray<string> => {
+  const names = Field.list(report, entry)
+  if (O.isNone(names)) return []
+  return names.value.items.flatMap((item) => {
+    if (item._tag === 'Scalar' && typeof item.value === 'string') return [item.value]
+    report(item.at, `"needs" lists names of groups, not ${Field.kindOf(item)}`)
+    return []
+  })
+}

@@ -1,0 +1,213 @@
+/**
+ * Tasks of a workflow file.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { RetryPolicy } from '../../domain/RetryPolicy.js'
+import { MAX_ATTEMPTS, standard } from '../../domain/RetryPolicy.js'
+import type { Fields } from './Field.js'
+import * as Field from './Field.js'
+import type { Position, Report } from './Problem.js'
+import type { Entry, Node } from './Source.js'
+import { didYouMean } from './Suggestion.js'
+import * as Template from './Template.js'
+import { objection } from './Variable.js'
+import type { Action, Argument, TaskEntry } from './WorkflowFile.js'
+import { commandLine, DEFAULT_TIMEOUT_MILLIS } from './WorkflowFile.js'
+
+/**
+ * The keys that every task may have.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const TASK_KEYS = [
+  ...['shell', 'run', 'summary', 'capture', 'retry', 'timeout', 'idempotent', 'version']
+] as const
+
+/**
+ * Where a task stands, and what it is called.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Named {
+  readonly at: Position
+  readonly name: string
+  /** Whether the name is summary enough. A group's is shown beside its summary anyway. */
+  readonly telling: boolean
+}
+
+/**
+ * Where problems and warnings go.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Reports {
+  readonly report: Report
+  readonly warn: Report
+}
+
+/**
+ * A task of these fields. What is wrong is reported, and a stand-in used, so that everything else is looked at too.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const decodeTask = (reports: Reports, fields: Fields, { at, name, telling }: Named): TaskEntry => {
+  const { report } = reports
+  const action = actionOf(report, fields, at)
+  const summary = pipe(
+    Field.text(report, fields.get('summary')),
+    O.getOrElse(() => (telling ? name : commandLine(action)))
+  )
+  const idempotent = pipe(
+    Field.flag(report, fields.get('idempotent')),
+    O.getOrElse(() => true)
+  )
+  const capture = captureOf(report, fields.get('capture'))
+  const retry = retryOf(reports, fields.get('retry'))
+  if (O.isSome(retry) && !idempotent) {
+    const place = fields.get('retry')?.at ?? at
+    reports.warn(place, `"${name}" is not idempotent: it is retried only if its command could not be started`)
+  }
+  const timeoutMillis = timeoutOf(report, fields.get('timeout'))
+  const version = versionOf(report, fields.get('version'))
+  return {
+    _tag: 'Task',
+    at,
+    name,
+    action,
+    summary: summary.replace(/\s+/g, ' ').trim(),
+    ...(O.isSome(capture) ? { capture: capture.value } : {}),
+    ...(O.isSome(retry) ? { retry: retry.value } : {}),
+    ...(O.isSome(timeoutMillis) ? { timeoutMillis: timeoutMillis.value } : {}),
+    idempotent,
+    ...(O.isSome(version) ? { version: version.value } : {})
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what it executes
+// ---------------------------------------------------------------------------------------------------------------------
+
+const NOTHING: Action = { _tag: 'Shell', script: '' }
+
+const actionOf = (report: Report, fields: Fields, at: Position): Action => {
+  const shell = fields.get('shell')
+  const run = fields.get('run')
+  if (shell !== undefined && run !== undefined) {
+    report(run.at, 'a task has either "shell" or "run", not both')
+    return NOTHING
+  }
+  if (run !== undefined) return argvOf(report, run)
+  if (shell === undefined) {
+    report(at, 'a task needs "shell" (a script) or "run" (a command and its arguments)')
+    return NOTHING
+  }
+  const script = Field.text(report, shell)
+  return O.isSome(script) ? { _tag: 'Shell', script: script.value } : NOTHING
+}
+
+const argvOf = (report: Report, entry: Entry): Action => {
+  const words = Field.list(report, entry)
+  if (O.isNone(words)) return NOTHING
+  const [command, ...more] = words.value.items.map((item) => argumentOf(report, item))
+  if (command === undefined) {
+    report(entry.value.at, '"run" needs a command')
+    return NOTHING
+  }
+  if (command.text === '') report(command.at, 'the command must not be empty')
+  return { _tag: 'Argv', argv: [command, ...more] }
+}
+
+/** Numbers, true and false are taken as they are written: `[sleep, 5]` needs no quotes. */
+const argumentOf = (report: Report, node: Node): Argument => {
+  const { at } = node
+  if (node._tag !== 'Scalar' || node.value === null) {
+    report(at, `an argument must be text, not ${Field.kindOf(node)}`)
+    return { at, text: '', template: [] }
+  }
+  const text = typeof node.value === 'string' ? node.value : node.source
+  if (text.includes('\0')) report(at, 'an argument can not contain a NUL character')
+  const template = Template.parse(text)
+  if (E.isRight(template)) return { at, text, template: template.right }
+  report(at, `only \${name} is replaced here, not "${template.left}". Write "$\${" for a plain "\${"`)
+  return { at, text, template: [] }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// how it runs
+// ---------------------------------------------------------------------------------------------------------------------
+
+const captureOf = (report: Report, entry: Entry | undefined): O.Option<string> => {
+  const name = Field.text(report, entry)
+  if (O.isNone(name)) return O.none
+  const why = objection(name.value)
+  if (O.isNone(why)) return name
+  report(entry?.value.at ?? { line: 1, column: 1 }, `"${name.value}" can't be a variable: ${why.value}`)
+  return O.none
+}
+
+/** None: no limit. */
+const timeoutOf = (report: Report, entry: Entry | undefined): O.Option<number> => {
+  if (entry === undefined) return O.some(DEFAULT_TIMEOUT_MILLIS)
+  if (entry.value._tag === 'Scalar' && entry.value.value === false) return O.none
+  const millis = Field.duration(report, entry)
+  if (O.isSome(millis) && millis.value === 0) report(entry.value.at, '"timeout" must be longer. For none, write false')
+  return millis
+}
+
+const versionOf = (report: Report, entry: Entry | undefined): O.Option<string> =>
+  entry?.value._tag === 'Scalar' && typeof entry.value.value === 'number'
+    ? O.some(entry.value.source)
+    : Field.text(report, entry)
+
+const STRATEGIES: ReadonlyMap<string, RetryPolicy['_tag']> = new Map([
+  ['constant', 'Constant'],
+  ['linear', 'Linear'],
+  ['exponential', 'Exponential']
+])
+
+/** None: one try. */
+const retryOf = ({ report, warn }: Reports, entry: Entry | undefined): O.Option<RetryPolicy> => {
+  if (entry === undefined || (entry.value._tag === 'Scalar' && entry.value.value === false)) return O.none
+  if (entry.value._tag !== 'Mapping') {
+    report(entry.value.at, `"retry" must be a mapping or false, not ${Field.kindOf(entry.value)}`)
+    return O.none
+  }
+  const keys = ['strategy', 'attempts', 'delay', 'maxDelay', 'jitter']
+  const fields = Field.fieldsOf(report, entry.value, keys, '"retry"')
+  const attempts = Field.number(report, fields.get('attempts'), { from: 1, to: MAX_ATTEMPTS, whole: true })
+  const jitter = Field.number(report, fields.get('jitter'), { from: 0, to: 1, whole: false })
+  const delay = pipe(
+    Field.duration(report, fields.get('delay')),
+    O.getOrElse(() => standard.delayMillis)
+  )
+  const maxDelay = pipe(
+    Field.duration(report, fields.get('maxDelay')),
+    O.getOrElse(() => Math.max(standard.maxDelayMillis, delay))
+  )
+  if (maxDelay < delay) report(fields.get('maxDelay')?.at ?? entry.at, '"maxDelay" must not be shorter than "delay"')
+  return O.some({
+    _tag: strategyOf({ report, warn }, fields.get('strategy')),
+    attempts: O.getOrElse(() => standard.attempts)(attempts),
+    delayMillis: delay,
+    maxDelayMillis: maxDelay,
+    jitter: O.getOrElse(() => standard.jitter)(jitter)
+  })
+}
+
+const strategyOf = ({ report, warn }: Reports, entry: Entry | undefined): RetryPolicy['_tag'] => {
+  const name = Field.text(report, entry)
+  if (O.isNone(name) || entry === undefined) return 'Exponential'
+  const strategy = STRATEGIES.get(name.value)
+  if (strategy !== undefined) return strategy
+  const hint = didYouMean(name.value, [...STRATEGIES.keys()])
+  warn(entry.value.at, `unknown retry strategy "${name.value}", using exponential${hint}`)
+  return 'Exponential'
+}

@@ -1,0 +1,76 @@
+/**
+ * What the domain has against a workflow (names, captures, needs), each with its place in the file.
+ *
+ * @since 0.1.0
+ */
+import type { WorkflowProblem } from '../../domain/Workflow.js'
+import * as W from '../../domain/Workflow.js'
+import type { Position, Problem } from './Problem.js'
+import type { StepEntry, TaskEntry } from './WorkflowFile.js'
+
+/** Something with a name, and where it stands. */
+interface Named {
+  readonly name: string
+  readonly at: Position
+}
+
+/**
+ * The problems that lie not in one field, but in how names go together.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const definitionProblems = (
+  workflow: Named,
+  steps: ReadonlyArray<StepEntry>,
+  stepsAt: Position
+): ReadonlyArray<Problem> => {
+  const units: ReadonlyArray<Named> = [
+    workflow,
+    ...steps.flatMap((step): ReadonlyArray<Named> => (step._tag === 'Wave' ? [step, ...step.groups] : [step]))
+  ]
+  return W.problems({ name: workflow.name, steps: steps.map(sketchOf) }).map((problem) => ({
+    at: placeOf(problem, units, steps, stepsAt),
+    message: W.describeProblem(problem)
+  }))
+}
+
+/** The step as far as names are concerned. */
+const sketchOf = (step: StepEntry): W.Step =>
+  step._tag === 'Task'
+    ? taskSketch(step)
+    : W.wave(
+        step.name,
+        step.groups.map((group) => W.group(taskSketch(group), group.needs))
+      )
+
+const taskSketch = ({ name, capture }: TaskEntry): W.Task =>
+  W.task(name, capture === undefined ? {} : { captures: [capture] })
+
+const placeOf = (
+  problem: WorkflowProblem,
+  units: ReadonlyArray<Named>,
+  steps: ReadonlyArray<StepEntry>,
+  stepsAt: Position
+): Position => {
+  const lastNamed = (name: string, among: ReadonlyArray<Named>): Position =>
+    among.filter((one) => one.name === name).at(-1)?.at ?? stepsAt
+  switch (problem._tag) {
+    case 'NoSteps':
+      return stepsAt
+    case 'InvalidName':
+      return lastNamed(problem.name, units)
+    case 'DuplicateName':
+    case 'NoGroups':
+    case 'NeedCycle':
+      return lastNamed(problem._tag === 'DuplicateName' ? problem.name : problem.step, steps)
+    case 'UnknownNeed': {
+      const wave = steps.find((step) => step.name === problem.step)
+      return lastNamed(problem.group, wave?._tag === 'Wave' ? wave.groups : [])
+    }
+    case 'DuplicateCapture': {
+      const tasks = steps.flatMap((step): ReadonlyArray<TaskEntry> => (step._tag === 'Wave' ? step.groups : [step]))
+      return tasks.filter((task) => task.capture === problem.variable).at(-1)?.at ?? stepsAt
+    }
+  }
+}

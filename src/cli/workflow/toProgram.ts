@@ -1,0 +1,58 @@
+/**
+ * From a workflow file to a program that runs it.
+ *
+ * @since 0.1.0
+ */
+import type { Program, ProgramStep, ProgramTask } from '../../executor/Program.js'
+import { fromSteps, task, waveOf } from '../../executor/Program.js'
+import type { TaskEntry, WorkflowFile } from './WorkflowFile.js'
+import { definitionOf } from './WorkflowFile.js'
+
+/**
+ * What a task does when it runs.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Runner = (entry: TaskEntry) => ProgramTask['run']
+
+/**
+ * A program of this file. `path` is where the file is, absolute.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const toProgram = (
+  file: WorkflowFile,
+  path: string,
+  runner: Runner
+): Program<Readonly<Record<string, unknown>>> => fromSteps(file.name, file.steps.map(stepFrom(runner)), path)
+
+const stepFrom =
+  (runner: Runner) =>
+  (entry: WorkflowFile['steps'][number]): ProgramStep =>
+    entry._tag === 'Task'
+      ? taskFrom(runner, entry)
+      : waveOf(
+          entry.name,
+          entry.groups.map((group) => ({ ...taskFrom(runner, group), needs: group.needs })),
+          {
+            summary: entry.summary,
+            ...(entry.concurrency === undefined ? {} : { concurrency: entry.concurrency }),
+            ...(entry.onFailure === undefined ? {} : { onFailure: entry.onFailure })
+          }
+        )
+
+const taskFrom = (runner: Runner, entry: TaskEntry): ProgramTask =>
+  task(
+    entry.name,
+    {
+      run: runner(entry),
+      summary: entry.summary,
+      idempotent: entry.idempotent,
+      ...(entry.capture === undefined ? {} : { capture: entry.capture }),
+      ...(entry.retry === undefined ? {} : { retry: entry.retry }),
+      ...(entry.timeoutMillis === undefined ? {} : { timeoutMillis: entry.timeoutMillis })
+    },
+    definitionOf(entry)
+  )
