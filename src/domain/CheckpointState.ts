@@ -301,3 +301,25 @@ export const inFlight = (state: CheckpointState): ReadonlyArray<InFlight> =>
  */
 export const failures = (state: CheckpointState): ReadonlyArray<Failure> =>
   state._tag === 'Completed' ? [] : state.failures
+
+/**
+ * What may have had its effect without being recorded: in flight, or failed without saying that nothing happened. By
+ * group; `undefined` stands for a step's only task.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const inDoubt = (state: CheckpointState): ReadonlySet<string | undefined> => {
+  const running = inFlight(state)
+  const failed = failures(state)
+  const stopped = state._tag === 'Interrupted' && state.inProgress && running.length === 0 && failed.length === 0
+  return new Set([
+    ...running.map(({ group }) => group),
+    ...failed.filter(mayHaveActed).map(({ group }) => group),
+    ...(stopped ? [undefined] : [])
+  ])
+}
+
+/** One attempt that may have had an effect is enough. */
+const mayHaveActed = (failure: Failure): boolean =>
+  failure.outcome === 'unknown' || failure.attempts.some(({ outcome }) => outcome === 'unknown')

@@ -52,7 +52,7 @@ export interface CompletedStep {
 /**
  * The records of a run in the order in which they were made. `steps` counts those of whole steps and `highest` is the
  * greatest step index among them, -1 if there is none: so in the usual case, where the completed steps are the first
- * ones, membership is a comparison.
+ * ones, membership is a comparison. `ordered`: no record has a lower step index than the one before it.
  *
  * @category model
  * @since 0.1.0
@@ -61,6 +61,8 @@ export interface CompletedSteps extends Iterable<CompletedStep> {
   readonly length: number
   readonly steps: number
   readonly highest: number
+  /** @internal */
+  readonly ordered: boolean
   /** @internal */
   readonly records: Sequence<CompletedStep>
 }
@@ -73,10 +75,11 @@ function iterate(this: CompletedSteps): Iterator<CompletedStep> {
   return this.records[Symbol.iterator]()
 }
 
-const wrap = (records: Sequence<CompletedStep>, steps: number, highest: number): CompletedSteps => ({
+const wrap = (records: Sequence<CompletedStep>, steps: number, highest: number, ordered: boolean): CompletedSteps => ({
   length: records.length,
   steps,
   highest,
+  ordered,
   records,
   [Symbol.iterator]: iterate
 })
@@ -87,7 +90,7 @@ const wrap = (records: Sequence<CompletedStep>, steps: number, highest: number):
  * @category constructors
  * @since 0.1.0
  */
-export const none: CompletedSteps = wrap(Seq.empty, 0, -1)
+export const none: CompletedSteps = wrap(Seq.empty, 0, -1, true)
 
 /**
  * The records of any iterable, in order.
@@ -111,10 +114,13 @@ export const from = (records: Iterable<CompletedStep>): CompletedSteps => {
  * @category combinators
  * @since 0.1.0
  */
-export const append = (self: CompletedSteps, record: CompletedStep): CompletedSteps =>
-  record.group === undefined
-    ? wrap(Seq.append(self.records, record), self.steps + 1, Math.max(self.highest, record.stepIndex))
-    : wrap(Seq.append(self.records, record), self.steps, self.highest)
+export const append = (self: CompletedSteps, record: CompletedStep): CompletedSteps => {
+  const ordered = self.ordered && (Seq.last(self.records)?.stepIndex ?? 0) <= record.stepIndex
+  const records = Seq.append(self.records, record)
+  return record.group === undefined
+    ? wrap(records, self.steps + 1, Math.max(self.highest, record.stepIndex), ordered)
+    : wrap(records, self.steps, self.highest, ordered)
+}
 
 /**
  * Whether the step at an index has its record. O(1) as long as the completed steps are the first ones of the workflow.
@@ -130,19 +136,18 @@ export const hasStep = (self: CompletedSteps, stepIndex: number): boolean => {
 }
 
 /**
- * The groups of an unfinished wave that have their record. Those records are the last ones, unless the workflow was
- * edited against the rules; then the whole list is searched.
+ * The groups of a wave that have their record. Those of the wave at which the run stands are the last ones, unless a
+ * later unit was taken as done before it or the workflow was edited against the rules: then the whole list is searched.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const groupsOf = (self: CompletedSteps, stepIndex: number): ReadonlySet<string> => {
   const names = new Set<string>()
-  const all = self.steps !== self.highest + 1
   for (let index = self.length - 1; index >= 0; index--) {
     const record = Seq.at(self.records, index) as CompletedStep
+    if (record.stepIndex < stepIndex && self.ordered) break
     if (record.stepIndex === stepIndex && record.group !== undefined) names.add(record.group)
-    else if (!all) break
   }
   return names
 }

@@ -102,7 +102,13 @@ export const describeReason = ({ reason }: Decision): string => {
   }
 }
 
-const describeEvidence = (evidence: Evidence): string =>
+/**
+ * What should be there, in words.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeEvidence = (evidence: Evidence): string =>
   evidence._tag === 'Commit' ? `commit ${evidence.hash}` : evidence.path
 
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
@@ -118,8 +124,12 @@ const firstLine = (message: string): string => {
  * @category destructors
  * @since 0.1.0
  */
-export const describeQuestion = (question: Confirm): string =>
-  `"${unitName(question)}" is not idempotent and may have had its effect: it ${describeReason(question)}`
+export const describeQuestion = (question: Confirm): string => {
+  const { reason } = question
+  const aboutIt = reason._tag === 'Failed' || reason._tag === 'InFlight' || reason._tag === 'Interrupted'
+  const why = `${aboutIt ? 'it ' : ''}${describeReason(question)}`
+  return `"${unitName(question)}" is not idempotent and may have had its effect: ${why}`
+}
 
 /**
  * What stands against a plan, as a sentence that says what to do about it.

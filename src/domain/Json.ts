@@ -67,7 +67,8 @@ export const MAX_DEPTH = 500
  *
  * Properties that are `undefined` are dropped and `-0` becomes `0`, as `JSON.stringify` does. Everything else that
  * would change silently (`NaN`, `Date`, `Map`, class instances, `undefined` in a list, cycles, nesting over
- * {@link MAX_DEPTH}) is refused. The result is a copy: later changes of the argument don't reach it.
+ * {@link MAX_DEPTH}, properties that throw when they are read) is refused. The result is a copy: later changes of the
+ * argument don't reach it.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -123,7 +124,16 @@ const copy = (value: unknown, place: Place, depth: number): E.Either<NotJson, Js
   }
 }
 
+/** Getters and proxies run code of others, which may throw. */
 const copyObject = (value: object, place: Place, depth: number): E.Either<NotJson, Json> => {
+  try {
+    return copyReadable(value, place, depth)
+  } catch {
+    return refuse(place, 'an object that throws when it is looked at')
+  }
+}
+
+const copyReadable = (value: object, place: Place, depth: number): E.Either<NotJson, Json> => {
   if (depth >= MAX_DEPTH) return refuse(place, `nesting deeper than ${MAX_DEPTH} levels`)
   for (let at = place.parent; at !== undefined; at = at.parent) if (at.value === value) return refuse(place, 'a cycle')
   if (Array.isArray(value)) return copyArray(value, place, depth)
@@ -131,14 +141,22 @@ const copyObject = (value: object, place: Place, depth: number): E.Either<NotJso
   if (!isPlainPrototype(prototype)) return refuse(place, `a ${nameOf(prototype)}`)
   const out: Record<string, Json> = {}
   for (const key of Object.keys(value)) {
-    const field: unknown = (value as Record<string, unknown>)[key]
-    if (field === undefined) continue
-    const copied = copy(field, { key, parent: place }, depth + 1)
+    const at: Place = { key, parent: place }
+    const field = read(value, key)
+    if (E.isLeft(field)) return refuse(at, 'a property that throws when it is read')
+    if (field.right === undefined) continue
+    const copied = copy(field.right, at, depth + 1)
     if (E.isLeft(copied)) return copied
     put(out, key, copied.right)
   }
   return E.right(out)
 }
+
+const read = (value: object, key: string): E.Either<unknown, unknown> =>
+  E.tryCatch(
+    () => (value as Record<string, unknown>)[key],
+    (error) => error
+  )
 
 const copyArray = (value: ReadonlyArray<unknown>, place: Place, depth: number): E.Either<NotJson, Json> => {
   const out: Array<Json> = []
@@ -208,7 +226,23 @@ export const canonical = (value: Json): string => {
  * @category instances
  * @since 0.1.0
  */
-export const equals = (a: Json, b: Json): boolean => a === b || canonical(a) === canonical(b)
+export const equals = (a: Json, b: Json): boolean => same(a, b, 0)
+
+/** What nests deeper than {@link MAX_DEPTH} did not come through the gate: it equals nothing but itself. */
+const same = (a: Json, b: Json, depth: number): boolean => {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null || depth >= MAX_DEPTH) return false
+  if (isArray(a) || isArray(b)) {
+    return (
+      isArray(a) && isArray(b) && a.length === b.length && a.every((item, at) => same(item, b[at] as Json, depth + 1))
+    )
+  }
+  const keys = Object.keys(a)
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every((key) => Object.hasOwn(b, key) && same(a[key] as Json, b[key] as Json, depth + 1))
+  )
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // refinements

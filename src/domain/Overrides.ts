@@ -7,10 +7,12 @@
 import type * as Change from './Change.js'
 import type { Checkpoint } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
-import type { Decision, PlanOptions, ResumePlan } from './Plan.js'
+import type { CompletedStep } from './CompletedStep.js'
+import { equals } from './Json.js'
+import type { Decision, PlanOptions, ResumePlan, Skip } from './Plan.js'
 import { unitName } from './Plan.js'
-import type { Workflow } from './Workflow.js'
-import { tasks } from './Workflow.js'
+import type { Task, Workflow } from './Workflow.js'
+import { groupNamed } from './Workflow.js'
 import type { WorkflowIdentity } from './WorkflowIdentity.js'
 
 /**
@@ -27,16 +29,18 @@ export const overrides = (
   options: PlanOptions,
   at: string
 ): ReadonlyArray<Change.Change> => {
-  const recorded = new Set<string>()
-  for (const record of checkpoint.completedSteps) recorded.add(unitName(record))
-  const back = rewound(plan, recorded, at)
+  const records = new Map<string, CompletedStep>()
+  for (const record of checkpoint.completedSteps) records.set(unitName(record), record)
+  const back = rewound(workflow, plan, records, at)
   return [
     ...edited(checkpoint, workflow.identity, at),
     ...(back === undefined ? [] : [back]),
-    ...answered(checkpoint, plan, options, back, at),
-    ...assumed(workflow, plan, recorded, at)
+    ...answered(checkpoint, workflow, plan, options, back, at),
+    ...assumed(workflow, plan, records, back, at)
   ]
 }
+
+type Records = ReadonlyMap<string, CompletedStep>
 
 const edited = (
   checkpoint: Checkpoint,
@@ -49,64 +53,87 @@ const edited = (
 
 /** A record may differ from the definition under which it was accepted before; adopting the workflow again aligns it. */
 const recordsFit = (checkpoint: Checkpoint): boolean => {
+  const fingerprints = new Map<string, string>()
+  for (const { name: step, ...identity } of checkpoint.workflow.steps) {
+    fingerprints.set(step, identity.fingerprint)
+    if (identity.kind === 'task') continue
+    for (const { name: group, fingerprint } of identity.groups) fingerprints.set(unitName({ step, group }), fingerprint)
+  }
   for (const record of checkpoint.completedSteps) {
-    const step = checkpoint.workflow.steps[record.stepIndex]
-    const unit =
-      record.group === undefined || step?.kind !== 'wave'
-        ? step
-        : step.groups.find((group) => group.name === record.group)
-    if (unit?.fingerprint !== record.fingerprint) return false
+    if (fingerprints.get(unitName(record)) !== record.fingerprint) return false
   }
   return true
 }
 
-const rewound = (plan: ResumePlan, recorded: ReadonlySet<string>, at: string): Change.Rewound | undefined => {
-  const taken = plan.decisions.filter(
+/** Taken back is the record of whatever runs again, and of what somebody says has another outcome than the recorded one. */
+const rewound = (workflow: Workflow, plan: ResumePlan, records: Records, at: string): Change.Rewound | undefined => {
+  const isWork = (decision: Decision): boolean =>
+    decision.group !== undefined || workflow.steps[decision.stepIndex]?._tag === 'Task'
+  const keeps = (decision: Decision): boolean => {
+    const record = records.get(unitName(decision))
+    return decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)
+  }
+  const first = plan.decisions.find(
     (decision) =>
-      decision._tag !== 'Skip' &&
-      (recorded.has(unitName(decision)) || (decision._tag === 'Run' && decision.reason._tag === 'Forced'))
+      isWork(decision) &&
+      !keeps(decision) &&
+      (records.has(unitName(decision)) || (decision._tag === 'Run' && decision.reason._tag === 'Forced'))
   )
-  const first = taken[0]
   if (first === undefined) return undefined
   const ofStep = plan.decisions.filter((one) => one.stepIndex === first.stepIndex && one.group !== undefined)
-  const stays = ofStep.some((one) => one._tag === 'Skip' && recorded.has(unitName(one)))
-  const groups = ofStep.filter((one) => one._tag !== 'Skip').map((one) => one.group as string)
+  const groups = ofStep.filter((one) => !keeps(one)).map((one) => one.group as string)
   return {
     _tag: 'Rewound',
     at,
     stepIndex: first.stepIndex,
     step: first.step,
-    ...(stays ? { groups } : {}),
+    ...(ofStep.some(keeps) ? { groups } : {}),
     why: first.reason._tag
   }
 }
 
+/** Whether a unit is recorded, and is to be recorded as done with what somebody says it gave. */
+const isReplaced = ({ reason }: Skip, record: CompletedStep): boolean =>
+  reason._tag === 'Assumed' &&
+  (record.assumed !== true ||
+    (reason.output !== undefined && (record.output === undefined || !equals(reason.output, record.output))))
+
+const isTakenBack = (decision: Decision, back: Change.Rewound | undefined): boolean =>
+  back !== undefined &&
+  (decision.stepIndex > back.stepIndex ||
+    (decision.stepIndex === back.stepIndex &&
+      (back.groups === undefined || decision.group === undefined || back.groups.includes(decision.group))))
+
+/** The answers "again" to what is asked: a unit in doubt that is not idempotent. */
 const answered = (
-  checkpoint: Checkpoint,
+  { state }: Checkpoint,
+  workflow: Workflow,
   plan: ResumePlan,
   options: PlanOptions,
   back: Change.Rewound | undefined,
   at: string
 ): ReadonlyArray<Change.Confirmed> => {
-  const { state } = checkpoint
-  const asked = new Set(
-    [...State.inFlight(state), ...State.failures(state)].map(({ group }) =>
-      unitName({ step: state.step, ...(group === undefined ? {} : { group }) })
-    )
-  )
+  if (options.confirm === undefined) return []
+  const inDoubt = State.inDoubt(state)
   return plan.decisions
-    .filter((decision) => decision._tag === 'Retry' && (back === undefined || decision.stepIndex < back.stepIndex))
-    .filter((decision) => {
-      const name = unitName(decision)
-      return asked.has(name) && options.confirm?.get(name)?._tag === 'Again'
-    })
+    .filter(
+      (decision) =>
+        decision._tag === 'Retry' &&
+        decision.step === state.step &&
+        inDoubt.has(decision.group) &&
+        taskOf(workflow, decision)?.idempotent === false &&
+        options.confirm?.get(unitName(decision))?._tag === 'Again' &&
+        !isTakenBack(decision, back)
+    )
     .map((decision) => ({ _tag: 'Confirmed', at, ...placeOf(decision) }))
 }
 
+/** What is taken as done and has no record, or none that stays. A wave follows its groups. */
 const assumed = (
   workflow: Workflow,
   plan: ResumePlan,
-  recorded: ReadonlySet<string>,
+  records: Records,
+  back: Change.Rewound | undefined,
   at: string
 ): ReadonlyArray<Change.Assumed> => {
   const found: Array<Change.Assumed> = []
@@ -117,23 +144,39 @@ const assumed = (
   }
   for (const decision of plan.decisions) {
     if (decision.group === undefined) close()
-    if (decision._tag !== 'Skip' || decision.reason._tag !== 'Assumed' || recorded.has(unitName(decision))) continue
-    const step = workflow.steps[decision.stepIndex]
-    const { output } = decision.reason
-    const task =
-      step === undefined ? undefined : tasks(step).find((one) => one.name === (decision.group ?? decision.step))
-    const change: Change.Assumed = {
+    if (decision._tag !== 'Skip' || decision.reason._tag !== 'Assumed') continue
+    const name = unitName(decision)
+    const record = records.get(name)
+    const task = taskOf(workflow, decision)
+    if (task === undefined) {
+      if (record === undefined || isTakenBack(decision, back) || !hasAllGroups(workflow, decision, records))
+        wave = { _tag: 'Assumed', at, ...placeOf(decision), captured: [] }
+      continue
+    }
+    if (record !== undefined && !isTakenBack(decision, back)) continue
+    const output = decision.reason.output ?? record?.output
+    found.push({
       _tag: 'Assumed',
       at,
       ...placeOf(decision),
       ...(output === undefined ? {} : { output }),
-      captured: output === undefined ? [] : (task?.captures ?? [])
-    }
-    if (step?._tag === 'Wave' && decision.group === undefined) wave = change
-    else found.push(change)
+      captured: output === undefined ? [] : task.captures
+    })
   }
   close()
   return found
+}
+
+const hasAllGroups = (workflow: Workflow, { stepIndex, step }: Decision, records: Records): boolean => {
+  const wave = workflow.steps[stepIndex]
+  return wave?._tag !== 'Wave' || wave.groups.every(({ name: group }) => records.has(unitName({ step, group })))
+}
+
+/** The task that a decision is about; none for that of a wave. */
+const taskOf = (workflow: Workflow, { stepIndex, group }: Decision): Task | undefined => {
+  const step = workflow.steps[stepIndex]
+  if (step?._tag !== 'Wave') return step
+  return group === undefined ? undefined : groupNamed(step, group)
 }
 
 const placeOf = (

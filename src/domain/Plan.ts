@@ -9,7 +9,7 @@ import type { InterruptReason } from './CheckpointState.js'
 import type { Evidence } from './CompletedStep.js'
 import { sha256 } from './Digest.js'
 import type { Json } from './Json.js'
-import { canonical, fromUnknown } from './Json.js'
+import { canonical } from './Json.js'
 import type { WorkflowProblem } from './Workflow.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -290,6 +290,6 @@ const hasGroups = (plan: ResumePlan, index: number): boolean => {
  * @since 0.1.0
  */
 export const hashPlan = (plan: ResumePlan): string => {
-  const seen = fromUnknown({ decisions: plan.decisions, variables: Object.fromEntries(plan.variables) })
-  return sha256(seen._tag === 'Right' ? canonical(seen.right) : seen.left.path).slice(0, 16)
+  const seen = { decisions: plan.decisions, variables: Object.fromEntries(plan.variables) }
+  return sha256(canonical(seen as unknown as Json)).slice(0, 16)
 }

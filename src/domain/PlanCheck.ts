@@ -9,6 +9,7 @@ import type { CompletedStep } from './CompletedStep.js'
 import type { Changes, Edit, PlanProblem } from './Plan.js'
 import { unitName } from './Plan.js'
 import type { Step, Workflow } from './Workflow.js'
+import { groupNamed } from './Workflow.js'
 import type { StepIdentity, TaskIdentity } from './WorkflowIdentity.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -37,6 +38,8 @@ export const inconsistencies = (checkpoint: Checkpoint): ReadonlyArray<PlanProbl
     if (why !== undefined) return [wrong(why)]
     seen.add(unitName(record))
   }
+  const unfinished = unfinishedWave(checkpoint, seen)
+  if (unfinished !== undefined) return [wrong(unfinished)]
   const why = wrongState(state, seen)
   return why === undefined ? [] : [wrong(why)]
 }
@@ -54,6 +57,17 @@ const wrongRecord = (
   if (record.group !== undefined && groupOf(step, record.group) === undefined)
     return `"${name}" is recorded, but there is no such group`
   return seen.has(name) ? `"${name}" is recorded twice` : undefined
+}
+
+/** A wave is completed when all its groups are. */
+const unfinishedWave = ({ completedSteps, workflow }: Checkpoint, seen: ReadonlySet<string>): string | undefined => {
+  for (const { stepIndex, step: name, group } of completedSteps) {
+    const step = workflow.steps[stepIndex]
+    if (group !== undefined || step?.kind !== 'wave') continue
+    const missing = step.groups.find((one) => !seen.has(unitName({ step: name, group: one.name })))
+    if (missing !== undefined) return `wave "${name}" is recorded completed, but its group "${missing.name}" is not`
+  }
+  return undefined
 }
 
 const wrongState = (state: State.CheckpointState, recorded: ReadonlySet<string>): string | undefined => {
@@ -168,11 +182,7 @@ function* vanished(checkpoint: Checkpoint, present: Present): Iterable<PlanProbl
   const { state } = checkpoint
   const step = checkpoint.workflow.steps[state.stepIndex]
   const now = present.get(state.step)?.step
-  const inDoubt = new Set([
-    ...State.inFlight(state).map(({ group }) => group),
-    ...State.failures(state).flatMap(({ group, outcome }) => (outcome === 'unknown' ? [group] : []))
-  ])
-  for (const group of inDoubt) {
+  for (const group of State.inDoubt(state)) {
     const unit = step === undefined ? undefined : group === undefined ? step : groupOf(step, group)
     if (unit === undefined || unit.kind === 'wave' || unit.idempotent) continue
     if (now !== undefined && definitionOf(now, group)?._tag === 'Task') continue
@@ -182,7 +192,7 @@ function* vanished(checkpoint: Checkpoint, present: Present): Iterable<PlanProbl
 }
 
 const definitionOf = (step: Step, group: string | undefined): Step | undefined =>
-  group === undefined ? step : step._tag === 'Wave' ? step.groups.find(({ name }) => name === group) : undefined
+  group === undefined ? step : step._tag === 'Wave' ? groupNamed(step, group) : undefined
 
 const groupOf = (step: StepIdentity, name: string): TaskIdentity | undefined =>
-  step.kind === 'wave' ? step.groups.find((group) => group.name === name) : undefined
+  step.kind === 'wave' ? groupNamed(step, name) : undefined

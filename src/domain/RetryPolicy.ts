@@ -53,14 +53,14 @@ export interface InvalidRetryPolicy {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Five tries, 5, 10, 20 and 40 seconds apart, each spread by a quarter, none longer than 2 minutes.
+ * Six tries, 5, 10, 20, 40 and 80 seconds apart, each delay spread by a quarter, none longer than 2 minutes.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const standard: RetryPolicy = {
   _tag: 'Exponential',
-  attempts: 5,
+  attempts: 6,
   delayMillis: 5_000,
   maxDelayMillis: 120_000,
   jitter: 0.25
@@ -73,6 +73,8 @@ export const standard: RetryPolicy = {
  * @since 0.1.0
  */
 export const never: RetryPolicy = { _tag: 'Constant', attempts: 1, delayMillis: 0, maxDelayMillis: 0, jitter: 0 }
+
+const STRATEGIES: ReadonlySet<string> = new Set<RetryPolicy['_tag']>(['Constant', 'Linear', 'Exponential'])
 
 /**
  * A policy with the fields of {@link standard} where none is given, or what is wrong with it.
@@ -92,6 +94,7 @@ export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, 
   const policy: RetryPolicy = { ...standard, ...given }
   const wrong = (field: string, expected: string): E.Either<InvalidRetryPolicy, never> =>
     E.left({ _tag: 'InvalidRetryPolicy', field, expected })
+  if (!STRATEGIES.has(policy._tag)) return wrong('_tag', [...STRATEGIES].join(', '))
   const isDuration = (millis: number): boolean => Number.isFinite(millis) && millis >= 0
   if (!Number.isInteger(policy.attempts) || policy.attempts < 1 || policy.attempts > MAX_ATTEMPTS) {
     return wrong('attempts', `a whole number from 1 to ${MAX_ATTEMPTS}`)
@@ -117,10 +120,10 @@ export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, 
  * import { RetryPolicy } from 'dogear'
  * import assert from 'node:assert/strict'
  *
- * const delays = [1, 2, 3, 4, 5].map((attempt) =>
+ * const delays = [1, 2, 5, 6].map((attempt) =>
  *   RetryPolicy.delay(RetryPolicy.standard, { attempt, elapsedMillis: 0, random: 0.5 })
  * )
- * assert.deepEqual(delays, [O.some(5_000), O.some(10_000), O.some(20_000), O.some(40_000), O.none])
+ * assert.deepEqual(delays, [O.some(5_000), O.some(10_000), O.some(80_000), O.none])
  *
  * @category deciding
  * @since 0.1.0

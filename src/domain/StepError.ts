@@ -12,7 +12,7 @@ import { fromUnknown as jsonFromUnknown } from './Json.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * A stored error: at most {@link MAX_CHARS} characters in all. `code` is the machine-readable kind (`ECONNRESET`,
+ * A stored error: at most {@link MAX_CHARS} bytes and characters of JSON in all. `code` is the machine-readable kind (`ECONNRESET`,
  * `503`), `data` whatever else the error carried as JSON.
  *
  * @category model
@@ -27,17 +27,19 @@ export interface StepError {
 }
 
 /**
- * The bound on a stored error, in characters: 64 KiB of plain text.
+ * The bound on a stored error, in characters and in UTF-8 bytes of its JSON: 64 KiB.
  *
  * @category model
  * @since 0.1.0
  */
 export const MAX_CHARS = 65_536
 
-const MAX_NAME = 256
-const MAX_MESSAGE = 16_384
-const MAX_STACK = 16_384
-const MAX_DATA = 16_384
+const MAX_NAME = 512
+const MAX_MESSAGE = 20_000
+const MAX_STACK = 20_000
+const MAX_DATA = 20_000
+const MAX_NOTE = 40
+const WIDEST = 6
 
 // ---------------------------------------------------------------------------------------------------------------------
 // constructors
@@ -68,7 +70,7 @@ export const make = (
   message: cut(message, MAX_MESSAGE),
   ...(details.code === undefined ? {} : { code: cut(details.code, MAX_NAME) }),
   ...(details.stack === undefined ? {} : { stack: cut(details.stack, MAX_STACK) }),
-  ...(details.data === undefined || JSON.stringify(details.data).length > MAX_DATA ? {} : { data: details.data })
+  ...(details.data === undefined || !fits(JSON.stringify(details.data), MAX_DATA) ? {} : { data: details.data })
 })
 
 /**
@@ -116,8 +118,34 @@ const attempt = <A>(read: () => A): A | undefined => {
   }
 }
 
-const cut = (value: string, limit: number): string =>
-  value.length <= limit ? value : `${value.slice(0, limit - 24)}… (${value.length} characters)`
+/** The longest beginning that takes at most so many bytes as JSON, with a note of how long the whole was. */
+const cut = (value: string, bytes: number): string => {
+  if (fits(value, bytes)) return value
+  const note = `… (${value.length} characters)`
+  return `${value.slice(0, unitsWithin(value, bytes - MAX_NOTE))}${note}`
+}
+
+const fits = (value: string, bytes: number): boolean =>
+  value.length * WIDEST <= bytes || unitsWithin(value, bytes) === value.length
+
+/** How many UTF-16 units of a text fit into so many bytes of JSON; a pair of units is not parted. */
+const unitsWithin = (value: string, bytes: number): number => {
+  let left = bytes
+  for (let at = 0; at < value.length; at++) {
+    left -= widthOf(value.charCodeAt(at))
+    if (left < 0) return isHighSurrogate(value.charCodeAt(at - 1)) ? at - 1 : at
+  }
+  return value.length
+}
+
+/** The bytes that a UTF-16 unit takes in JSON text, at most: escaped, or in UTF-8. */
+const widthOf = (unit: number): number => {
+  if (unit < 0x20 || (unit >= 0xd800 && unit < 0xe000)) return WIDEST
+  if (unit < 0x80) return unit === 0x22 || unit === 0x5c ? 2 : 1
+  return unit < 0x800 ? 2 : 3
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00
 
 /**
  * The error without its stack and data, for the list of attempts: the newest attempt's error is kept whole beside it.

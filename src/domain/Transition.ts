@@ -11,7 +11,9 @@ import type { CheckpointState, FailedAttempt, Failure, InFlight } from './Checkp
 import * as State from './CheckpointState.js'
 import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
+import { unitName } from './Plan.js'
 import { brief } from './StepError.js'
+import { groupNamed } from './Workflow.js'
 import type { StepIdentity, TaskIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -113,7 +115,9 @@ const replaced = (self: Checkpoint, change: Change.Change): Result => {
     case 'Recovered':
       return E.right({})
     case 'WorkflowEdited':
-      return E.right(edited(self, change.workflow))
+      return change.workflow.steps.length === 0
+        ? refuse(self, change, 'UnknownUnit', change.workflow.name)
+        : E.right(edited(self, change.workflow))
     case 'AttemptStarted':
       return attemptStarted(self, change)
     case 'AttemptFailed':
@@ -158,10 +162,9 @@ const wrongAttempts = (self: Checkpoint, change: Change.AttemptStarted, step: St
     const fits = change.attempts.length === 1 && only?.group === undefined
     return fits ? undefined : refuse(self, change, 'UnknownUnit', `${change.step}/${only?.group ?? ''}`)
   }
-  const names = new Set(step.groups.map((group) => group.name))
   const done = Steps.groupsOf(self.completedSteps, change.stepIndex)
   for (const { group } of change.attempts) {
-    if (group === undefined || !names.has(group))
+    if (group === undefined || groupOf(step, group) === undefined)
       return refuse(self, change, 'UnknownUnit', `${change.step}/${group ?? ''}`)
     if (done.has(group)) return refuse(self, change, 'AlreadyCompleted', `${change.step}/${group}`)
   }
@@ -169,6 +172,7 @@ const wrongAttempts = (self: Checkpoint, change: Change.AttemptStarted, step: St
 }
 
 const attemptFailed = (self: Checkpoint, change: Change.AttemptFailed): Result => {
+  if (stepAt(self.workflow, change) === undefined) return refuse(self, change, 'UnknownUnit', unitName(change))
   const before = here(self.state, change.stepIndex)
   if (!isInFlight(before.inFlight, change)) return notInFlight(self, change)
   const failures = withAttempt(before.failures, change.group, change, {
@@ -193,7 +197,7 @@ const stepCompleted = (self: Checkpoint, change: Change.StepCompleted): Result =
   }
   return E.right({
     state: State.completed(change.stepIndex, change.step),
-    completedSteps: Steps.append(self.completedSteps, recordOf(change, step.fingerprint))
+    completedSteps: Steps.append(self.completedSteps, recordOf(change, undefined, step.fingerprint))
   })
 }
 
@@ -209,11 +213,12 @@ const groupCompleted = (self: Checkpoint, change: Change.GroupCompleted): Result
       without(before.inFlight, change.group),
       without(before.failures, change.group)
     ),
-    completedSteps: Steps.append(self.completedSteps, recordOf(change, group.fingerprint))
+    completedSteps: Steps.append(self.completedSteps, recordOf(change, change.group, group.fingerprint))
   })
 }
 
 const groupFailed = (self: Checkpoint, change: Change.GroupFailed): Result => {
+  if (groupAt(self.workflow, change) === undefined) return refuse(self, change, 'UnknownUnit', unitName(change))
   const before = here(self.state, change.stepIndex)
   if (!isInFlight(before.inFlight, change)) return notInFlight(self, change)
   const failures = withAttempt(before.failures, change.group, change, attemptOf(change))
@@ -224,8 +229,10 @@ const groupFailed = (self: Checkpoint, change: Change.GroupFailed): Result => {
 const stepFailed = (self: Checkpoint, change: Change.StepFailed): Result => {
   const step = stepAt(self.workflow, change)
   if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
+  if (Steps.hasStep(self.completedSteps, change.stepIndex)) return refuse(self, change, 'AlreadyCompleted', change.step)
   const before = here(self.state, change.stepIndex)
   if (change.last === undefined) {
+    if (step.kind === 'task' || before.failures.length === 0) return notInFlight(self, change)
     return before.inFlight.length > 0
       ? refuse(self, change, 'WaveUnfinished', change.step)
       : E.right({ state: State.failed(change.stepIndex, change.step, before.failures, change.retryable) })
@@ -248,7 +255,10 @@ const interrupted = (self: Checkpoint, change: Change.Interrupted): Result => {
 }
 
 const rewound = (self: Checkpoint, change: Change.Rewound): Result => {
-  if (stepAt(self.workflow, change) === undefined) return refuse(self, change, 'UnknownUnit', change.step)
+  const step = stepAt(self.workflow, change)
+  if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
+  const unknown = change.groups?.find((group) => groupOf(step, group) === undefined)
+  if (unknown !== undefined) return refuse(self, change, 'UnknownUnit', `${change.step}/${unknown}`)
   const groups = change.groups === undefined ? undefined : new Set(change.groups)
   const stays = (record: CompletedStep): boolean =>
     record.stepIndex < change.stepIndex ||
@@ -258,31 +268,57 @@ const rewound = (self: Checkpoint, change: Change.Rewound): Result => {
       !groups.has(record.group))
   return E.right({
     generation: self.generation + 1,
-    state: State.beforeStep(change.stepIndex, change.step),
+    state: stateAfterRewind(self, change, groups),
     completedSteps: keep(self.completedSteps, stays)
   })
 }
 
+/** A run that stands at an open step before the rewound one stays there; groups that are not named stay as they are. */
+const stateAfterRewind = (
+  { state, completedSteps }: Checkpoint,
+  change: Change.Rewound,
+  groups: ReadonlySet<string> | undefined
+): CheckpointState => {
+  if (state.stepIndex < change.stepIndex && !Steps.hasStep(completedSteps, state.stepIndex)) return state
+  const stays = ({ group }: { readonly group?: string }): boolean =>
+    groups !== undefined && group !== undefined && !groups.has(group)
+  const before = here(state, change.stepIndex)
+  return State.beforeStep(change.stepIndex, change.step, before.inFlight.filter(stays), before.failures.filter(stays))
+}
+
 const assumed = (self: Checkpoint, change: Change.Assumed): Result => {
   const unit = change.group === undefined ? stepAt(self.workflow, change) : groupAt(self.workflow, change)
-  const name = change.group === undefined ? change.step : `${change.step}/${change.group}`
+  const name = unitName(change)
   if (unit === undefined) return refuse(self, change, 'UnknownUnit', name)
-  const done =
-    change.group === undefined
-      ? Steps.hasStep(self.completedSteps, change.stepIndex)
-      : Steps.groupsOf(self.completedSteps, change.stepIndex).has(change.group)
-  if (done) return refuse(self, change, 'AlreadyCompleted', name)
+  const { completedSteps } = self
+  const groups = Steps.groupsOf(completedSteps, change.stepIndex)
+  if (Steps.hasStep(completedSteps, change.stepIndex) || (change.group !== undefined && groups.has(change.group)))
+    return refuse(self, change, 'AlreadyCompleted', name)
+  const missing = unit.kind === 'wave' ? unit.groups.find((group) => !groups.has(group.name)) : undefined
+  if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', `${change.step}/${missing.name}`)
   const completion = { ...change, attempts: 0, startedAt: change.at, durationMillis: 0, evidence: [] }
+  const record = { ...recordOf(completion, change.group, unit.fingerprint), assumed: true } as const
   return E.right({
-    state: change.group === undefined ? State.completed(change.stepIndex, change.step) : settled(self.state, change),
-    completedSteps: Steps.append(self.completedSteps, { ...recordOf(completion, unit.fingerprint), assumed: true })
+    state: stateAfterAssumption(self, change),
+    completedSteps: Steps.append(completedSteps, record)
   })
 }
 
-const confirmed = (self: Checkpoint, change: Change.Confirmed): Result =>
-  stepAt(self.workflow, change) === undefined
-    ? refuse(self, change, 'UnknownUnit', change.step)
-    : E.right({ state: settled(self.state, change) })
+/** What is taken as done out of turn does not move the run. */
+const stateAfterAssumption = ({ state, completedSteps }: Checkpoint, change: Change.Assumed): CheckpointState => {
+  const isNext = change.stepIndex === state.stepIndex + 1 && Steps.hasStep(completedSteps, state.stepIndex)
+  if (change.stepIndex !== state.stepIndex && !isNext) return state
+  return change.group === undefined ? State.completed(change.stepIndex, change.step) : settled(state, change)
+}
+
+const confirmed = (self: Checkpoint, change: Change.Confirmed): Result => {
+  const unit = change.group === undefined ? stepAt(self.workflow, change) : groupAt(self.workflow, change)
+  if (unit?.kind !== 'task') return refuse(self, change, 'UnknownUnit', unitName(change))
+  const { state } = self
+  return state.stepIndex === change.stepIndex && State.inDoubt(state).has(change.group)
+    ? E.right({ state: settled(state, change) })
+    : notInFlight(self, change)
+}
 
 /** The state without a unit whose question has been answered. */
 const settled = (state: CheckpointState, unit: Unit & { readonly step: string }): CheckpointState => {
@@ -385,8 +421,7 @@ const refuse = (
 const notInFlight = (
   self: Checkpoint,
   change: Change.Change & { readonly step: string; readonly group?: string }
-): Result =>
-  refuse(self, change, 'NotInFlight', change.group === undefined ? change.step : `${change.step}/${change.group}`)
+): Result => refuse(self, change, 'NotInFlight', unitName(change))
 
 const stepAt = (
   workflow: WorkflowIdentity,
@@ -397,7 +432,7 @@ const stepAt = (
 }
 
 const groupOf = (step: StepIdentity, name: string): TaskIdentity | undefined =>
-  step.kind === 'wave' ? step.groups.find((group) => group.name === name) : undefined
+  step.kind === 'wave' ? groupNamed(step, name) : undefined
 
 const groupAt = (
   workflow: WorkflowIdentity,
@@ -453,12 +488,13 @@ const recordOf = (
   change: Pick<
     Change.StepCompleted,
     'at' | 'stepIndex' | 'step' | 'output' | 'captured' | 'attempts' | 'startedAt' | 'durationMillis' | 'evidence'
-  > & { readonly group?: string },
+  >,
+  group: string | undefined,
   fingerprint: string
 ): CompletedStep => ({
   stepIndex: change.stepIndex,
   step: change.step,
-  ...(change.group === undefined ? {} : { group: change.group }),
+  ...(group === undefined ? {} : { group }),
   fingerprint,
   ...(change.output === undefined ? {} : { output: change.output }),
   captured: change.captured,

@@ -230,6 +230,26 @@ export const define = (
  */
 export const tasks = (step: Step): ReadonlyArray<Task> => (step._tag === 'Task' ? [step] : step.groups)
 
+const INDEX = new WeakMap<ReadonlyArray<{ readonly name: string }>, ReadonlyMap<string, unknown>>()
+
+/**
+ * The group of a wave, or of what a checkpoint remembers of a wave, that has this name. Waves are wide, so their groups
+ * are indexed when one is first looked for: linear once, constant from then on.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const groupNamed = <A extends { readonly name: string }>(
+  wave: { readonly groups: ReadonlyArray<A> },
+  name: string
+): A | undefined => {
+  const known = INDEX.get(wave.groups) as ReadonlyMap<string, A> | undefined
+  if (known !== undefined) return known.get(name)
+  const index = new Map(wave.groups.map((group) => [group.name, group]))
+  INDEX.set(wave.groups, index)
+  return index.get(name)
+}
+
 /**
  * Everything that is wrong with a definition; empty if it can be run. Linear time.
  *
@@ -266,7 +286,7 @@ const waveProblems = (wave: Wave): ReadonlyArray<WorkflowProblem> => {
       .filter((need) => !known.has(need))
       .map((need) => ({ _tag: 'UnknownNeed', step: wave.name, group: group.name, need }) as const)
   )
-  const stuck = unknown.length === 0 ? inCycle(wave.groups) : []
+  const stuck = inCycle(wave.groups, known)
   return [
     ...(wave.groups.length === 0 ? [{ _tag: 'NoGroups', step: wave.name } as const] : []),
     ...nameProblems(names),
@@ -277,17 +297,18 @@ const waveProblems = (wave: Wave): ReadonlyArray<WorkflowProblem> => {
 }
 
 /** The groups that can never start: Kahn's algorithm, what is left over. */
-const inCycle = (groups: ReadonlyArray<Group>): ReadonlyArray<string> => {
-  const missing = new Map(groups.map((group) => [group.name, new Set(group.needs).size]))
+const inCycle = (groups: ReadonlyArray<Group>, known: ReadonlySet<string>): ReadonlyArray<string> => {
+  const needsOf = (group: Group): ReadonlySet<string> => new Set(group.needs.filter((need) => known.has(need)))
+  const missing = new Map(groups.map((group) => [group.name, needsOf(group).size]))
   const dependents = new Map<string, Array<string>>()
   for (const group of groups) {
-    for (const need of new Set(group.needs)) {
+    for (const need of needsOf(group)) {
       const list = dependents.get(need)
       if (list === undefined) dependents.set(need, [group.name])
       else list.push(group.name)
     }
   }
-  const ready = groups.filter((group) => group.needs.length === 0).map((group) => group.name)
+  const ready = groups.filter((group) => needsOf(group).size === 0).map((group) => group.name)
   for (let name = ready.pop(); name !== undefined; name = ready.pop()) {
     missing.delete(name)
     for (const dependent of dependents.get(name) ?? []) {

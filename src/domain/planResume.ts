@@ -10,6 +10,7 @@ import { variablesOf } from './Checkpoint.js'
 import type { Failure, InFlight } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep } from './CompletedStep.js'
+import { describeEvidence } from './Explain.js'
 import type { Json } from './Json.js'
 import type {
   Answer,
@@ -29,7 +30,7 @@ import type {
 import { unitName } from './Plan.js'
 import { compare, inconsistencies } from './PlanCheck.js'
 import type { Group, Step, Task, Wave, Workflow } from './Workflow.js'
-import { problems as problemsOf } from './Workflow.js'
+import { groupNamed, problems as problemsOf } from './Workflow.js'
 
 /**
  * Plans a resume: what is skipped, run, retried or asked about, and why. Pure, total and deterministic, in time linear
@@ -90,6 +91,7 @@ interface Context {
   readonly records: ReadonlyMap<string, CompletedStep>
   readonly inFlight: ReadonlyMap<string | undefined, InFlight>
   readonly failures: ReadonlyMap<string | undefined, Failure>
+  readonly inDoubt: ReadonlySet<string | undefined>
   readonly confirm: ReadonlyMap<string, Answer>
   readonly outputs: ReadonlyMap<string, Json>
   readonly missing: ReadonlyMap<string, RunReason & { readonly _tag: 'EvidenceMissing' }>
@@ -110,31 +112,39 @@ const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: PlanOpti
       { _tag: 'EvidenceMissing', missing } as const
     ])
   )
-  const from = options.fromStep === undefined ? -1 : workflow.steps.findIndex((step) => step.name === options.fromStep)
+  const from = startOf(workflow, options)
+  const isGone = (name: string): boolean => records.has(name) && missing.has(name)
   const rewound = workflow.steps.findIndex(
     (step, index) =>
       index === from ||
       step.name === options.restartWave ||
-      (from === -1 && records.has(step.name) && missing.has(step.name)) ||
-      (step._tag === 'Wave' &&
-        step.groups.some((group) => {
-          const name = unitName({ step: step.name, group: group.name })
-          return records.has(name) && missing.has(name)
-        }))
+      (from === Infinity &&
+        missing.size > 0 &&
+        (isGone(step.name) ||
+          (step._tag === 'Wave' &&
+            step.groups.some(({ name: group }) => isGone(unitName({ step: step.name, group }))))))
   )
   return {
     checkpoint,
     records,
     inFlight: byGroup(State.inFlight(checkpoint.state)),
     failures: byGroup(State.failures(checkpoint.state)),
+    inDoubt: State.inDoubt(checkpoint.state),
     confirm: options.confirm ?? new Map(),
     outputs: options.outputs ?? new Map(),
     missing,
-    from: from === -1 ? Infinity : from,
+    from,
     rewound: rewound === -1 ? Infinity : rewound,
     rewoundStep: workflow.steps[rewound]?.name ?? '',
     restartWave: options.restartWave
   }
+}
+
+/** The step from which `fromStep` makes everything run, or infinity. A wave that is restarted is not taken as done. */
+const startOf = ({ steps }: Workflow, { fromStep, restartWave }: PlanOptions): number => {
+  if (fromStep === undefined) return Infinity
+  const start = steps.findIndex(({ name }) => name === fromStep || name === restartWave)
+  return start === -1 ? Infinity : start
 }
 
 const byGroup = <A extends { readonly group?: string }>(all: ReadonlyArray<A>): ReadonlyMap<string | undefined, A> =>
@@ -142,7 +152,7 @@ const byGroup = <A extends { readonly group?: string }>(all: ReadonlyArray<A>): 
 
 const unknownNames = (workflow: Workflow, options: PlanOptions): ReadonlyArray<PlanProblem> => {
   const asked = [options.fromStep, options.restartWave].filter((name) => name !== undefined)
-  const confirmed = [...(options.confirm?.keys() ?? [])]
+  const confirmed = [...new Set([...(options.confirm?.keys() ?? []), ...(options.outputs?.keys() ?? [])])]
   if (asked.length === 0 && confirmed.length === 0) return []
   const steps = workflow.steps.map((step) => step.name)
   const waves = workflow.steps.filter((step) => step._tag === 'Wave')
@@ -182,13 +192,16 @@ const decideStep = (context: Context, step: Step, stepIndex: number): Planned =>
 
 const decideWave = (context: Context, wave: Wave, stepIndex: number): Planned => {
   const again = groupsToRepeat(context, wave, stepIndex)
-  const groups = wave.groups.map((group) =>
-    decideTask(context, { step: wave.name, stepIndex, task: group, group: group.name, again })
-  )
-  const decisions = groups.flatMap((group) => group.decisions)
+  const groups = wave.groups.map((group) => ({ step: wave.name, stepIndex, task: group, group: group.name, again }))
+  const planned = groups.map((group) => decideTask(context, group))
+  const decisions = planned.flatMap((group) => group.decisions)
+  const isDone = groups.every((group) => context.records.has(unitName(group)) && repeats(context, group) === undefined)
   return {
-    decisions: [waveDecision(context, wave, stepIndex, decisions), ...decisions],
-    problems: groups.flatMap((group) => group.problems)
+    decisions: [waveDecision(context, wave, stepIndex, decisions, isDone), ...decisions],
+    problems: [
+      ...(isDone ? goneBefore(context, { stepIndex, step: wave.name }) : []),
+      ...planned.flatMap((group) => group.problems)
+    ]
   }
 }
 
@@ -196,19 +209,36 @@ const decideWave = (context: Context, wave: Wave, stepIndex: number): Planned =>
 const groupsToRepeat = (context: Context, wave: Wave, stepIndex: number): ReadonlySet<string> => {
   const again = new Set<string>()
   if (context.rewound !== stepIndex || wave.name === context.restartWave) return again
-  const visit = (name: string, seen: Set<string>): void => {
-    if (seen.has(name)) return
-    seen.add(name)
-    for (const group of wave.groups) if (group.needs.includes(name)) visit(group.name, seen)
+  const needing = new Map<string, Array<string>>()
+  for (const { name, needs } of wave.groups) {
+    for (const need of needs) {
+      const list = needing.get(need)
+      if (list === undefined) needing.set(need, [name])
+      else list.push(name)
+    }
   }
-  for (const group of wave.groups) {
-    if (context.missing.has(unitName({ step: wave.name, group: group.name }))) visit(group.name, again)
+  const due = wave.groups
+    .filter((group) => context.missing.has(unitName({ step: wave.name, group: group.name })))
+    .map((group) => group.name)
+  for (let name = due.pop(); name !== undefined; name = due.pop()) {
+    if (again.has(name)) continue
+    again.add(name)
+    due.push(...(needing.get(name) ?? []))
   }
   return again
 }
 
-/** A wave does what its groups do: the most telling of their decisions is its own. */
-const waveDecision = (context: Context, wave: Wave, stepIndex: number, groups: ReadonlyArray<Decision>): Decision => {
+/**
+ * A wave does what its groups do: the most telling of their decisions is its own. If all of them are done it is too,
+ * unless nothing but its own record is missing (`isDone`: theirs are all there and count): then it runs, to be closed.
+ */
+const waveDecision = (
+  context: Context,
+  wave: Wave,
+  stepIndex: number,
+  groups: ReadonlyArray<Decision>,
+  isDone: boolean
+): Decision => {
   const unit = { stepIndex, step: wave.name, summary: wave.summary, fingerprint: wave.fingerprint }
   const asked = groups.find((group) => group._tag === 'Confirm')
   if (asked !== undefined) return { _tag: 'Confirm', ...unit, reason: asked.reason }
@@ -216,11 +246,26 @@ const waveDecision = (context: Context, wave: Wave, stepIndex: number, groups: R
   if (retried !== undefined) return { _tag: 'Retry', ...unit, attempt: retried.attempt, reason: retried.reason }
   const run = groups.find((group) => group._tag === 'Run')
   if (run !== undefined) return { _tag: 'Run', ...unit, reason: run.reason }
-  const record = context.records.get(wave.name)
+  const record = isDone ? context.records.get(wave.name) : undefined
   if (record !== undefined) return { _tag: 'Skip', ...unit, reason: skipReasonOf(unit, record) }
-  return stepIndex < context.from && context.from !== Infinity
+  return !isDone || isAssumed(context, stepIndex)
     ? { _tag: 'Skip', ...unit, reason: { _tag: 'Assumed' } }
     : { _tag: 'Run', ...unit, reason: { _tag: 'NotStarted' } }
+}
+
+/** Whether a step is before the one that everything is to run from. */
+const isAssumed = ({ from }: Context, stepIndex: number): boolean => stepIndex < from && from !== Infinity
+
+/** What is taken as done needs what it left behind. */
+const goneBefore = (
+  context: Context,
+  unit: { readonly stepIndex: number; readonly step: string; readonly group?: string }
+): ReadonlyArray<PlanProblem> => {
+  const gone = isAssumed(context, unit.stepIndex) ? context.missing.get(unitName(unit)) : undefined
+  if (gone === undefined) return []
+  const { step, group } = unit
+  const expected = `${gone.missing.map(describeEvidence).join(', ')}, which is gone`
+  return [{ _tag: 'AssumedOutputMissing', step, ...(group === undefined ? {} : { group }), expected }]
 }
 
 const skipReasonOf = (unit: { readonly fingerprint: string }, record: CompletedStep): SkipReason => {
@@ -247,14 +292,16 @@ const decideTask = (context: Context, placed: Placed): Planned => {
   const scheduled = repeats(context, placed)
   if (record !== undefined && scheduled === undefined) {
     const kept = skip(skipReasonOf(unit, record))
-    const mismatch = task.accepts(record.output)
-    return E.isRight(mismatch)
-      ? done(kept)
-      : { decisions: [kept], problems: [{ _tag: 'OutputNotDecodable', ...name, ...mismatch.left }] }
+    const fits = task.accepts(record.output)
+    const gone = goneBefore(context, placed)
+    const unfit: ReadonlyArray<PlanProblem> = E.isRight(fits)
+      ? []
+      : [{ _tag: 'OutputNotDecodable', ...name, ...fits.left }]
+    return { decisions: [kept], problems: [...gone, ...unfit] }
   }
   const answer = context.confirm.get(unitName(name))
-  if (answer?._tag === 'Done') return assume(task, name, skip, answer.output)
-  if (stepIndex < context.from && context.from !== Infinity) {
+  if (answer?._tag === 'Done') return assume(task, name, skip, answer.output ?? record?.output)
+  if (isAssumed(context, stepIndex)) {
     return assume(task, name, skip, context.outputs.get(unitName(name)))
   }
   return done(schedule(context, placed, unit, record, scheduled, answer))
@@ -282,11 +329,12 @@ const assume = (
 /** Why completed work, or work that would be due in any case, is asked for again; undefined if it is not. */
 const repeats = (context: Context, placed: Placed): RunReason | undefined => {
   const { stepIndex, step, group } = placed
-  if (stepIndex >= context.from) return { _tag: 'Forced' }
+  if (stepIndex >= context.from || step === context.restartWave) return { _tag: 'Forced' }
   if (stepIndex < context.rewound) return undefined
   if (stepIndex > context.rewound) return { _tag: 'EarlierStepRunsAgain', step: context.rewoundStep }
-  if (step === context.restartWave) return { _tag: 'Forced' }
-  const gone = context.missing.get(unitName({ step, ...(group === undefined ? {} : { group }) }))
+  const gone =
+    context.missing.get(unitName({ step, ...(group === undefined ? {} : { group }) })) ??
+    (context.records.has(step) ? context.missing.get(step) : undefined)
   if (gone !== undefined) return gone
   return group !== undefined && placed.again?.has(group) === true ? { _tag: 'EarlierStepRunsAgain', step } : undefined
 }
@@ -319,13 +367,14 @@ const trace = (
 ): { readonly reason: RetryReason; readonly attempt: number; readonly mayHaveActed: boolean } | undefined => {
   const { state } = context.checkpoint
   if (state.step !== placed.step) return undefined
+  const mayHaveActed = context.inDoubt.has(placed.group)
   const running = context.inFlight.get(placed.group)
   if (running !== undefined) {
     const reason: RetryReason =
       state._tag === 'Interrupted'
         ? { _tag: 'Interrupted', reason: state.reason }
         : { _tag: 'InFlight', attempt: running.attempt }
-    return { reason, attempt: running.attempt, mayHaveActed: true }
+    return { reason, attempt: running.attempt, mayHaveActed }
   }
   const failure = context.failures.get(placed.group)
   if (failure !== undefined) {
@@ -333,10 +382,10 @@ const trace = (
     const goesOn = newest?.delayBeforeNextMillis !== undefined
     const attempts = newest?.attempt ?? 1
     const reason: RetryReason = { _tag: 'Failed', message: failure.error.message, attempts }
-    return { reason, attempt: goesOn ? attempts + 1 : 1, mayHaveActed: failure.outcome === 'unknown' }
+    return { reason, attempt: goesOn ? attempts + 1 : 1, mayHaveActed }
   }
   const stopped = state._tag === 'Interrupted' && state.inProgress && placed.group === undefined
-  return stopped ? { reason: { _tag: 'Interrupted', reason: state.reason }, attempt: 1, mayHaveActed: true } : undefined
+  return stopped ? { reason: { _tag: 'Interrupted', reason: state.reason }, attempt: 1, mayHaveActed } : undefined
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -373,13 +422,14 @@ const isTriedAgain = ({ state }: Checkpoint): boolean =>
 function* kept(workflow: Workflow, decisions: ReadonlyArray<Decision>, context: Context): Iterable<CompletedStep> {
   for (const decision of decisions) {
     if (decision._tag !== 'Skip') continue
+    if (decision.reason._tag === 'Assumed' && decision.reason.output !== undefined) {
+      const step = workflow.steps[decision.stepIndex] as Step
+      const task = step._tag === 'Task' ? step : groupNamed(step, decision.group ?? '')
+      yield assumedRecord(decision, decision.reason.output, task?.captures ?? [], context.checkpoint.updatedAt)
+      continue
+    }
     const record = context.records.get(unitName(decision))
     if (record !== undefined) yield record
-    else if (decision.reason._tag === 'Assumed' && decision.reason.output !== undefined) {
-      const step = workflow.steps[decision.stepIndex] as Step
-      const task = step._tag === 'Task' ? step : step.groups.find((group) => group.name === decision.group)
-      yield assumedRecord(decision, decision.reason.output, task?.captures ?? [], context.checkpoint.updatedAt)
-    }
   }
 }
 

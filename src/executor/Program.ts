@@ -12,6 +12,7 @@ import type { Json } from '../domain/Json.js'
 import { fromUnknown } from '../domain/Json.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { never as noRetry } from '../domain/RetryPolicy.js'
+import { fromUnknown as fromThrown } from '../domain/StepError.js'
 import type { Group, OutputMismatch, Task, Wave, Workflow } from '../domain/Workflow.js'
 import * as W from '../domain/Workflow.js'
 import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
@@ -25,8 +26,8 @@ import * as Identity from '../domain/WorkflowIdentity.js'
  * What a task gets when it runs.
  *
  * - `input`: the run's input; `outputs`: what earlier steps gave, by step name, a wave's as an object by group name;
- *   `variables`: input fields and captured outputs. All are copies of what is stored: the same on a resume as in an
- *   undisturbed run.
+ *   `variables`: input fields and captured outputs. Of its own wave a group sees what the groups gave that it needs, and
+ *   nothing else. All are copies of what is stored: the same on a resume as in an undisturbed run.
  * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit, another after a rewind.
  * - `signal` fires when the attempt is to stop: interrupted, timed out, or the run was taken over.
  *
@@ -100,7 +101,7 @@ export interface GroupSpec<Outputs, Input, C> extends TaskSpec<Outputs, Input, C
 }
 
 /**
- * How a wave runs. `concurrency`: how many groups at once, default all. `onFailure`, when a group failed: `finish` those
+ * How a wave runs. `concurrency`: how many groups at once, at least 1, default all. `onFailure`, when a group failed: `finish` those
  * that run and start no more; `continue` with all that do not need it; `halt` those that run. Default: `continue` if
  * groups need one another, else `finish`.
  *
@@ -211,24 +212,42 @@ const conversions = (codec: OutputCodec | undefined): Pick<Runnable, 'encode' | 
       accepts: () => E.right(undefined)
     }
   }
-  const decode: Runnable['decode'] = (output) => {
-    const decoded = codec.decode(output === undefined ? undefined : structuredClone(output))
-    return E.isRight(decoded) ? decoded : E.left(mismatchOf(decoded.left))
-  }
+  const decode: Runnable['decode'] = (output) =>
+    decodeWith(codec, output === undefined ? undefined : structuredClone(output))
   return {
     encode: (output) => {
-      const encoded = toJson(codec.encode(output))
+      const encoded = encodeWith(codec, output)
       if (E.isLeft(encoded)) return encoded
       const back = decode(encoded.right)
       return E.isRight(back) ? encoded : back
     },
     decode,
     accepts: (output) => {
-      const decoded = codec.decode(output)
-      return E.isRight(decoded) ? E.right(undefined) : E.left(mismatchOf(decoded.left))
+      const decoded = decodeWith(codec, output)
+      return E.isRight(decoded) ? E.right(undefined) : decoded
     }
   }
 }
+
+/** A codec that throws does not take the value either: planning stays total. */
+const decodeWith = (codec: OutputCodec, value: unknown): E.Either<OutputMismatch, unknown> => {
+  try {
+    const decoded = codec.decode(value)
+    return E.isRight(decoded) ? decoded : E.left(mismatchOf(decoded.left))
+  } catch (error) {
+    return E.left({ path: '$', expected: `something that ${codec.name} decodes: ${messageOf(error)}` })
+  }
+}
+
+const encodeWith = (codec: OutputCodec, value: unknown): E.Either<OutputMismatch, Json | undefined> => {
+  try {
+    return toJson(codec.encode(value))
+  } catch (error) {
+    return E.left({ path: '$', expected: `something that ${codec.name} encodes: ${messageOf(error)}` })
+  }
+}
+
+const messageOf = (thrown: unknown): string => fromThrown(thrown).message.slice(0, 200)
 
 /**
  * A task that can run, for programs that are put together from data; {@link step} is the typed way.
@@ -266,9 +285,12 @@ export const task = (
 export const waveOf = (name: string, groups: ReadonlyArray<ProgramGroup>, options: WaveOptions = {}): ProgramWave => ({
   ...W.wave(name, groups, options.summary),
   groups,
-  concurrency: options.concurrency ?? Infinity,
+  concurrency: atLeastOne(options.concurrency ?? Infinity),
   onFailure: options.onFailure ?? (groups.some((group) => group.needs.length > 0) ? 'continue' : 'finish')
 })
+
+/** With no group at a time a wave would never end. */
+const atLeastOne = (concurrency: number): number => (concurrency >= 1 ? Math.floor(concurrency) : 1)
 
 /**
  * A program of these steps. `path` is the file that it came from.
@@ -283,10 +305,11 @@ export const fromSteps = (
 ): Program<Readonly<Record<string, unknown>>> =>
   build({ name, decodeInput: E.right, encodeInput: anyInput }, steps, path)
 
-const anyInput = (input: unknown): E.Either<OutputMismatch, Json> => {
-  const json = toJson(input)
-  return E.isLeft(json) ? json : E.right(json.right ?? {})
-}
+const anyInput = (input: unknown): E.Either<OutputMismatch, Json> => orEmpty(toJson(input))
+
+/** No input is an empty one; `null` is `null`. */
+const orEmpty = (encoded: E.Either<OutputMismatch, Json | undefined>): E.Either<OutputMismatch, Json> =>
+  E.isRight(encoded) && encoded.right === undefined ? E.right({}) : (encoded as E.Either<OutputMismatch, Json>)
 
 /** The identity is made when it is first asked for: a builder's intermediate programs never are. */
 const build = <Outputs, Input>(
@@ -336,10 +359,7 @@ export const start = <C extends OutputCodec | undefined = undefined>(
   const codec: OutputCodec | undefined = options.input
   if (codec === undefined) return build({ name, decodeInput: E.right, encodeInput: anyInput }, [])
   const { encode, decode } = conversions(codec)
-  const encodeInput = (input: unknown): E.Either<OutputMismatch, Json> => {
-    const encoded = encode(input)
-    return E.isLeft(encoded) ? encoded : E.right(encoded.right ?? {})
-  }
+  const encodeInput = (input: unknown): E.Either<OutputMismatch, Json> => orEmpty(encode(input))
   return build({ name, decodeInput: decode, encodeInput }, [])
 }
 

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change } from '../domain/Change.js'
@@ -45,17 +46,23 @@ export const make = (
   let checkpoint = from
   let waiting: Array<Revision> = [...first]
   let failure: E.Left<StorageError | TransitionError> | undefined
+  let saving: Promise<Saved> | undefined
   let nextSave: Promise<Saved> | undefined
-  let lastSave: Promise<Saved> | undefined
 
   const flush = async (): Promise<Saved> => {
-    nextSave = undefined
     if (failure !== undefined) return failure
     const revisions = waiting
     const reached = checkpoint
     waiting = []
     if (!isNonEmpty(revisions)) return E.right(reached)
-    const saved = await storage.save(claim, revisions)()
+    let saved: E.Either<StorageError, void>
+    try {
+      saved = claim.lost.aborted ? fencedOff(claim) : await storage.save(claim, revisions)()
+    } catch (cause) {
+      // A store that throws where it should tell has failed as well.
+      saved = E.left({ _tag: 'WriteFailed', where: 'the store', operation: 'save', code: 'THREW', cause })
+    }
+    saving = undefined
     if (E.isLeft(saved)) {
       failure = saved
       return saved
@@ -64,14 +71,14 @@ export const make = (
     return E.right(reached)
   }
 
+  const start = (): Promise<Saved> => {
+    nextSave = undefined
+    return (saving = flush())
+  }
+
   const enqueue = (): Promise<Saved> => {
     if (nextSave !== undefined) return nextSave
-    const save = lastSave === undefined ? flush() : (nextSave = lastSave.then(flush))
-    lastSave = save
-    void save.then(() => {
-      if (lastSave === save) lastSave = undefined
-    })
-    return save
+    return saving === undefined ? start() : (nextSave = saving.then(start))
   }
 
   return {
@@ -86,6 +93,12 @@ export const make = (
     }
   }
 }
+
+/** Who has lost the claim writes nothing, whether or not the store would still take it. */
+const fencedOff = ({ runId, epoch }: Claim): E.Left<StorageError> => ({
+  _tag: 'Left',
+  left: { _tag: 'Fenced', runId, epoch, by: O.none }
+})
 
 const isNonEmpty = <A>(all: ReadonlyArray<A>): all is ReadonlyNonEmptyArray<A> => all.length > 0
 

@@ -5,17 +5,19 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/Change.js'
-import type { Checkpoint, Variables } from '../domain/Checkpoint.js'
+import type { Variables } from '../domain/Checkpoint.js'
 import type { InterruptReason } from '../domain/CheckpointState.js'
 import type { Json } from '../domain/Json.js'
-import { unitName } from '../domain/Plan.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import type { Claim } from '../ports/CheckpointStorage.js'
 import type { Event } from '../ports/Events.js'
 import type { Environment } from './Environment.js'
-import type { Program, ProgramTask, ProgramWave, StepContext } from './Program.js'
+import type { Program, StepContext } from './Program.js'
 import { idempotencyKey } from './Program.js'
+import { onAbort } from './onAbort.js'
 import type { Recorder } from './Recorder.js'
+import type { Place, Values } from './Values.js'
+import { outputsFor, variablesFor } from './Values.js'
 
 /**
  * Why work stops before its time: somebody asked for it, or the claim is lost.
@@ -24,18 +26,6 @@ import type { Recorder } from './Recorder.js'
  * @since 0.1.0
  */
 export type Stop = { readonly _tag: 'Interrupted'; readonly reason: InterruptReason } | { readonly _tag: 'Fenced' }
-
-/**
- * Where a task stands in its workflow.
- *
- * @category model
- * @since 0.1.0
- */
-export interface Place {
-  readonly stepIndex: number
-  readonly step: string
-  readonly group?: string
-}
 
 /** What an attempt that ended tells. */
 interface Ended {
@@ -67,7 +57,7 @@ export type StepEnd =
   | { readonly _tag: 'Stopped'; readonly carry: ReadonlyArray<Change> }
 
 /**
- * What the parts of one execution share. `values` are the recorded outputs by unit name; `stopping` fires when all work
+ * What the parts of one execution share. `values` is what completed units left; `stopping` fires when all work
  * is to stop, and `stop` then says why.
  *
  * @category model
@@ -77,7 +67,7 @@ export interface Session {
   readonly environment: Environment
   readonly program: Program<unknown, never>
   readonly recorder: Recorder
-  readonly values: Map<string, Json>
+  readonly values: Values
   readonly stopping: AbortSignal
   readonly stop: () => Stop | undefined
 }
@@ -90,25 +80,23 @@ export interface Session {
  */
 export const stopOn = (
   { interrupt }: Environment,
-  claim: Claim
+  { lost }: Claim
 ): { readonly stopping: AbortSignal; readonly stop: Session['stop']; readonly dispose: () => void } => {
   const controller = new AbortController()
-  const onStop = (): void => controller.abort()
-  const sources = [interrupt.signal, claim.lost]
-  for (const source of sources) {
-    if (source.aborted) onStop()
-    else source.addEventListener('abort', onStop, { once: true })
-  }
+  const asked = interrupt.signal
+  const ignore = [asked, lost].map((source) => onAbort(source, () => controller.abort()))
+  // Keeps the one listener on this signal in place while steps come and go.
+  onAbort(controller.signal, () => undefined)
   return {
     stopping: controller.signal,
     stop: () =>
-      claim.lost.aborted
+      lost.aborted
         ? { _tag: 'Fenced' }
-        : interrupt.signal.aborted
+        : asked.aborted
           ? { _tag: 'Interrupted', reason: interrupt.reason() }
           : undefined,
     dispose: () => {
-      for (const source of sources) source.removeEventListener('abort', onStop)
+      for (const one of ignore) one()
     }
   }
 }
@@ -119,7 +107,13 @@ export const stopOn = (
  * @category destructors
  * @since 0.1.0
  */
-export const timestamp = (millis: number): string => new Date(millis).toISOString()
+export const timestamp = (millis: number): string => {
+  if (millis !== latest.millis) latest = { millis, text: new Date(millis).toISOString() }
+  return latest.text
+}
+
+/** Several things happen in the same millisecond, and spelling it costs more than many of them. */
+let latest = { millis: 0, text: new Date(0).toISOString() }
 
 /**
  * Tells the observer. What it throws is its own affair.
@@ -129,7 +123,8 @@ export const timestamp = (millis: number): string => new Date(millis).toISOStrin
  */
 export const report = ({ events }: Environment, event: Event): void => {
   try {
-    events.report(event)
+    const told: unknown = events.report(event)
+    if (told instanceof Promise) told.catch(() => undefined)
   } catch {
     // An observer cannot fail a run.
   }
@@ -148,102 +143,36 @@ export const report = ({ events }: Environment, event: Event): void => {
  */
 export const contextFor = (
   session: Session,
-  unit: { readonly step: string; readonly group?: string },
+  place: Place,
   attempt: number,
-  signal: AbortSignal
+  signal: () => AbortSignal
 ): StepContext<unknown, unknown> => {
-  const checkpoint = session.recorder.checkpoint()
-  const input = lazy(() => orStored(session.program.decodeInput(structuredClone(checkpoint.input)), checkpoint.input))
-  const outputs = lazy(() => outputsOf(session))
-  const variables = lazy(() => copyOf(checkpoint))
+  const { program, values } = session
+  const { runId, createdAt, generation, input } = session.recorder.checkpoint()
+  const made: { key?: string; input?: { readonly value: unknown }; outputs?: unknown; variables?: Variables } = {}
   return {
-    runId: checkpoint.runId,
-    step: unit.step,
-    ...(unit.group === undefined ? {} : { group: unit.group }),
+    runId,
+    step: place.step,
+    ...(place.group === undefined ? {} : { group: place.group }),
     attempt,
-    idempotencyKey: idempotencyKey(checkpoint, unit),
+    get idempotencyKey() {
+      return (made.key ??= idempotencyKey({ runId, createdAt, generation }, place))
+    },
     get input() {
-      return input()
+      return (made.input ??= { value: orStored(program.decodeInput(structuredClone(input)), input) }).value
     },
     get outputs() {
-      return outputs()
+      return (made.outputs ??= outputsFor(program, values, place))
     },
     get variables() {
-      return variables()
+      return (made.variables ??= variablesFor(program, values, place, input))
     },
-    signal
+    get signal() {
+      return signal()
+    }
   }
 }
-
-const lazy = <A>(make: () => A): (() => A) => {
-  let made: { readonly value: A } | undefined
-  return () => (made ??= { value: make() }).value
-}
-
-const copyOf = ({ variables }: Checkpoint): Variables =>
-  new Map([...variables].map(([name, value]) => [name, structuredClone(value)]))
 
 /** The planner has seen to it that what is recorded decodes. */
 const orStored = (decoded: E.Either<unknown, unknown>, stored: Json): unknown =>
   E.isRight(decoded) ? decoded.right : stored
-
-/** Outputs by step name, each decoded when it is first read. */
-const outputsOf = (session: Session): unknown => {
-  const target: Record<string, unknown> = Object.create(null) as Record<string, unknown>
-  const find = (name: string): (() => unknown) | undefined => {
-    const step = stepsByName(session.program).get(name)
-    if (step === undefined) return undefined
-    if (step._tag === 'Wave') return () => waveOutputs(session, step)
-    return session.values.has(name) ? () => valueOf(session, step, name) : undefined
-  }
-  return new Proxy(target, {
-    get: (made, name) => {
-      if (typeof name === 'string' && !(name in made)) {
-        const value = find(name)
-        if (value !== undefined) made[name] = value()
-      }
-      return Reflect.get(made, name) as unknown
-    },
-    has: (made, name) => name in made || (typeof name === 'string' && find(name) !== undefined),
-    ownKeys: () => [...stepsByName(session.program).keys()].filter((name) => find(name) !== undefined),
-    getOwnPropertyDescriptor: (made, name) => {
-      if (typeof name === 'string' && !(name in made)) {
-        const value = find(name)
-        if (value !== undefined) made[name] = value()
-      }
-      return Reflect.getOwnPropertyDescriptor(made, name)
-    }
-  })
-}
-
-const waveOutputs = (session: Session, wave: ProgramWave): unknown =>
-  Object.fromEntries(
-    wave.groups
-      .map((group) => ({ group, name: unitName({ step: wave.name, group: group.name }) }))
-      .filter(({ name }) => session.values.has(name))
-      .map(({ group, name }) => [group.name, valueOf(session, group, name)])
-  )
-
-const valueOf = (session: Session, task: ProgramTask, name: string): unknown => {
-  const stored = session.values.get(name)
-  const decoded = task.decode(stored === NOTHING ? undefined : stored)
-  return E.isRight(decoded) ? decoded.right : (stored ?? null)
-}
-
-/**
- * Stands among the values for a unit that completed without an output.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const NOTHING: Json = Object.freeze({})
-
-const INDEX = new WeakMap<object, ReadonlyMap<string, ProgramTask | ProgramWave>>()
-
-const stepsByName = (program: Program<unknown, never>): ReadonlyMap<string, ProgramTask | ProgramWave> => {
-  const known = INDEX.get(program)
-  if (known !== undefined) return known
-  const made = new Map(program.steps.map((step) => [step.name, step]))
-  INDEX.set(program, made)
-  return made
-}

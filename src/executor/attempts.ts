@@ -6,16 +6,20 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../domain/Json.js'
+import { fromUnknown } from '../domain/Json.js'
 import { delay } from '../domain/RetryPolicy.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
+import type { Clock } from '../ports/Clock.js'
 import { attemptFailed, attemptsStart } from './changes.js'
+import { onAbort } from './onAbort.js'
 import type { ProgramTask } from './Program.js'
-import type { Place, Session, TaskResult } from './Session.js'
+import type { Session, TaskResult } from './Session.js'
 import { contextFor } from './Session.js'
+import type { Place } from './Values.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -60,13 +64,21 @@ export const runAttempts = async (
     const ended = { attempt, startedAt, endedAt }
     const saved = await session.recorder.record([attemptFailed(place, failure, ended, wait.value)])()
     if (E.isLeft(saved)) return saved
-    await clock.sleep(wait.value, stopping)()
+    await pause(clock, wait.value, stopping)
     if (stopping.aborted) return E.right({ _tag: 'Stopped' })
     const next = { ...(place.group === undefined ? {} : { group: place.group }), attempt: attempt + 1 }
     const started = await session.recorder.record([attemptsStart(session, place, [next])])()
     if (E.isLeft(started)) return started
     if (stopping.aborted) return E.right({ _tag: 'Stopped' })
   }
+}
+
+/** Waits, or until work is to stop. */
+const pause = async (clock: Clock, millis: number, stopping: AbortSignal): Promise<void> => {
+  const waking = new AbortController()
+  const ignore = onAbort(stopping, () => waking.abort())
+  await clock.sleep(millis, waking.signal)()
+  ignore()
 }
 
 /** What is not idempotent is tried again only if the failed attempt is known to have done nothing. */
@@ -86,25 +98,52 @@ const runAttempt = async (
 ): Promise<AttemptResult> => {
   if (stopping.aborted) return { _tag: 'Stopped' }
   const { clock, graceMillis } = session.environment
-  const own = new AbortController()
-  const over = new AbortController()
-  const onStop = (): void => own.abort(stopping.reason)
-  stopping.addEventListener('abort', onStop, { once: true })
-  let timedOut = false
-  if (task.timeoutMillis !== undefined) {
+  const { timeoutMillis } = task
+  const leash = makeLeash()
+  let timers: AbortController | undefined
+  const after = (millis: number, then: () => void): void => {
+    const { signal } = (timers ??= new AbortController())
     void clock
-      .sleep(task.timeoutMillis, over.signal)()
-      .then(() => {
-        if (over.signal.aborted) return
-        timedOut = true
-        own.abort(new DOMException(`timed out after ${task.timeoutMillis} ms`, 'TimeoutError'))
-      })
+      .sleep(millis, signal)()
+      .then(() => (signal.aborted ? undefined : then()))
   }
-  const work = settle(task, contextFor(session, place, attempt, own.signal))
-  const ended = await Promise.race([work, givenUp(own.signal, () => clock.sleep(graceMillis, over.signal)())])
-  over.abort()
-  stopping.removeEventListener('abort', onStop)
+  let timedOut = false
+  let giveUp: () => void = () => undefined
+  const tell = (reason: unknown): void => {
+    leash.pull(reason)
+    after(graceMillis, giveUp)
+  }
+  const ignore = onAbort(stopping, () => tell(stopping.reason))
+  const ended = await new Promise<Settled>((resolve) => {
+    giveUp = () => resolve({ _tag: 'GivenUp' })
+    if (timeoutMillis !== undefined) {
+      after(timeoutMillis, () => {
+        timedOut = true
+        tell(new DOMException(`timed out after ${timeoutMillis} ms`, 'TimeoutError'))
+      })
+    }
+    void settle(task, contextFor(session, place, attempt, leash.signal), resolve)
+  })
+  ignore()
+  timers?.abort()
   return judge(task, ended, { timedOut, stopped: stopping.aborted })
+}
+
+/** A signal of its own for each attempt, made when the attempt first looks at it: most never do, and it is not cheap. */
+const makeLeash = (): { readonly signal: () => AbortSignal; readonly pull: (reason: unknown) => void } => {
+  let controller: AbortController | undefined
+  let pulled: { readonly reason: unknown } | undefined
+  return {
+    signal: () => {
+      controller ??= new AbortController()
+      if (pulled !== undefined) controller.abort(pulled.reason)
+      return controller.signal
+    },
+    pull: (reason) => {
+      pulled ??= { reason }
+      controller?.abort(pulled.reason)
+    }
+  }
 }
 
 /** What the work gave: a value, an error, or nothing within the grace after it was told to stop. */
@@ -114,21 +153,17 @@ type Settled =
   | { readonly _tag: 'GivenUp' }
 
 /** Runs the task's own code and takes whatever comes of it, thrown or returned. */
-const settle = async (task: ProgramTask, context: Parameters<ProgramTask['run']>[0]): Promise<Settled> => {
+const settle = async (
+  task: ProgramTask,
+  context: Parameters<ProgramTask['run']>[0],
+  done: (settled: Settled) => void
+): Promise<void> => {
   try {
     const result = await task.run(context)()
-    return E.isRight(result) ? { _tag: 'Value', value: result.right } : { _tag: 'Error', error: result.left }
+    done(E.isRight(result) ? { _tag: 'Value', value: result.right } : { _tag: 'Error', error: result.left })
   } catch (error) {
-    return { _tag: 'Error', error }
+    done({ _tag: 'Error', error })
   }
-}
-
-/** Resolves when work that was told to stop has not done so within the grace. */
-const givenUp = async (told: AbortSignal, grace: () => Promise<void>): Promise<Settled> => {
-  if (!told.aborted)
-    await new Promise<void>((resolve) => told.addEventListener('abort', () => resolve(), { once: true }))
-  await grace()
-  return { _tag: 'GivenUp' }
 }
 
 /** Work that ended well counts, even if it was told to stop; what failed after that was stopped, not wrong. */
@@ -143,27 +178,36 @@ const judge = (
     return { _tag: 'Failed', failure: Failure.transient(error), settled: ended._tag !== 'GivenUp' }
   }
   if (told.stopped || ended._tag === 'GivenUp') return { _tag: 'Stopped' }
-  return { _tag: 'Failed', failure: Failure.fromUnknown(ended.error), settled: true }
+  return { _tag: 'Failed', failure: failureOf(ended.error), settled: true }
+}
+
+/** What a step fails with, as bounded plain data even if the step made its failure by hand. */
+const failureOf = (thrown: unknown): StepFailure => {
+  try {
+    const { _tag, error, outcome } = Failure.fromUnknown(thrown)
+    const { name, message, code, stack, data }: Partial<StepError.StepError> = Object(error) as object
+    const json = data === undefined ? undefined : fromUnknown(data)
+    return (_tag === 'Transient' ? Failure.transient : Failure.permanent)(
+      StepError.make(String(name ?? 'Error'), String(message ?? error), {
+        ...(code === undefined ? {} : { code: String(code) }),
+        ...(stack === undefined ? {} : { stack: String(stack) }),
+        ...(json === undefined || E.isLeft(json) ? {} : { data: json.right })
+      }),
+      outcome === 'notApplied' ? outcome : 'unknown'
+    )
+  } catch {
+    return Failure.permanent(StepError.make('Error', 'an error that can not be read'))
+  }
 }
 
 /** An output that can't be kept is the step's failure: it ran, so its outcome is unknown. */
 const keep = (task: ProgramTask, value: unknown): AttemptResult => {
-  const encoded = encodeSafely(task, value)
+  const encoded = task.encode(value)
   if (E.isRight(encoded)) return { _tag: 'Done', output: encoded.right }
   const error = StepError.make(
     'OutputNotStorable',
     `the output at ${encoded.left.path} is not ${encoded.left.expected}`,
-    {
-      code: 'OUTPUT_NOT_STORABLE'
-    }
+    { code: 'OUTPUT_NOT_STORABLE' }
   )
   return { _tag: 'Failed', failure: Failure.permanent(error), settled: true }
-}
-
-const encodeSafely = (task: ProgramTask, value: unknown): ReturnType<ProgramTask['encode']> => {
-  try {
-    return task.encode(value)
-  } catch (error) {
-    return E.left({ path: '$', expected: `encodable: ${StepError.fromUnknown(error).message}` })
-  }
 }

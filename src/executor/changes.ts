@@ -5,23 +5,16 @@
  */
 import type { Change } from '../domain/Change.js'
 import type { InFlight } from '../domain/CheckpointState.js'
-import { unitName } from '../domain/Plan.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import type { Event } from '../ports/Events.js'
 import type { Program, ProgramTask } from './Program.js'
 import type { Session, TaskResult } from './Session.js'
-import { NOTHING, timestamp } from './Session.js'
+import { timestamp } from './Session.js'
+import type { Place } from './Values.js'
+import { add } from './Values.js'
 
 /** A step and its place in the workflow. */
-interface StepPlace {
-  readonly stepIndex: number
-  readonly step: string
-}
-
-/** A step, or one of its groups. */
-interface UnitPlace extends StepPlace {
-  readonly group?: string
-}
+type StepPlace = Omit<Place, 'group'>
 
 // ---------------------------------------------------------------------------------------------------------------------
 // changes
@@ -48,7 +41,7 @@ export const attemptsStart = (session: Session, place: StepPlace, attempts: Read
  * @since 0.1.0
  */
 export const attemptFailed = (
-  place: UnitPlace,
+  place: Place,
   failure: StepFailure,
   ended: { readonly attempt: number; readonly startedAt: number; readonly endedAt: number },
   delayBeforeNextMillis: number
@@ -71,18 +64,19 @@ export const attemptFailed = (
  */
 export const taskCompleted = (
   session: Session,
-  place: UnitPlace,
+  place: Place,
   task: ProgramTask,
   result: TaskResult & { readonly _tag: 'Done' }
 ): Change => {
   const { output } = result
-  session.values.set(unitName(place), output ?? NOTHING)
+  const captured = output === undefined ? [] : task.captures
+  add(session.values, place, output, captured)
   const completion = {
     at: timestamp(result.endedAt),
     stepIndex: place.stepIndex,
     step: place.step,
     ...(output === undefined ? {} : { output }),
-    captured: output === undefined ? [] : task.captures,
+    captured,
     attempts: result.attempt,
     startedAt: timestamp(result.startedAt),
     durationMillis: Math.max(0, result.endedAt - result.startedAt),
@@ -119,7 +113,7 @@ export const waveCompleted = (session: Session, place: StepPlace, startedAt: num
  * @category constructors
  * @since 0.1.0
  */
-export const taskFailed = (place: UnitPlace, result: TaskResult & { readonly _tag: 'Failed' }): Change => {
+export const taskFailed = (place: Place, result: TaskResult & { readonly _tag: 'Failed' }): Change => {
   const { stepIndex, step, group } = place
   const { error, outcome } = result.failure
   const last = { attempt: result.attempt, startedAt: timestamp(result.startedAt), error, outcome }
@@ -176,17 +170,14 @@ export const eventsOf = (program: Program<unknown, never>, runId: string, change
   }
 }
 
-const unitOf = (
-  runId: string,
-  place: StepPlace & { readonly group?: string }
-): UnitPlace & { readonly runId: string } => ({
+const unitOf = (runId: string, place: Place): Place & { readonly runId: string } => ({
   runId,
   stepIndex: place.stepIndex,
   step: place.step,
   ...(place.group === undefined ? {} : { group: place.group })
 })
 
-const taskAt = (program: Program<unknown, never>, unit: UnitPlace): ProgramTask | undefined => {
+const taskAt = (program: Program<unknown, never>, unit: Place): ProgramTask | undefined => {
   const step = program.steps[unit.stepIndex]
   return step?._tag === 'Wave' ? step.groups.find((group) => group.name === unit.group) : step
 }

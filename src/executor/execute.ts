@@ -38,8 +38,7 @@ export const execute = async (
     const groups = step._tag === 'Wave' ? plan.decisions.slice(at + 1, at + 1 + step.groups.length) : []
     at += 1 + groups.length
     if (decision._tag === 'Skip') continue
-    const stopped = await stopIfAsked(session, stepIndex, step.name, due)
-    if (stopped !== undefined) return stopped
+    if (session.stop() !== undefined) return await interrupt(session, stepIndex, step.name, due)
     const ended =
       step._tag === 'Wave'
         ? await runWave(session, { stepIndex, wave: step, decisions: groups, carry: due })
@@ -107,15 +106,7 @@ const failed = (session: Session, stepIndex: number, step: string): RunOutcome =
   }
 }
 
-const stopIfAsked = async (
-  session: Session,
-  stepIndex: number,
-  step: string,
-  carry: ReadonlyArray<Change>
-): Promise<E.Either<Failure, RunOutcome> | undefined> =>
-  session.stop() === undefined ? undefined : await interrupt(session, stepIndex, step, carry)
-
-/** Records the interruption. A run that was taken over records nothing. */
+/** Records the interruption. A run that was taken over records nothing; that it was is reported once, where it is seen. */
 const interrupt = async (
   session: Session,
   stepIndex: number,

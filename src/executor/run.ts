@@ -12,10 +12,12 @@ import { describe as describeCodec, restore } from '../domain/CheckpointCodec.js
 import type { Json } from '../domain/Json.js'
 import { equals, isObject } from '../domain/Json.js'
 import { overrides } from '../domain/Overrides.js'
-import type { PlanOptions, ResumePlan } from '../domain/Plan.js'
-import { hashPlan, openQuestions, unitName } from '../domain/Plan.js'
+import type { PlanOptions, PlanProblem, ResumePlan } from '../domain/Plan.js'
+import { hashPlan, openQuestions } from '../domain/Plan.js'
 import { planResume } from '../domain/planResume.js'
 import { replay } from '../domain/Transition.js'
+import type { Workflow } from '../domain/Workflow.js'
+import { problems as problemsOf } from '../domain/Workflow.js'
 import type { Workspace } from '../domain/Workspace.js'
 import type { Claim, Revision, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import { eventsOf } from './changes.js'
@@ -26,7 +28,8 @@ import { make as makeRecorder, revisionOf } from './Recorder.js'
 import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
 import type { Session } from './Session.js'
-import { NOTHING, report, stopOn, timestamp } from './Session.js'
+import { report, stopOn, timestamp } from './Session.js'
+import { make as makeValues } from './Values.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -143,6 +146,8 @@ const perform =
   async () => {
     const input = request._tag === 'Resume' ? E.right(undefined) : inputOf(program, request.input)
     if (E.isLeft(input)) return input
+    const runnable = checkDefinition(program)
+    if (E.isLeft(runnable)) return runnable
     if (request._tag === 'Resume') {
       const there = await environment.storage.load(runId)()
       if (E.isLeft(there)) return there
@@ -155,11 +160,26 @@ const perform =
       const prepared = O.isNone(stored)
         ? begin(environment, program, runId, request, input.right)
         : await goOn(environment, program, stored.value, request, input.right)
-      return E.isLeft(prepared) ? prepared : await perform_(environment, program, claim, prepared.right)
+      return E.isLeft(prepared) ? prepared : await executePrepared(environment, program, claim, prepared.right)
     } finally {
-      await environment.storage.release(claim)()
+      await releaseClaim(environment, claim)
     }
   }
+
+/** What can't run is refused before anything is claimed. */
+const checkDefinition = (workflow: Workflow): E.Either<RunError, void> => {
+  const [problem, ...more] = problemsOf(workflow).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem }))
+  return problem === undefined ? E.right(undefined) : E.left({ _tag: 'PlanError', problems: [problem, ...more] })
+}
+
+/** How the run ended is known by now; a claim that can't be given back is taken over as a dead one. */
+const releaseClaim = async ({ storage }: Environment, claim: Claim): Promise<void> => {
+  try {
+    await storage.release(claim)()
+  } catch {
+    // A store that throws here changes nothing of that.
+  }
+}
 
 const inputOf = <Outputs, Input>(program: Program<Outputs, Input>, input: Input): E.Either<RunError, Json> => {
   const encoded = program.encodeInput(input)
@@ -289,7 +309,7 @@ const runIdOf = ({ checkpoint }: Stored): string => {
 // executing
 // ---------------------------------------------------------------------------------------------------------------------
 
-const perform_ = async <Outputs, Input>(
+const executePrepared = async <Outputs, Input>(
   environment: Environment,
   program: Program<Outputs, Input>,
   claim: Claim,
@@ -305,22 +325,14 @@ const perform_ = async <Outputs, Input>(
   const after = replay(checkpoint, carry)
   if (E.isLeft(after)) return after
   const { stopping, stop, dispose } = stopOn(environment, claim)
-  const session: Session = { environment, program, recorder, values: valuesOf(after.right), stopping, stop }
+  const session: Session = { environment, program, recorder, values: makeValues(after.right), stopping, stop }
   try {
     const ended = await execute(session, plan, carry)
-    return E.isLeft(ended) && ended.left._tag === 'Fenced' ? E.right(fenced(environment, runId)) : ended
+    if (E.isLeft(ended) && ended.left._tag !== 'Fenced') return ended
+    if (E.isRight(ended) && ended.right._tag !== 'Fenced') return ended
+    report(environment, { _tag: 'RunFenced', runId })
+    return E.right({ _tag: 'Fenced', runId })
   } finally {
     dispose()
   }
-}
-
-const fenced = (environment: Environment, runId: string): RunOutcome => {
-  report(environment, { _tag: 'RunFenced', runId })
-  return { _tag: 'Fenced', runId }
-}
-
-const valuesOf = (checkpoint: Checkpoint): Map<string, Json> => {
-  const values = new Map<string, Json>()
-  for (const record of checkpoint.completedSteps) values.set(unitName(record), record.output ?? NOTHING)
-  return values
 }

@@ -5,6 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/Change.js'
+import * as State from '../domain/CheckpointState.js'
 import type { Decision } from '../domain/Plan.js'
 import * as StepError from '../domain/StepError.js'
 import * as Failure from '../domain/StepFailure.js'
@@ -12,6 +13,7 @@ import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import { runAttempts } from './attempts.js'
 import { attemptsStart, taskCompleted, taskFailed, waveCompleted } from './changes.js'
+import { onAbort } from './onAbort.js'
 import type { ProgramGroup, ProgramWave } from './Program.js'
 import type { Session, StepEnd, TaskResult } from './Session.js'
 import { timestamp } from './Session.js'
@@ -29,7 +31,6 @@ interface Due {
 /** A group that ended, or that could not be recorded. */
 interface Ended {
   readonly group: ProgramGroup
-  readonly attempt: number
   readonly result: E.Either<RecordError, TaskResult>
 }
 
@@ -57,16 +58,16 @@ export const runWave = async (session: Session, due: Due): Promise<E.Either<Reco
   const launch = (name: string, group: ProgramGroup, attempt: number): void => {
     board.running.add(name)
     void runAttempts(session, { ...place, group: name }, group, attempt, halt.signal).then((result) =>
-      inbox.put({ group, attempt, result })
+      inbox.put({ group, result })
     )
   }
-  let changes: ReadonlyArray<Change> = due.carry
+  let changes: Array<Change> = [...due.carry]
   let failure: E.Left<RecordError> | undefined
   for (;;) {
     const ready = failure === undefined && !halt.signal.aborted ? take(board, due.wave) : []
     if (ready.length > 0) {
       const attempts = ready.map(({ group, attempt }) => ({ group: group.name, attempt }))
-      changes = [...changes, attemptsStart(session, place, attempts)]
+      changes.push(attemptsStart(session, place, attempts))
     }
     if (board.running.size === 0 && ready.length === 0) break
     if (changes.length > 0 && failure === undefined) {
@@ -77,10 +78,10 @@ export const runWave = async (session: Session, due: Due): Promise<E.Either<Reco
     if (failure === undefined) for (const { group, attempt } of ready) launch(group.name, group, attempt)
     else halt.abort()
     if (board.running.size === 0) break
-    for (const ended of await inbox.take()) {
+    for (const ended of await inbox.take(board.running.size)) {
       board.running.delete(ended.group.name)
       if (E.isLeft(ended.result)) failure ??= ended.result
-      else changes = [...changes, ...settle(session, place, board, ended, ended.result.right)]
+      else changes.push(...settle(session, place, board, ended, ended.result.right))
     }
     if (board.failed.length > 0 && due.wave.onFailure === 'halt') halt.abort()
   }
@@ -120,7 +121,7 @@ const settle = (
   session: Session,
   step: { readonly stepIndex: number; readonly step: string },
   board: Board,
-  { group, attempt }: Ended,
+  { group }: Ended,
   result: TaskResult
 ): ReadonlyArray<Change> => {
   const place = { ...step, group: group.name }
@@ -136,12 +137,31 @@ const settle = (
         board.stopped = true
         return []
       }
-      const now = session.environment.clock.now()
-      const failure = Failure.permanent(StepError.make('Halted', 'stopped because another group of the wave failed'))
-      board.failed.push(failure)
-      return [taskFailed(place, { _tag: 'Failed', failure, attempt, startedAt: now, endedAt: now })]
+      return inFlightOf(session, group.name).map((attempt) => leftUndone(session, place, attempt, HALTED))
     }
   }
+}
+
+const HALTED = 'stopped because another group of the wave failed'
+
+const NOT_RESUMED = 'in flight when the process ended, and not started again because another group of the wave failed'
+
+/** The attempt of a group that the record has in flight, if there is one: who waits for the next attempt has none. */
+const inFlightOf = (session: Session, group: string): ReadonlyArray<number> =>
+  State.inFlight(session.recorder.checkpoint().state)
+    .filter((one) => one.group === group)
+    .map(({ attempt }) => attempt)
+
+/** An attempt that nobody will hear the end of: what it did is not known. */
+const leftUndone = (
+  session: Session,
+  place: { readonly stepIndex: number; readonly step: string; readonly group: string },
+  attempt: number,
+  why: string
+): Change => {
+  const now = session.environment.clock.now()
+  const failure = Failure.permanent(StepError.make('Halted', why))
+  return taskFailed(place, { _tag: 'Failed', failure, attempt, startedAt: now, endedAt: now })
 }
 
 const conclude = async (
@@ -157,8 +177,12 @@ const conclude = async (
   }
   if (board.stopped || board.failed.length === 0) return E.right({ _tag: 'Stopped', carry: changes })
   const retryable = board.failed.every((failure) => failure._tag === 'Transient')
+  const undone = [...board.waiting.keys()].flatMap((group) =>
+    inFlightOf(session, group).map((attempt) => leftUndone(session, { ...place, group }, attempt, NOT_RESUMED))
+  )
   const at = timestamp(session.environment.clock.now())
-  const saved = await session.recorder.record([...changes, { _tag: 'StepFailed', at, ...place, retryable }])()
+  const failed: Change = { _tag: 'StepFailed', at, ...place, retryable }
+  const saved = await session.recorder.record([...changes, ...undone, failed])()
   return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed' })
 }
 
@@ -172,13 +196,20 @@ const linked = (
 ): { readonly signal: AbortSignal; readonly abort: () => void; readonly dispose: () => void } => {
   const own = new AbortController()
   const abort = (): void => own.abort()
-  if (parent.aborted) abort()
-  else parent.addEventListener('abort', abort, { once: true })
-  return { signal: own.signal, abort, dispose: () => parent.removeEventListener('abort', abort) }
+  return { signal: own.signal, abort, dispose: onAbort(parent, abort) }
 }
 
-/** What comes in while nobody looks is handed over at once when somebody does. */
-const makeInbox = <A>(): { readonly put: (item: A) => void; readonly take: () => Promise<ReadonlyArray<A>> } => {
+/** The next turn of the event loop. Taken when the module is loaded, before a test may replace it by a fake. */
+const { setImmediate: nextTurn } = globalThis
+
+/**
+ * What comes in while nobody looks is handed over at once when somebody does. If more is expected, what comes in the
+ * same turn of the event loop is handed over together.
+ */
+const makeInbox = <A>(): {
+  readonly put: (item: A) => void
+  readonly take: (expected: number) => Promise<ReadonlyArray<A>>
+} => {
   let items: Array<A> = []
   let wake: (() => void) | undefined
   return {
@@ -186,9 +217,10 @@ const makeInbox = <A>(): { readonly put: (item: A) => void; readonly take: () =>
       items.push(item)
       wake?.()
     },
-    take: async () => {
+    take: async (expected) => {
       if (items.length === 0) await new Promise<void>((resolve) => (wake = resolve))
       wake = undefined
+      if (items.length < expected) await new Promise<void>((resolve) => nextTurn(resolve))
       const taken = items
       items = []
       return taken

@@ -18,7 +18,7 @@ import * as Layout from './Layout.js'
 import { holderOf } from './Liveness.js'
 import { cleanUp } from './Prune.js'
 import type { Published, Unpublished } from './Publish.js'
-import { discard, foundLine, prepare, publish, releasedLine, standing } from './Publish.js'
+import { discard, foundLine, prepare, publish, publishEnd, releasedLine, standing } from './Publish.js'
 import type { Content, Journals } from './Read.js'
 import * as Read from './Read.js'
 import type { Session } from './Session.js'
@@ -118,11 +118,8 @@ const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
   if (E.isLeft(ready)) return ready
   const files = await prepareTwo(attempt)
   if (E.isLeft(files)) return files
-  const outcome = await publishAndRead(attempt, before.right, files.right)
-  if (E.isLeft(outcome) || O.isNone(outcome.right)) {
-    for (const file of files.right) await discard(context, file)
-    return outcome
-  }
+  const outcome = await publishNext(attempt, before.right, files.right)
+  if (E.isLeft(outcome) || O.isNone(outcome.right)) return outcome
   const former = O.isSome(before.right) ? before.right.value.highest?.claim?.token : undefined
   await quietly(() => cleanUp(context, layout, attempt.record.token, former))
   return outcome
@@ -184,41 +181,70 @@ const prepareTwo = async (attempt: Attempt): Promise<E.Either<StorageError, read
   return spare
 }
 
-const publishAndRead = async (
+/** The rest of step 2, and steps 3 to 5. */
+const publishNext = async (
   attempt: Attempt,
   before: O.Option<Journals>,
   [file, spare]: readonly [Unpublished, Unpublished]
 ): Promise<Outcome> => {
-  const { context, layout, record } = attempt
+  const { context, layout } = attempt
   const listed = await Read.list(context, layout)
-  if (E.isLeft(listed)) return listed
-  const highest = O.isSome(listed.right) ? (listed.right.value[0] ?? 0) : 0
-  if (highest !== (O.isSome(before) ? (before.value.numbers[0] ?? 0) : 0)) return AGAIN
+  const highest = E.isRight(listed) && O.isSome(listed.right) ? (listed.right.value[0] ?? 0) : 0
+  if (E.isLeft(listed) || highest !== (O.isSome(before) ? (before.value.numbers[0] ?? 0) : 0)) {
+    await discard(context, file)
+    await discard(context, spare)
+    return E.isLeft(listed) ? listed : AGAIN
+  }
   const lineage = (O.isSome(before) ? before.value.lineage : undefined) ?? newId()
-  const full: ClaimRecord = { ...record, lineage, epoch: highest + 1 }
-  const published = await publish(context, layout, file, full)
-  if (E.isLeft(published)) return published
-  if (published.right._tag !== 'Published') return AGAIN
+  const record: ClaimRecord = { ...attempt.record, lineage, epoch: highest + 1 }
+  const published = await publish(context, layout, file, record)
+  if (E.isLeft(published) || published.right._tag !== 'Published') {
+    await discard(context, spare)
+    return E.isLeft(published) ? published : AGAIN
+  }
   const { journal } = published.right
+  const outcome = await grant(attempt, record, journal, spare, before)
+  if (E.isLeft(outcome) || O.isNone(outcome.right)) await putBack(attempt, record, journal, spare, outcome)
+  return outcome
+}
+
+/** Steps 6 and 7. */
+const grant = async (
+  attempt: Attempt,
+  record: ClaimRecord,
+  journal: Published,
+  spare: Unpublished,
+  before: O.Option<Journals>
+): Promise<Outcome> => {
+  const { context, layout, spares, heartbeat } = attempt
   const below = await readBelow(attempt, journal.number, before)
-  if (E.isLeft(below)) return giveUp(attempt, journal, below.left)
+  if (E.isLeft(below)) return below
   const { content, found } = below.right
   const noted = found === undefined ? below : await note(context, journal, found)
-  if (E.isLeft(noted)) return giveUp(attempt, journal, noted.left)
+  if (E.isLeft(noted)) return noted
   const now = standing(context.fs, journal)
-  if (E.isLeft(now)) return giveUp(attempt, journal, now.left)
-  if (now.right !== 'Owner') return AGAIN
-  attempt.session = Sessions.make({
-    context,
-    layout,
-    record: full,
-    journal,
-    spare,
-    spares: attempt.spares,
-    heartbeat: attempt.heartbeat as Heartbeat.Heartbeat,
-    revision: O.isSome(content) ? content.value.revision : -1
-  })
+  if (E.isLeft(now)) return now
+  if (now.right !== 'Owner' || heartbeat === undefined) return AGAIN
+  const revision = O.isSome(content) ? content.value.revision : -1
+  attempt.session = Sessions.make({ context, layout, record, journal, spare, spares, heartbeat, revision })
   return E.right(O.some({ session: attempt.session, content }))
+}
+
+/** Gives a journal back whose claim can't be granted: in itself, or by the next number if it can't be written. */
+const putBack = async (
+  { context, layout }: Attempt,
+  record: ClaimRecord,
+  { number, path, fd, position }: Published,
+  spare: Unpublished,
+  outcome: Outcome
+): Promise<void> => {
+  if (E.isLeft(outcome) && outcome.left._tag === 'WriteFailed') {
+    await quietly(() => publishEnd(context, layout, spare, { ...record, epoch: number + 1 }))
+  } else {
+    await discard(context, spare)
+    if (E.isLeft(outcome)) await writeFully(context.fs, path, fd, releasedLine(-1), position)
+  }
+  await quietly(() => context.fs.close(fd))
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -278,14 +304,4 @@ const stillHolds = async (
     if (E.isLeft(same) || !same.right) return same
   }
   return E.right(true)
-}
-
-/** Gives a published claim back that can't be granted. */
-const giveUp = async (
-  { context }: Attempt,
-  { path, fd, position }: Published,
-  error: StorageError
-): Promise<Outcome> => {
-  await writeFully(context.fs, path, fd, releasedLine(-1), position)
-  return E.left(error)
 }

@@ -138,21 +138,50 @@ export const parse = (bytes: Buffer, runId: string, number: number): E.Either<nu
   let line = 0
   for (let from = 0; from < written.length && !isFinal(draft.damage);) {
     line++
-    const newline = written.indexOf(0x0a, from)
-    const last = newline === -1 || newline === written.length - 1
-    const text = written.subarray(from, newline === -1 ? written.length : newline)
-    if (newline === -1 && line > 1) break
-    const why = newline === -1 ? 'it has no end' : take(draft, Line.decode(text), line, runId, number)
+    const newline = written.indexOf(NEWLINE, from)
+    const until = newline === -1 ? written.length : newline
+    const text = written.subarray(from, until)
+    const why = take(draft, newline === -1 ? decodeUnended(text) : Line.decode(text), line, runId, number)
     if (draft.newerFormat !== undefined) return E.left(draft.newerFormat)
-    from = newline === -1 ? written.length : newline + 1
-    if (why === undefined) draft.end = from
-    else if (last && line > 1 && text.includes(0)) break
+    const isLast = until + 1 >= written.length
+    if (why === undefined) draft.end = Math.min(until + 1, written.length)
+    else if (line > 1 && isLast && (newline === -1 || hasHole(text, from))) break
     else draft.damage ??= { line, why }
+    from = until + 1
   }
   if (line === 0) draft.damage = { line: 1, why: 'the file is empty' }
   const { newerFormat: _, ...journal } = draft
   const sum = bytes.toString('latin1', Line.SUM_BEGIN, Line.SUM_END)
   return E.right({ ...journal, sum, clean: draft.end === written.length })
+}
+
+const NEWLINE = 0x0a
+
+/** The last line, without a newline: whole, if only that is missing, or is another byte; else torn. */
+const decodeUnended = (text: Buffer): E.Either<string, JsonObject> => {
+  const whole = Line.decode(text)
+  return E.isRight(whole) ? whole : Line.decode(text.subarray(0, -1))
+}
+
+/** What a disk writes all of or nothing. */
+const SECTOR_BYTES = 512
+
+/**
+ * Whether parts of a line never reached the disk: it has NUL bytes, and those fill sectors of the file, as far as the line
+ * goes. NUL bytes in the middle of one are damage.
+ */
+const hasHole = (text: Buffer, offset: number): boolean => {
+  let from = text.indexOf(0)
+  if (from === -1) return false
+  while (from !== -1) {
+    let until = from
+    while (until < text.length && text[until] === 0) until++
+    const begins = from === 0 || (offset + from) % SECTOR_BYTES === 0
+    const ends = until === text.length || (offset + until) % SECTOR_BYTES === 0
+    if (!begins || !ends) return false
+    from = text.indexOf(0, until)
+  }
+  return true
 }
 
 /** Only what line 1 says can be done without. */
@@ -242,7 +271,8 @@ const processIdentity = (record: JsonObject): ProcessIdentity | undefined => {
 
 const takeFound = (draft: Draft, { epoch, revision }: JsonObject): string | undefined => {
   if (!isCount(epoch) || !Number.isSafeInteger(revision)) return 'it says nothing'
-  draft.found = { epoch, revision: revision as number }
+  // Behind a damaged claim it may be one of another run: what it hides can't be trusted to be hidden rightly.
+  if (draft.claim !== undefined) draft.found = { epoch, revision: revision as number }
   return undefined
 }
 

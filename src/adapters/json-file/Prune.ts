@@ -30,6 +30,7 @@ export const prune = async (session: Session): Promise<void> => {
   const names = await namesIn(context.fs, layout.history)
   if (E.isLeft(names) || O.isNone(names.right)) return
   const below = Layout.numbers(names.right.value).filter((number) => number < journal.number)
+  if (below.length < context.settings.keep) return
   const superfluous = await afterKept(context, layout, below)
   for (const number of superfluous.reverse()) {
     const read = await readJournal(context, layout, number)

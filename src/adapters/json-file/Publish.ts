@@ -9,7 +9,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { Context } from './Context.js'
 import { codeOf, quietly, reading, writeFailed, writing } from './Fault.js'
-import type { FileSystem } from './FileSystem.js'
+import type { Facts, FileSystem } from './FileSystem.js'
 import { namesIn, sync, writeFully } from './Files.js'
 import type { ClaimRecord, FoundRecord } from './Journal.js'
 import { FORMAT } from './Journal.js'
@@ -32,7 +32,8 @@ export interface Unpublished {
 }
 
 /**
- * A journal that we write. `position` is where the next line goes, `allocated` how long the file is.
+ * A journal that we write. `place` is its path as the system tells it for the open file, if it can. `position` is where
+ * the next line goes, `allocated` how long the file is.
  *
  * @category model
  * @since 0.1.0
@@ -42,6 +43,7 @@ export interface Published {
   readonly path: string
   readonly next: string
   readonly fd: number
+  readonly place: string | undefined
   readonly dev: bigint
   readonly ino: bigint
   position: number
@@ -121,7 +123,7 @@ export const foundLine = (found: FoundRecord): Buffer => Line.encode(JSON.string
 
 /**
  * Publishes a journal under the number in its claim: complete, synced, linked, the folder synced, and looked at again.
- * What is not published stays the caller's to discard. `end`: a released line, for a claim that is given back at once.
+ * What is not published is discarded.
  *
  * @category constructors
  * @since 0.1.0
@@ -130,61 +132,115 @@ export const publish = async (
   context: Context,
   layout: Layout.Layout,
   file: Unpublished,
-  record: ClaimRecord,
-  end?: Buffer
+  record: ClaimRecord
+): Promise<E.Either<StorageError, Publication>> => publishBytes(context, layout, file, record.epoch, claimLine(record))
+
+/**
+ * Publishes a journal that is given back at once, for an owner that can't write into its own.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const publishEnd = async (
+  context: Context,
+  layout: Layout.Layout,
+  file: Unpublished,
+  record: ClaimRecord
+): Promise<void> => {
+  const bytes = Buffer.concat([claimLine(record), releasedLine(-1)])
+  const published = await publishBytes(context, layout, file, record.epoch, bytes)
+  if (E.isRight(published) && published.right._tag === 'Published') await context.fs.close(published.right.journal.fd)
+}
+
+const claimLine = (record: ClaimRecord): Buffer =>
+  Line.encode(JSON.stringify({ kind: 'claim', format: FORMAT, ...record }))
+
+const publishBytes = async (
+  context: Context,
+  layout: Layout.Layout,
+  file: Unpublished,
+  number: number,
+  bytes: Buffer
 ): Promise<E.Either<StorageError, Publication>> => {
-  const { fs } = context
-  const claim = Line.encode(JSON.stringify({ kind: 'claim', format: FORMAT, ...record }))
-  const bytes = end === undefined ? claim : Buffer.concat([claim, end])
-  const path = Layout.journal(layout, record.epoch)
-  const written = await writeAll(fs, file, bytes)
+  const path = Layout.journal(layout, number)
+  const linked = await fillAndLink(context, file, bytes, path)
+  await discard(context, file)
+  if (E.isLeft(linked)) return linked
+  if (linked.right._tag !== 'Linked') return E.right(linked.right)
+  const durable = await writing(layout.history, 'fsync', () => context.fs.fsyncFolder(layout.history))
+  if (E.isLeft(durable)) return durable
+  return reopen(context, layout, { path, number, length: bytes.length, facts: linked.right.facts })
+}
+
+/** A journal that was just linked. */
+interface Linked {
+  readonly path: string
+  readonly number: number
+  readonly length: number
+  readonly facts: Facts
+}
+
+type Linking =
+  { readonly _tag: 'Linked'; readonly facts: Facts } | { readonly _tag: 'Taken' } | { readonly _tag: 'Moved' }
+
+/** Complete and synced before it has a name; and of those who want the same name, one gets it. */
+const fillAndLink = async (
+  { fs }: Context,
+  file: Unpublished,
+  bytes: Buffer,
+  path: string
+): Promise<E.Either<StorageError, Linking>> => {
+  const written = await writeFully(fs, file.path, file.fd, bytes, 0)
   if (E.isLeft(written)) return written
+  const durable = await sync(fs, file.path, file.fd)
+  if (E.isLeft(durable)) return durable
   const facts = await reading(file.path, 'fstat', () => fs.fstat(file.fd))
   if (E.isLeft(facts)) return facts
   try {
     await fs.link(file.path, path)
+    return E.right({ _tag: 'Linked', facts: facts.right })
   } catch (cause) {
     if (codeOf(cause) === 'EEXIST') return E.right({ _tag: 'Taken' })
     return codeOf(cause) === 'ENOENT' ? E.right({ _tag: 'Moved' }) : E.left(writeFailed(path, 'link', cause))
   }
-  await quietly(() => fs.unlinkSync(file.path))
-  const durable = await writing(layout.history, 'fsync', () => fs.fsyncFolder(layout.history))
-  if (E.isLeft(durable)) return durable
-  const journal: Published = {
-    number: record.epoch,
-    path,
-    next: Layout.journal(layout, record.epoch + 1),
-    fd: file.fd,
-    dev: facts.right.dev,
-    ino: facts.right.ino,
-    position: bytes.length,
-    allocated: bytes.length
-  }
-  return confirm(context, layout, journal)
 }
 
-/** The content may be there from an attempt that was too late for its number. */
-const writeAll = async (fs: FileSystem, file: Unpublished, bytes: Buffer): Promise<E.Either<StorageError, void>> => {
-  const written = await writeFully(fs, file.path, file.fd, bytes, 0)
-  if (E.isLeft(written)) return written
-  const cut = await writing(file.path, 'ftruncate', () => fs.ftruncateSync(file.fd, bytes.length))
-  return E.isLeft(cut) ? cut : sync(fs, file.path, file.fd)
+/** Opens the journal by its new name, and lists again: whoever was slow may have got a number that is past. */
+const reopen = async (
+  context: Context,
+  layout: Layout.Layout,
+  linked: Linked
+): Promise<E.Either<StorageError, Publication>> => {
+  const { fs } = context
+  const { path } = linked
+  const fd = await writing(path, 'open', () => fs.open(path, 'write'))
+  if (E.isLeft(fd)) return fd.left.code === 'ENOENT' ? E.right({ _tag: 'Stale' }) : fd
+  const result = await confirm(context, layout, linked, fd.right)
+  if (E.isLeft(result) || result.right._tag !== 'Published') await quietly(() => fs.close(fd.right))
+  return result
 }
 
-/** Lists again: whoever was slow may have got a number that is past. */
 const confirm = async (
   context: Context,
   layout: Layout.Layout,
-  journal: Published
+  { path, number, length, facts: { dev, ino } }: Linked,
+  fd: number
 ): Promise<E.Either<StorageError, Publication>> => {
-  const names = await namesIn(context.fs, layout.history)
+  const { fs } = context
+  const facts = await reading(path, 'fstat', () => fs.fstat(fd))
+  if (E.isLeft(facts)) return facts
+  if (facts.right.dev !== dev || facts.right.ino !== ino) return E.right({ _tag: 'Stale' })
+  const next = Layout.journal(layout, number + 1)
+  const place = await reading(path, 'readlink', () => fs.placeSync(fd))
+  if (E.isLeft(place) && place.left.code !== 'ENOENT') return place
+  const told = E.isRight(place) ? place.right : undefined
+  const journal: Published = { number, path, next, fd, place: told, dev, ino, position: length, allocated: length }
+  const names = await namesIn(fs, layout.history)
   if (E.isLeft(names)) return names
   const numbers = O.isNone(names.right) ? [] : Layout.numbers(names.right.value)
-  const now = standing(context.fs, journal)
+  const now = standing(fs, journal)
   if (E.isLeft(now)) return now
-  return E.right(
-    numbers[0] === journal.number && now.right === 'Owner' ? { _tag: 'Published', journal } : { _tag: 'Stale' }
-  )
+  return E.right(numbers[0] === number && now.right === 'Owner' ? { _tag: 'Published', journal } : { _tag: 'Stale' })
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -197,9 +253,13 @@ const confirm = async (
  * @category destructors
  * @since 0.1.0
  */
-export const standing = (fs: FileSystem, { path, next, dev, ino }: Published): E.Either<StorageError, Standing> => {
+export const standing = (
+  fs: FileSystem,
+  { path, next, fd, place, dev, ino }: Published
+): E.Either<StorageError, Standing> => {
   try {
     if (fs.lstatSync(next) !== undefined) return E.right('Superseded')
+    if (place !== undefined) return E.right(fs.placeSync(fd) === place ? 'Owner' : 'Gone')
     const mine = fs.lstatSync(path)
     return E.right(mine !== undefined && mine.ino === ino && mine.dev === dev ? 'Owner' : 'Gone')
   } catch (cause) {

@@ -65,7 +65,7 @@ export type Content = Omit<Stored, 'heldBy'>
 // ---------------------------------------------------------------------------------------------------------------------
 
 const READINGS = 10
-const BETWEEN_READINGS_MILLIS = 2
+const BETWEEN_READINGS_MILLIS = 1
 
 /**
  * Reads a journal. None: it is gone. Damage is only believed when two readings agree about it: in a preallocated file a
@@ -340,7 +340,8 @@ export interface Reading {
 }
 
 /**
- * Reads a run. None: there is no such run. What is not as it should be is only believed when it is found twice.
+ * Reads a run. None: there is no such run. What looks as if journals were lost is only believed when it is found twice:
+ * the run may have been removed, and begun anew, between two looks.
  *
  * @category constructors
  * @since 0.1.0
@@ -355,10 +356,10 @@ export const read = async (
     : first
 }
 
-const isDoubtful = ({ content }: Reading): boolean =>
-  E.isLeft(content)
-    ? content.left._tag === 'Corrupt'
-    : O.isSome(content.right) && content.right.value.found._tag !== 'Exact'
+const isDoubtful = ({ journals: { newest, damage }, content }: Reading): boolean =>
+  damage.length === 0 &&
+  newest?.journal.damage === undefined &&
+  (E.isLeft(content) || (O.isSome(content.right) && content.right.value.found._tag !== 'Exact'))
 
 const readOnceMore = async (
   context: Context,

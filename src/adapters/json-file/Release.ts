@@ -10,12 +10,12 @@ import type { StorageError } from '../../ports/CheckpointStorage.js'
 import { claim } from './Claim.js'
 import type { Context } from './Context.js'
 import * as Copying from './Copying.js'
-import { quietly, writeFailed, writing } from './Fault.js'
+import { quietly, writing } from './Fault.js'
 import { writeFully } from './Files.js'
 import type { Layout } from './Layout.js'
 import { tombstone } from './Layout.js'
 import { sweep } from './Prune.js'
-import { discard, publish, releasedLine } from './Publish.js'
+import { discard, publishEnd, releasedLine } from './Publish.js'
 import * as Read from './Read.js'
 import type { Session } from './Session.js'
 import * as Sessions from './Session.js'
@@ -43,9 +43,11 @@ const releaseNow = async (session: Session): Promise<Result> => {
   await quietly(() => Copying.make(session))
   const isOwner = Sessions.watch(session)
   const result = isOwner ? await endJournal(session) : E.right(undefined)
-  if (session.ended?._tag === 'WriteFailed') await quietly(() => giveUpNumber(session))
+  if (session.ended !== undefined && session.ended._tag !== 'Fenced') await giveUpNumber(session)
+  else await discard(session.context, session.spare)
   Sessions.end(session, fenced(session))
-  await close(session)
+  await quietly(() => session.context.fs.close(session.journal.fd))
+  await session.heartbeat.stop()
   return result
 }
 
@@ -65,13 +67,7 @@ const endJournal = async (session: Session): Promise<Result> => {
 /** A journal whose write failed isn't written again; so the next number says that nobody holds the run. */
 const giveUpNumber = async ({ context, layout, journal, record, spare }: Session): Promise<void> => {
   const epoch = journal.number + 1
-  await publish(context, layout, spare, { ...record, epoch, continues: journal.number }, releasedLine(-1))
-}
-
-const close = async ({ context, spare, journal, heartbeat }: Session): Promise<void> => {
-  await discard(context, spare)
-  await quietly(() => context.fs.close(journal.fd))
-  await heartbeat.stop()
+  await quietly(() => publishEnd(context, layout, spare, { ...record, epoch, continues: journal.number }))
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -96,30 +92,39 @@ const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
   const granted = await claim(context, layout, { host: hostname(), pid: process.pid }, false)
   if (E.isLeft(granted)) return granted
   const { session } = granted.right
-  const moved = await moveAway(session)
-  if (E.isLeft(moved)) {
-    await release(session)
-    return moved
-  }
+  const { token } = session.record
+  if (!Sessions.watch(session)) return release(session)
+  // Windows moves no folder in which a file is open.
+  if (IS_WINDOWS) await closeFiles(session)
+  const moved = await moveAway(context, layout, token)
+  if (E.isLeft(moved)) return putBack(session, moved.left)
   session.released = true
   Sessions.end(session, fenced(session))
-  await close(session)
-  const deleted = await writing(layout.run, 'rm', () => context.fs.removeTree(tombstone(layout, session.record.token)))
-  return deleted
+  if (!IS_WINDOWS) await closeFiles(session)
+  await session.heartbeat.stop()
+  return writing(layout.run, 'rm', () => context.fs.removeTree(tombstone(layout, token)))
 }
 
+const IS_WINDOWS = process.platform === 'win32'
+
 /** Once the folder is gone from its place, and durably so, the run is removed; what is left is to free its space. */
-const moveAway = async (session: Session): Promise<Result> => {
-  const { context, layout, record } = session
-  if (!Sessions.watch(session)) return E.left(session.ended ?? fenced(session))
-  // Windows moves no folder in which a file is open.
-  if (process.platform === 'win32') await quietly(() => context.fs.close(session.journal.fd))
-  try {
-    await context.fs.rename(layout.run, tombstone(layout, record.token))
+const moveAway = (context: Context, layout: Layout, token: string): Promise<Result> =>
+  writing(layout.run, 'rename', async () => {
+    await context.fs.rename(layout.run, tombstone(layout, token))
     await context.fs.fsyncFolder(layout.runs)
     await context.fs.fsyncFolder(layout.root)
-    return E.right(undefined)
-  } catch (cause) {
-    return E.left(writeFailed(layout.run, 'rename', cause))
+  })
+
+const closeFiles = async ({ context, spare, journal }: Session): Promise<void> => {
+  await discard(context, spare)
+  await quietly(() => context.fs.close(journal.fd))
+}
+
+const putBack = async (session: Session, error: StorageError): Promise<Result> => {
+  if (!IS_WINDOWS) await release(session)
+  else {
+    Sessions.poison(session, error)
+    await session.heartbeat.stop()
   }
+  return E.left(error)
 }

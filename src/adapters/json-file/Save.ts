@@ -17,7 +17,7 @@ import { FORMAT } from './Journal.js'
 import * as Line from './Line.js'
 import { prune } from './Prune.js'
 import type { Published } from './Publish.js'
-import { discard, prepare, publish, standing } from './Publish.js'
+import { prepare, publish, standing } from './Publish.js'
 import type { Session } from './Session.js'
 import { fence, later, poison } from './Session.js'
 import { biggest, bytesOf } from './Size.js'
@@ -182,7 +182,6 @@ const publishNext = async (session: Session): Promise<E.Either<StorageError, Pub
     continues: journal.number
   })
   if (E.isRight(published) && published.right._tag === 'Published') return E.right(published.right.journal)
-  await discard(context, file)
   return E.left(
     E.isLeft(published) ? poison(session, published.left) : fence(session, published.right._tag !== 'Moved')
   )

@@ -39,15 +39,6 @@ export const bytesOf = (value: Json): number => {
 /**
  * The biggest values in a value, biggest first. What is big only because of one thing in it is left out for that thing.
  *
- * @example
- * import { biggest } from 'dogear/json-file'
- * import assert from 'node:assert/strict'
- *
- * assert.deepEqual(biggest({ variables: { report: 'x'.repeat(1000), name: 'y' } })[0], {
- *   path: '$.variables.report',
- *   bytes: 1002
- * })
- *
  * @category destructors
  * @since 0.1.0
  */

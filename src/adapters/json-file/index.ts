@@ -46,8 +46,9 @@ export { nodeProcesses } from './Processes.js'
  * - `heartbeat`: how often an owner on another host or in another container gives a sign of life (`updateMillis`, default
  *   5 s, at least 1 s), and after what time without one it counts as dead (`staleMillis`, default 30 s). Processes of one
  *   machine don't need it: a dead one is seen at once.
- * - `limits`: the largest checkpoint that is saved (`checkpointBytes`, default 64 MiB), and the largest file that is read
- *   (`readBytes`, default three times that).
+ * - `limits`: the largest checkpoint that is saved (`checkpointBytes`, default 64 MiB), the largest file that is read
+ *   (`readBytes`, default three times that), and how much in changes never leads to a compaction (`compactBytes`, default
+ *   1 MiB).
  * - `fs`, `processes`: the outside world, for tests.
  *
  * @category model
@@ -57,7 +58,7 @@ export interface JsonFileOptions {
   readonly keep?: number
   readonly checkIntervalMillis?: number
   readonly heartbeat?: { readonly updateMillis?: number; readonly staleMillis?: number }
-  readonly limits?: { readonly checkpointBytes?: number; readonly readBytes?: number }
+  readonly limits?: { readonly checkpointBytes?: number; readonly readBytes?: number; readonly compactBytes?: number }
   readonly fs?: FileSystem
   readonly processes?: Processes
 }
@@ -82,7 +83,7 @@ const contextOf = (root: string, options: JsonFileOptions): Context => ({
     staleMillis: options.heartbeat?.staleMillis ?? 30_000,
     checkpointBytes: options.limits?.checkpointBytes ?? 64 * MEBIBYTE,
     readBytes: options.limits?.readBytes ?? 3 * (options.limits?.checkpointBytes ?? 64 * MEBIBYTE),
-    compactBytes: MEBIBYTE
+    compactBytes: options.limits?.compactBytes ?? MEBIBYTE
   },
   givenUp
 })
@@ -129,14 +130,15 @@ export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): Ch
       return E.isLeft(valid) ? Promise.resolve(valid) : act(Layout.of(root, valid.right))
     }
 
-  const within = <A>(
-    claim: Claim,
-    act: (session: Session) => Promise<E.Either<StorageError, A>>
-  ): TaskEither<StorageError, A> =>
-    on(claim.runId, () => {
+  /** This is on the way of every step. */
+  const within =
+    <A>(claim: Claim, act: (session: Session) => Promise<E.Either<StorageError, A>>): TaskEither<StorageError, A> =>
+    () => {
       const session = sessions.get(claim.lost)
-      return session === undefined ? Promise.resolve(E.left(unknownClaim(claim))) : act(session)
-    })
+      if (session !== undefined) return act(session)
+      const valid = RunId.parse(claim.runId)
+      return Promise.resolve(E.left(E.isLeft(valid) ? valid.left : unknownClaim(claim)))
+    }
 
   return {
     claim: (runId, owner) =>

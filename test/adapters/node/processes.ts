@@ -45,6 +45,7 @@ export const program = (script: string): Program => {
   const source = `
     const print = (text) => process.stdout.write(text + '\\n')
     const names = process.eventNames()
+    setTimeout(() => process.exit(99), 20_000).unref()
     const node = await import(${JSON.stringify(NODE_ADAPTER)})
     ${script}`
   const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {

@@ -10,6 +10,9 @@ import { subprocess } from '../../../src/adapters/node/index.js'
 import type { Command, Ended, NotStarted } from '../../../src/ports/Subprocess.js'
 import { inFolder, isRunning, until } from './processes.js'
 
+/** Before any command ran. */
+const EXIT_LISTENERS = process.listenerCount('exit')
+
 const PATH = process.env['PATH'] ?? ''
 
 const shell = (script: string): Command['what'] => ({ _tag: 'Shell', script })
@@ -125,12 +128,10 @@ describe('a command', () => {
 
   test('leaves no listener behind', async () => {
     const { signal } = new AbortController()
-    const listeners = () => process.eventNames().map((name) => [name, process.listenerCount(name)])
-    const before = listeners()
     await Promise.all(Array.from({ length: 10 }, () => ended(shell('exit 0'), { signal })))
     await refused(argv('dogear-no-such-command'), { signal })
     assert.equal(getEventListeners(signal, 'abort').length, 0)
-    assert.deepEqual(listeners(), before)
+    assert.equal(process.listenerCount('exit'), EXIT_LISTENERS)
   })
 })
 
@@ -182,13 +183,8 @@ describe('a command that can not be started', () => {
     }))
 })
 
-/** Blocks the event loop when called first. */
-const blockOnce = (millis: number): (() => void) => {
-  let free = Number.POSITIVE_INFINITY
-  return () => {
-    free = Math.min(free, Date.now() + millis)
-    while (Date.now() < free);
-  }
+const block = (millis: number): void => {
+  for (const free = Date.now() + millis; Date.now() < free;);
 }
 
 describe('the output of a command', () => {
@@ -236,13 +232,20 @@ describe('the output of a command', () => {
   })
 
   test('is complete when the command ends before it was read', async () => {
-    const { stdout } = await ended(shell('echo first; seq 1 20000'), { onOutput: blockOnce(500) })
+    let blocked = false
+    const onOutput = (): void => {
+      if (!blocked) block(500)
+      blocked = true
+    }
+    const { stdout } = await ended(shell('echo first; seq 1 20000'), { onOutput })
     assert.ok(stdout.endsWith('\n20000\n'))
   })
 
-  test('is complete when the event loop was blocked for longer than the pipes may stay open', async () => {
-    const { stdout } = await ended(shell('sleep 1 & seq 1 20000'), { onOutput: blockOnce(500) })
-    assert.ok(stdout.endsWith('\n20000\n'))
+  test('has what the background writes a moment after the end, also if the event loop was blocked then', async () => {
+    const script = '(sleep 0.1; echo late) & echo now'
+    assert.equal((await ended(shell(script))).stdout, 'now\nlate\n')
+    const onOutput = (): void => void setTimeout(() => setImmediate(() => block(500)), 20)
+    assert.equal((await ended(shell(script), { onOutput })).stdout, 'now\nlate\n')
   })
 
   test('is complete when something in the background holds it open, which is not waited for nor ended', async () => {
@@ -325,6 +328,25 @@ describe('a command that is aborted', () => {
     const { alive, millis } = await aborted("trap '' TERM; sleep 100 & echo $!; echo $$; echo ready; wait", 0)
     assert.deepEqual(alive, [])
     assert.ok(millis < 2_000, `${millis} ms`)
+  })
+
+  test('when only the background still holds its output has that ended too', async () => {
+    const stop = new AbortController()
+    const { stdout } = await ended(shell("(trap '' TERM; while :; do sleep 0.05; done) & echo $!"), {
+      signal: stop.signal,
+      graceMillis: 500,
+      onOutput: () => void setTimeout(() => stop.abort(), 50)
+    })
+    assert.equal(isRunning(Number(stdout)), false)
+  })
+
+  test('is not waited for when its dead are left unburied', async () => {
+    // A parent that left the group (so it is not reached) and does not ask for its dead child (which did not).
+    const perl = `perl -MPOSIX -e 'if (!fork) { sleep 100; exit } setsid; $| = 1; print "$$\\nready\\n"; sleep 100'`
+    const { millis, pids, alive } = await aborted(`${perl} & wait`, 20_000)
+    process.kill(pids[0] ?? 0, 'SIGKILL')
+    assert.ok(millis < 5_000, `${millis} ms`)
+    assert.deepEqual(alive, pids)
   })
 
   test('after it has ended is as it was', async () => {

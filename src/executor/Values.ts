@@ -1,0 +1,213 @@
+/**
+ * What the units of a run left behind: outputs and variables, and who may see them.
+ *
+ * A unit sees what earlier steps gave, and in its own wave what the groups gave that it needs, directly or through
+ * others. What else happens to be done when it starts is none of its business: it depends on timing, and would be
+ * different after a resume.
+ *
+ * @since 0.1.0
+ */
+import type { Checkpoint } from '../domain/Checkpoint.js'
+import type { Json } from '../domain/Json.js'
+import { isObject } from '../domain/Json.js'
+import { unitName } from '../domain/Plan.js'
+import type { Program, ProgramGroup, ProgramStep, ProgramTask } from './Program.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Where a unit stands in its workflow.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Place {
+  readonly stepIndex: number
+  readonly step: string
+  readonly group?: string
+}
+
+/** What a unit gave (`undefined`: nothing). */
+interface Left {
+  readonly stepIndex: number
+  readonly group: string | undefined
+  readonly value: Json | undefined
+}
+
+/**
+ * Outputs by unit name and captured variables by name. It grows as units complete.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Values {
+  readonly units: Map<string, Left>
+  readonly captured: Map<string, Left>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What the completed units of a checkpoint left.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (checkpoint: Checkpoint): Values => {
+  const values: Values = { units: new Map(), captured: new Map() }
+  for (const record of checkpoint.completedSteps) add(values, record, record.output, record.captured)
+  return values
+}
+
+/**
+ * Adds what a unit left.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const add = (values: Values, place: Place, value: Json | undefined, captured: ReadonlyArray<string>): void => {
+  const left: Left = { stepIndex: place.stepIndex, group: place.group, value }
+  values.units.set(unitName(place), left)
+  if (value !== undefined) for (const name of captured) values.captured.set(name, left)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what a unit sees
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The variables that a unit sees, as copies: the fields of the input, and over them what was captured, in the order of
+ * the steps and of the names within a step, however the groups of a wave came in.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const variablesFor = (
+  program: Program<unknown, never>,
+  values: Values,
+  place: Place,
+  input: Json
+): Map<string, Json> => {
+  const sees = sight(program, place)
+  const variables = new Map<string, Json>(isObject(input) ? Object.entries(structuredClone(input)) : [])
+  const seen = [...values.captured].filter(([, left]) => sees(left))
+  seen.sort(([a, { stepIndex: i }], [b, { stepIndex: j }]) => i - j || (a < b ? -1 : 1))
+  for (const [name, { value }] of seen) if (value !== undefined) variables.set(name, structuredClone(value))
+  return variables
+}
+
+/**
+ * The outputs that a unit sees, by step name, a wave's as an object by group name. Each is decoded when it is first
+ * read: a step of a long run pays for what it looks at.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const outputsFor = (program: Program<unknown, never>, values: Values, place: Place): unknown => {
+  const sees = sight(program, place)
+  const read = (name: string): (() => unknown) | undefined => {
+    const found = indexOf(program).get(name)
+    if (found === undefined || found.stepIndex > place.stepIndex) return undefined
+    const { step } = found
+    if (step._tag === 'Wave') {
+      const groups = step.groups.filter((group) => {
+        const left = values.units.get(unitName({ step: name, group: group.name }))
+        return left !== undefined && sees(left)
+      })
+      if (groups.length === 0) return undefined
+      return () => Object.fromEntries(groups.map((group) => [group.name, valueOf(values, name, group)]))
+    }
+    const left = values.units.get(name)
+    return left !== undefined && sees(left) ? () => valueOf(values, undefined, step) : undefined
+  }
+  return lazily(read, () => program.steps.slice(0, place.stepIndex + 1).map((step) => step.name))
+}
+
+const valueOf = (values: Values, wave: string | undefined, task: ProgramTask): unknown => {
+  const name = unitName(wave === undefined ? { step: task.name } : { step: wave, group: task.name })
+  const stored = values.units.get(name)?.value
+  const decoded = task.decode(stored)
+  // The planner has seen to it that what is recorded decodes.
+  return decoded._tag === 'Right' ? decoded.right : (stored ?? null)
+}
+
+const sight = (program: Program<unknown, never>, place: Place): ((left: Left) => boolean) => {
+  let needed: ReadonlySet<string> | undefined
+  return (left) => {
+    if (left.stepIndex !== place.stepIndex) return left.stepIndex < place.stepIndex
+    needed ??= neededBy(program, place)
+    return left.group !== undefined && needed.has(left.group)
+  }
+}
+
+/** The groups of its wave that a group needs, directly or through others. */
+const neededBy = (program: Program<unknown, never>, place: Place): ReadonlySet<string> => {
+  const needed = new Set<string>()
+  const step = program.steps[place.stepIndex]
+  if (step?._tag !== 'Wave' || place.group === undefined) return needed
+  const groups = groupsOf(step)
+  const open = [place.group]
+  for (let name = open.pop(); name !== undefined; name = open.pop()) {
+    for (const need of groups.get(name)?.needs ?? []) {
+      if (needed.has(need)) continue
+      needed.add(need)
+      open.push(need)
+    }
+  }
+  return needed
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// parts
+// ---------------------------------------------------------------------------------------------------------------------
+
+const INSPECT = Symbol.for('nodejs.util.inspect.custom')
+
+/** An object whose properties are made when they are first looked at. It prints as what it stands for. */
+const lazily = (read: (name: string) => (() => unknown) | undefined, names: () => ReadonlyArray<string>): unknown => {
+  const target = Object.create(null) as Record<PropertyKey, unknown>
+  const make = (name: PropertyKey): void => {
+    if (typeof name !== 'string' || name in target) return
+    const value = read(name)
+    if (value !== undefined) target[name] = value()
+  }
+  const seen = (): ReadonlyArray<string> => names().filter((name) => name in target || read(name) !== undefined)
+  const proxy: object = new Proxy(target, {
+    get: (made, name) => {
+      make(name)
+      return Reflect.get(made, name)
+    },
+    has: (made, name) => name in made || (typeof name === 'string' && read(name) !== undefined),
+    ownKeys: () => [...seen()],
+    getOwnPropertyDescriptor: (made, name) => {
+      make(name)
+      return Reflect.getOwnPropertyDescriptor(made, name)
+    }
+  })
+  Object.defineProperty(target, INSPECT, { value: () => ({ ...proxy }), configurable: true })
+  return proxy
+}
+
+const INDEX = new WeakMap<object, ReadonlyMap<string, { readonly step: ProgramStep; readonly stepIndex: number }>>()
+
+const indexOf = (
+  program: Program<unknown, never>
+): ReadonlyMap<string, { readonly step: ProgramStep; readonly stepIndex: number }> =>
+  remembered(INDEX, program, () => new Map(program.steps.map((step, stepIndex) => [step.name, { step, stepIndex }])))
+
+const GROUPS = new WeakMap<object, ReadonlyMap<string, ProgramGroup>>()
+
+const groupsOf = (wave: { readonly groups: ReadonlyArray<ProgramGroup> }): ReadonlyMap<string, ProgramGroup> =>
+  remembered(GROUPS, wave, () => new Map(wave.groups.map((group) => [group.name, group])))
+
+const remembered = <A extends object>(memory: WeakMap<object, A>, key: object, make: () => A): A => {
+  const known = memory.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  memory.set(key, made)
+  return made
+}

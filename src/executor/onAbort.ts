@@ -1,0 +1,45 @@
+/**
+ * Hearing of an abort, for as many as like.
+ *
+ * @since 0.1.0
+ */
+
+/** Who hears of which signal. One listener on a signal serves them all: Node takes more than ten for a leak. */
+const HEARERS = new WeakMap<AbortSignal, Hearers>()
+
+interface Hearers {
+  readonly all: Set<() => void>
+  readonly tell: () => void
+}
+
+/**
+ * Calls back when a signal fires; gives what takes the callback away again. A signal that has fired calls back at once.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const onAbort = (signal: AbortSignal, then: () => void): (() => void) => {
+  if (signal.aborted) {
+    then()
+    return () => undefined
+  }
+  const hearers = HEARERS.get(signal) ?? listen(signal)
+  hearers.all.add(then)
+  return () => {
+    hearers.all.delete(then)
+    if (hearers.all.size > 0) return
+    HEARERS.delete(signal)
+    signal.removeEventListener('abort', hearers.tell)
+  }
+}
+
+const listen = (signal: AbortSignal): Hearers => {
+  const all = new Set<() => void>()
+  const tell = (): void => {
+    for (const one of [...all]) one()
+  }
+  const hearers = { all, tell }
+  HEARERS.set(signal, hearers)
+  signal.addEventListener('abort', tell, { once: true })
+  return hearers
+}

@@ -1,0 +1,280 @@
+/** Every byte of a small run is changed, or all from it on is cut off; whole files are lost. */
+import assert from 'node:assert/strict'
+import { cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { describe, test } from 'vitest'
+import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
+import type { Json } from '../../../src/domain/Json.js'
+import type { Stored } from '../../../src/ports/CheckpointStorage.js'
+import { assertLoads, claimed, left, OTHER, revisions, right, some } from '../storageFixture.js'
+import { digestOf, folder, journalOf, journalsOf, next, placesOf, work } from './kit.js'
+
+const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_, index) => index)
+
+const SAVED = 5
+
+/** A run of two claims that came to rest, or whose second owner was killed. */
+const make = async (isAtRest: boolean): Promise<string> => {
+  const root = folder()
+  const first = next(root)
+  await right(first.release(await work(first, [0, 1])))
+  const second = next(root)
+  const claim = await work(second, [2, 3, 4], [0, 1])
+  if (isAtRest) await right(second.release(claim))
+  else await new Promise((resolve) => setTimeout(resolve, 100))
+  return root
+}
+
+/** What a checkpoint and its changes say: the list of payloads. */
+const payloadsOf = ({ checkpoint, changes }: Stored): ReadonlyArray<Json> => [
+  ...(checkpoint as { payloads: ReadonlyArray<Json> }).payloads,
+  ...changes.map((change) => (change as { output: Json }).output)
+]
+
+/** Exact and whole; or recovered, right as far as it goes, and said so; or an error. Nothing on disk changes. */
+const assertIsHonest = async (root: string, what: string): Promise<string> => {
+  const before = digestOf(root)
+  const result = await next(root).load('a')()
+  assert.equal(digestOf(root), before, `${what}: something was written`)
+  if (E.isLeft(result)) {
+    assert.ok(['Corrupt', 'UnsupportedFormat'].includes(result.left._tag), `${what}: ${JSON.stringify(result.left)}`)
+    return result.left._tag
+  }
+  const stored = O.isSome(result.right) ? result.right.value : assert.fail(`${what}: nothing found`)
+  assert.deepEqual(payloadsOf(stored), upTo(stored.revision + 1), what)
+  if (stored.found._tag === 'Exact') assert.equal(stored.revision, SAVED - 1, what)
+  else assert.ok(stored.found.from.length > 0 && stored.found.lost.length > 0, what)
+  return stored.found._tag
+}
+
+const filesOf = (root: string): ReadonlyArray<string> => [
+  ...journalsOf(root).map((name) => join(placesOf(root).history, name)),
+  placesOf(root).copy
+]
+
+const tallyOf = async (root: string, file: string, mutations: Iterable<readonly [string, Buffer]>) => {
+  const original = readFileSync(file)
+  const tally: Record<string, number> = {}
+  for (const [what, bytes] of mutations) {
+    writeFileSync(file, bytes)
+    const outcome = await assertIsHonest(root, `${relative(root, file)} ${what}`)
+    tally[outcome] = (tally[outcome] ?? 0) + 1
+  }
+  writeFileSync(file, original)
+  return tally
+}
+
+const MASKS = process.env['DOGEAR_SWEEP'] === '1' ? [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff] : [0x01]
+
+function* flips(bytes: Buffer): Iterable<readonly [string, Buffer]> {
+  for (let at = 0; at < Math.min(bytes.length, contentLength(bytes) + 3); at++) {
+    for (const mask of MASKS) {
+      const changed = Buffer.from(bytes)
+      changed[at] = (changed[at] as number) ^ mask
+      yield [`with byte ${at} changed by ${mask}`, changed]
+    }
+    if (at % 4 > 0 && MASKS.length === 1) continue
+    const emptied = Buffer.from(bytes)
+    emptied[at] = 0
+    yield [`with byte ${at} NUL`, emptied]
+  }
+}
+
+const contentLength = (bytes: Buffer): number => {
+  const end = bytes.indexOf(0)
+  return end === -1 ? bytes.length : end
+}
+
+function* cuts(bytes: Buffer): Iterable<readonly [string, Buffer]> {
+  for (let at = 0; at < bytes.length; at += MASKS.length === 1 ? 2 : 1) yield [`cut at ${at}`, bytes.subarray(0, at)]
+}
+
+describe('a run at rest', () => {
+  test('with any byte changed is exact, or recovered and says so, or refused', async () => {
+    const root = await make(true)
+    for (const file of filesOf(root)) {
+      const tally = await tallyOf(root, file, flips(readFileSync(file)))
+      if (file === journalOf(root, 2)) assert.ok((tally['Recovered'] ?? 0) > 500, JSON.stringify(tally))
+      else assert.deepEqual(Object.keys(tally), ['Exact'], file)
+    }
+  })
+
+  test('with any file cut off anywhere is exact, or recovered and says so, or refused', async () => {
+    const root = await make(true)
+    for (const file of filesOf(root)) await tallyOf(root, file, cuts(readFileSync(file)))
+  })
+
+  test('that lost its newest journal is recovered whole from checkpoint.json', async () => {
+    const root = await make(true)
+    rmSync(journalOf(root, 2))
+    const { revision, found } = some(await right(next(root).load('a')))
+    assert.equal(revision, SAVED - 1)
+    assert.ok(found._tag === 'Recovered' && found.from.includes('checkpoint.json'))
+  })
+
+  test('that lost its journals is recovered from checkpoint.json; that lost this too, is not there only without its folder', async () => {
+    const root = await make(true)
+    rmSync(placesOf(root).history, { recursive: true })
+    assert.equal(await assertIsHonest(root, 'no journals'), 'Recovered')
+    writeFileSync(placesOf(root).copy, '{}')
+    assert.equal(await assertIsHonest(root, 'no journals, and nothing in checkpoint.json'), 'Corrupt')
+  })
+
+  test('with all that it has damaged is refused, never taken for a run that is not there', async () => {
+    const root = await make(true)
+    for (const file of filesOf(root)) truncateSync(file, 100)
+    const { where, why } = await left(next(root).load('a'), 'Corrupt')
+    assert.ok(where.includes(root) && why.length > 0)
+    const before = digestOf(root)
+    await left(next(root).claim('a', OTHER), 'Corrupt')
+    assert.equal(digestOf(root), before)
+    await right(next(root).remove('a'))
+    assert.deepEqual(await right(next(root).load('a')), O.none)
+  })
+})
+
+describe('a run whose owner was killed', () => {
+  test('with any byte changed is exact, or recovered and says so, or refused', async () => {
+    const root = await make(false)
+    const file = journalOf(root, 2)
+    const tally = await tallyOf(root, file, flips(readFileSync(file)))
+    assert.ok((tally['Recovered'] ?? 0) > 500, JSON.stringify(tally))
+  })
+
+  test('in the middle of a write has what was acknowledged, exactly, wherever the write was torn', async () => {
+    const root = await make(false)
+    const file = journalOf(root, 2)
+    const bytes = readFileSync(file)
+    const content = bytes.subarray(0, contentLength(bytes))
+    const line = content.subarray(content.lastIndexOf(10, content.length - 2) + 1)
+    for (let length = 1; length < line.length - 1; length++) {
+      for (const tail of [0, 1000]) {
+        writeFileSync(file, Buffer.concat([content, line.subarray(0, length), Buffer.alloc(tail)]))
+        assert.equal(await assertIsHonest(root, `torn after ${length} of ${line.length} bytes`), 'Exact')
+      }
+    }
+  })
+
+  test('by a power cut has what was acknowledged, exactly, whichever sectors of the last line are missing', async () => {
+    const root = folder()
+    // Without checkpoint.json, which would have the lost line.
+    const fs = { ...nodeFileSystem, replace: () => Promise.reject(new Error('not now')) }
+    const storage = next(root, { fs })
+    const claim = await work(storage, upTo(SAVED))
+    const file = journalOf(root, 1)
+    const before = contentLength(readFileSync(file))
+    await right(storage.save(claim, revisions([...upTo(SAVED), 'x'.repeat(3000)])))
+    const bytes = readFileSync(file)
+    const end = contentLength(bytes)
+    const sectors = upTo(Math.ceil(end / 512)).filter((sector) => (sector + 1) * 512 > before)
+    for (let lost = 1; lost < 2 ** sectors.length; lost++) {
+      const torn = Buffer.from(bytes)
+      sectors.forEach((sector, bit) => {
+        if ((lost >> bit) & 1) torn.fill(0, Math.max(before, sector * 512), (sector + 1) * 512)
+      })
+      writeFileSync(file, torn)
+      assert.equal(await assertIsHonest(root, `sectors ${lost.toString(2)} lost`), 'Exact')
+    }
+  })
+})
+
+describe('going on after damage', () => {
+  const damaged = async (): Promise<string> => {
+    const root = await make(true)
+    rmSync(placesOf(root).copy)
+    const bytes = readFileSync(journalOf(root, 2))
+    const third = bytes.lastIndexOf(10, bytes.lastIndexOf(10, bytes.length - 2) - 1) + 60
+    bytes[third] = (bytes[third] as number) ^ 1
+    writeFileSync(journalOf(root, 2), bytes)
+    return root
+  }
+
+  test('to refuse a recovery changes nothing: whoever comes next finds the same', async () => {
+    const root = await damaged()
+    const first = some(await right(next(root).load('a')))
+    assert.equal(first.found._tag, 'Recovered')
+    for (let n = 0; n < 3; n++) {
+      const storage = next(root)
+      const { claim, stored } = await right(storage.claim('a', OTHER))
+      assert.deepEqual(some(stored).found, first.found)
+      assert.equal(some(stored).revision, first.revision)
+      if (n !== 1) await right(storage.release(claim))
+      assert.deepEqual(some(await right(next(root).load('a'))).found, first.found)
+    }
+  })
+
+  test('the first save makes the run exact again, and the damaged journal stays, whatever is pruned', async () => {
+    const root = await damaged()
+    const evidence = readFileSync(journalOf(root, 2))
+    let payloads: ReadonlyArray<Json> = []
+    for (let n = 0; n < 5; n++) {
+      const storage = next(root, { keep: 2 })
+      const { claim, stored } = await right(storage.claim('a', OTHER))
+      payloads = [...upTo(some(stored).revision + 1).map((index) => payloads[index] ?? index), `after ${n}`]
+      await right(storage.save(claim, revisions(payloads)))
+      await right(storage.release(claim))
+      await assertLoads(next(root), 'a', payloads)
+    }
+    assert.deepEqual(journalsOf(root).length, 3)
+    assert.deepEqual(readFileSync(journalOf(root, 2)), evidence)
+  })
+
+  test('the history and its revisions are what can still be read', async () => {
+    const root = await damaged()
+    const entries = await right(next(root).history('a'))
+    assert.deepEqual(
+      entries.map(({ revision }) => revision),
+      [3, 2, 1, 0]
+    )
+    for (const { revision } of entries) {
+      assert.deepEqual(payloadsOf(some(await right(next(root).loadRevision('a', revision)))), upTo(revision + 1))
+    }
+    assert.deepEqual(await right(next(root).loadRevision('a', 4)), O.none)
+  })
+})
+
+describe('journals that do not belong together', () => {
+  const swapped = async (change: (root: string) => void | Promise<void>): Promise<string> => {
+    const root = await make(true)
+    rmSync(placesOf(root).copy)
+    await change(root)
+    return root
+  }
+
+  test('a journal under another number is damage', async () => {
+    const root = await swapped((at) => cpSync(journalOf(at, 1), journalOf(at, 3)))
+    assert.equal(some(await right(next(root).load('a'))).found._tag, 'Recovered')
+  })
+
+  test('a journal of another run is damage', async () => {
+    const root = await swapped(async (at) => {
+      const storage = next(at)
+      const claim = await claimed(storage, 'b')
+      await right(storage.save(claim, revisions(['alien'])))
+      await right(storage.release(claim))
+      cpSync(join(placesOf(at, 'b').history, 'e000001.jsonl'), journalOf(at, 3))
+    })
+    const stored = some(await right(next(root).load('a')))
+    assert.equal(stored.found._tag, 'Recovered')
+    assert.deepEqual(payloadsOf(stored), upTo(SAVED))
+  })
+
+  test('lines that were left out, doubled or put in another order are damage', async () => {
+    const lines = (at: string) => readFileSync(journalOf(at, 2), 'utf8').split('\n').slice(0, -1)
+    const cases: Record<string, (all: ReadonlyArray<string>) => ReadonlyArray<string>> = {
+      'the base left out': (all) => all.filter((line) => !line.includes('"base"')),
+      'a save left out': (all) => all.filter((_, index) => index !== 3),
+      'a save doubled': (all) => [...all.slice(0, 4), ...all.slice(3)],
+      'two saves swapped': (all) => [...all.slice(0, 3), all[4] as string, all[3] as string, ...all.slice(5)],
+      'a second claim': (all) => [...all.slice(0, 4), all[0] as string, ...all.slice(4)],
+      'a second base': (all) => [...all.slice(0, 4), all[2] as string, ...all.slice(4)],
+      'something after the end': (all) => [...all, all[4] as string]
+    }
+    for (const [what, change] of Object.entries(cases)) {
+      const root = await swapped((at) => writeFileSync(journalOf(at, 2), `${change(lines(at)).join('\n')}\n`))
+      assert.equal(await assertIsHonest(root, what), 'Recovered', what)
+    }
+  })
+})

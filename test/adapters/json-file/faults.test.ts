@@ -1,0 +1,231 @@
+/** Each call to the file system fails, in each place where it is made: once, or from then on. */
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { describe, test } from 'vitest'
+import type { FileSystem } from '../../../src/adapters/json-file/index.js'
+import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
+import type { CheckpointStorage, StorageError } from '../../../src/ports/CheckpointStorage.js'
+import { assertLoads, claimed, left, OTHER, OWNER, revisions, right } from '../storageFixture.js'
+import type { Call } from './kit.js'
+import { assertIsStorageError, CALLS, digestOf, folder, intercepted, next, placesOf, systemError, work } from './kit.js'
+
+const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_, index) => index)
+
+/** A life of a run: two claims with saves, loads between; a third one with little to keep. Says what was acknowledged. */
+const live = async (root: string, fs: FileSystem, errors: Array<StorageError>): Promise<number> => {
+  let acknowledged = 0
+  const attempt = async <A>(task: () => Promise<E.Either<StorageError, A>>): Promise<A | undefined> => {
+    const result = await task()
+    if (E.isRight(result)) return result.right
+    errors.push(result.left)
+    return undefined
+  }
+  for (let life = 0; life < 3; life++) {
+    const storage = next(root, { fs, keep: 2, limits: { compactBytes: 0 } })
+    const granted = await attempt(storage.claim('a', OWNER))
+    if (granted === undefined) continue
+    const found = O.isSome(granted.stored) ? granted.stored.value.revision + 1 : 0
+    assert.ok(found >= acknowledged, `granted with ${found} revisions, ${acknowledged} were acknowledged`)
+    for (let n = found + 1; n <= found + 5; n++) {
+      if (
+        (await attempt(() =>
+          storage
+            .save(granted.claim, revisions(upTo(n)))()
+            .then(E.map(() => true))
+        )) === undefined
+      )
+        break
+      acknowledged = n
+    }
+    const loaded = await attempt(storage.load('a'))
+    if (loaded !== undefined && acknowledged > 0) {
+      assert.ok(O.isSome(loaded) && loaded.value.revision + 1 >= acknowledged)
+    }
+    if (life < 2) await attempt(storage.release(granted.claim))
+  }
+  return acknowledged
+}
+
+/** What a process without any trouble finds afterwards. */
+const assertNothingIsLost = async (root: string, acknowledged: number): Promise<void> => {
+  const storage = next(root)
+  const loaded = await right(storage.load('a'))
+  const revision = O.isSome(loaded) ? loaded.value.revision : -1
+  assert.ok(revision + 1 >= acknowledged, `${revision + 1} revisions, ${acknowledged} were acknowledged`)
+  if (O.isSome(loaded)) assert.deepEqual(loaded.value.found, { _tag: 'Exact' })
+  const { claim, stored } = await right(storage.claim('a', OTHER))
+  assert.deepEqual(O.isSome(stored) ? stored.value.revision : -1, revision)
+  await right(storage.save(claim, revisions(upTo(revision + 2))))
+  await assertLoads(storage, 'a', upTo(revision + 2))
+  await right(storage.release(claim))
+}
+
+const countOf = async (call: Call): Promise<number> => {
+  let count = 0
+  await live(
+    folder(),
+    intercepted((made) => void (count += made.call === call ? 1 : 0)),
+    []
+  )
+  return count
+}
+
+const CODES: Partial<Record<Call, ReadonlyArray<string>>> = {
+  open: ['EMFILE', 'EIO', 'EACCES'],
+  read: ['EIO'],
+  write: ['ENOSPC'],
+  writeSync: ['ENOSPC', 'EIO'],
+  link: ['ENOSPC', 'EPERM'],
+  fdatasync: ['EIO', 'ENOSPC']
+}
+
+describe('when a call to the file system fails', () => {
+  for (const call of CALLS) {
+    test(`${call}: every error is one of the port, and nothing acknowledged is lost`, async () => {
+      const count = await countOf(call)
+      const stride = process.env['DOGEAR_SWEEP'] === '1' ? 1 : Math.ceil(count / 12)
+      for (const code of CODES[call] ?? ['EIO']) {
+        for (const lasts of [1, Number.POSITIVE_INFINITY]) {
+          for (let nth = 0; nth < count; nth += stride) {
+            const root = folder()
+            const errors: Array<StorageError> = []
+            let seen = 0
+            const fs = intercepted((made) => {
+              if (made.call === call && seen++ >= nth && seen <= nth + lasts) throw systemError(code)
+            })
+            const acknowledged = await live(root, fs, errors)
+            errors.forEach(assertIsStorageError)
+            for (const error of errors) assert.ok(!['Corrupt', 'Insecure', 'UnsupportedFormat'].includes(error._tag))
+            await assertNothingIsLost(root, acknowledged)
+          }
+        }
+      }
+    }, 120_000)
+  }
+
+  test('what cannot be read is an error, never something older', async () => {
+    const root = folder()
+    const storage = next(root)
+    await right(storage.release(await work(storage, [0, 1])))
+    await right(next(root).release(await claimed(next(root), 'a')).length === 0 ? storage.load('a') : storage.load('a'))
+    const second = next(root)
+    const { claim } = await right(second.claim('a', OWNER))
+    await right(second.save(claim, revisions(upTo(3))))
+    const before = digestOf(placesOf(root).history)
+    for (const code of ['EIO', 'EACCES', 'EMFILE', 'ENFILE', 'ESTALE']) {
+      for (const call of ['open', 'fstat', 'read', 'readdir', 'lstatSync'] as const) {
+        const fs = intercepted((made) => {
+          if (made.call === call) throw systemError(code)
+        })
+        const error = await left(next(root, { fs }).load('a'), 'ReadFailed')
+        assert.equal(error.code, code)
+        assert.equal((error.cause as NodeJS.ErrnoException).code, code)
+        await left(next(root, { fs }).claim('a', OTHER), 'ReadFailed')
+        await left(next(root, { fs }).history('a'), 'ReadFailed')
+      }
+    }
+    assert.equal(digestOf(placesOf(root).history), before)
+  })
+})
+
+describe('after a failed write or sync', () => {
+  const breaking = (root: string, call: Call) => {
+    let broken = false
+    const writes: Array<Call> = []
+    const fs = intercepted((made) => {
+      if (!broken) return
+      if (['write', 'writeSync', 'ftruncateSync', 'fdatasync'].includes(made.call)) writes.push(made.call)
+      if (made.call === call) throw systemError('ENOSPC')
+    })
+    return { storage: next(root, { fs }), writes, break: (on = true) => void (broken = on) }
+  }
+
+  for (const call of ['writeSync', 'fdatasync'] as const) {
+    test(`(${call}) the journal is never written again, and every later save gets the same error`, async () => {
+      const root = folder()
+      const { storage, writes, break: broken } = breaking(root, call)
+      const claim = await work(storage, [0, 1])
+      broken()
+      const error = await left(storage.save(claim, revisions(upTo(3))), 'WriteFailed')
+      assert.deepEqual([error.code, error.operation.startsWith(call.slice(0, 5))], ['ENOSPC', true])
+      writes.length = 0
+      assert.deepEqual(await storage.save(claim, revisions(upTo(3)))(), E.left(error))
+      assert.deepEqual(writes, [])
+      assert.equal(claim.lost.aborted, false)
+    })
+
+    test(`(${call}) the same process claims the run again at once, also without a release`, async () => {
+      const root = folder()
+      const { storage, break: broken } = breaking(root, call)
+      const claim = await work(storage, [0, 1])
+      broken()
+      await left(storage.save(claim, revisions(upTo(3))), 'WriteFailed')
+      broken(false)
+      const again = await claimed(storage, 'a')
+      await left(storage.save(claim, revisions(upTo(3))), 'WriteFailed')
+      await right(storage.release(claim))
+      const loaded = await right(storage.load('a'))
+      const revision = O.isSome(loaded) ? loaded.value.revision : -1
+      await right(storage.save(again, revisions(upTo(revision + 2))))
+      await right(storage.release(again))
+    })
+
+    test(`(${call}) after a release other processes can claim the run, though the owner's process lives`, async () => {
+      const root = folder()
+      const { storage, break: broken } = breaking(root, call)
+      const claim = await work(storage, [0, 1])
+      broken()
+      await left(storage.save(claim, revisions(upTo(3))), 'WriteFailed')
+      broken(false)
+      await right(storage.release(claim))
+      const other = next(root, { processes: { self: () => ELSEWHERE, isAlive: () => true } })
+      await right(other.claim('a', OTHER))
+    })
+  }
+
+  const ELSEWHERE = { host: 'h', pid: 1, thread: 1, start: 'x', bootId: null, pidNamespace: null }
+
+  test('a release that failed does not keep the process from claiming again', async () => {
+    const root = folder()
+    const { storage, break: broken } = breaking(root, 'write')
+    const claim = await work(storage, [0, 1])
+    broken()
+    await left(storage.release(claim), 'WriteFailed')
+    broken(false)
+    const { stored } = await right(storage.claim('a', OWNER))
+    assert.ok(O.isSome(stored) && stored.value.revision === 1)
+  })
+})
+
+describe('short writes', () => {
+  for (const size of [1, 7, 100]) {
+    test(`of ${size} bytes at a time lose nothing`, async () => {
+      const root = folder()
+      const fs: FileSystem = {
+        ...nodeFileSystem,
+        write: (fd, bytes, position) => nodeFileSystem.write(fd, bytes.subarray(0, size), position),
+        writeSync: (fd, bytes, position) => nodeFileSystem.writeSync(fd, bytes.subarray(0, size), position),
+        read: (fd, into, position) => nodeFileSystem.read(fd, into.subarray(0, 1000), position)
+      }
+      const storage: CheckpointStorage = next(root, { fs })
+      const claim = await work(storage, [0, 1, 2])
+      await assertLoads(storage, 'a', upTo(3))
+      await right(storage.release(claim))
+      await assertLoads(next(root), 'a', upTo(3))
+    })
+  }
+
+  test('of nothing at all are an error', async () => {
+    const root = folder()
+    let stuck = false
+    const fs: FileSystem = {
+      ...nodeFileSystem,
+      writeSync: (fd, bytes, position) => (stuck ? 0 : nodeFileSystem.writeSync(fd, bytes, position))
+    }
+    const storage = next(root, { fs })
+    const claim = await work(storage, [0])
+    stuck = true
+    await left(storage.save(claim, revisions(upTo(2))), 'WriteFailed')
+  })
+})

@@ -1,0 +1,153 @@
+/** What the tests of the JSON store are written with. */
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll } from 'vitest'
+import type { FileSystem, JsonFileOptions, Processes } from '../../../src/adapters/json-file/index.js'
+import { jsonFileStorage, nodeFileSystem, nodeProcesses } from '../../../src/adapters/json-file/index.js'
+import type { CheckpointStorage, Claim, StorageError } from '../../../src/ports/CheckpointStorage.js'
+import { claimed, revisions, right } from '../storageFixture.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// folders
+// ---------------------------------------------------------------------------------------------------------------------
+
+const folders: Array<string> = []
+
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 20 })
+})
+
+/** A folder that is deleted after the tests of the file. */
+export const folder = (): string => {
+  const path = mkdtempSync(join(tmpdir(), 'dogear-'))
+  folders.push(path)
+  return path
+}
+
+/** The places of run `a`. */
+export const placesOf = (root: string, runId = 'a') => {
+  const run = join(root, 'runs', runId)
+  return { run, history: join(run, 'history'), copy: join(run, 'checkpoint.json') }
+}
+
+export const journalName = (number: number): string => `e${String(number).padStart(6, '0')}.jsonl`
+
+export const journalOf = (root: string, number: number): string => join(placesOf(root).history, journalName(number))
+
+/** The names of the journals of run `a`. */
+export const journalsOf = (root: string): ReadonlyArray<string> =>
+  readdirSync(placesOf(root).history)
+    .filter((name) => name.endsWith('.jsonl'))
+    .sort()
+
+/** A digest of all files below a folder: names, contents and kinds. */
+export const digestOf = (path: string): string => {
+  const digest = createHash('sha256')
+  if (!existsSync(path)) return 'nothing'
+  for (const name of readdirSync(path, { recursive: true, encoding: 'utf8' }).sort()) {
+    const stats = statSync(join(path, name), { throwIfNoEntry: false })
+    digest.update(`${name}\0${stats?.mode}\0`)
+    if (stats?.isFile() === true) digest.update(readFileSync(join(path, name)))
+  }
+  return digest.digest('hex')
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// processes
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A made-up process of this machine: it takes all those with lower numbers for dead. */
+export const processNumber = (number: number): Processes => ({
+  self: () => ({ ...nodeProcesses.self(), start: String(number) }),
+  isAlive: ({ start }) => Number(start) > number
+})
+
+let number = 0
+
+/** A store of a process that was just started: the owners of all claims before it are dead. */
+export const next = (root: string, options: JsonFileOptions = {}): CheckpointStorage =>
+  jsonFileStorage(root, { processes: processNumber(++number), ...options })
+
+/** Saves payloads one by one, after those that are there; gives nothing back. */
+export const work = async (
+  storage: CheckpointStorage,
+  payloads: ReadonlyArray<number>,
+  before: ReadonlyArray<number> = []
+): Promise<Claim> => {
+  const claim = await claimed(storage, 'a')
+  for (let n = 1; n <= payloads.length; n++) {
+    await right(storage.save(claim, revisions([...before, ...payloads.slice(0, n)])))
+  }
+  return claim
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// file systems
+// ---------------------------------------------------------------------------------------------------------------------
+
+export type Call = keyof FileSystem
+
+export const CALLS = Object.keys(nodeFileSystem) as ReadonlyArray<Call>
+
+/** One call: its name and its first argument, a path or a file descriptor. */
+export interface Made {
+  readonly call: Call
+  readonly target: string | number
+}
+
+/** A file system in which something happens before each call; what `before` throws is what the call fails with. */
+export const intercepted = (before: (made: Made) => void, base: FileSystem = nodeFileSystem): FileSystem => {
+  const calls = base as unknown as Record<Call, (...args: ReadonlyArray<unknown>) => unknown>
+  const wrap = (call: Call) => {
+    const original = calls[call]
+    return (...args: ReadonlyArray<unknown>): unknown => {
+      try {
+        before({ call, target: args[0] as string | number })
+      } catch (error) {
+        return fail(call, args, error as Error)
+      }
+      return original(...args)
+    }
+  }
+  return Object.fromEntries(CALLS.map((call) => [call, wrap(call)])) as unknown as FileSystem
+}
+
+/** As the system would say it: through the callback, by throwing, or by rejecting. */
+const fail = (call: Call, args: ReadonlyArray<unknown>, error: Error): unknown => {
+  if (call === 'fdatasync') return void setImmediate(() => (args[1] as (error: unknown) => void)(error))
+  if (call.endsWith('Sync')) throw error
+  return Promise.reject(error)
+}
+
+/** A file system that notes its calls. */
+export const recorded = (base?: FileSystem): { readonly fs: FileSystem; readonly calls: Array<Made> } => {
+  const calls: Array<Made> = []
+  return { fs: intercepted((made) => calls.push(made), base), calls }
+}
+
+export const systemError = (code: string): NodeJS.ErrnoException =>
+  Object.assign(new Error(`${code}: as a test wants it`), { code })
+
+/** Whether something is an error of the port, with the facts that it promises. */
+export const assertIsStorageError = (error: StorageError): void => {
+  const tags: ReadonlyArray<StorageError['_tag']> = [
+    'HeldBy',
+    'Fenced',
+    'RevisionConflict',
+    'Corrupt',
+    'UnsupportedFormat',
+    'TooLarge',
+    'InvalidRunId',
+    'Insecure',
+    'ReadFailed',
+    'WriteFailed'
+  ]
+  assert.ok(tags.includes(error._tag), JSON.stringify(error))
+  if (error._tag === 'ReadFailed' || error._tag === 'WriteFailed') {
+    assert.ok(error.where.length > 0 && error.operation.length > 0 && error.code.length > 0)
+    assert.notEqual(error.code, 'UNKNOWN', JSON.stringify(error))
+  }
+}

@@ -1,0 +1,305 @@
+/** Real processes: claimed by many, killed, stopped and woken. */
+import assert from 'node:assert/strict'
+import type { ChildProcess } from 'node:child_process'
+import { execFileSync, fork, spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { once } from 'node:events'
+import * as O from 'fp-ts/lib/Option.js'
+import { afterEach, describe, test } from 'vitest'
+import { jsonFileStorage, nodeProcesses } from '../../../src/adapters/json-file/index.js'
+import type { StorageError, Stored } from '../../../src/ports/CheckpointStorage.js'
+import { claimed, left, OTHER, revisions, right, some } from '../storageFixture.js'
+import { folder, placesOf } from './kit.js'
+
+const SWEEP = process.env['DOGEAR_SWEEP'] === '1'
+const LINUX = process.platform === 'linux'
+
+type Message =
+  | { readonly _tag: 'Ready' | 'Done' | 'Released' }
+  | { readonly _tag: 'Granted'; readonly epoch: number; readonly revision: number }
+  | { readonly _tag: 'Acknowledged'; readonly revision: number; readonly payload: string }
+  | { readonly _tag: 'Refused'; readonly error: StorageError; readonly revision?: number }
+  | { readonly _tag: 'Lost'; readonly reason: StorageError }
+
+const script = (name: string): string => fileURLToPath(new URL(`children/${name}`, import.meta.url))
+
+/** A process with a store, and all that it said. */
+class Owner {
+  readonly messages: Array<Message> = []
+  readonly child: ChildProcess
+
+  constructor(root: string) {
+    this.child = fork(script('owner.js'), [root])
+    this.child.on('message', (message: Message) => this.messages.push(message))
+    children.push(this.child)
+  }
+
+  get pid(): number {
+    return this.child.pid as number
+  }
+
+  tell(message: object): void {
+    this.child.send(message)
+  }
+
+  /** The next message of one of these kinds from the `from`-th on. */
+  async said(from: number, ...tags: ReadonlyArray<Message['_tag']>): Promise<Message> {
+    for (;;) {
+      const found = this.messages.slice(from).find(({ _tag }) => tags.includes(_tag))
+      if (found !== undefined) return found
+      if (this.child.exitCode !== null) assert.fail(`the child ended with ${this.child.exitCode}`)
+      await once(this.child, 'message')
+    }
+  }
+
+  async does(message: object, ...tags: ReadonlyArray<Message['_tag']>): Promise<Message> {
+    const from = this.messages.length
+    this.tell(message)
+    return this.said(from, ...tags)
+  }
+}
+
+const children: Array<ChildProcess> = []
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+})
+
+const started = async (root: string): Promise<Owner> => {
+  const owner = new Owner(root)
+  await owner.said(0, 'Ready')
+  return owner
+}
+
+const wait = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
+
+const ended = (child: ChildProcess): Promise<unknown> =>
+  child.exitCode !== null || child.signalCode !== null ? Promise.resolve() : once(child, 'exit')
+
+const contentOf = ({ checkpoint, changes }: Stored): ReadonlyArray<string> => [
+  (checkpoint as { newest: string }).newest,
+  ...changes.map((change) => (change as { step: string }).step)
+]
+
+/** Every acknowledged save is there, under its revision, and no revision was acknowledged twice. */
+const assertAllThere = async (
+  root: string,
+  runId: string,
+  owners: ReadonlyArray<Owner>,
+  from: ReadonlyArray<number>
+) => {
+  const storage = jsonFileStorage(root)
+  const said = owners.flatMap(({ messages }, index) => messages.slice(from[index]))
+  const acknowledged = said.flatMap((message) => (message._tag === 'Acknowledged' ? [message] : []))
+  const byRevision = new Map(acknowledged.map(({ revision, payload }) => [revision, payload]))
+  assert.equal(byRevision.size, acknowledged.length, 'a revision was acknowledged twice')
+  const loaded = await right(storage.load(runId))
+  if (acknowledged.length === 0) return
+  const stored = some(loaded)
+  assert.deepEqual(stored.found, { _tag: 'Exact' })
+  const newest = Math.max(...byRevision.keys())
+  assert.ok(stored.revision >= newest, `${stored.revision} is there, ${newest} was acknowledged`)
+  for (const [revision, payload] of byRevision) {
+    const at = revision === stored.revision ? stored : some(await right(storage.loadRevision(runId, revision)))
+    assert.equal(contentOf(at).at(-1), payload, `revision ${revision}`)
+  }
+}
+
+describe('many processes', () => {
+  test('that claim a run at once: one is granted, the others are told who has it', async () => {
+    const root = folder()
+    const owners = await Promise.all([1, 2, 3, 4].map(() => started(root)))
+    for (let n = 0; n < (SWEEP ? 200 : 15); n++) {
+      const runId = `run-${n}`
+      const results = await Promise.all(owners.map((owner) => owner.does({ op: 'claim', runId }, 'Granted', 'Refused')))
+      const winner = results.findIndex(({ _tag }) => _tag === 'Granted')
+      assert.notEqual(winner, -1)
+      for (const [index, result] of results.entries()) {
+        if (index === winner) continue
+        assert.ok(result._tag === 'Refused' && result.error._tag === 'HeldBy', JSON.stringify(result))
+        assert.equal(result.error.holder.pid, owners[winner]?.pid)
+        assert.ok(Date.parse(result.error.holder.since) > Date.now() - 60_000)
+      }
+      await owners[winner]?.does({ op: 'release' }, 'Released')
+    }
+  })
+})
+
+describe('an owner that was killed', () => {
+  test('anywhere in its work has lost nothing that it was told is saved, and is followed within a second', async () => {
+    const root = folder()
+    for (let n = 0; n < (SWEEP ? 300 : 10); n++) {
+      const runId = `run-${n % 3}`
+      const owner = await started(root)
+      await owner.does({ op: 'claim', runId }, 'Granted')
+      owner.tell({ op: 'save', count: 100_000 })
+      await owner.said(0, 'Acknowledged')
+      await wait(Math.random() * 40)
+      owner.child.kill('SIGKILL')
+      await ended(owner.child)
+      const storage = jsonFileStorage(root)
+      const begun = performance.now()
+      const { claim } = await right(storage.claim(runId, OTHER))
+      const took = performance.now() - begun
+      assert.ok(took < 1000, `took ${took} ms`)
+      await right(storage.release(claim))
+      await assertAllThere(root, runId, [owner], [0])
+    }
+  })
+
+  test('is dead at once, though its heartbeat is a day ahead', async () => {
+    const root = folder()
+    const owner = await started(root)
+    await owner.does({ op: 'claim', runId: 'a' }, 'Granted')
+    await owner.does({ op: 'save', count: 3 }, 'Done')
+    owner.child.kill('SIGKILL')
+    await ended(owner.child)
+    const { run } = placesOf(root)
+    const heartbeat = readdirSync(run).find((name) => name.startsWith('heartbeat-')) ?? assert.fail('no heartbeat')
+    const tomorrow = Date.now() / 1000 + 86_400
+    utimesSync(join(run, heartbeat), tomorrow, tomorrow)
+    const { stored } = await right(jsonFileStorage(root).claim('a', OTHER))
+    assert.equal(some(stored).revision, 2)
+    assert.ok(!existsSync(join(run, heartbeat)))
+  })
+
+  test('and is not yet reaped by its parent is dead', { skip: !LINUX }, async () => {
+    // The shell becomes a process that never reaps the child that it had as a shell.
+    const parent = spawn('sh', ['-c', 'sleep 0.1 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
+    children.push(parent)
+    const [output] = (await once(parent.stdout, 'data')) as [Buffer]
+    const pid = Number(output.toString())
+    const start = (readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1] ?? '').split(' ')[19] ?? ''
+    const identity = { ...nodeProcesses.self(), pid, thread: pid, start }
+    assert.equal(nodeProcesses.isAlive(identity), true)
+    assert.equal(nodeProcesses.isAlive({ ...identity, start: `${start}0` }), false)
+    assert.equal(nodeProcesses.isAlive({ ...identity, bootId: 'another' }), undefined)
+    assert.equal(nodeProcesses.isAlive({ ...identity, pidNamespace: 'another' }), undefined)
+    while (!readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z ')) await wait(20)
+    assert.equal(nodeProcesses.isAlive(identity), false)
+  })
+})
+
+describe('an owner that was stopped', { skip: !LINUX }, () => {
+  test('is alive: nobody of its machine takes its run', async () => {
+    const root = folder()
+    const owner = await started(root)
+    await owner.does({ op: 'claim', runId: 'a' }, 'Granted')
+    owner.child.kill('SIGSTOP')
+    await left(jsonFileStorage(root).claim('a', OTHER), 'HeldBy')
+  })
+
+  test('and woken while two others claim: whatever was acknowledged, by whomever, is there', async () => {
+    const root = folder()
+    const owners = await Promise.all([1, 2, 3].map(() => started(root)))
+    for (let n = 0; n < (SWEEP ? 500 : 12); n++) {
+      const [first, ...others] = [...owners.slice(n % 3), ...owners.slice(0, n % 3)] as [Owner, Owner, Owner]
+      const from = owners.map(({ messages }) => messages.length)
+      const runId = `run-${n}`
+      await first.does({ op: 'claim', runId }, 'Granted')
+      const begun = first.messages.length
+      first.tell({ op: 'save', count: 1_000_000 })
+      await first.said(begun, 'Acknowledged')
+      await wait(Math.random() * 5)
+      first.child.kill('SIGSTOP')
+      const claims = others.map((other) => {
+        other.tell({ op: 'dead', pid: first.pid })
+        return other.does({ op: 'claim', runId }, 'Granted', 'Refused')
+      })
+      await wait(Math.random() * 20)
+      first.child.kill('SIGCONT')
+      const results = await Promise.all(claims)
+      assert.equal(results.filter(({ _tag }) => _tag === 'Granted').length, 1, JSON.stringify(results))
+      const winner = others[results.findIndex(({ _tag }) => _tag === 'Granted')] as Owner
+      await winner.does({ op: 'save', count: 5 }, 'Done')
+      const refusal = await first.said(begun, 'Refused')
+      assert.ok(refusal._tag === 'Refused' && refusal.error._tag === 'Fenced', JSON.stringify(refusal))
+      await first.said(begun, 'Lost')
+      await winner.does({ op: 'release' }, 'Released')
+      await assertAllThere(root, runId, owners, from)
+    }
+  })
+
+  test('and woken after its run was removed, and the id used again: it is refused, and the new run is as it was', async () => {
+    const root = folder()
+    const owner = await started(root)
+    await owner.does({ op: 'claim', runId: 'a' }, 'Granted')
+    await owner.does({ op: 'save', count: 3 }, 'Done')
+    owner.child.kill('SIGSTOP')
+    const processes = { ...nodeProcesses, isAlive: () => false }
+    const storage = jsonFileStorage(root, { processes })
+    await right(storage.remove('a'))
+    const { claim, stored } = await right(storage.claim('a', OTHER))
+    assert.deepEqual(stored, O.none)
+    await right(storage.save(claim, revisions(['new'])))
+    owner.child.kill('SIGCONT')
+    const refusal = await owner.does({ op: 'save', count: 1 }, 'Refused')
+    assert.ok(refusal._tag === 'Refused' && refusal.error._tag === 'Fenced')
+    await right(storage.save(claim, revisions(['new', 'newer'])))
+    await right(storage.release(claim))
+    const loaded = some(await right(storage.load('a')))
+    assert.deepEqual([loaded.revision, loaded.found], [1, { _tag: 'Exact' }])
+    assert.deepEqual(readdirSync(root), ['runs'])
+  })
+
+  test('learns during a long step that its claim is lost', async () => {
+    const root = folder()
+    const owner = await started(root)
+    await owner.does({ op: 'claim', runId: 'a' }, 'Granted')
+    await right(jsonFileStorage(root, { processes: { ...nodeProcesses, isAlive: () => false } }).claim('a', OTHER))
+    const lost = await owner.said(0, 'Lost')
+    assert.ok(lost._tag === 'Lost' && lost.reason._tag === 'Fenced')
+  })
+})
+
+describe('a worker thread', () => {
+  const worker = async (root: string, releases = false) => {
+    const thread = new Worker(script('worker.js'), { workerData: { root, releases } })
+    const [outcome] = (await once(thread, 'message')) as [string]
+    return { thread, outcome }
+  }
+
+  test('is another owner, though its pid is ours: refused while we have the run', async () => {
+    const root = folder()
+    const storage = jsonFileStorage(root)
+    const claim = await claimed(storage, 'a')
+    const first = await worker(root)
+    assert.equal(first.outcome, 'HeldBy')
+    await first.thread.terminate()
+    await right(storage.release(claim))
+    const second = await worker(root)
+    assert.equal(second.outcome, 'Granted')
+    await left(storage.claim('a', OTHER), 'HeldBy')
+    await second.thread.terminate()
+  })
+
+  test('that ended is dead, though its process lives', { skip: !LINUX }, async () => {
+    const root = folder()
+    const { thread, outcome } = await worker(root)
+    assert.equal(outcome, 'Granted')
+    await left(jsonFileStorage(root).claim('a', OTHER), 'HeldBy')
+    await thread.terminate()
+    await right(jsonFileStorage(root).claim('a', OTHER))
+  })
+
+  test('that released its claim holds nothing', async () => {
+    const root = folder()
+    const { thread, outcome } = await worker(root, true)
+    assert.equal(outcome, 'Granted')
+    await right(jsonFileStorage(root).claim('a', OTHER))
+    await thread.terminate()
+  })
+})
+
+test('importing and loading load none of the two packages, and add no listener; the first claim does', () => {
+  const output = execFileSync(process.execPath, [script('imports.js'), folder()], { encoding: 'utf8' })
+  const { before, after } = JSON.parse(output) as Record<
+    'before' | 'after',
+    { packages: string[]; listeners: number[] }
+  >
+  assert.deepEqual(before, { packages: [], listeners: [0, 0, 0, 0] })
+  assert.ok(after.packages.includes('proper-lockfile'))
+})

@@ -1,0 +1,148 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const main = process.env['DOGEAR_MAIN'] ?? fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
+/** How a process ended, and what it said. */
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Options {
+  readonly environment?: Readonly<Record<string, string>>
+  readonly cwd?: string
+  readonly input?: string
+}
+
+/** A process that runs. */
+export interface Running {
+  readonly child: ChildProcess
+  readonly pid: number
+  readonly ended: Promise<Ended>
+  /** Resolves when it has said this, on either stream. */
+  readonly said: (text: string | RegExp) => Promise<void>
+}
+
+/** A folder of its own to run dogear in, with a state of its own. */
+export interface Sandbox {
+  readonly folder: string
+  readonly dogear: (words: readonly string[], options?: Options) => Promise<Ended>
+  readonly start: (words: readonly string[], options?: Options) => Running
+  readonly shell: (script: string, options?: Options) => Promise<Ended>
+  readonly write: (name: string, text: string) => string
+  readonly read: (name: string) => string
+  readonly exists: (name: string) => boolean
+  readonly remove: () => void
+}
+
+/** The environment without what would change how dogear behaves; `dogear` in the PATH is the one under test. */
+const environment = (folder: string): NodeJS.ProcessEnv => {
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(DOGEAR_|NO_COLOR$|FORCE_COLOR$|NODE_|VITEST|TERM$)/.test(name)
+  )
+  return {
+    ...Object.fromEntries(inherited),
+    PATH: `${join(folder, '.bin')}:${process.env['PATH'] ?? ''}`,
+    TERM: 'xterm'
+  }
+}
+
+export function sandbox(files: Readonly<Record<string, string>> = {}): Sandbox {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'dogear-cli-')))
+  const write = (name: string, text: string): string => {
+    mkdirSync(dirname(join(folder, name)), { recursive: true })
+    writeFileSync(join(folder, name), text)
+    return join(folder, name)
+  }
+  write('.bin/dogear', `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`)
+  const launch = (command: string, words: readonly string[], options: Options = {}): Running => {
+    const child = spawn(command, words, {
+      cwd: options.cwd ?? folder,
+      env: { ...environment(folder), ...options.environment },
+      stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe']
+    })
+    child.stdin?.on('error', () => undefined)
+    child.stdin?.end(options.input)
+    return watch(child)
+  }
+  chmodSync(join(folder, '.bin/dogear'), 0o755)
+  for (const [name, text] of Object.entries(files)) write(name, text)
+  const start: Sandbox['start'] = (words, options) => launch(process.execPath, [main, ...words], options)
+  return {
+    folder,
+    start,
+    dogear: (words, options) => start(words, options).ended,
+    shell: (script, options) => launch('/bin/sh', ['-c', script], options).ended,
+    write,
+    read: (name) => readFileSync(join(folder, name), 'utf8'),
+    exists: (name) => existsSync(join(folder, name)),
+    remove: () => rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+export function watch(child: ChildProcess): Running {
+  const output = { stdout: '', stderr: '' }
+  const listeners = new Set<() => void>()
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream]?.on('data', (chunk: Buffer) => {
+      output[stream] += chunk.toString('utf8')
+      for (const listener of listeners) listener()
+    })
+  }
+  const ended = new Promise<Ended>((resolve) => {
+    child.once('close', (code, signal) => {
+      resolve({ code, signal, ...output })
+      for (const listener of listeners) listener()
+    })
+  })
+  const hasSaid = (text: string | RegExp): boolean =>
+    [output.stdout, output.stderr].some((all) => (typeof text === 'string' ? all.includes(text) : text.test(all)))
+  return {
+    child,
+    pid: child.pid ?? 0,
+    ended,
+    said: (text) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          if (hasSaid(text)) resolve()
+          else if (child.exitCode !== null || child.signalCode !== null)
+            reject(new Error(`it ended without saying ${text}:\n${output.stdout}${output.stderr}`))
+        }
+        listeners.add(look)
+        look()
+      })
+  }
+}
+
+/** The id of the run that a first run told of. */
+export const runIdOf = ({ stderr }: Ended): string => /^Run (\S+) started$/m.exec(stderr)?.[1] ?? 'no id was told'
+
+/** The lines that tell of progress. */
+export const linesOf = (text: string): readonly string[] => text.split('\n').slice(0, -1)
+
+export const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+export const hasProgram = (name: string): boolean =>
+  (process.env['PATH'] ?? '').split(':').some((folder) => existsSync(join(folder, name)))

@@ -1,0 +1,319 @@
+import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { linesOf, type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox
+const within = (files: Readonly<Record<string, string>>): Sandbox => (place = sandbox(files))
+afterEach(() => place.remove())
+
+/** Three steps that leave a line each; the second fails until the file `mended` is there. */
+const three = `
+name: three
+steps:
+  - { name: one, shell: echo one >> log }
+  - { name: two, shell: test -e mended && echo two >> log }
+  - { name: three, shell: echo three >> log }
+`
+
+const failedRun = async (id: string, text = three): Promise<void> => {
+  within({ 'w.yml': text })
+  expect((await place.dogear(['run', 'w.yml', '--id', id])).code).toBe(1)
+}
+
+describe('the run that is meant', () => {
+  test('without an id it is the only unfinished one; there must be one, and not several', async () => {
+    within({ 'w.yml': three })
+    const none = await place.dogear(['resume'])
+    expect(none.code).toBe(3)
+    expect(none.stderr).toContain('There is no unfinished run')
+    await place.dogear(['run', 'w.yml', '--id', 'first'])
+    await place.dogear(['run', 'w.yml', '--id', 'second'])
+    const several = await place.dogear(['resume'])
+    expect(several.code).toBe(2)
+    expect(linesOf(several.stderr)).toEqual([
+      'dogear: There is more than one unfinished run. Say which:',
+      expect.stringMatching(/^ {2}second {2}three {2}failed {2}1\/3 steps/),
+      expect.stringMatching(/^ {2}first {2}three {2}failed {2}1\/3 steps/)
+    ])
+    place.write('mended', '')
+    expect((await place.dogear(['resume', 'first'])).code).toBe(0)
+    expect((await place.dogear(['resume'])).stderr).toContain('Resuming run second')
+    expect((await place.dogear(['resume'])).code).toBe(3)
+  })
+
+  test('the beginning of its id is enough if it is the only one, and has four characters', async () => {
+    within({ 'w.yml': three })
+    const [a, b] = ['aaaa1111-0000-4000-8000-000000000001', 'aaaa2222-0000-4000-8000-000000000002']
+    await place.dogear(['run', 'w.yml', '--id', a])
+    await place.dogear(['run', 'w.yml', '--id', b])
+    const ambiguous = await place.dogear(['resume', 'aaaa'])
+    expect(ambiguous.code).toBe(2)
+    expect(ambiguous.stderr).toContain('"aaaa" is the beginning of more than one run id')
+    expect([ambiguous.stderr.includes(a), ambiguous.stderr.includes(b)]).toEqual([true, true])
+    expect((await place.dogear(['resume', 'aaa'])).code).toBe(3)
+    place.write('mended', '')
+    expect((await place.dogear(['resume', 'aaaa1111'])).stderr).toContain(`Resuming run ${a}`)
+  })
+
+  test.each(['nobody', 'No Such', '../three', ''])('there is no run %j, and nothing happens', async (id) => {
+    await failedRun('known')
+    const { code, stdout, stderr } = await place.dogear(['resume', id])
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+    expect(linesOf(stderr)).toEqual([
+      `dogear: No checkpoint found for run ${id}`,
+      'The run may have completed or its checkpoint was not saved'
+    ])
+    expect(place.read('log')).toBe('one\n')
+  })
+
+  test('a run is resumed from any folder, in the folder where it was started', async () => {
+    await failedRun('r')
+    place.write('mended', '')
+    const { code } = await place.dogear(['resume', 'r', '--home', join(place.folder, '.dogear')], { cwd: '/' })
+    expect(code).toBe(0)
+    expect(place.read('log')).toBe('one\ntwo\nthree\n')
+  })
+
+  test('DOGEAR_HOME is where the state is, unless --home says otherwise', async () => {
+    within({ 'w.yml': three })
+    const environment = { DOGEAR_HOME: 'state' }
+    await place.dogear(['run', 'w.yml', '--id', 'r'], { environment })
+    expect([place.exists('state/runs/r'), place.exists('.dogear')]).toEqual([true, false])
+    expect((await place.dogear(['show', 'r'], { environment })).code).toBe(0)
+    expect((await place.dogear(['--home', 'other', 'show', 'r'], { environment })).code).toBe(3)
+  })
+})
+
+describe('the workflow that is meant', () => {
+  test('it is the file of the run; a missing one is named', async () => {
+    await failedRun('r')
+    await place.shell('mv w.yml gone.yml')
+    const { code, stderr } = await place.dogear(['resume', 'r'])
+    expect(code).toBe(2)
+    expect(stderr).toContain("Can't read workflow w.yml: there is no such file\nRun r was started from it.")
+    expect(
+      (await place.dogear(['resume', 'r'], { cwd: '/usr', environment: { DOGEAR_HOME: `${place.folder}/.dogear` } }))
+        .stderr
+    ).toContain(`${place.folder}/w.yml`)
+  })
+
+  test('a completed step that was changed is refused with both fingerprints, and flags let it pass', async () => {
+    await failedRun('r')
+    place.write('w.yml', three.replace('echo one', 'echo ONE'))
+    place.write('mended', '')
+    const { code, stderr } = await place.dogear(['resume', 'r'])
+    expect(code).toBe(4)
+    expect(stderr).toMatch(/"one" was changed after it ran: recorded v1:[0-9a-f]{64}, now v1:[0-9a-f]{64}/)
+    expect(stderr).toContain('  dogear resume r --from-step one\n')
+    expect((await place.dogear(['plan', 'r'])).code).toBe(4)
+    expect(place.read('log')).toBe('one\n')
+    expect((await place.dogear(['resume', 'r', '--changes', 'ignore'])).code).toBe(0)
+    expect(place.read('log')).toBe('one\ntwo\nthree\n')
+  })
+
+  test('a folder that is gone stops everything', async () => {
+    within({ 'w.yml': three })
+    await place.shell('mkdir work && cd work && dogear run ../w.yml --id r --home ../.dogear; rm -r ../work')
+    const { code, stderr } = await place.dogear(['resume', 'r'])
+    expect(code).toBe(4)
+    expect(stderr).toContain('Workspace not found for run r. It may have been cleaned up.')
+  })
+})
+
+describe('what is to run', () => {
+  test('--from-step runs that step and all after it; an unknown one is refused with those there are', async () => {
+    await failedRun('r')
+    const { code, stderr } = await place.dogear(['resume', 'r', '--from-step', 'tow'])
+    expect(code).toBe(4)
+    expect(stderr).toContain("step 'tow' not found. Available steps: 'one', 'two', 'three'")
+    place.write('mended', '')
+    await place.dogear(['resume', 'r'])
+    expect((await place.dogear(['resume', 'r', '--from-step', 'two'])).code).toBe(0)
+    expect(place.read('log')).toBe('one\ntwo\nthree\ntwo\nthree\n')
+  })
+
+  test('--force in a pipe needs --yes, and then begins with the first step', async () => {
+    await failedRun('r')
+    place.write('mended', '')
+    const before = await place.dogear(['show', 'r', '--json'])
+    const refused = await place.dogear(['resume', 'r', '--force'], { input: 'y\n' })
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toBe('dogear: Force restart will lose 1 completed step. To agree, add --yes\n')
+    expect(await place.dogear(['show', 'r', '--json'])).toEqual(before)
+    expect((await place.dogear(['resume', 'r', '--force', '--yes'])).code).toBe(0)
+    expect(place.read('log')).toBe('one\none\ntwo\nthree\n')
+  })
+
+  test('--restart-wave runs all its groups again', async () => {
+    within({
+      'w.yml': `
+steps:
+  - { wave: w, groups: { a: { shell: echo a >> log-a }, b: { shell: test -e mended && echo b >> log-b } } }
+`
+    })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    place.write('mended', '')
+    expect((await place.dogear(['resume', 'r'])).code).toBe(0)
+    expect([place.read('log-a'), place.read('log-b')]).toEqual(['a\n', 'b\n'])
+    expect((await place.dogear(['resume', 'r', '--restart-wave', 'w'])).code).toBe(0)
+    expect([place.read('log-a'), place.read('log-b')]).toEqual(['a\na\n', 'b\nb\n'])
+  })
+
+  test('`plan` says what will happen and why, changes nothing, and pins what was seen', async () => {
+    await failedRun('r')
+    const { code, stdout, stderr } = await place.dogear(['plan', 'r'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const hash = /--plan ([0-9a-f]{16})$/m.exec(stdout)?.[1] ?? ''
+    expect(linesOf(stdout)).toEqual([
+      'Run r: three, failed',
+      '1/3 steps are done, 2 to run',
+      '  1/3  skip     one    completed',
+      '  2/3  retry    two    failed after 1 attempt: exit code 1',
+      '  3/3  run      three  not started',
+      'To do exactly this:',
+      `  dogear resume r --plan ${hash}`
+    ])
+    expect(JSON.parse((await place.dogear(['plan', 'r', '--json'])).stdout)).toMatchObject({
+      run_id: 'r',
+      plan_hash: hash,
+      start_index: 1,
+      retry_current: false,
+      decisions: [{ action: 'skip' }, { action: 'retry', reason: 'Failed' }, { action: 'run', reason: 'NotStarted' }],
+      questions: []
+    })
+    place.write('w.yml', three.replace('test -e mended && echo two', 'echo other'))
+    const changed = await place.dogear(['resume', 'r', '--plan', hash])
+    expect(changed.code).toBe(4)
+    expect(changed.stderr).toContain(`The plan changed since it was reviewed: expected ${hash}`)
+    expect(place.read('log')).toBe('one\n')
+    place.write('w.yml', three)
+    place.write('mended', '')
+    expect((await place.dogear(['resume', 'r', '--plan', hash])).code).toBe(0)
+  })
+
+  test('`plan` runs no step and writes no file', async () => {
+    await failedRun('r')
+    const state = async (): Promise<string> => (await place.shell('find . -type f | sort | xargs sha256sum')).stdout
+    const before = await state()
+    for (const words of [['plan'], ['plan', '--force'], ['plan', 'r', '--from-step', 'three', '--json']]) {
+      expect((await place.dogear(words)).code).toBe(0)
+    }
+    expect(await state()).toBe(before)
+  })
+})
+
+describe('a step that is not idempotent', () => {
+  const publish = `
+name: publish
+steps:
+  - { name: build, shell: echo built }
+  - { name: publish, shell: echo published >> log; kill -9 $PPID; sleep 1, idempotent: false, capture: url }
+  - { name: tell, shell: echo "at $url" }
+`
+  const crashed = async (): Promise<void> => {
+    within({ 'w.yml': publish })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    place.write('w.yml', publish.replace('kill -9 $PPID; sleep 1', 'echo u2'))
+  }
+
+  test('in a pipe its unknown outcome is refused, with the commands that answer; those work', async () => {
+    await crashed()
+    const { code, stdout, stderr } = await place.dogear(['resume', 'r', '--changes', 'completed'])
+    expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
+    expect(stderr).toContain('"publish" is not idempotent and may have had its effect')
+    expect(stderr).toContain('  dogear resume r --changes completed --confirm publish=again\n')
+    expect(stderr).toContain('  dogear resume r --changes completed --confirm publish=done\n')
+    expect(place.read('log')).toBe('published\n')
+    const plan = await place.dogear(['plan', 'r'])
+    expect(plan.stdout).toContain('2/3  confirm  publish')
+    const again = await place.dogear(['resume', 'r', '--confirm', 'publish=again'])
+    expect(again.stdout).toBe('u2\nat u2\n')
+    expect(place.read('log')).toBe('published\npublished\n')
+  })
+
+  test('taken as done, with its output, it does not run', async () => {
+    await crashed()
+    const without = await place.dogear(['resume', 'r', '--confirm', 'publish=done'])
+    expect(without.code).toBe(4)
+    expect(without.stderr).toContain(`"publish" can't be taken as done without its output`)
+    const { code, stdout } = await place.dogear(['resume', 'r', '--confirm', 'publish=done:https://x?a=b:c'])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'at https://x?a=b:c\n' })
+    expect(place.read('log')).toBe('published\n')
+    expect((await place.dogear(['show', 'r'])).stdout).toContain('publish  taken as done')
+  })
+})
+
+describe('state that was damaged', () => {
+  const newestJournal = (): string => {
+    const folder = join(place.folder, '.dogear/runs/r/history')
+    return join(
+      folder,
+      readdirSync(folder)
+        .filter((name) => name.endsWith('.jsonl'))
+        .sort()
+        .at(-1) ?? ''
+    )
+  }
+  /** Changes a byte in a line that is not the last one. */
+  const damage = (): void => {
+    const lines = readFileSync(newestJournal(), 'utf8').split('\n')
+    const at = lines.length - 4
+    lines[at] = (lines[at] ?? '').replace('StepCompleted', 'StepC0mpleted').replace('AttemptStarted', 'AttemptSt4rted')
+    writeFileSync(newestJournal(), lines.join('\n'))
+  }
+
+  test('what was recovered is used only with consent; without, nothing changes', async () => {
+    await failedRun('r')
+    damage()
+    const { code, stderr } = await place.dogear(['resume', 'r'])
+    expect(code).toBe(5)
+    expect(stderr).toContain('The newest state of run r is damaged')
+    expect(stderr).toContain('  dogear resume r --yes\n')
+    expect(place.read('log')).toBe('one\n')
+    const verified = await place.dogear(['verify'])
+    expect(verified.code).toBe(5)
+    expect(verified.stdout).toMatch(/^! r {2}recovered from .*; lost: /)
+    expect((await place.dogear(['plan', 'r'])).stdout).toContain('Its newest state is damaged')
+    place.write('mended', '')
+    expect((await place.dogear(['resume', 'r', '--yes'])).code).toBe(0)
+    expect((await place.dogear(['show', 'r', '--history'])).stdout).toContain('Recovered')
+    expect((await place.dogear(['verify'])).stdout).toMatch(/^✓ r {2}exact/)
+  })
+
+  test('a run that can not be read at all is an error, and breaks no listing', async () => {
+    await failedRun('r')
+    await place.dogear(['run', 'w.yml', '--id', 'whole'])
+    truncateSync(newestJournal(), 0)
+    writeFileSync(newestJournal(), '\0\0garbage\n'.repeat(3))
+    writeFileSync(join(place.folder, '.dogear/runs/r/checkpoint.json'), 'null')
+    const listed = await place.dogear(['runs'])
+    expect(listed.code).toBe(0)
+    expect(listed.stderr).toMatch(/^warning: Run r can not be read/)
+    expect(linesOf(listed.stdout)).toEqual([expect.stringMatching(/^RUN-ID/), expect.stringMatching(/^whole/)])
+    expect((await place.dogear(['resume', 'r'])).code).toBe(5)
+    expect((await place.dogear(['verify', 'r'])).code).toBe(5)
+    const all = await place.dogear(['verify', '--json'])
+    expect(all.code).toBe(5)
+    expect(JSON.parse(all.stdout)).toMatchObject([
+      { run_id: 'whole', found: 'exact' },
+      { run_id: 'r', found: 'damaged', error: { code: 'Corrupt' } }
+    ])
+    expect(existsSync(newestJournal())).toBe(true)
+  })
+
+  test.skipIf(process.getuid?.() === 0)('state that can not be written exits with 5, and says what to do', async () => {
+    within({ 'w.yml': three })
+    await place.shell('mkdir locked && chmod 500 locked')
+    const { code, stderr } = await place.dogear(['run', 'w.yml', '--home', 'locked/state'])
+    expect(code).toBe(5)
+    expect(stderr).toContain('EACCES')
+  })
+
+  test('a state folder that is a file exits with 5', async () => {
+    within({ 'w.yml': three, state: 'not a folder' })
+    const { code, stderr } = await place.dogear(['run', 'w.yml', '--home', 'state'])
+    expect(code).toBe(5)
+    expect(stderr).toMatch(/^dogear: .*state.*(ENOTDIR|not used)/)
+  })
+})

@@ -1,0 +1,348 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { linesOf, runIdOf, type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox
+const within = (files: Readonly<Record<string, string>>): Sandbox => (place = sandbox(files))
+afterEach(() => place.remove())
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+describe('a run', () => {
+  test('results go to standard output, progress to standard error', async () => {
+    within({ 'w.yml': 'name: w\nsteps: [{ name: hello, shell: "echo out; echo err >&2" }]' })
+    const { code, stdout, stderr } = await place.dogear(['run', 'w.yml', '--id', 'one'])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'out\n' })
+    expect(linesOf(stderr)).toEqual(['Run one started', 'Executing step 1/1: hello', 'err', 'Run completed'])
+  })
+
+  test('a run without an id gets a UUID', async () => {
+    within({ 'w.yml': 'steps: [{ shell: "true" }]' })
+    expect(runIdOf(await place.dogear(['run', 'w.yml']))).toMatch(uuid)
+  })
+
+  test('a captured output and the input reach later steps through their environment, text as it is and the rest as JSON', async () => {
+    within({
+      'w.yml': `
+input: { greeting: hi, list: [1, { a: null }], yes: true, number: 7 }
+steps:
+  - { shell: 'printf "\\n  two words \\n\\n"', capture: words }
+  - { shell: 'echo "[$words] [$greeting] [$list] [$yes] [$number]"' }
+`
+    })
+    const { stdout } = await place.dogear(['run', 'w.yml', '--input', 'greeting=a=b'])
+    expect(linesOf(stdout).at(-1)).toBe('[two words] [a=b] [[1,{"a":null}]] [true] [7]')
+  })
+
+  test('a step is told which run, step and attempt it is', async () => {
+    within({
+      'w.yml':
+        'steps: [{ wave: w, groups: { g: { shell: \'echo "$DOGEAR_RUN_ID $DOGEAR_STEP $DOGEAR_ATTEMPT $DOGEAR_HOME $DOGEAR_IDEMPOTENCY_KEY"\' } } }]'
+    })
+    const { stdout } = await place.dogear(['run', 'w.yml', '--id', 'r'])
+    expect(stdout).toMatch(new RegExp(`^g \\| r w/g 1 ${place.folder}/.dogear [0-9a-f]{32}\n$`))
+  })
+
+  test('the state keeps itself out of commits', async () => {
+    within({ 'w.yml': 'steps: [{ shell: "true" }]' })
+    await place.dogear(['run', 'w.yml'])
+    expect(place.read('.dogear/.gitignore')).toBe('*\n')
+  })
+
+  test('a failure says the step, its number, its command and the command to go on, which works when it is copied', async () => {
+    within({ 'my flow.yml': 'steps: [{ name: build, shell: "echo \'no space left\' >&2; test -e mended" }]' })
+    const home = `${place.folder}/my state`
+    const failed = await place.dogear(['run', 'my flow.yml', '--id', 'one', '--home', 'my state'])
+    expect(failed.code).toBe(1)
+    expect(linesOf(failed.stderr).slice(-5)).toEqual([
+      'Step 1/1 failed: build',
+      "  command: echo 'no space left' >&2; test -e mended",
+      '  error: exit code 1: no space left',
+      'Fix it, then go on with:',
+      `  dogear resume one --home '${home}'`
+    ])
+    place.write('mended', '')
+    const copied = linesOf(failed.stderr).at(-1)?.trim() ?? ''
+    expect((await place.shell(copied, { cwd: '/' })).code).toBe(0)
+  })
+
+  test('a command that can not be started says so', async () => {
+    within({ 'w.yml': 'steps: [{ run: [no-such-command] }]' })
+    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    expect(code).toBe(1)
+    expect(stderr).toContain('  error: could not be started: not found: no-such-command\n')
+  })
+
+  test('retries are told of, and only asked-for ones are made', async () => {
+    const script = 'n=$(cat n || echo 0); n=$((n+1)); echo $n > n; echo "try $n" >&2; test $n -ge 3'
+    within({
+      'w.yml': `steps:\n  - { name: flaky, shell: '${script}', retry: { strategy: constant, attempts: 5, delay: 50ms, jitter: 0 } }\n  - shell: exit 3`
+    })
+    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    expect(code).toBe(1)
+    const told = linesOf(stderr).filter((line) => /attempt|Retrying/.test(line))
+    expect(told).toEqual([
+      'attempt 1/5 failed: exit code 1: try 1',
+      'Retrying in 0.1s',
+      'attempt 2/5 failed: exit code 1: try 2',
+      'Retrying in 0.1s',
+      'succeeded on attempt 3'
+    ])
+    expect(stderr.match(/exit code 3/g)).toHaveLength(1)
+  })
+
+  test('an attempt that takes longer than its timeout is ended, with all that it started', async () => {
+    within({ 'w.yml': 'steps: [{ shell: "sleep 60 & echo $! > pid; wait", timeout: 500ms }]' })
+    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    expect(code).toBe(1)
+    expect(stderr).toContain('timed out after')
+  })
+
+  test('a captured output that is too long is cut, which is said', async () => {
+    within({ 'w.yml': 'steps: [{ name: big, shell: \'head -c 2000000 /dev/zero | tr "\\\\0" x\', capture: big }]' })
+    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    expect(code).toBe(0)
+    expect(stderr).toContain(
+      'warning: step "big": "big" has only the first 1048576 bytes of its output, which has 2000000\n'
+    )
+  })
+
+  test('a variable that no environment can hold fails the step that captures it, or that gets it, with a reason', async () => {
+    within({
+      'nul.yml': 'steps: [{ shell: "printf \'a\\\\0b\'", capture: v }]',
+      'big.yml': "steps: [{ shell: 'head -c 200000 /dev/zero | tr \"\\\\0\" x', capture: v }, { shell: 'true' }]"
+    })
+    expect((await place.dogear(['run', 'nul.yml'])).stderr).toContain(
+      `its output can't become the variable "v": it contains a NUL character`
+    )
+    const { code, stderr } = await place.dogear(['run', 'big.yml'])
+    expect(code).toBe(1)
+    expect(stderr).toContain('"v" has 200000 bytes, too many for the environment of later steps')
+    expect(stderr).toContain('more than the system takes. The biggest is "v" with 200000 bytes')
+  })
+
+  test('a wave goes on after a failure as far as it may, and names what failed', async () => {
+    within({
+      'w.yml': `
+steps:
+  - wave: checks
+    groups:
+      bad: { shell: 'echo broken >&2; exit 7' }
+      good: { shell: 'sleep 0.3; echo good > good' }
+  - shell: echo never > never
+`
+    })
+    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    expect(code).toBe(1)
+    expect(linesOf(stderr)).toEqual(
+      expect.arrayContaining([
+        'Executing step 1/2 checks/bad: echo broken >&2; exit 7',
+        'bad | broken',
+        'Step 1/2 checks/bad failed: exit code 7: broken',
+        'Step 1/2 failed: checks/bad'
+      ])
+    )
+    expect([place.exists('good'), place.exists('never')]).toEqual([true, false])
+  })
+
+  test('-v only adds lines', async () => {
+    within({ 'w.yml': 'steps: [{ shell: "true" }, { shell: "true" }]' })
+    const terse = linesOf((await place.dogear(['run', 'w.yml', '--id', 'a'])).stderr)
+    const verbose = linesOf((await place.dogear(['run', 'w.yml', '--id', 'a', '-v', '--home', 'b'])).stderr)
+    expect(verbose.length).toBeGreaterThan(terse.length)
+    expect(verbose.filter((line) => terse.includes(line))).toEqual(terse)
+  })
+})
+
+describe('an earlier run', () => {
+  const failing = 'name: w\ninput: { v: 1 }\nsteps: [{ shell: "echo one" }, { shell: "test -e mended" }]'
+
+  test('in a pipe a new run starts, and how to go on with the old one is said', async () => {
+    within({ 'w.yml': failing })
+    const first = await place.dogear(['run', 'w.yml'])
+    const second = await place.dogear(['run', 'w.yml'], { input: 'y\n' })
+    expect(runIdOf(second)).not.toBe(runIdOf(first))
+    expect(second.stderr).toMatch(/^An earlier run is unfinished \(failed, 1\/2 steps completed, started .* UTC\)/)
+    expect(linesOf(second.stderr)[1]).toBe(`  dogear resume ${runIdOf(first)}`)
+  })
+
+  test.each(['--resume', '--yes'])('%s takes it up without asking', async (flag) => {
+    within({ 'w.yml': failing })
+    const id = runIdOf(await place.dogear(['run', 'w.yml']))
+    place.write('mended', '')
+    const { code, stdout, stderr } = await place.dogear(['run', 'w.yml', flag])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(linesOf(stderr)[0]).toBe(`Resuming run ${id}`)
+  })
+
+  test('--resume starts a run if there is none', async () => {
+    within({ 'w.yml': failing })
+    expect((await place.dogear(['run', 'w.yml', '--resume', '--id', 'new'])).stderr).toContain('Run new started')
+  })
+
+  test('an earlier run with another input is not taken up', async () => {
+    within({ 'w.yml': failing })
+    await place.dogear(['run', 'w.yml', '--id', 'first', '--input', 'v=2'])
+    const { code, stderr } = await place.dogear(['run', 'w.yml', '--resume', '--input', 'v=3'])
+    expect(code).toBe(4)
+    expect(stderr).toContain('Run first exists already, with another input')
+  })
+
+  test('an id that is in use is refused, and taken up with --resume', async () => {
+    within({ 'w.yml': failing })
+    await place.dogear(['run', 'w.yml', '--id', 'mine'])
+    const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'mine'])
+    expect(code).toBe(4)
+    expect(stderr).toContain('Run mine exists already')
+    expect(stderr).toContain('  dogear resume mine\n')
+    place.write('mended', '')
+    expect((await place.dogear(['run', 'w.yml', '--id', 'mine', '--resume'])).code).toBe(0)
+    const finished = await place.dogear(['run', 'w.yml', '--id', 'mine'])
+    expect(finished.code).toBe(4)
+    expect((await place.dogear(['run', 'w.yml', '--id', 'mine', '--resume'])).stderr).toBe(
+      'Run mine: nothing left to do\n'
+    )
+  })
+
+  test('two runs of one workflow keep their records apart', async () => {
+    within({ 'w.yml': failing })
+    await place.dogear(['run', 'w.yml', '--id', 'a'])
+    const before = await place.dogear(['show', 'a', '--json', '--history'])
+    await place.dogear(['run', 'w.yml', '--id', 'b', '--input', 'v=2'])
+    expect(await place.dogear(['show', 'a', '--json', '--history'])).toEqual(before)
+  })
+})
+
+describe('wrong use', () => {
+  test.each([
+    [['run', 'w.yml', '--input', 'x'], '--input is NAME=VALUE, not "x"'],
+    [['run', 'w.yml', '--input', 'PATH=x'], '"PATH" can\'t be a variable: it would change how commands are found'],
+    [['run', 'w.yml', '--input', 'a=1', '--input', 'a=2'], '--input gives "a" twice'],
+    [['run', 'w.yml', '--id', 'Not/An/Id'], '"Not/An/Id" is not a valid run id'],
+    [['run', 'nowhere.yml'], "Can't read workflow nowhere.yml: there is no such file"],
+    [['run', '.'], "Can't read workflow .: it is a folder"],
+    [['run', 'w.yml', '--home', ''], '--home needs a folder'],
+    [['run', 'w.yml', '--from-step', 'a'], "unknown option '--from-step'"],
+    [['rnu', 'w.yml'], 'Did you mean run?'],
+    [['run', 'w.yml', '--jsn'], 'Did you mean --json?'],
+    [['run'], "missing required argument 'file'"],
+    [['run', 'w.yml', 'x'], 'too many arguments'],
+    [['runs', '--status', 'fialed'], 'Did you mean "failed"?'],
+    [['runs', '--output', 'yaml'], '--output is json or table, not "yaml"'],
+    [['resume', 'x', '--force', '--from-step', 'a'], "--force and --from-step can't be used together"],
+    [['resume', 'x', '--confirm', 'a'], '--confirm is STEP=again, STEP=done or STEP=done:OUTPUT, not "a"'],
+    [['resume', 'x', '--changes', 'all'], 'Allowed choices are strict, completed, ignore']
+  ])('dogear %s exits with 2', async (words, message) => {
+    within({ 'w.yml': 'steps: [{ shell: "test -e mended" }]' })
+    if (words[0] === 'resume') await place.dogear(['run', 'w.yml', '--id', 'x'])
+    const { code, stdout, stderr } = await place.dogear(words)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(message)
+    expect(stderr).toMatch(/^dogear: /)
+  })
+
+  test('a workflow with mistakes lists them all, and nothing runs', async () => {
+    within({ 'w.yml': 'steps:\n  - shell: touch ran\n  - shel: x\n  - run: [a, "${b}"]\n    timeout: soon\n' })
+    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    expect(code).toBe(2)
+    expect(linesOf(stderr)).toEqual([
+      'dogear: w.yml has 3 problems:',
+      'w.yml:3:5: a step has no key "shel". Did you mean "shell"?',
+      'w.yml:3:5: a task needs "shell" (a script) or "run" (a command and its arguments)',
+      'w.yml:5:14: "timeout" must be a duration like 250ms, 5s, 2m or 1h, not the text "soon"'
+    ])
+    expect([place.exists('ran'), place.exists('.dogear')]).toEqual([false, false])
+  })
+
+  test('an unknown variable is found before anything runs', async () => {
+    within({ 'w.yml': 'steps:\n  - shell: touch ran\n  - run: [echo, "${nobody}"]\n' })
+    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('w.yml:3:17: unknown variable "nobody"')
+    expect(place.exists('ran')).toBe(false)
+    expect((await place.dogear(['run', 'w.yml', '--input', 'nobody=me'])).stdout).toBe('me\n')
+  })
+})
+
+describe('--json', () => {
+  test('standard output is one document, and what steps print goes to standard error', async () => {
+    within({ 'w.yml': 'name: w\nsteps: [{ shell: "echo noise; echo 1", capture: v }, { shell: "exit 2" }]' })
+    const { code, stdout, stderr } = await place.dogear(['run', 'w.yml', '--json', '--id', 'r'])
+    expect(code).toBe(1)
+    expect(stderr).toContain('noise')
+    expect(JSON.parse(stdout)).toMatchObject({
+      run_id: 'r',
+      run_name: 'w',
+      status: 'failed',
+      steps_completed: 1,
+      steps_total: 2,
+      variables: { v: 'noise\n1' },
+      failures: [{ step_index: 1, step: 'step-2', attempts: 1, error: { name: 'ExitError', code: '2' } }],
+      resume_command: 'dogear resume r'
+    })
+  })
+
+  test.each([
+    [['run', 'bad.yml', '--json'], 2, { code: 'InvalidWorkflow', problems: [{ line: 1, column: 8 }] }],
+    [['resume', 'nobody', '--json'], 3, { code: 'NoSuchRun' }],
+    [['show', 'nobody', '--json'], 3, { code: 'NoSuchRun' }],
+    [['plan', '--json'], 3, { code: 'NothingToResume' }]
+  ])('dogear %s tells what is wrong as a document, too', async (words, code, error) => {
+    within({ 'bad.yml': 'steps: 1' })
+    const ended = await place.dogear(words)
+    expect(ended.code).toBe(code)
+    expect(JSON.parse(ended.stdout)).toMatchObject({ error })
+  })
+})
+
+describe('output', () => {
+  test('a reader that goes away stops neither the run nor its record', async () => {
+    within({ 'w.yml': 'steps: [{ shell: "yes | head -n 100000" }, { shell: "echo done > done; echo more" }]' })
+    const { stdout, stderr } = await place.shell('dogear run w.yml --id r | head -n 1; dogear show r --json')
+    expect(stdout.split('\n')[0]).toBe('y')
+    expect(JSON.parse(stdout.slice(2))).toMatchObject({ status: 'completed' })
+    expect(stderr).not.toMatch(/EPIPE|at .*\.js/)
+    expect(place.exists('done')).toBe(true)
+  })
+
+  test('a reader of standard error that goes away does no harm either', async () => {
+    within({ 'w.yml': 'steps: [{ shell: "echo out" }]' })
+    expect((await place.shell('dogear run w.yml -v 2>&1 >/dev/null | true; dogear runs --json')).stdout).toContain(
+      '"completed"'
+    )
+  })
+
+  test.each([
+    [{}, false],
+    [{ FORCE_COLOR: '1' }, true],
+    [{ FORCE_COLOR: '0' }, false],
+    [{ FORCE_COLOR: '1', NO_COLOR: '1' }, true],
+    [{ NO_COLOR: '1' }, false]
+  ])('with %j in a pipe, colours: %s', async (environment, coloured) => {
+    within({ 'w.yml': 'steps: [{ shell: "true" }]' })
+    const { stderr } = await place.dogear(['run', 'w.yml'], { environment })
+    expect(stderr.includes('\x1b[')).toBe(coloured)
+  })
+
+  test('what would steer a terminal is shown, not sent', async () => {
+    within({ 'w.yml': `steps: [{ name: a, summary: "x\\ty \\e[31mz", shell: "printf '\\\\033[2Jgone' >&2; exit 1" }]` })
+    const { stderr } = await place.dogear(['run', 'w.yml'])
+    expect(stderr).toContain('Executing step 1/1: x y \\u001b[31mz\n')
+    expect(stderr).toContain('error: exit code 1: \\u001b[2Jgone\n')
+  })
+})
+
+test.each([
+  ['--help'],
+  ['run --help'],
+  ['resume --help'],
+  ['plan --help'],
+  ['runs --help'],
+  ['show --help'],
+  ['verify --help']
+])('dogear %s explains, with an example', async (words) => {
+  within({})
+  const { code, stdout, stderr } = await place.dogear(words.split(' '))
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).toMatch(/^Usage: dogear/)
+  expect(stdout).toMatch(/Example:|A workflow file:/)
+})

@@ -1,0 +1,45 @@
+import { afterAll, expect, test } from 'vitest'
+import { linesOf, runIdOf, sandbox } from './dogear.js'
+
+const workflow = (second: string): string => `
+name: test-resume
+commands:
+  - shell: "echo step1"
+  - shell: "${second}"
+  - shell: "echo step3"
+`
+
+const place = sandbox({ 'workflow.yml': workflow('exit 1') })
+afterAll(() => place.remove())
+
+test('a failed step that was mended in the file runs anew, the one before it does not, the one after it does', async () => {
+  const failed = await place.dogear(['run', 'workflow.yml'])
+  const id = runIdOf(failed)
+  expect(failed.code).toBe(1)
+  expect(failed.stdout).toBe('step1\n')
+  expect(linesOf(failed.stderr)).toEqual([
+    `Run ${id} started`,
+    'Executing step 1/3: echo step1',
+    'Executing step 2/3: exit 1',
+    'Step 2/3 failed: step-2',
+    '  command: exit 1',
+    '  error: exit code 1',
+    'Fix it, then go on with:',
+    `  dogear resume ${id}`
+  ])
+
+  place.write('workflow.yml', workflow('echo step2-fixed'))
+  const resumed = await place.dogear(['resume', id])
+  expect(resumed.code).toBe(0)
+  expect(resumed.stdout).toBe('step2-fixed\nstep3\n')
+  expect(linesOf(resumed.stderr)).toEqual([
+    `Resuming run ${id}`,
+    'Loaded checkpoint: 1/3 steps completed',
+    'Retrying step 2: echo step2-fixed',
+    'Executing step 3/3: echo step3',
+    'Run completed'
+  ])
+
+  const again = await place.dogear(['resume', id])
+  expect(again).toEqual({ code: 0, signal: null, stdout: '', stderr: `Run ${id}: nothing left to do\n` })
+})

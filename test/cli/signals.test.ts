@@ -1,0 +1,115 @@
+import { afterEach, expect, test } from 'vitest'
+import { isAlive, linesOf, type Running, type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox
+afterEach(() => place.remove())
+
+/** A step whose command starts another, tells of it, and leaves something unfinished. */
+const workflow = `
+name: slow
+steps:
+  - { name: first, shell: echo first >> log }
+  - name: slow
+    shell: |
+      test -e mended && exit 0
+      echo partial > partial
+      sleep 100 & echo $! > grandchild; echo ready; wait
+  - { name: last, shell: echo last >> log }
+`
+
+const begun = async (words: readonly string[] = ['run', 'w.yml', '--id', 'r']): Promise<Running> => {
+  const running = place.start(words)
+  await running.said('ready')
+  return running
+}
+
+const grandchild = (): number => Number(place.read('grandchild'))
+
+test.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ['SIGHUP', 129]
+] as const)('%s ends the step and all that it started, is recorded, and exits with %i', async (signal, code) => {
+  place = sandbox({ 'w.yml': workflow })
+  const running = await begun()
+  process.kill(running.pid, signal)
+  const ended = await running.ended
+  expect({ code: ended.code, signal: ended.signal }).toEqual({ code, signal: null })
+  expect(linesOf(ended.stderr).slice(-3)).toEqual(['Interrupted in step 2/3 slow', 'Go on with:', '  dogear resume r'])
+  expect(isAlive(grandchild())).toBe(false)
+  expect(place.exists('partial')).toBe(true)
+  const shown = JSON.parse((await place.dogear(['show', 'r', '--json'])).stdout) as unknown
+  expect(shown).toMatchObject({ status: 'interrupted', state: 'Interrupted', step_index: 1, held_by: null })
+  place.write('mended', '')
+  const resumed = await place.dogear(['resume'])
+  expect(resumed.code).toBe(0)
+  expect(resumed.stderr).toContain('Retrying step 2: slow')
+  expect(place.read('log')).toBe('first\nlast\n')
+})
+
+test('a second signal ends everything at once', async () => {
+  place = sandbox({
+    'w.yml': `steps: [{ name: stubborn, shell: "trap '' TERM INT; sleep 100 & echo $! > grandchild; echo ready; while :; do wait; done" }]`
+  })
+  const running = await begun()
+  process.kill(running.pid, 'SIGINT')
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  const before = performance.now()
+  process.kill(running.pid, 'SIGINT')
+  const { code, signal } = await running.ended
+  expect(code === 130 || signal === 'SIGINT').toBe(true)
+  expect(performance.now() - before).toBeLessThan(2_000)
+  expect(isAlive(grandchild())).toBe(false)
+  expect((await place.dogear(['runs', '--status', 'interrupted', '--json'])).stdout).toContain(
+    '"status": "interrupted"'
+  )
+})
+
+test('a wait for the next attempt ends at once', async () => {
+  place = sandbox({ 'w.yml': 'steps: [{ shell: exit 1, retry: { strategy: constant, delay: 60s, jitter: 0 } }]' })
+  const running = place.start(['run', 'w.yml', '--id', 'r'])
+  await running.said('Retrying in 60.0s')
+  const before = performance.now()
+  process.kill(running.pid, 'SIGINT')
+  expect((await running.ended).code).toBe(130)
+  expect(performance.now() - before).toBeLessThan(2_000)
+})
+
+test('under --json an interruption is a document, too', async () => {
+  place = sandbox({ 'w.yml': workflow })
+  const running = await begun(['run', 'w.yml', '--id', 'r', '--json'])
+  process.kill(running.pid, 'SIGINT')
+  const { code, stdout } = await running.ended
+  expect(code).toBe(130)
+  expect(JSON.parse(stdout)).toMatchObject({ status: 'interrupted', resume_command: 'dogear resume r' })
+})
+
+test('after kill -9 a run is interrupted, can be planned, and goes on with the step that was in flight', async () => {
+  place = sandbox({ 'w.yml': workflow })
+  const running = await begun()
+  const refused = await place.dogear(['resume', 'r'])
+  expect(refused.code).toBe(4)
+  expect(refused.stderr).toContain(`Run r is already in progress: held by process ${running.pid} on `)
+  expect((await place.dogear(['resume'])).code).toBe(3)
+  expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(4)
+  expect((await place.dogear(['runs', '--status', 'running', '--json'])).stdout).toContain('"run_id": "r"')
+  process.kill(running.pid, 'SIGKILL')
+  await running.ended
+  process.kill(grandchild(), 'SIGKILL')
+  expect((await place.dogear(['runs'])).stdout).toMatch(/^r +slow +interrupted .* 1\/3$/m)
+  expect((await place.dogear(['plan'])).stdout).toContain(
+    '2/3  retry    slow   was running (attempt 1) when the process ended'
+  )
+  place.write('mended', '')
+  expect((await place.dogear(['resume'])).code).toBe(0)
+  expect(place.read('log')).toBe('first\nlast\n')
+})
+
+test('two runs go on side by side', async () => {
+  place = sandbox({ 'w.yml': workflow })
+  const running = await begun()
+  place.write('mended', '')
+  expect((await place.dogear(['run', 'w.yml', '--id', 'other'])).code).toBe(0)
+  process.kill(running.pid, 'SIGTERM')
+  expect((await running.ended).code).toBe(143)
+})

@@ -1,0 +1,136 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Ended, hasProgram, main, type Running, type Sandbox, sandbox, watch } from './dogear.js'
+
+let place: Sandbox
+afterEach(() => place.remove())
+
+const failing = `
+name: w
+steps:
+  - { name: one, shell: echo one >> log }
+  - { name: two, shell: test -e mended && echo two >> log }
+`
+
+const crashing = `
+name: w
+steps:
+  - { name: publish, shell: 'echo published >> log; test -e mended || kill -9 $PPID; sleep 0.2', idempotent: false }
+`
+
+/** Starts dogear on a terminal of its own (`script`, of util-linux). Both its streams are that terminal. */
+const onTerminal = (words: readonly string[], environment: Readonly<Record<string, string>> = {}): Running => {
+  const quoted = [process.execPath, main, ...words].map((word) => `'${word}'`).join(' ')
+  const child = spawn('script', ['-qefc', quoted, '/dev/null'], {
+    cwd: place.folder,
+    env: { ...process.env, TERM: 'xterm', NO_COLOR: '', FORCE_COLOR: '', DOGEAR_HOME: '', ...environment },
+    stdio: ['pipe', 'pipe', 'pipe']
+  })
+  return watch(child)
+}
+
+/** Answers questions as they come. */
+const answering = async (running: Running, ...dialogue: ReadonlyArray<readonly [string, string]>): Promise<Ended> => {
+  for (const [question, answer] of dialogue) {
+    await running.said(question)
+    running.child.stdin?.write(answer)
+  }
+  const ended = await running.ended
+  return { ...ended, stdout: ended.stdout.replaceAll('\r\n', '\n') }
+}
+
+const hasTerminal = process.platform === 'linux' && hasProgram('script')
+
+describe.skipIf(!hasTerminal)('on a terminal', () => {
+  const withFailedRun = async (text = failing): Promise<void> => {
+    place = sandbox({ 'w.yml': text })
+    await place.dogear(['run', 'w.yml', '--id', 'first'])
+    place.write('mended', '')
+  }
+  const offer = 'Previous execution found. Resume? [Y/n] '
+
+  test.each(['y\n', '\n', 'YES\n', 'what?\ny\n'])('an earlier run is offered, and %j takes it up', async (answer) => {
+    await withFailedRun()
+    const { code, stdout } = await answering(onTerminal(['run', 'w.yml']), [offer, answer])
+    expect(code).toBe(0)
+    expect(stdout).toContain('Run first, failed, 1/2 steps completed')
+    expect(stdout).toContain('Resuming run first')
+    expect(place.read('log')).toBe('one\ntwo\n')
+  })
+
+  test('no starts a new run', async () => {
+    await withFailedRun()
+    const { code } = await answering(onTerminal(['run', 'w.yml']), [offer, 'n\n'])
+    expect(code).toBe(0)
+    expect(place.read('log')).toBe('one\none\ntwo\n')
+  })
+
+  test.each([
+    ['\x04', 4],
+    ['\x03', 130]
+  ])('%j at a question changes nothing', async (answer, code) => {
+    await withFailedRun()
+    const ended = await answering(onTerminal(['run', 'w.yml']), [offer, answer])
+    expect(ended.code).toBe(code)
+    expect(ended.stdout).toContain('Nothing was changed')
+    expect(place.read('log')).toBe('one\n')
+  })
+
+  const warning = 'Force restart will lose 1 completed step. Continue? [y/N] '
+
+  test('--force asks, and y restarts at the first step', async () => {
+    await withFailedRun()
+    const { code } = await answering(onTerminal(['resume', 'first', '--force']), [warning, 'y\n'])
+    expect(code).toBe(0)
+    expect(place.read('log')).toBe('one\none\ntwo\n')
+  })
+
+  test.each(['n\n', '\n', '\x04'])('--force answered with %j changes nothing', async (answer) => {
+    await withFailedRun()
+    const before = await place.dogear(['show', 'first', '--json'])
+    const { code } = await answering(onTerminal(['resume', 'first', '--force']), [warning, answer])
+    expect(code).toBe(4)
+    expect(await place.dogear(['show', 'first', '--json'])).toEqual(before)
+  })
+
+  const question = 'Run it again, or is it done? [again/done] '
+
+  test.each([
+    ['again', 'published\npublished\n'],
+    ['done', 'published\n']
+  ])('a step that may have had its effect is asked about, and %s is obeyed', async (answer, log) => {
+    await withFailedRun(crashing)
+    const { code, stdout } = await answering(onTerminal(['resume']), [question, `perhaps\n${answer}\n`])
+    expect(code).toBe(0)
+    expect(stdout).toContain('"publish" is not idempotent and may have had its effect')
+    expect(place.read('log')).toBe(log)
+  })
+
+  test('a live line tells what is at work and for how long, and leaves nothing behind', async () => {
+    place = sandbox({ 'w.yml': 'steps: [{ name: slow, shell: "sleep 1.3; echo done" }]' })
+    const { stdout } = await onTerminal(['run', 'w.yml']).ended
+    expect(stdout).toContain('[1/1] slow 0s')
+    expect(stdout).toContain('[1/1] slow 1s')
+    expect(stdout).toContain('\r\x1b[2Kdone\r\n')
+    const lastLine = stdout.split('\n').at(-2) ?? ''
+    expect(lastLine.slice(lastLine.lastIndexOf('\x1b[2K') + 4)).toContain('Run completed')
+  })
+
+  test('colours are for terminals, unless NO_COLOR is set; a dumb one gets neither them nor a live line', async () => {
+    place = sandbox({ 'w.yml': 'steps: [{ shell: "true" }]' })
+    expect((await onTerminal(['run', 'w.yml']).ended).stdout).toContain('\x1b[32mRun completed\x1b[39m')
+    expect((await onTerminal(['run', 'w.yml'], { NO_COLOR: '1' }).ended).stdout).not.toContain('\x1b[3')
+    expect((await onTerminal(['run', 'w.yml'], { TERM: 'dumb' }).ended).stdout).not.toContain('\x1b')
+  })
+})
+
+test('nobody is asked who is not there: a closed standard input starts a new run', async () => {
+  place = sandbox({ 'w.yml': failing })
+  await place.dogear(['run', 'w.yml'])
+  place.write('mended', '')
+  const { code, stderr } = await place.shell(`'${process.execPath}' '${main}' run w.yml <&-`)
+  expect(code).toBe(0)
+  expect(stderr).not.toContain('[Y/n]')
+  expect(place.exists(join('.dogear', 'runs'))).toBe(true)
+})

@@ -1,0 +1,335 @@
+import * as E from 'fp-ts/lib/Either.js'
+import { expect, test } from 'vitest'
+import type { Json } from '../../src/domain/Json.js'
+import { standard } from '../../src/domain/RetryPolicy.js'
+import { decode } from '../../src/cli/workflow/decode.js'
+import * as Duration from '../../src/cli/workflow/Duration.js'
+import * as Problem from '../../src/cli/workflow/Problem.js'
+import { parse } from '../../src/cli/workflow/Source.js'
+import { didYouMean } from '../../src/cli/workflow/Suggestion.js'
+import * as Template from '../../src/cli/workflow/Template.js'
+import { toProgram } from '../../src/cli/workflow/toProgram.js'
+import { unknownVariables } from '../../src/cli/workflow/unknownVariables.js'
+import { objection } from '../../src/cli/workflow/Variable.js'
+import type { WorkflowFile } from '../../src/cli/workflow/WorkflowFile.js'
+
+const read = (text: string): E.Either<readonly Problem.Problem[], WorkflowFile> => {
+  const source = parse(text)
+  return E.isLeft(source) ? source : decode(source.right, 'fallback')
+}
+
+const problemsOf = (text: string): readonly string[] => {
+  const file = read(text)
+  return E.isLeft(file) ? file.left.map((problem) => Problem.describe('w.yml', problem)) : []
+}
+
+const valid = (text: string): WorkflowFile => {
+  const file = read(text)
+  if (E.isLeft(file)) throw new Error(problemsOf(text).join('\n'))
+  return file.right
+}
+
+const fingerprintsOf = (text: string): readonly string[] =>
+  toProgram(valid(text), '/w.yml', () => () => () => Promise.resolve(E.right(null))).steps.map(
+    ({ fingerprint }) => fingerprint
+  )
+
+const releaseFile = `
+name: release
+input: { channel: beta }
+steps:
+  - name: version
+    shell: node -p "require('./package.json').version"
+    capture: version
+  - wave: checks
+    groups:
+      unit: { shell: npm test }
+      lint: { shell: npm run lint, needs: [unit] }
+  - run: [npm, pack]
+    name: pack
+    retry: { strategy: linear, attempts: 5, delay: 5s, maxDelay: 2m, jitter: 0.25 }
+    timeout: 10m
+  - shell: npm publish "dist-$channel"
+    idempotent: false
+`
+
+test('a workflow file is read with everything that it says, and defaults for what it does not say', () => {
+  const { name, input, steps, warnings } = valid(releaseFile)
+  expect({ name, input, warnings }).toEqual({ name: 'release', input: { channel: 'beta' }, warnings: [] })
+  expect(steps.map((step) => [step.name, step.summary])).toEqual([
+    ['version', 'version'],
+    ['checks', 'checks'],
+    ['pack', 'pack'],
+    ['step-4', 'npm publish "dist-$channel"']
+  ])
+  expect(steps[0]).toMatchObject({ capture: 'version', timeoutMillis: 600_000, idempotent: true })
+  expect(steps[0]).not.toHaveProperty('retry')
+  expect(steps[1]).toMatchObject({
+    groups: [
+      { name: 'unit', needs: [] },
+      { name: 'lint', needs: ['unit'] }
+    ]
+  })
+  expect(steps[2]).toMatchObject({
+    retry: { _tag: 'Linear', attempts: 5, delayMillis: 5_000, maxDelayMillis: 120_000, jitter: 0.25 },
+    timeoutMillis: 600_000
+  })
+  expect(steps[3]).toMatchObject({ idempotent: false })
+})
+
+test('a definition keeps the fingerprint that it has always had', () => {
+  expect(fingerprintsOf(releaseFile)).toMatchInlineSnapshot(`
+    [
+      "v1:38fb6504cc3913e8008ab4aa19233c5257ea7c3594e863eef00d27315851ccb2",
+      "v1:cb881a76fdf783190cdc81cb2e2b91504f89719bd9f89b8f20c23e7c9cb147f5",
+      "v1:aa7f95c555aa36428413a595f08258054f273e94855d15fb7fe3ad287b01b7e7",
+      "v1:0e5fda95832eae2ec9347ffea1495184c8bf29f1a0e95c964575b58614bf13d1",
+    ]
+  `)
+})
+
+test.each([['summary: other'], ['retry: { attempts: 9 }'], ['retry: false'], ['timeout: 1s'], ['timeout: false']])(
+  '%s does not change the fingerprint of a step',
+  (line) => {
+    const step = (more: string): string => `steps:\n  - name: a\n    shell: x\n${more}`
+    expect(fingerprintsOf(step(`    ${line}`))).toEqual(fingerprintsOf(step('')))
+  }
+)
+
+test.each([['concurrency: 1'], ['onFailure: halt'], ['summary: other']])(
+  '%s does not change the fingerprint of a wave',
+  (line) => {
+    const wave = (more: string): string => `steps:\n  - wave: a\n    groups: { g: { shell: x } }\n${more}`
+    expect(fingerprintsOf(wave(`    ${line}`))).toEqual(fingerprintsOf(wave('')))
+  }
+)
+
+test.each([
+  ['shell: y'],
+  ['run: [x]'],
+  ['shell: x\n    version: 2'],
+  ['shell: x\n    idempotent: false'],
+  ['shell: x\n    capture: v']
+])('%j changes the fingerprint of a step', (lines) => {
+  const step = (action: string): string => `steps:\n  - name: a\n    ${action}`
+  expect(fingerprintsOf(step(lines))).not.toEqual(fingerprintsOf(step('shell: x')))
+})
+
+test('what a plain number says as an argument is what is written', () => {
+  const [step] = valid('steps: [{ run: [sleep, 1.50, true, 0x10] }]').steps
+  expect(step).toMatchObject({
+    action: { argv: [{ text: 'sleep' }, { text: '1.50' }, { text: 'true' }, { text: '0x10' }] }
+  })
+})
+
+test('`commands` is another word for `steps`, and the file name stands in for the name', () => {
+  expect(valid('commands: [{ shell: x }]')).toMatchObject({ name: 'fallback', steps: [{ name: 'step-1' }] })
+})
+
+test('all problems are listed at once, each with its place, in the order of the file', () => {
+  expect(
+    problemsOf(`name: 5
+nam: x
+input: { PATH: /x, v: 1.10, big: 12345678901234567890, ok: 1, ok: 2 }
+steps:
+  - shel: npm test
+  - shell: ""
+    timeout: 10
+    retry: { strategy: [], attempts: 0, delay: 5, jitter: 2, foo: 1 }
+    idempotent: yes
+  - run: [npm, "\${", null]
+    name: a b
+  - run: []
+    shell: x
+  - wave: checks
+    onFailure: stop
+    concurrency: 0
+    groups:
+      unit: { shell: npm test, needs: [lint, nope], capture: x }
+      lint: { shell: npm run lint, needs: [unit], capture: x }
+  - wave: empty
+    groups: {}
+  - { name: dup, shell: a }
+  - { name: dup, shell: b, capture: LD_PRELOAD }
+  - just text
+  - &a { shell: x }
+  - *a
+  - { shell: x, artifacts: [y] }
+`)
+  ).toMatchInlineSnapshot(`
+    [
+      "w.yml:1:7: "name" must be text, not the number 5: put it in quotes",
+      "w.yml:2:1: a workflow has no key "nam". Did you mean "name"?",
+      "w.yml:3:10: "PATH" can't be a variable: it would change how commands are found or started",
+      "w.yml:3:23: 1.10 is the number 1.1. Write that, or put it in quotes to keep it as it is",
+      "w.yml:3:34: 12345678901234567890 can't be kept exactly as a number: put it in quotes",
+      "w.yml:3:63: the key "ok" is there twice, first in line 3",
+      "w.yml:5:5: a step has no key "shel". Did you mean "shell"?",
+      "w.yml:5:5: a task needs "shell" (a script) or "run" (a command and its arguments)",
+      "w.yml:6:12: "shell" must not be empty",
+      "w.yml:7:14: "timeout" must be a duration like 250ms, 5s, 2m or 1h, not the number 10",
+      "w.yml:8:24: "strategy" must be text, not a list",
+      "w.yml:8:38: "attempts" must be a whole number from 1 to 1000, not the number 0",
+      "w.yml:8:48: "delay" must be a duration like 250ms, 5s, 2m or 1h, not the number 5",
+      "w.yml:8:59: "jitter" must be a number from 0 to 1, not the number 2",
+      "w.yml:8:62: "retry" has no key "foo". It may have "strategy", "attempts", "delay", "maxDelay", "jitter"",
+      "w.yml:9:17: "idempotent" must be true or false, not the text "yes"",
+      "w.yml:10:16: only \${name} is replaced here, not "\${". Write "$\${" for a plain "\${"",
+      "w.yml:10:22: an argument must be text, not nothing",
+      "w.yml:11:11: "a b" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters",
+      "w.yml:12:5: a task has either "shell" or "run", not both",
+      "w.yml:14:11: groups of wave "checks" need one another in a circle: unit, lint",
+      "w.yml:15:16: "onFailure" must be finish, continue or halt, not "stop"",
+      "w.yml:16:18: "concurrency" must be a whole number from 1 to 10000, not the number 0",
+      "w.yml:18:7: group "unit" of wave "checks" needs "nope", which is no group of that wave",
+      "w.yml:19:7: variable "x" is captured by more than one step: checks/unit, checks/lint",
+      "w.yml:20:11: wave "empty" needs at least one group",
+      "w.yml:23:13: the name "dup" is used twice in "fallback"",
+      "w.yml:23:37: "LD_PRELOAD" can't be a variable: it would change how commands are found or started",
+      "w.yml:24:5: a step is a mapping like "shell: npm test", not the text "just text"",
+      "w.yml:26:5: aliases are not supported: write it out",
+      "w.yml:27:17: a step has no key "artifacts". It may have "name", "wave", "shell", "run", "summary", "capture", "retry", "timeout", "idempotent", "version"",
+    ]
+  `)
+})
+
+test.each([
+  ['', 'this is nothing'],
+  ['- a', 'this is a list'],
+  ['name: x', 'a workflow needs "steps"'],
+  ['steps: []', 'a workflow needs at least one step'],
+  ['steps: x', '"steps" must be a list, not the text "x"'],
+  ['steps: [{shell: x}]\ncommands: [{shell: y}]', 'use "steps" or "commands", not both'],
+  ['steps: [{shell: x}]\n---\nsteps: []', 'a workflow file holds one document, this is a second'],
+  ['%YAML 1.1\n---\nsteps: [{shell: x}]', 'only YAML 1.2 is read'],
+  ['steps: [{shell: "x}]', 'Missing closing "quote'],
+  ['steps:\n\t- shell: x', 'Tabs are not allowed as indentation'],
+  ['steps: [{shell: !!js/function x}]', 'Unresolved tag: tag:yaml.org,2002:js/function'],
+  ['steps: [{shell: x, 1: y}]', 'a key must be text: put it in quotes'],
+  ['steps: [{shell: x}]\ninput: { a: .inf }', ".inf can't be kept exactly as a number: put it in quotes"],
+  ['steps: [{shell: x}]\ninput: { a: "\\0" }', 'a value can not contain a NUL character'],
+  ['steps: [{shell: "a\\0b"}]', '"shell" contains a NUL character'],
+  ['steps: [{groups: {a: {shell: x}}}]', 'a wave needs a name: "wave: checks"'],
+  ['steps: [{wave: a}]', 'a wave needs "groups"'],
+  ['steps: [{shell: x, timeout: 0s}]', '"timeout" must be longer. For none, write false'],
+  ['steps: [{shell: x, retry: {delay: 5m, maxDelay: 1m}}]', '"maxDelay" must not be shorter than "delay"'],
+  ['steps: [{shell: x, retry: true}]', '"retry" must be a mapping or false, not the boolean true'],
+  ['['.repeat(100_000), 'nested more than 100 levels deep'],
+  ['- '.repeat(100_000), 'nested more than 100 levels deep']
+])('%.60j is refused: %s', (text, message) => {
+  expect(problemsOf(text).join('\n')).toContain(message)
+})
+
+test('a mapping with many keys is read in linear time', () => {
+  const keys = Array.from({ length: 30_000 }, (_, index) => `  k${index}: ${index}`).join('\n')
+  const before = performance.now()
+  expect(Object.keys(valid(`input:\n${keys}\nsteps: [{ shell: x }]`).input)).toHaveLength(30_000)
+  expect(performance.now() - before).toBeLessThan(10_000)
+})
+
+test('a key like __proto__ is a key like any other', () => {
+  expect(Object.keys(valid('input: { __proto__: 1, constructor: 2 }\nsteps: [{ shell: x }]').input)).toEqual([
+    '__proto__',
+    'constructor'
+  ])
+})
+
+test('an unknown retry strategy is warned about, and exponential', () => {
+  const { steps, warnings } = valid('steps:\n  - shell: x\n    retry: { strategy: exponental }')
+  expect(steps[0]).toMatchObject({ retry: standard })
+  expect(warnings).toEqual([
+    {
+      at: { line: 3, column: 24 },
+      message: 'unknown retry strategy "exponental", using exponential. Did you mean "exponential"?'
+    }
+  ])
+})
+
+test('retries of what is not idempotent deserve a warning', () => {
+  expect(valid('steps: [{ shell: x, idempotent: false, retry: {} }]').warnings).toHaveLength(1)
+})
+
+test.each([
+  ['250ms', 250],
+  ['5s', 5_000],
+  ['1.5s', 1_500],
+  ['2m', 120_000],
+  ['1h', 3_600_000]
+])('%s is a duration', (text, millis) => {
+  expect(Duration.parse(text)).toEqual({ _tag: 'Some', value: millis })
+})
+
+test.each(['', '5', 's', '-5s', '5 s', '5d', '1e3s', '9999999999s', '٥s'])('%j is no duration', (text) => {
+  expect(Duration.parse(text)).toEqual({ _tag: 'None' })
+})
+
+test.each([
+  'PATH',
+  'LD_PRELOAD',
+  'DYLD_INSERT_LIBRARIES',
+  'NODE_OPTIONS',
+  'BASH_ENV',
+  'ENV',
+  'IFS',
+  'SHELLOPTS',
+  'PS4'
+])('%s can not be a variable: it decides which code runs', (name) => {
+  expect(objection(name)).toEqual({ _tag: 'Some', value: 'it would change how commands are found or started' })
+})
+
+test.each(['', '1a', 'a-b', 'a.b', 'a b', 'ä', 'a=b', 'a\n', 'DOGEAR_X', 'PWD', '_', 'x'.repeat(200)])(
+  '%j can not be a variable',
+  (name) => {
+    expect(objection(name)._tag).toBe('Some')
+  }
+)
+
+test.each(['a', 'version', '_x', 'path', 'env', 'A1'])('%s can be a variable', (name) => {
+  expect(objection(name)._tag).toBe('None')
+})
+
+test('a variable is replaced as a whole, and its value is not looked at again', () => {
+  const template = Template.parse('a${x}b$${x}$x${y}')
+  const values = new Map([
+    ['x', '${y}'],
+    ['y', '$(z)']
+  ])
+  expect(E.isRight(template) && Template.fill(template.right, values)).toEqual(E.right('a${y}b${x}$x$(z)'))
+})
+
+test('a `run:` step that names a variable which nobody has set by then is refused', () => {
+  const file = valid(`
+input: { given: 1 }
+steps:
+  - run: [a, "\${given}", "\${late}"]
+  - { shell: x, capture: late }
+  - wave: w
+    groups:
+      one: { shell: x, capture: of_one }
+      two: { run: [a, "\${late}", "\${of_one}"], needs: [one] }
+      three: { run: [a, "\${of_one}"] }
+      four: { run: [a, "\${of_one}"], needs: [two] }
+  - run: [a, "\${of_one}", "\${flag}", "\${gven}"]
+`)
+  const problems = unknownVariables(file, ['given', 'flag']).map((problem) => Problem.describe('w.yml', problem))
+  expect(problems).toEqual([
+    'w.yml:4:26: unknown variable "late". Set here: given, flag',
+    'w.yml:10:25: unknown variable "of_one". Set here: given, flag, late',
+    'w.yml:12:38: unknown variable "gven". Did you mean "given"?'
+  ])
+})
+
+test.each([
+  ['shel', 'shell'],
+  ['sehll', 'shell'],
+  ['Timeout', 'timeout']
+])('%s is near to %s', (word, known) => {
+  expect(didYouMean(word, ['shell', 'timeout'])).toBe(`. Did you mean "${known}"?`)
+})
+
+test('values of the input keep their types', () => {
+  const input: Json = { s: 'x', n: 3, b: true, z: null, l: [1, 'a'], o: { k: false } }
+  expect(
+    valid('input: { s: x, n: 3, b: true, z: null, l: [1, a], o: { k: false } }\nsteps: [{ shell: x }]').input
+  ).toEqual(input)
+})

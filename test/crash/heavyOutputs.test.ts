@@ -1,0 +1,31 @@
+/** Outputs too large to be kept are refused by name; what was kept before loads. */
+import assert from 'node:assert/strict'
+import { test } from 'vitest'
+import { inWorld, kept, perform, reportOf } from './world.js'
+
+const MEBIBYTE = 1_048_576
+
+test('a hundred outputs of a mebibyte are kept, or refused naming the largest; what was acknowledged loads', async () => {
+  await inWorld('a hundred mebibytes', async (world) => {
+    const order = { program: 'heavy', size: { steps: 100, bytes: MEBIBYTE } } as const
+    const first = reportOf(await perform(world, { ...order, op: 'run', life: 1 }))
+    const acked = world.acks().flatMap(({ completed }) => completed)
+    const found = await kept(world)
+    for (const unit of acked) assert.ok(found?.completed.has(unit), `${unit} was acknowledged and is lost`)
+    console.log(`heavy: ${first.outcome}, ${acked.length} outputs of 1 MiB were kept; ${first.told ?? ''}`)
+    if (first.outcome === 'Completed') return
+    assert.equal(first.error?._tag, 'TooLarge')
+    assert.ok(acked.length >= 50, `only ${acked.length} MiB fit into 64`)
+    const biggest = first.error?.['biggest'] as ReadonlyArray<{ readonly path: string; readonly bytes: number }>
+    assert.ok(biggest.length > 0)
+    for (const { path, bytes } of biggest) {
+      assert.match(path, /output/)
+      assert.ok(bytes >= MEBIBYTE)
+    }
+    const again = reportOf(await perform(world, { ...order, op: 'resume', life: 2 }))
+    assert.ok(again.outcome === 'Completed' || again.error?._tag === 'TooLarge', JSON.stringify(again))
+    const after = await kept(world)
+    for (const unit of acked) assert.ok(after?.completed.has(unit), `${unit} was acknowledged and is lost`)
+    for (const { unit, life } of world.effects()) assert.ok(life === 1 || !acked.includes(unit), `${unit} ran again`)
+  })
+})

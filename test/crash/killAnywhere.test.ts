@@ -1,0 +1,179 @@
+/** A run may be killed anywhere, again and again. */
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
+import { CheckpointState } from '../../src/index.js'
+import type { Kept, Kill, Report, World } from './world.js'
+import { chanceOf, eachOf, inWorld, kept, perform, reportOf, seed, sweep } from './world.js'
+
+const CAREFUL = new Set(['publish', 'deploy', 'checks/notify'])
+
+/** Together over a mebibyte: the journal is compacted on the way. */
+const LARGE = { bytes: 600_000 }
+
+/** Calls that change something, or make it durable: dying right after one is not the same as before the next. */
+const CHANGING = /^(mkdir|fsyncFolder|open|write|writeSync|ftruncateSync|fdatasync|link|rename|unlinkSync|removeTree|replace)$/
+
+/** Every place where a process that makes these calls can die. */
+const placesIn = (names: ReadonlyArray<string>): ReadonlyArray<Kill> =>
+  names.flatMap((name, index) => {
+    const at = index + 1
+    const ways: Array<Kill> = [{ at, when: 'before' }]
+    if (CHANGING.test(name)) ways.push({ at, when: 'after' })
+    if (name === 'write' || name === 'writeSync') ways.push({ at, when: 'torn' })
+    if (name === 'replace' || name === 'fdatasync') {
+      ways.push({ at, when: 'during', delay: 0 }, { at, when: 'during', delay: 1 })
+    }
+    if (name === 'replace') ways.push({ at, when: 'during', delay: 3 }, { at, when: 'during', delay: 6 })
+    return ways
+  })
+
+/** What was seen of one life of a run. */
+interface Life {
+  readonly life: number
+  readonly killed: boolean
+  readonly inFlight: ReadonlySet<string>
+}
+
+/** Whatever was acknowledged is there, whenever one looks. */
+const lookAfter = async (world: World): Promise<Kept | undefined> => {
+  const found = await kept(world)
+  const acks = world.acks()
+  for (const ack of acks) {
+    assert.ok(found !== undefined, 'something was acknowledged, and nothing is stored')
+    assert.ok(found.stored.revision >= ack.revision, `revision ${ack.revision} was acknowledged and is lost`)
+    for (const unit of ack.completed) assert.ok(found.completed.has(unit), `${unit} was acknowledged and is lost`)
+  }
+  return found
+}
+
+/** What an honest person answers: was it done, or not? */
+const answersFor = (world: World, asked: ReadonlyArray<string>, outputs: ReadonlyMap<string, unknown>) =>
+  Object.fromEntries(
+    asked.map((unit) => {
+      assert.ok(CAREFUL.has(unit), `${unit} is idempotent, and was asked about`)
+      const done = world.effects().some((effect) => effect.unit === unit)
+      return [unit, done ? { _tag: 'Done', output: outputs.get(unit) } : { _tag: 'Again' }]
+    })
+  )
+
+/** Lives until the run is completed; the n-th life dies where the n-th kill says. */
+const outlive = async (
+  world: World,
+  kills: ReadonlyArray<Kill>,
+  outputs: ReadonlyMap<string, unknown>
+): Promise<{ readonly report: Report; readonly lives: ReadonlyArray<Life> }> => {
+  const lives: Array<Life> = []
+  let confirm: Readonly<Record<string, unknown>> | undefined
+  for (let life = 1; life <= 12; life++) {
+    const kill = kills[lives.filter(({ killed }) => killed).length]
+    const effectsBefore = world.effects().length
+    const ended = await perform(world, {
+      op: 'runOrResume',
+      life,
+      size: LARGE,
+      ...(kill === undefined ? {} : { kill }),
+      ...(confirm === undefined ? {} : { confirm })
+    })
+    confirm = undefined
+    const found = await lookAfter(world)
+    const killed = ended.signal === 'SIGKILL'
+    const inFlight = found === undefined ? [] : CheckpointState.inFlight(found.checkpoint.state)
+    const step = found?.checkpoint.state.step ?? ''
+    lives.push({
+      life,
+      killed,
+      inFlight: new Set(inFlight.map(({ group }) => (group === undefined ? step : `${step}/${group}`)))
+    })
+    if (killed) continue
+    const report = reportOf(ended)
+    if (report.outcome === 'Completed') return { report, lives }
+    assert.equal(report.error?._tag, 'Unconfirmed', JSON.stringify(report))
+    assert.equal(world.effects().length, effectsBefore, 'nothing runs while a question is open')
+    const asked = report.asked ?? []
+    assert.ok(asked.length > 0)
+    for (const unit of asked) assert.ok(lives.at(-1)?.inFlight.has(unit), `${unit} was asked about and is not in flight`)
+    confirm = answersFor(world, asked, outputs)
+  }
+  return assert.fail('the run does not come to its end')
+}
+
+const checkEffects = (world: World, lives: ReadonlyArray<Life>, units: ReadonlyArray<string>): void => {
+  const effects = world.effects()
+  const acks = world.acks()
+  for (const unit of units) {
+    const of = effects.filter((effect) => effect.unit === unit)
+    assert.ok(of.length > 0, `${unit} is recorded as done and never ran`)
+    assert.equal(new Set(of.map(({ life }) => life)).size, of.length, `${unit} ran twice in one process`)
+    for (const { life } of of) {
+      const acked = acks.find((ack) => ack.completed.includes(unit))
+      assert.ok(acked === undefined || acked.life >= life, `${unit} ran again after it was acknowledged`)
+    }
+    for (const { life } of of.slice(0, -1)) {
+      const first = lives.find((one) => one.life === life)
+      assert.ok(first?.killed, `${unit} ran again although no kill cut it short`)
+      assert.ok(first.inFlight.has(unit), `${unit} ran again and was not recorded as in flight`)
+    }
+    if (CAREFUL.has(unit)) assert.equal(of.length, 1, `${unit} is not idempotent and had its effect ${of.length} times`)
+  }
+}
+
+const checkHistory = async (world: World, revision: number): Promise<void> => {
+  const history = await jsonFileStorage(world.state).history('r')()
+  const found = E.isRight(history) ? history.right.map((entry) => entry.revision) : assert.fail(JSON.stringify(history))
+  assert.deepEqual(
+    found,
+    Array.from({ length: revision + 1 }, (_, index) => revision - index),
+    'every revision once, none missing'
+  )
+}
+
+describe('a run that is killed anywhere', () => {
+  let undisturbed: Report
+  let places: ReadonlyArray<Kill>
+  const outputs = new Map<string, unknown>()
+
+  beforeAll(async () => {
+    console.log(`kill anywhere: seed ${seed}`)
+    await inWorld('undisturbed', async (world) => {
+      undisturbed = reportOf(await perform(world, { op: 'run', names: true, size: LARGE }))
+      expect(undisturbed.outcome).toBe('Completed')
+      places = placesIn(undisturbed.names ?? [])
+      const effects = world.effects().length
+      expect(reportOf(await perform(world, { op: 'resume', size: LARGE })).outcome).toBe('Completed')
+      expect(world.effects().length, 'a completed run runs nothing').toBe(effects)
+      const found = await kept(world)
+      for (const record of found?.checkpoint.completedSteps ?? []) {
+        outputs.set(record.group === undefined ? record.step : `${record.step}/${record.group}`, record.output)
+      }
+    })
+  })
+
+  const prove = async (kills: ReadonlyArray<Kill>): Promise<void> => {
+    await inWorld(`killed at ${JSON.stringify(kills)}`, async (world) => {
+      const { report, lives } = await outlive(world, kills, outputs)
+      assert.deepEqual(report.outputs, undisturbed.outputs, 'the outputs are those of an undisturbed run')
+      assert.deepEqual(report.variables, undisturbed.variables, 'the variables are those of an undisturbed run')
+      checkEffects(world, lives, Object.keys(report.outputs ?? {}).filter((unit) => unit !== 'checks'))
+      await checkHistory(world, report.revision ?? -1)
+    })
+  }
+
+  test('no acknowledged step runs again, none is lost, and it ends as an undisturbed one', async () => {
+    const chance = chanceOf(1)
+    await eachOf(sweep ? places : chance.sample(places, 24), (kill) => prove([kill]))
+  })
+
+  test('the same when the resuming processes are killed too', async () => {
+    const chance = chanceOf(2)
+    const cases = Array.from({ length: sweep ? 300 : 14 }, () =>
+      Array.from({ length: 2 + chance.below(2) }, (_, nth) => {
+        const kill = chance.oneOf(places)
+        // A resume has fewer calls to make; most of them are in its beginning.
+        return nth === 0 ? kill : { ...kill, at: 1 + chance.below(chance.oneOf([60, 120, places.length / 2])) }
+      })
+    )
+    await eachOf(cases, prove)
+  })
+})

@@ -1,0 +1,58 @@
+// A file system on which this process dies: before the k-th call, in the middle of it, or after it.
+import { appendFileSync } from 'node:fs'
+import { nodeFileSystem } from 'dogear/json-file'
+
+const die = () => {
+  process.kill(process.pid, 'SIGKILL')
+  // The signal is pending until the kernel returns to us, which it never does.
+  for (;;);
+}
+
+const isPromise = (value) => typeof value?.then === 'function'
+
+/**
+ * `kill: {at, when, delay}`; `when`: `before`, `torn` (half of the bytes are written), `during` (after `delay` ms), `after`.
+ * `calls` counts. `log`: where the fatal call is noted, for people.
+ */
+export const killingFileSystem = ({ kill, log }) => {
+  const counter = { calls: 0, names: [] }
+  const note = (name, args) => {
+    if (log !== undefined) appendFileSync(log, `${kill.when} call ${kill.at}: ${name} ${String(args[0])}\n`)
+  }
+
+  const tearing = {
+    write: async (fd, bytes, position) => {
+      await nodeFileSystem.write(fd, bytes.subarray(0, bytes.length >> 1), position)
+      die()
+    },
+    writeSync: (fd, bytes, position) => {
+      nodeFileSystem.writeSync(fd, bytes.subarray(0, bytes.length >> 1), position)
+      die()
+    }
+  }
+
+  const fatal = (name, call, args) => {
+    note(name, args)
+    if (kill.when === 'before') die()
+    if (kill.when === 'torn') return (tearing[name] ?? die)(...args)
+    if (kill.when === 'during') {
+      setTimeout(die, kill.delay ?? 0)
+      return call(...args)
+    }
+    if (name === 'fdatasync') return call(args[0], die)
+    const result = call(...args)
+    return isPromise(result) ? result.then(die, die) : die()
+  }
+
+  const fs = Object.fromEntries(
+    Object.entries(nodeFileSystem).map(([name, call]) => [
+      name,
+      (...args) => {
+        counter.calls += 1
+        counter.names.push(name)
+        return counter.calls === kill?.at ? fatal(name, call, args) : call(...args)
+      }
+    ])
+  )
+  return { fs, counter }
+}

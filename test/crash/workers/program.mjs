@@ -1,0 +1,116 @@
+// The workflow that the crash tests kill: 20 steps, among them a wave, captures, retries, a codec, two steps and a group
+// that are not idempotent, and outputs so large that the journal is compacted. Each output is made of what came before,
+// so whatever a resume loses or mixes up shows in the last one.
+import { createHash } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import * as t from 'io-ts'
+import { workflow } from 'dogear/promise'
+
+/** A Date in the program, text in the file. */
+const Moment = new t.Type(
+  'Moment',
+  (value) => value instanceof Date,
+  (value, context) =>
+    E.chain((text) => (Number.isNaN(Date.parse(text)) ? t.failure(value, context) : t.success(new Date(text))))(
+      t.string.validate(value, context)
+    ),
+  (moment) => moment.toISOString()
+)
+
+export const digest = (value) => createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16)
+
+const RETRY = { _tag: 'Constant', attempts: 4, delayMillis: 1, maxDelayMillis: 1, jitter: 0 }
+
+const transient = (message) => Object.assign(new Error(message), { code: 'ECONNREFUSED' })
+
+/** `act(unit, attempt, output)` is the effect of a unit, which then gives `output`. */
+const makerOf = (act, version, bytes = 200) => {
+  const work = (shape) => async (context) => {
+    const { step, group, attempt, outputs, variables } = context
+    const unit = group === undefined ? step : `${step}/${group}`
+    const seen = { unit, version, before: digest([Object.entries(outputs).slice(-2), [...variables]]) }
+    const output = shape(seen, context)
+    await act(unit, attempt, output, context)
+    return output
+  }
+  const plain = work((seen) => seen)
+  const large = work((seen) => ({ ...seen, ballast: 'x'.repeat(bytes) }))
+  const flaky = (name) => {
+    const then = plain
+    return async (context) => {
+      if (context.attempt < 3) throw transient(`${name} is not there yet`)
+      return await then(context)
+    }
+  }
+  return { work, plain, large, flaky }
+}
+
+export const release = (act, version = 1, { bytes } = {}) => {
+  const { work, plain, large, flaky } = makerOf(act, version, bytes)
+  return workflow('release')
+    .step('begin', { run: plain, capture: 'begun' })
+    .step('when', { output: Moment, run: work((_, { input }) => new Date(Date.UTC(2026, 0, input.day))) })
+    .step('later', { output: Moment, run: work((_, { outputs }) => new Date(outputs.when.getTime() + 86_400_000)) })
+    .step('fetch', { retry: RETRY, run: flaky('the server') })
+    .step('bundle', { run: large })
+    .step('sign', plain)
+    .step('publish', { idempotent: false, run: plain, capture: 'published' })
+    .step('index', { run: large })
+    .step('lint-index', plain)
+    .wave('checks', {
+      unit: { run: plain, capture: 'tested' },
+      lint: { run: plain },
+      flaky: { retry: RETRY, run: flaky('the database') },
+      notify: { idempotent: false, run: plain },
+      pack: { needs: ['unit'], run: work((seen, { outputs }) => ({ ...seen, unit: digest(outputs.checks.unit) })) }
+    })
+    .step('collect', plain)
+    .step('mirror-1', plain)
+    .step('mirror-2', plain)
+    .step('mirror-3', plain)
+    .step('deploy', { idempotent: false, retry: RETRY, run: flaky('the cluster'), capture: 'deployed' })
+    .step('verify', plain)
+    .step('announce', plain)
+    .step('tidy', plain)
+    .step('archive', { output: Moment, run: work((_, { outputs }) => outputs.later) })
+    .step(
+      'report',
+      work((seen, { outputs, variables }) => ({ ...seen, all: digest([outputs, [...variables]]) }))
+    )
+}
+
+/** Nine steps that may be run again at will, one of them a wave; every output says in which version it was made. */
+export const rerunnable = (act, version) => {
+  const { plain } = makerOf(act, version)
+  return workflow('rerunnable')
+    .step('one', { run: plain, capture: 'one' })
+    .step('two', plain)
+    .step('three', plain)
+    .wave('four', { left: { run: plain, capture: 'left' }, right: { run: plain }, both: { needs: ['left'], run: plain } })
+    .step('five', plain)
+    .step('six', plain)
+    .step('seven', plain)
+    .step('eight', { run: plain, capture: 'eight' })
+    .step('nine', plain)
+}
+
+/** The step in the middle must not be done twice unasked. */
+export const careful = (act, version) => {
+  const { plain } = makerOf(act, version)
+  return workflow('careful')
+    .step('before', plain)
+    .step('pay', { idempotent: false, run: plain })
+    .step('after', plain)
+}
+
+/** As many steps as asked for, each with an output of so many bytes. */
+export const heavy = (act, version, { steps = 10, bytes = 1000 } = {}) => {
+  const { work } = makerOf(act, version)
+  const run = work((seen, { step }) => ({ ...seen, ballast: step.slice(-1).repeat(bytes) }))
+  return Array.from({ length: steps }, (_, n) => `step-${n}`).reduce(
+    (made, name) => made.step(name, run),
+    workflow('heavy')
+  )
+}
+
+export const programs = { release, rerunnable, careful, heavy }

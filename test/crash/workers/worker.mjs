@@ -1,0 +1,143 @@
+// One process that works on one run: does what its order (JSON in argv) says, and prints how that ended.
+//
+// What it does outside goes to effects.log, what the store acknowledged to acks.log, one JSON line each, with the number
+// of this life of the run; so the logs of a run that was killed again and again tell who did what.
+import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import { RunError, restoreStored } from 'dogear'
+import { jsonFileStorage } from 'dogear/json-file'
+import { interruptFrom } from 'dogear/node'
+import { run, resume, runOutcome, RunFailure } from 'dogear/promise'
+import { digest, programs } from './program.mjs'
+import { killingFileSystem } from './killing.mjs'
+import { faultyFileSystem } from './faulty.mjs'
+import { elsewhere } from './elsewhere.mjs'
+
+const order = JSON.parse(process.argv[2])
+const { world, life } = order
+
+const print = (value) => writeSync(1, `${JSON.stringify(value)}\n`)
+
+const effects = openSync(join(order.logs ?? world, 'effects.log'), 'a')
+const acks = openSync(join(order.logs ?? world, 'acks.log'), 'a')
+
+const act = async (unit, attempt, output, { signal }) => {
+  if (order.tell === true) print({ at: unit })
+  if (order.pace !== undefined) await sleep(order.pace, undefined, { signal }).catch(() => undefined)
+  writeSync(effects, `${JSON.stringify({ life, unit, attempt, version: order.version ?? 1, output: digest(output) })}\n`)
+  fsyncSync(effects)
+}
+
+const unitOf = ({ step, group }) => (group === undefined ? step : `${step}/${group}`)
+
+const DONE = new Set(['StepCompleted', 'GroupCompleted', 'Assumed'])
+
+/** Notes what was acknowledged, right after. */
+const noting = (storage) => ({
+  ...storage,
+  save: (claim, revisions) => async () => {
+    const saved = await storage.save(claim, revisions)()
+    if (E.isRight(saved)) {
+      const completed = revisions.filter(({ change }) => DONE.has(change._tag)).map(({ change }) => unitOf(change))
+      const rewound = revisions.some(({ change }) => change._tag === 'Rewound')
+      const revision = revisions.at(-1).revision
+      writeSync(acks, `${JSON.stringify({ life, epoch: claim.epoch, revision, completed, rewound })}\n`)
+    }
+    return saved
+  }
+})
+
+const killing = killingFileSystem({ kill: order.kill, log: order.kill === undefined ? undefined : join(world, 'kills.log') })
+const fs = order.faults === undefined ? killing.fs : faultyFileSystem(order.faults)
+const options = {
+  fs,
+  ...(order.store ?? {}),
+  ...(order.elsewhere === undefined ? {} : { processes: elsewhere(order.elsewhere) })
+}
+const storage = noting(jsonFileStorage(join(world, 'state'), options))
+
+const program = programs[order.program ?? 'release'](act, order.version ?? 1, order.size)
+
+const stopper = new AbortController()
+if (order.stoppable === true) process.on('SIGTERM', () => stopper.abort())
+
+const common = {
+  id: order.runId ?? 'r',
+  storage,
+  ...(order.plan ?? {}),
+  ...(order.confirm === undefined ? {} : { confirm: new Map(Object.entries(order.confirm)) }),
+  environment: { interrupt: interruptFrom(stopper.signal), graceMillis: 200 }
+}
+const input = { day: 7, channel: 'beta' }
+
+/** Resumes at once when told so on stdin, if the order says to wait. */
+if (order.wait === true) {
+  print({ ready: process.pid })
+  await new Promise((resolve) => process.stdin.once('data', resolve))
+  process.stdin.pause()
+}
+
+const fds = []
+for (let n = 0; n < (order.openFiles ?? 0); n++) {
+  try {
+    fds.push(openSync('/dev/null', 'r'))
+  } catch {
+    break
+  }
+}
+for (const fd of fds.splice(fds.length - (order.spareFiles ?? 0))) closeSync(fd)
+
+const outcomeOf = async () => {
+  switch (order.op) {
+    case 'runOrResume':
+      return await runOutcome(program, { ...common, input })
+    case 'remove': {
+      const removed = await storage.remove(common.id)()
+      return E.isRight(removed) ? { _tag: 'Removed' } : { _tag: 'Refused', error: removed.left }
+    }
+    case 'load': {
+      const loaded = await storage.load(common.id)()
+      if (E.isLeft(loaded)) return { _tag: 'Refused', error: loaded.left }
+      return { _tag: loaded.right._tag === 'None' ? 'None' : 'Loaded', stored: loaded.right }
+    }
+    default:
+      try {
+        await (order.op === 'run' ? run(program, { ...common, input }) : resume(program, common))
+        return await stored()
+      } catch (error) {
+        if (error instanceof RunFailure) return error.outcome
+        throw error
+      }
+  }
+}
+
+const stored = async () => {
+  const loaded = await storage.load(common.id)()
+  const restored = E.isRight(loaded) ? restoreStored(loaded.right.value) : loaded
+  return E.isRight(restored) ? { _tag: 'Completed', checkpoint: restored.right } : { _tag: 'Refused', error: restored.left }
+}
+
+const reportOf = ({ checkpoint }) =>
+  checkpoint === undefined
+    ? {}
+    : {
+        revision: checkpoint.revision,
+        generation: checkpoint.generation,
+        outputs: Object.fromEntries([...checkpoint.completedSteps].map((done) => [unitOf(done), digest(done.output ?? null)])),
+        variables: Object.fromEntries([...checkpoint.variables].map(([name, value]) => [name, digest(value)]))
+      }
+
+const outcome = await outcomeOf()
+const error = outcome._tag === 'Refused' ? outcome.error : undefined
+print({
+  outcome: outcome._tag,
+  ...reportOf(outcome),
+  ...(outcome.stored === undefined ? {} : { stored: outcome.stored._tag === 'Some' ? outcome.stored.value.revision : -1 }),
+  ...(outcome.failures === undefined ? {} : { failures: outcome.failures.map(({ error: { message } }) => message) }),
+  ...(error === undefined ? {} : { error: { ...error, cause: undefined }, told: RunError.describe(error) }),
+  ...(error?._tag === 'Unconfirmed' ? { asked: error.questions.map(unitOf) } : {}),
+  calls: killing.counter.calls,
+  ...(order.names === true ? { names: killing.counter.names } : {})
+})

@@ -1,0 +1,68 @@
+// A process that claims runs and saves to them, one revision after the other, straight through the port. Each revision
+// carries a tag of its own, so what is stored tells whose saves it is made of.
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import * as E from 'fp-ts/lib/Either.js'
+import { jsonFileStorage, nodeProcesses } from 'dogear/json-file'
+import { obey, startAt, tell } from './commands.mjs'
+import { elsewhere } from './elsewhere.mjs'
+
+const { world, name, machine, store } = JSON.parse(process.argv[2])
+
+const processes = machine === undefined ? nodeProcesses : elsewhere(machine)
+const storage = jsonFileStorage(join(world, 'state'), { ...store, processes })
+const owner = { host: machine ?? 'here', pid: process.pid }
+
+const log = (file, entry) => appendFileSync(join(world, file), `${JSON.stringify(entry)}\n`)
+
+const revisionOf = (runId, tags, tag) => {
+  const all = [...tags, tag]
+  const at = new Date().toISOString()
+  return {
+    revision: all.length - 1,
+    change: { _tag: 'Interrupted', at, stepIndex: 0, step: tag, reason: 'signal' },
+    checkpoint: () => ({ format: 1, runId, revision: all.length - 1, tags: all })
+  }
+}
+
+export const tagsOf = ({ checkpoint, changes }) => [...checkpoint.tags, ...changes.map(({ step }) => step)]
+
+/** Claims as soon as it can; `saves` revisions, or as many as it can until it is fenced; gives the claim back. */
+const write = async ({ runId, at, saves = Infinity, patient = true, release = true }) => {
+  startAt(at)
+  let claimed = await storage.claim(runId, owner)()
+  while (E.isLeft(claimed) && claimed.left._tag === 'HeldBy' && patient) {
+    await sleep(1)
+    claimed = await storage.claim(runId, owner)()
+  }
+  if (E.isLeft(claimed)) return tell({ wrote: runId, end: claimed.left._tag, error: { ...claimed.left, cause: undefined } })
+  const { claim, stored } = claimed.right
+  const tags = stored._tag === 'None' ? [] : tagsOf(stored.value)
+  const found = stored._tag === 'None' ? 'Exact' : stored.value.found._tag
+  log('grants.log', { runId, name, epoch: claim.epoch, tags: [...tags], found })
+  tell({ claimed: runId, epoch: claim.epoch })
+  for (let n = 0; n < saves; n++) {
+    const tag = `${name}-${claim.epoch}-${tags.length}`
+    const saved = await storage.save(claim, [revisionOf(runId, tags, tag)])()
+    if (E.isLeft(saved)) {
+      await storage.release(claim)()
+      const lost = claim.lost.aborted ? claim.lost.reason._tag : undefined
+      return tell({ wrote: runId, end: saved.left._tag, lost, saves: n, error: { ...saved.left, cause: undefined } })
+    }
+    log('tags.log', { runId, name, epoch: claim.epoch, revision: tags.length, tag })
+    tags.push(tag)
+    await turn()
+  }
+  if (release) await storage.release(claim)()
+  return tell({ wrote: runId, end: 'Released', saves })
+}
+
+obey({
+  write,
+  remove: async ({ runId, at }) => {
+    startAt(at)
+    const removed = await storage.remove(runId)()
+    tell({ removed: runId, end: E.isLeft(removed) ? removed.left._tag : 'Removed' })
+  }
+})

@@ -1,0 +1,216 @@
+/** Who was taken over and comes back changes nothing that anyone reads. */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs'
+import { join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
+import type { Running, World } from './world.js'
+import { chanceOf, inWorld, launch, linesOf, newWorld, perform, reportOf, seed, sleep, start, sweep, until, untilTestEnds, workerFile } from './world.js'
+
+// Owners of which one can't ask whether they live: as if each ran on a machine of its own. Their heartbeats decide.
+const STORE = { heartbeat: { updateMillis: 1000, staleMillis: 2000 }, checkIntervalMillis: 100 }
+
+const runFolder = (world: World, runId: string): string => join(world.state, 'runs', runId)
+
+/** As if so much time had passed since its last heartbeat. */
+const silence = (world: World, runId: string, seconds = 60): void => {
+  const folder = runFolder(world, runId)
+  for (const name of readdirSync(folder)) {
+    if (!name.endsWith('.lock')) continue
+    const then = Date.now() / 1000 - seconds
+    utimesSync(join(folder, name), then, then)
+  }
+}
+
+const isStopped = (pid: number): boolean => / [Tt] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+
+const stop = async (running: Running): Promise<void> => {
+  running.signal('SIGSTOP')
+  await until(() => isStopped(running.pid), 'it stops')
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// through the port
+// ---------------------------------------------------------------------------------------------------------------------
+
+interface Grant {
+  readonly runId: string
+  readonly name: string
+  readonly epoch: number
+  readonly tags: ReadonlyArray<string>
+  readonly found: string
+}
+
+interface Tagged {
+  readonly runId: string
+  readonly name: string
+  readonly epoch: number
+  readonly revision: number
+  readonly tag: string
+}
+
+const tagsOf = async (world: World, runId: string): Promise<ReadonlyArray<string>> => {
+  const loaded = await jsonFileStorage(world.state).load(runId)()
+  if (E.isLeft(loaded)) return assert.fail(JSON.stringify(loaded.left))
+  if (O.isNone(loaded.right)) return []
+  const { checkpoint, changes, found } = loaded.right.value as never as {
+    readonly checkpoint: { readonly tags: ReadonlyArray<string> }
+    readonly changes: ReadonlyArray<{ readonly step: string }>
+    readonly found: unknown
+  }
+  assert.deepEqual(found, { _tag: 'Exact' })
+  return [...checkpoint.tags, ...changes.map(({ step }) => step)]
+}
+
+/** One owner for each number; whatever was acknowledged is in all that is read later, and nothing else in its place. */
+const checkLineage = async (world: World, runId: string): Promise<number> => {
+  const of = <A extends { readonly runId: string }>(file: string): ReadonlyArray<A> =>
+    (linesOf(join(world.folder, file)) as ReadonlyArray<A>).filter((entry) => entry.runId === runId)
+  const grants = of<Grant>('grants.log')
+  const acks = of<Tagged>('tags.log')
+  const epochs = grants.map(({ epoch }) => epoch)
+  assert.equal(new Set(epochs).size, epochs.length, `numbers were given twice: ${epochs.join(', ')}`)
+  const revisions = new Set(acks.map(({ revision }) => revision))
+  assert.equal(revisions.size, acks.length, 'two saves of one revision were acknowledged')
+  for (const { epoch, tags, found } of grants) {
+    assert.equal(found, 'Exact')
+    for (const ack of acks.filter((one) => one.epoch < epoch)) {
+      assert.equal(tags[ack.revision], ack.tag, `claim ${epoch} did not find what was acknowledged: ${JSON.stringify(ack)}`)
+    }
+  }
+  const final = await tagsOf(world, runId)
+  for (const ack of acks) assert.equal(final[ack.revision], ack.tag, `lost: ${JSON.stringify(ack)}`)
+  return acks.length
+}
+
+const writer = (world: World, name: string): Running =>
+  launch(process.execPath, [
+    workerFile('writer'),
+    JSON.stringify({ world: world.folder, name, machine: `machine-${name}`, store: STORE })
+  ])
+
+describe('an owner that was stopped, declared dead, and woken', () => {
+  let world: World
+  let o: Running
+  let a: Running
+  let b: Running
+
+  beforeAll(async () => {
+    console.log(`zombies: seed ${seed}`)
+    world = newWorld()
+    o = writer(world, 'o')
+    a = writer(world, 'a')
+    b = writer(world, 'b')
+    await Promise.all([o, a, b].map((one) => one.line('ready')))
+  })
+
+  afterAll(async () => {
+    for (const one of [o, a, b]) {
+      one.signal('SIGCONT')
+      one.signal('SIGKILL')
+      await one.ended
+    }
+    rmSync(world.folder, { recursive: true, force: true })
+  })
+
+  test('amid two claims: one owner for each number, and nothing acknowledged is lost', async () => {
+    const chance = chanceOf(3)
+    let acknowledged = 0
+    for (let round = 0; round < (sweep ? 500 : 20); round++) {
+      const runId = `amid-${round}`
+      o.send({ do: 'write', runId })
+      await o.line('claimed')
+      await sleep(chance.below(15))
+      await stop(o)
+      silence(world, runId)
+      const at = Date.now() + 5
+      a.send({ do: 'write', runId, at, saves: 1 + chance.below(5) })
+      b.send({ do: 'write', runId, at, saves: 1 + chance.below(5) })
+      await sleep(chance.below(40))
+      o.signal('SIGCONT')
+      const [ended] = await Promise.all([o.line('wrote'), a.line('wrote'), b.line('wrote')])
+      assert.equal(ended['end'], 'Fenced', `round ${round}, seed ${seed}: ${JSON.stringify(ended)}`)
+      assert.equal(ended['lost'], 'Fenced', 'its signal tells it too')
+      acknowledged += await checkLineage(world, runId)
+    }
+    console.log(`zombies: ${acknowledged} acknowledgements, none lost`)
+    expect(acknowledged).toBeGreaterThan(40)
+  })
+
+  test('after its run was removed and the id used again: it is fenced, and the new run has nothing of it', async () => {
+    const chance = chanceOf(4)
+    for (let round = 0; round < (sweep ? 200 : 10); round++) {
+      const runId = `reused-${round}`
+      o.send({ do: 'write', runId })
+      await o.line('claimed')
+      await sleep(chance.below(15))
+      await stop(o)
+      silence(world, runId)
+      a.send({ do: 'remove', runId })
+      const early = chance.below(3) === 0
+      if (early) o.signal('SIGCONT')
+      const removed = (await a.line('removed'))['end']
+      b.send({ do: 'write', runId, saves: 3, patient: false })
+      if (!early) {
+        await sleep(chance.below(20))
+        o.signal('SIGCONT')
+      }
+      const [ended, wrote] = await Promise.all([o.line('wrote'), b.line('wrote')])
+      assert.equal(removed, 'Removed')
+      assert.equal(wrote['end'], 'Released', `round ${round}, seed ${seed}: ${JSON.stringify(wrote)}`)
+      assert.equal(ended['end'], 'Fenced', `round ${round}, seed ${seed}: ${JSON.stringify(ended)}`)
+      const tags = await tagsOf(world, runId)
+      assert.equal(tags.length, 3, `round ${round}, seed ${seed}: ${tags.join(' ')}`)
+      assert.ok(tags.every((tag) => tag.startsWith('b-')), tags.join(' '))
+    }
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// through the executor
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** All files of a run with their content, but for the journal of one owner. */
+const filesOf = (world: World, runId: string, but: string): Readonly<Record<string, string>> => {
+  const folder = runFolder(world, runId)
+  const names = (readdirSync(folder, { recursive: true }) as Array<string>).filter(
+    (name) => statSync(join(folder, name)).isFile() && name !== but
+  )
+  return Object.fromEntries(names.sort().map((name) => [name, readFileSync(join(folder, name), 'utf8')]))
+}
+
+describe('a process that is taken over in the middle of its run', () => {
+  test('is fenced when it wakes, says so, starts no further step, and changes nothing that anyone reads', async () => {
+    await inWorld('taken over', async (world) => {
+      const slow = { program: 'rerunnable', pace: 40, tell: true, store: STORE } as const
+      const owner = untilTestEnds(start(world, { ...slow, op: 'run', life: 1, elsewhere: 'first' }))
+      while ((await owner.line('at'))['at'] !== 'five');
+      await stop(owner)
+      const atStop = world.effects().length
+      const second = { op: 'resume', life: 2, elsewhere: 'second', program: 'rerunnable', store: STORE } as const
+      const refused = reportOf(await perform(world, second))
+      assert.equal(refused.error?._tag, 'HeldBy', 'as long as its heartbeat is fresh, it counts as alive')
+      assert.equal((refused.error?.['holder'] as { readonly pid: number }).pid, owner.pid)
+      // No trick with the clock here: it just sleeps for longer than an owner may.
+      await until(() => Date.now() - statSync(heartbeatOf(world)).mtimeMs > 2_050, 'the heartbeat is stale')
+      assert.equal(reportOf(await perform(world, second)).outcome, 'Completed')
+      const before = filesOf(world, 'r', 'history/e000001.jsonl')
+      owner.signal('SIGCONT')
+      const ended = reportOf(await owner.ended)
+      assert.equal(ended.outcome, 'Fenced')
+      assert.deepEqual(filesOf(world, 'r', 'history/e000001.jsonl'), before)
+      const late = world.effects().slice(atStop).filter(({ life }) => life === 1)
+      assert.ok(late.length <= 1, `only the step that was in flight may end: ${JSON.stringify(late)}`)
+      assert.equal(reportOf(await perform(world, { ...second, life: 3 })).outcome, 'Completed')
+      assert.ok(world.effects().every(({ life }) => life !== 3))
+    })
+  })
+})
+
+const heartbeatOf = (world: World): string => {
+  const folder = runFolder(world, 'r')
+  const name = readdirSync(folder).find((one) => one.endsWith('.lock'))
+  return join(folder, name ?? assert.fail('no heartbeat'))
+}

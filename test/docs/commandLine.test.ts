@@ -1,0 +1,150 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { TASK_KEYS } from '../../src/cli/workflow/decodeTask.js'
+import { blocks, codes, column, read, table, tables } from './markdown.js'
+import { open, type Seen } from './terminal.js'
+
+const guide = read('docs/guide/command-line.md')
+
+const terminal = open()
+afterAll(terminal.close)
+
+const sorted = (all: Iterable<string>): readonly string[] => [...new Set(all)].sort()
+
+/** The table under a heading whose first column is called so. */
+const tableOf = (under: string, first: string): ReturnType<typeof table> => {
+  const found = tables(guide).find((one) => one.under === under && one.head[0] === first)
+  if (found === undefined) throw new Error(`no table of ${first} under ${under}`)
+  return found
+}
+
+describe('the commands and flags in the guide', () => {
+  const commands = column(tableOf('Commands', 'command'), 'command').map((cell) => codes(cell)[0]?.split(' ')[1] ?? '')
+  const helps = new Map<string, string>()
+  beforeAll(async () => {
+    for (const command of commands) helps.set(command, (await terminal.type(`dogear ${command} --help`)).stdout)
+    helps.set('', (await terminal.type('dogear --help')).stdout)
+  })
+
+  /** `--id <id>` gives --id; what help says of an option is not looked at. */
+  const flagsIn = (help: string): readonly string[] =>
+    help.split('\n').flatMap((line) => /^ {2}(?:-\w, )?(--[a-z-]+)/.exec(line)?.[1] ?? [])
+
+  test('are all commands that there are', () => {
+    const [, listed = ''] = /^Commands:\n((?: {2}.*\n)+)/m.exec(helps.get('') ?? '') ?? []
+    const names = listed.split('\n').flatMap((line) => /^ {2}([a-z]+)/.exec(line)?.[1] ?? [])
+    expect(sorted(commands)).toEqual(sorted(names))
+  })
+
+  test('each flag is there for the commands that have it', () => {
+    const flags = tableOf('Commands', 'flag')
+    const said = new Map<string, Set<string>>(commands.map((command) => [command, new Set(['--home', '--version'])]))
+    for (const [cell = '', of = ''] of flags.rows) {
+      const names = codes(cell).flatMap((code) => /--[a-z-]+/.exec(code)?.[0] ?? [])
+      const but = of.startsWith('all but') ? codes(of) : []
+      const having = of.startsWith('all') ? commands.filter((command) => !but.includes(command)) : codes(of)
+      for (const command of having) for (const name of names) said.get(command)?.add(name)
+    }
+    for (const command of commands.filter((one) => one !== 'help')) {
+      expect(sorted(said.get(command) ?? []), command).toEqual(sorted(flagsIn(helps.get(command) ?? '')))
+    }
+  })
+
+  test('every environment variable is one that the source reads or sets', () => {
+    const sets = [...read('src/cli/steps/stepEnvironment.ts').matchAll(/set\('(\w+)'/g)].map(([, name]) => name ?? '')
+    expect(sorted(column(table(guide, 'Variables'), 'variable').flatMap(codes))).toEqual(sorted(sets))
+    const read_ = read('src/cli/terminal/Style.ts') + read('src/cli/commands/Context.ts')
+    const named = column(tableOf('Commands', 'environment variable'), 'environment variable').flatMap(codes)
+    expect(named.filter((name) => !read_.includes(name))).toEqual([])
+  })
+})
+
+describe('the keys of a workflow file in the guide', () => {
+  const source = read('src/cli/workflow/decode.ts') + read('src/cli/workflow/decodeTask.ts')
+  const listOf = (name: string): readonly string[] =>
+    [...(new RegExp(`const ${name}\\b[^\\[]*\\[([^\\]]*)\\]`).exec(source)?.[1] ?? '').matchAll(/'(\w+)'/g)].map(
+      ([, key]) => key ?? ''
+    )
+  const said = (under: string, first = 'key'): readonly string[] =>
+    sorted(column(tableOf(under, first), first).flatMap(codes))
+
+  test('are those of a workflow', () => {
+    expect(sorted([...said('The workflow'), 'commands'])).toEqual(sorted(listOf('WORKFLOW_KEYS')))
+  })
+  test('are those of a step and of a group', () => {
+    expect(said('A step, or a group')).toEqual(sorted([...TASK_KEYS, 'name', 'needs']))
+  })
+  test('are those of a wave', () => {
+    expect(said('A wave')).toEqual(sorted(listOf('WAVE_KEYS')))
+  })
+  test('are those of a retry', () => {
+    expect(said('A step, or a group', 'key of `retry`')).toEqual(sorted(listOf('keys')))
+  })
+})
+
+/** Changes every journal, so that no checksum of a line about a step fits. */
+const damage = (history: string): void => {
+  for (const name of readdirSync(history)) {
+    const file = join(history, name)
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll('"send"', '"SEND"'))
+  }
+}
+
+describe('what the guide shows', () => {
+  const typed = (line: string): Promise<Seen> => terminal.type(line)
+  const parsed = (seen: Seen): object => JSON.parse(seen.stdout) as object
+
+  test('its workflow files run', async () => {
+    const files = blocks(guide, 'yaml')
+    expect(files).not.toEqual([])
+    for (const file of files) {
+      writeFileSync(join(terminal.folder, 'hello.yml'), file)
+      const seen = await typed('dogear run hello.yml')
+      expect(seen.all).toContain('Run completed')
+      expect(seen.code).toBe(0)
+    }
+  })
+
+  test('the documents for programs have the fields that it names', async () => {
+    writeFileSync(join(terminal.folder, 'one.yml'), 'steps:\n  - { name: one, shell: "test -e there" }\n')
+    const documents = table(guide, 'For programs')
+    const of = (command: string): readonly string[] => {
+      const row = documents.rows.find(([first]) => codes(first ?? '').includes(command))
+      return codes(row?.[1] ?? '').filter((code) => /^[a-z_]+$/.test(code))
+    }
+    const summary = of('runs')
+    const run = await typed('dogear run one.yml --id one-1 --json')
+    expect(run.code).toBe(1)
+    expect(sorted(Object.keys(parsed(run)))).toEqual(sorted([...summary, ...of('run')]))
+    const plan = parsed(await typed('dogear plan one-1 --json'))
+    expect(sorted(Object.keys(plan))).toEqual(sorted([...summary, ...of('plan')]))
+    const show = parsed(await typed('dogear show one-1 --json --history'))
+    expect(sorted(Object.keys(show))).toEqual(sorted([...summary, ...of('show')]))
+    const [first] = parsed(await typed('dogear runs --json')) as readonly object[]
+    expect(sorted(Object.keys(first ?? {}))).toEqual(sorted(summary))
+    const wrong = await typed('dogear show nothing --json')
+    expect(wrong.code).toBe(3)
+    expect(parsed(wrong)).toMatchObject({ error: { code: 'NoSuchRun' } })
+  })
+
+  test('what is asked on a terminal ends in a pipe as it says', async () => {
+    const questions = table(guide, 'Questions')
+    const exit = (question: string): number => {
+      const index = column(questions, 'question').findIndex((cell) => cell.includes(question))
+      return Number(/exit (\d+)/.exec(column(questions, 'in a pipe')[index] ?? '')?.[1])
+    }
+    writeFileSync(
+      join(terminal.folder, 'ask.yml'),
+      'name: ask\nsteps:\n  - { name: first, shell: "true" }\n  - { name: send, shell: "test -e sent", idempotent: false }\n'
+    )
+    await typed('dogear run ask.yml --id ask-1')
+    expect((await typed('dogear resume ask-1 --force')).code).toBe(exit('Force restart'))
+    expect((await typed('dogear resume ask-1 --yes')).code).toBe(exit('Run it again'))
+    expect((await typed('dogear run ask.yml')).all).toContain('dogear resume ask-1')
+    expect((await typed('dogear resume ask-1 --confirm send=done')).code).toBe(0)
+    damage(join(terminal.folder, '.dogear/runs/ask-1/history'))
+    expect((await typed('dogear resume ask-1')).code).toBe(exit('Go on from there'))
+    expect((await typed('dogear resume ask-1 --yes')).code).toBe(0)
+  })
+})

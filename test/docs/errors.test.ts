@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import * as O from 'fp-ts/lib/Option.js'
+import type { RunOutcome } from 'dogear'
+import { exitCode, type StopSignal } from 'dogear/node'
+import type { CliError } from '../../src/cli/CliError.js'
+import { ExitCode, ofError, ofOutcome } from '../../src/cli/ExitCode.js'
+import { codes, column, read, table, tables } from './markdown.js'
+import { errorTags, literals, stepErrors } from './source.js'
+
+const page = read('docs/errors.md')
+
+const listed = (under: string, first = '`_tag`'): readonly string[] => column(table(page, under), first).flatMap(codes)
+
+const sorted = (all: Iterable<string>): readonly string[] => [...new Set(all)].sort()
+
+const storage = literals('ports/CheckpointStorage.ts', 'StorageError')
+
+describe('docs/errors.md', () => {
+  test.each([
+    ['StorageError', 'ports/CheckpointStorage.ts'],
+    ['WorkflowProblem', 'domain/Workflow.ts'],
+    ['PlanProblem', 'domain/Plan.ts'],
+    ['CodecError', 'domain/CheckpointCodec.ts'],
+    ['StepFailure', 'domain/StepFailure.ts'],
+    ['RunOutcome', 'executor/RunOutcome.ts'],
+    ['CliError', 'cli/CliError.ts']
+  ])('lists the members of %s, all of them and no others', (name, file) => {
+    const members = literals(file, name)
+    expect(members).not.toEqual([])
+    expect(sorted(listed(name))).toEqual(sorted(members))
+  })
+
+  test('lists of RunError what is not a StorageError', () => {
+    const own = literals('executor/RunError.ts', 'RunError').filter((tag) => !storage.includes(tag))
+    expect(sorted(listed('RunError'))).toEqual(sorted(own))
+  })
+
+  test('lists every reason of a TransitionError', () => {
+    expect(sorted(listed('TransitionError', '`why`'))).toEqual(
+      sorted(literals('domain/Transition.ts', 'TransitionError', 'why'))
+    )
+  })
+
+  test('lists every edit that can be refused', () => {
+    const changed = column(table(page, 'PlanProblem'), 'means').flatMap(codes)
+    for (const edit of literals('domain/Plan.ts', 'PlanProblem', 'edit')) expect(changed).toContain(edit)
+  })
+
+  test('lists the values that are refused', () => {
+    const refused = [
+      ...literals('domain/RunId.ts', 'InvalidRunId'),
+      ...literals('domain/RetryPolicy.ts', 'InvalidRetryPolicy'),
+      ...literals('domain/Json.ts', 'NotJson'),
+      ...literals('ports/Subprocess.ts', 'NotStarted')
+    ]
+    expect(sorted(listed('Values that are refused'))).toEqual(sorted(refused))
+  })
+
+  test('leaves out no type that calls itself an error', () => {
+    const everywhere = tables(page).flatMap(({ rows }) => rows.flatMap(([first]) => codes(first ?? '')))
+    expect([...errorTags()].filter((tag) => !everywhere.includes(tag))).toEqual([])
+  })
+
+  test('lists the errors that are made for steps, by name and code', () => {
+    const errors = table(page, 'Errors of steps that Dogear makes')
+    const rows = errors.rows.map(([name = '', code = '']) => ({ name: codes(name)[0], code }))
+    const made = stepErrors()
+    expect(sorted(rows.flatMap(({ name }) => name ?? []))).toEqual(sorted(made.map(({ name }) => name)))
+    for (const { name, code } of made) {
+      if (code !== undefined) expect(rows).toContainEqual({ name, code: `\`${code}\`` })
+    }
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// exit codes
+// ---------------------------------------------------------------------------------------------------------------------
+
+const signals: readonly StopSignal[] = ['SIGHUP', 'SIGINT', 'SIGTERM']
+
+/** What the page says of each tag under a heading: `130, 143` gives both. */
+const exits = (under: string): readonly (readonly [string, readonly number[]])[] => {
+  const found = table(page, under)
+  const tags = column(found, '`_tag`')
+  return column(found, 'exit').map((cell, index) => [
+    codes(tags[index] ?? '')[0] ?? '',
+    cell.split(', ').map((code) => (/^\d+$/.test(code) ? Number(code) : Number.NaN))
+  ])
+}
+
+describe('the exit codes', () => {
+  test.each([...exits('StorageError'), ...exits('RunError')])('of %s are those of the command', (_tag, said) => {
+    expect(said).toEqual([ofError({ _tag: 'NotDone', error: { _tag }, hints: [] } as unknown as CliError)])
+  })
+
+  test.each(exits('CliError').filter(([tag]) => tag !== 'NotDone'))('of %s are those of the command', (_tag, said) => {
+    const each = signals.map((signal) => ofError({ _tag, signal } as unknown as CliError))
+    expect(said).toEqual([...new Set(each)])
+  })
+
+  test.each(exits('RunOutcome'))('of a run that ended as %s are those of the command', (_tag, said) => {
+    const each = signals.map((signal) => ofOutcome({ _tag } as unknown as RunOutcome.RunOutcome, O.some(signal)))
+    expect(said).toEqual([...new Set(each)])
+  })
+
+  test('are in the table of README, guide and source alike', () => {
+    const inSource = table(read('src/cli/ExitCode.ts').replace(/^ \* ?/gm, ''), '').rows
+    const inReadme = table(read('README.md'), 'Exit codes').rows
+    const inGuide = table(read('docs/guide/command-line.md'), 'Exit codes').rows
+    expect(inReadme).toEqual(inSource)
+    expect(inGuide).toEqual(inSource)
+    const numbers = inSource.flatMap(([code = '']) => code.split(', ').map(Number))
+    expect(new Set(numbers)).toEqual(new Set([...Object.values(ExitCode), ...signals.map(exitCode)]))
+  })
+})

@@ -1,0 +1,47 @@
+import { existsSync, statSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { anchors, outsideFences, pages, read, root } from './markdown.js'
+
+interface Link {
+  readonly page: string
+  readonly to: string
+}
+
+/** `[text](target)` and `[name]: target`, outside of code. */
+const links: readonly Link[] = pages.flatMap((page) =>
+  outsideFences(read(page)).flatMap((line) => {
+    const text = line.replace(/`[^`]*`/g, '')
+    const found = [...text.matchAll(/\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)/g)]
+    return found.map(([, inline, reference]) => ({ page, to: inline ?? reference ?? '' }))
+  })
+)
+
+const isOutside = (to: string): boolean => /^[a-z]+:/.test(to)
+
+describe('the documentation', () => {
+  test('has links between its pages', () => {
+    expect(links.filter(({ to }) => !isOutside(to)).length).toBeGreaterThan(10)
+  })
+
+  test.each(links.filter(({ to }) => !isOutside(to)))('$page leads to $to', ({ page, to }) => {
+    const [path = '', anchor] = to.split('#')
+    const target = path === '' ? page : normalize(join(dirname(page), path))
+    expect(existsSync(join(root, target)), `${target} does not exist`).toBe(true)
+    if (anchor === undefined) return
+    expect(statSync(join(root, target)).isFile()).toBe(true)
+    expect([...anchors(read(target))]).toContain(anchor)
+  })
+
+  test('every page is linked to', () => {
+    const targets = new Set(
+      links
+        .filter(({ to }) => !isOutside(to))
+        .flatMap(({ page, to }) => {
+          const path = normalize(join(dirname(page), to.split('#')[0] ?? ''))
+          return path.endsWith('/') ? pages.filter((one) => one.startsWith(path)) : [path]
+        })
+    )
+    expect(pages.filter((page) => page !== 'README.md' && !targets.has(page))).toEqual([])
+  })
+})

@@ -1,0 +1,76 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import ts from 'typescript'
+import { root } from './markdown.js'
+
+const config = ts.readConfigFile(join(root, 'tsconfig.json'), (path) => ts.sys.readFile(path))
+const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, root)
+
+const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => join(root, 'src', path))
+
+const program = ts.createProgram(files, options)
+const checker = program.getTypeChecker()
+
+const ours: readonly ts.SourceFile[] = program.getSourceFiles().filter(({ fileName }) => files.includes(fileName))
+
+/** The values of a property in all members of a type that `src/<file>` exports: of `_tag`, its members' names. */
+export function literals(file: string, name: string, property = '_tag'): readonly string[] {
+  const source = program.getSourceFile(join(root, 'src', file))
+  const exported = source && checker.getSymbolAtLocation(source)
+  const symbol = exported && checker.getExportsOfModule(exported).find((one) => one.name === name)
+  if (source === undefined || symbol === undefined) throw new Error(`src/${file} exports no type ${name}`)
+  return literalsOf(checker.getDeclaredTypeOfSymbol(symbol), property)
+}
+
+const membersOf = (type: ts.Type): readonly ts.Type[] => (type.isUnion() ? type.types : [type])
+
+const literalsOf = (type: ts.Type, property: string): readonly string[] =>
+  membersOf(type).flatMap((member) => {
+    const symbol = member.getProperty(property)
+    if (symbol === undefined) return []
+    return membersOf(checker.getTypeOfSymbol(symbol)).flatMap((value) => (value.isStringLiteral() ? [value.value] : []))
+  })
+
+/** The tags of every exported type that calls itself an error. */
+export const errorTags = (): ReadonlySet<string> =>
+  new Set(
+    ours.flatMap((source) =>
+      source.statements
+        .filter((one) => ts.isInterfaceDeclaration(one) || ts.isTypeAliasDeclaration(one))
+        .filter((one) =>
+          ts.getJSDocTags(one).some((tag) => tag.tagName.text === 'category' && tag.comment === 'errors')
+        )
+        .flatMap((one) => literalsOf(checker.getTypeAtLocation(one), '_tag'))
+    )
+  )
+
+/** An error that the source makes for a step: its name, and its code if that is always the same. */
+export interface Made {
+  readonly name: string
+  readonly code?: string
+}
+
+/** Every call of `StepError.make` with a fixed name. */
+export const stepErrors = (): readonly Made[] => {
+  const found: Made[] = []
+  const visit = (node: ts.Node): void => {
+    if (ts.isCallExpression(node) && node.expression.getText() === 'StepError.make') {
+      const [name, , details] = node.arguments
+      if (name !== undefined && ts.isStringLiteral(name)) found.push({ name: name.text, ...codeIn(details) })
+    }
+    ts.forEachChild(node, visit)
+  }
+  ours.forEach(visit)
+  return found
+}
+
+const codeIn = (details: ts.Expression | undefined): { readonly code?: string } => {
+  if (details === undefined || !ts.isObjectLiteralExpression(details)) return {}
+  const [code] = details.properties
+    .filter((one) => ts.isPropertyAssignment(one))
+    .filter((one) => one.name.getText() === 'code')
+    .map((one) => one.initializer)
+  return code !== undefined && ts.isStringLiteral(code) ? { code: code.text } : {}
+}

@@ -1,0 +1,119 @@
+import * as E from 'fp-ts/lib/Either.js'
+import { type Change, Checkpoint, CompletedStep, Transition, Workflow, WorkflowIdentity } from 'dogear'
+import { describe, expect, test } from 'vitest'
+import { codes, read, table } from './markdown.js'
+
+type AnyChange = Change.Change
+type Tag = AnyChange['_tag']
+
+/** The compiler sees to it that none is missing here. */
+const TAGS: Readonly<Record<Tag, true>> = {
+  Started: true,
+  WorkflowEdited: true,
+  Recovered: true,
+  AttemptStarted: true,
+  AttemptFailed: true,
+  StepCompleted: true,
+  GroupCompleted: true,
+  GroupFailed: true,
+  StepFailed: true,
+  Interrupted: true,
+  Rewound: true,
+  Assumed: true,
+  Confirmed: true
+}
+
+const rows = table(read('docs/guide/command-line.md'), 'States of a run').rows.flatMap(([from, change, to]) =>
+  (codes(from ?? '').length === 0 ? [''] : codes(from ?? '')).map((one) => ({
+    from: one,
+    change: codes(change ?? '')[0] as Tag,
+    to: codes(to ?? '')[0] ?? one
+  }))
+)
+
+const at = '2026-01-02T03:04:05.000Z'
+
+const tasks = WorkflowIdentity.of({ name: 'two', steps: [Workflow.task('a'), Workflow.task('b')] })
+const wave = WorkflowIdentity.of({ name: 'two', steps: [Workflow.wave('a', [Workflow.group(Workflow.task('g'))])] })
+
+const started = (workflow: WorkflowIdentity.WorkflowIdentity): Checkpoint.Checkpoint =>
+  Checkpoint.start({ _tag: 'Started', at, runId: 'two-1', workflow, input: {} })
+
+const replayed = (checkpoint: Checkpoint.Checkpoint, changes: readonly AnyChange[]): Checkpoint.Checkpoint => {
+  const replay = Transition.replay(checkpoint, changes)
+  if (E.isLeft(replay)) throw new Error(JSON.stringify(replay.left))
+  return replay.right
+}
+
+const a = { at, stepIndex: 0, step: 'a' }
+const b = { at, stepIndex: 1, step: 'b' }
+const error = { name: 'Error', message: 'no' }
+const failed = { attempt: 1, startedAt: at, error, outcome: 'unknown' } as const
+const done = { captured: [], attempts: 1, startedAt: at, durationMillis: 0, evidence: [] }
+
+/** A change of each kind, about the step where a run in this state stands, or about the next one. */
+const changeOf = (tag: Tag, from: string): AnyChange => {
+  const next = from === 'Completed' ? b : a
+  switch (tag) {
+    case 'Started':
+      return { _tag: tag, at, runId: 'two-1', workflow: tasks, input: {} }
+    case 'AttemptStarted':
+      return { _tag: tag, ...next, attempts: [{ attempt: 1 }] }
+    case 'AttemptFailed':
+      return { _tag: tag, ...a, ...failed, delayBeforeNextMillis: 5 }
+    case 'GroupCompleted':
+      return { _tag: tag, ...a, ...done, group: 'g' }
+    case 'GroupFailed':
+      return { _tag: tag, ...a, ...failed, group: 'g' }
+    case 'StepCompleted':
+      return { _tag: tag, ...a, ...done }
+    case 'StepFailed':
+      return { _tag: tag, ...a, retryable: false, last: failed }
+    case 'Interrupted':
+      return { _tag: tag, ...next, reason: 'signal' }
+    case 'Rewound':
+      return { _tag: tag, ...a, why: 'Forced' }
+    case 'Assumed':
+      return { _tag: tag, ...a, captured: [] }
+    case 'Confirmed':
+      return { _tag: tag, ...a }
+    case 'Recovered':
+      return { _tag: tag, at, from: 'e000001.jsonl', lost: 'line 3', agreedBy: 'ada' }
+    case 'WorkflowEdited':
+      return { _tag: tag, at, workflow: tasks }
+  }
+}
+
+/** A run in this state, for a change that speaks of groups or of none. */
+const runIn = (state: string, groups: boolean): Checkpoint.Checkpoint => {
+  const attempt = { attempt: 1, ...(groups ? { group: 'g' } : {}) }
+  const running = replayed(started(groups ? wave : tasks), [{ _tag: 'AttemptStarted', ...a, attempts: [attempt] }])
+  switch (state) {
+    case 'Completed':
+      return replayed(running, [changeOf('StepCompleted', 'BeforeStep')])
+    case 'Failed':
+      return replayed(running, [changeOf('StepFailed', 'BeforeStep')])
+    case 'Interrupted':
+      return replayed(running, [changeOf('Interrupted', 'BeforeStep')])
+    default:
+      return running
+  }
+}
+
+describe('the states of a run in the guide', () => {
+  test('there is a row for every change', () => {
+    expect(new Set(rows.map(({ change }) => change))).toEqual(new Set(Object.keys(TAGS)))
+  })
+
+  test.each(rows.filter(({ from }) => from === ''))('a run begins with $change as $to', ({ to }) => {
+    expect(started(tasks).state._tag).toBe(to)
+    expect([...started(tasks).completedSteps]).toEqual([...CompletedStep.none])
+  })
+
+  test.each(rows.filter(({ from }) => from !== ''))('$from becomes $to with $change', ({ from, change, to }) => {
+    const before = runIn(from, change.startsWith('Group'))
+    expect(before.state._tag).toBe(from)
+    const after = Transition.apply(before, changeOf(change, from))
+    expect(E.isRight(after) ? after.right.state._tag : after.left).toBe(to)
+  })
+})

@@ -1,0 +1,579 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import { describe, test } from 'vitest'
+import type { Change } from '../../src/domain/Change.js'
+import { decode as decodeChange } from '../../src/domain/ChangeCodec.js'
+import type { Checkpoint } from '../../src/domain/Checkpoint.js'
+import { start } from '../../src/domain/Checkpoint.js'
+import type { CodecError } from '../../src/domain/CheckpointCodec.js'
+import { decode, describe as describeError, encode, restore } from '../../src/domain/CheckpointCodec.js'
+import type { Json, JsonObject } from '../../src/domain/Json.js'
+import { planResume } from '../../src/domain/planResume.js'
+import { replay } from '../../src/domain/Transition.js'
+import * as W from '../../src/domain/Workflow.js'
+import * as Identity from '../../src/domain/WorkflowIdentity.js'
+import * as arb from './arbitraries.js'
+import { law } from './law.js'
+import { begin } from './simulate.js'
+
+const textOf = (checkpoint: Checkpoint): string => JSON.stringify(encode(checkpoint))
+
+const decoded = (content: unknown): Checkpoint => {
+  const found = decode(content)
+  return E.isRight(found) ? found.right : assert.fail(describeError(found.left))
+}
+
+const refused = (content: unknown): CodecError => {
+  const found = decode(content)
+  return E.isLeft(found) ? found.left : assert.fail('it was taken')
+}
+
+const parse = (text: string): Json => JSON.parse(text) as Json
+
+// ---------------------------------------------------------------------------------------------------------------------
+// round trips
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('what is written', () => {
+  law('is read back as the same checkpoint', arb.run, ({ checkpoint }) => {
+    const back = decoded(parse(textOf(checkpoint)))
+    assert.deepEqual(encode(back), encode(checkpoint))
+    assert.equal(textOf(back), textOf(checkpoint))
+    assert.deepEqual(new Map(back.variables), new Map(checkpoint.variables))
+    assert.equal(back.completedSteps.steps, checkpoint.completedSteps.steps)
+  })
+
+  law('is JSON whose text is the same after a second writing', arb.run, ({ checkpoint }) => {
+    assert.deepEqual(parse(textOf(checkpoint)), encode(checkpoint))
+  })
+
+  law('change by change is read back as the same changes, and replays to the same checkpoint', arb.run, (run) => {
+    const changes = run.changes.map((change) => JSON.parse(JSON.stringify(change)) as unknown)
+    for (const [index, change] of changes.entries()) {
+      assert.deepEqual(decodeChange(change), E.right(run.changes[index]))
+    }
+    const base = run.trail[0]?.checkpoint as Checkpoint
+    const restored = restore({ checkpoint: parse(textOf(base)), changes: changes.slice(1) })
+    assert.ok(E.isRight(restored))
+    assert.equal(textOf(restored.right), textOf(run.checkpoint))
+  })
+
+  test('keeps names that every object has, as variables, steps, groups and keys', () => {
+    const nasty = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf']
+    const input = parse(`{${nasty.map((name) => `"${name}":{"${name}":1}`).join()}}`)
+    const workflow = {
+      name: 'constructor',
+      steps: [W.task('constructor'), W.wave('toString', [W.group(W.task('valueOf')), W.group(W.task('constructor'))])]
+    }
+    const { checkpoint } = begin(workflow, input)
+    const back = decoded(parse(textOf(checkpoint)))
+    for (const name of nasty) assert.deepEqual(back.variables.get(name), parse(`{"${name}":1}`))
+    assert.equal(textOf(back), textOf(checkpoint))
+    assert.deepEqual([...back.variables.keys()].sort(), [...nasty].sort())
+    assert.equal(({} as Record<string, unknown>)['1'], undefined)
+  })
+
+  test('keeps values that are deep, up to 500 levels, and big', () => {
+    const deep = Array.from({ length: 498 }).reduce<Json>((inner, _, at) => (at % 2 === 0 ? [inner] : { inner }), 1)
+    const big = { text: 'x'.repeat(1_000_000), list: Array.from({ length: 100_000 }, (_, at) => at) }
+    const { checkpoint } = begin({ name: 'release', steps: [W.task('build')] }, { deep, big })
+    assert.equal(textOf(decoded(parse(textOf(checkpoint)))), textOf(checkpoint))
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// damage
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** The places in a JSON value, as paths. */
+const pathsIn = (value: Json, path: ReadonlyArray<string> = []): ReadonlyArray<ReadonlyArray<string>> => [
+  path,
+  ...(typeof value === 'object' && value !== null
+    ? Object.keys(value).flatMap((key) => pathsIn((value as JsonObject)[key] as Json, [...path, key]))
+    : [])
+]
+
+const REPLACEMENTS: ReadonlyArray<Json | undefined> = [
+  undefined,
+  null,
+  '',
+  'x',
+  -1,
+  0.5,
+  7,
+  1e308,
+  true,
+  [],
+  {},
+  [null],
+  { _tag: 'Unknown' },
+  { _tag: 'constructor' },
+  { _tag: 'Completed' },
+  parse('{"__proto__":null,"length":1}')
+]
+
+/** A copy with one place replaced; `undefined` drops it, and in a list doubles what is there. */
+const mutated = (value: Json, path: ReadonlyArray<string>, by: Json | undefined): Json => {
+  if (path.length === 0) return by ?? null
+  const [key, ...rest] = path as [string, ...string[]]
+  const copy = parse(JSON.stringify(value)) as Record<string, Json> | Array<Json>
+  if (Array.isArray(copy)) {
+    const at = Number(key)
+    if (rest.length === 0 && by === undefined) copy.splice(at, 0, copy[at] as Json)
+    else copy[at] = mutated(copy[at] as Json, rest, by)
+    return copy
+  }
+  if (rest.length === 0 && by === undefined) delete copy[key]
+  else
+    Object.defineProperty(copy, key, {
+      value: mutated(copy[key] as Json, rest, by),
+      enumerable: true,
+      configurable: true,
+      writable: true
+    })
+  return copy
+}
+
+const mutations = fc.tuple(arb.run, fc.nat(), fc.constantFrom(...REPLACEMENTS))
+
+/** The fields of which any JSON is a right value. */
+const FREE = /^(input|output|data|variables|completedSteps,\d+,output)(,|$)|,(output|data)(,|$)/
+
+describe('a checkpoint with one place changed', () => {
+  law('is refused, or says exactly what now stands there; nothing throws', mutations, ([run, where, by]) => {
+    const whole = parse(textOf(run.checkpoint))
+    const paths = pathsIn(whole)
+    const path = paths[where % paths.length] as ReadonlyArray<string>
+    const content = mutated(whole, path, by)
+    const found = decode(content)
+    if (E.isLeft(found)) {
+      assert.ok(describeError(found.left).length > 0)
+      return
+    }
+    assert.deepEqual(parse(textOf(found.right)), content, path.join('.'))
+    planResume(found.right, run.workflow)
+  })
+
+  law('to a value of another type is refused', mutations, ([run, where, by]) => {
+    const whole = parse(textOf(run.checkpoint))
+    const paths = pathsIn(whole)
+    const path = paths[where % paths.length] as ReadonlyArray<string>
+    const was = path.reduce<Json>((value, key) => (value as JsonObject)[key] as Json, whole)
+    if (by === undefined || kind(was) === kind(by) || FREE.test(path.join(','))) return
+    assert.ok(E.isLeft(decode(mutated(whole, path, by))), path.join('.'))
+  })
+
+  law('in its numbers to what is not a whole number ≥ 0 is refused', fc.tuple(arb.run, fc.nat()), ([run, where]) => {
+    const whole = parse(textOf(run.checkpoint))
+    const paths = pathsIn(whole).filter((path) =>
+      /(stepIndex|revision|generation|attempt|attempts|format)$/.test(path.join(','))
+    )
+    const numbers = paths.filter(
+      (path) => typeof path.reduce<Json>((value, key) => (value as JsonObject)[key] as Json, whole) === 'number'
+    )
+    const path = numbers[where % numbers.length] as ReadonlyArray<string>
+    for (const wrong of [-1, 0.5, 1e308, -0.5, 2 ** 53, '1', null]) {
+      assert.ok(E.isLeft(decode(mutated(whole, path, wrong))), `${path.join('.')} ${wrong}`)
+    }
+  })
+
+  law('so that a record is doubled gives no plan', fc.tuple(arb.run, fc.nat()), ([run, where]) => {
+    const whole = parse(textOf(run.checkpoint))
+    const count = run.checkpoint.completedSteps.length
+    if (count === 0) return
+    const found = decode(mutated(whole, ['completedSteps', String(where % count)], undefined))
+    assert.ok(E.isLeft(found) || E.isLeft(planResume(found.right, run.workflow)))
+  })
+})
+
+const kind = (value: Json | undefined): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'list' : typeof value
+
+describe('a change with one place changed', () => {
+  law(
+    'is refused, or is exactly what now stands there',
+    fc.tuple(arb.run, fc.nat(), fc.nat(), fc.constantFrom(...REPLACEMENTS)),
+    ([run, which, where, by]) => {
+      const whole = parse(JSON.stringify(run.changes[which % run.changes.length]))
+      const paths = pathsIn(whole)
+      const content = mutated(whole, paths[where % paths.length] as ReadonlyArray<string>, by)
+      const found = decodeChange(content)
+      if (E.isRight(found)) assert.deepEqual(parse(JSON.stringify(found.right)), content)
+      const restored = restore({ checkpoint: parse(textOf(run.checkpoint)), changes: [content] })
+      if (E.isRight(restored)) assert.equal(restored.right.revision, run.checkpoint.revision + 1)
+      else assert.ok(describeError(restored.left).length > 0)
+    }
+  )
+})
+
+const base = (): JsonObject =>
+  parse(textOf(begin({ name: 'release', steps: [W.task('build')] }, { a: 1 }).checkpoint)) as JsonObject
+
+describe('content that is no checkpoint', () => {
+  test.each([null, undefined, 1, 'x', [], {}, [[]], true, { format: 1 }])('is refused with a reason: %j', (content) => {
+    assert.match(describeError(refused(content)), /^at \$.* expected /)
+  })
+
+  test('of a newer format is refused as such, whatever else it holds', () => {
+    for (const format of [2, 3, 1.5, 1e9]) {
+      assert.deepEqual(refused({ ...base(), format, state: 'new' }), {
+        _tag: 'NewerFormat',
+        found: format,
+        supported: 1
+      })
+    }
+    assert.equal(
+      describeError(refused({ format: 2 })),
+      'it has format 2, this version of Dogear reads up to 1: upgrade Dogear'
+    )
+    for (const format of [0, -1, 0.5, '1', null]) assert.equal(refused({ ...base(), format })._tag, 'Malformed')
+  })
+
+  test('names the place of the fault', () => {
+    const rows: ReadonlyArray<readonly [JsonObject, string]> = [
+      [{ ...base(), revision: -1 }, '$.revision'],
+      [{ ...base(), state: { _tag: 'Unknown' } }, '$.state'],
+      [{ ...base(), state: { _tag: 'Completed', stepIndex: 0.5, step: 'build' } }, '$.state.stepIndex'],
+      [{ ...base(), createdAt: 'yesterday' }, '$.createdAt'],
+      [{ ...base(), completedSteps: [{}] }, '$.completedSteps.0.stepIndex'],
+      [{ ...base(), workspace: null }, '$.workspace']
+    ]
+    for (const [content, path] of rows) {
+      const error = refused(content)
+      assert.equal(error._tag === 'Malformed' && error.path, path)
+    }
+    const error = restore({
+      checkpoint: base(),
+      changes: [{ _tag: 'Confirmed', at: '2026-01-02T03:04:05.000Z', stepIndex: 0 }]
+    })
+    assert.deepEqual(error, E.left({ _tag: 'Malformed', path: 'changes[0] $.step', expected: 'string' }))
+  })
+
+  test('whose variables are not what its input and records give is refused', () => {
+    for (const variables of [{}, { a: 2 }, { a: 1, b: 1 }, parse('{"a":1,"__proto__":1}'), { a: [1] }]) {
+      const error = refused({ ...base(), variables })
+      assert.equal(error._tag === 'Malformed' && error.path, '$.variables')
+    }
+    assert.equal(textOf(decoded({ ...base(), variables: { a: 1 } })), JSON.stringify(base()))
+  })
+
+  test('nests too deeply to have been written by us is refused, and overflows nothing', () => {
+    const deep = parse('['.repeat(100_000) + ']'.repeat(100_000))
+    assert.equal(
+      refused({ ...base(), input: { a: deep }, variables: { a: parse(JSON.stringify(deep0)) } })._tag,
+      'Malformed'
+    )
+  })
+
+  test('of which a change cannot follow is refused by name', () => {
+    const found = restore({
+      checkpoint: base(),
+      changes: [{ _tag: 'Interrupted', at: '2026-01-02T03:04:05.000Z', stepIndex: 1, step: 'x', reason: 'signal' }]
+    })
+    assert.ok(E.isLeft(found))
+    assert.equal(describeError(found.left), "change Interrupted after revision 0 can't be: x: UnknownUnit")
+  })
+})
+
+const deep0: Json = Array.from({ length: 5000 }).reduce<Json>((inner) => [inner], [])
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what was written once stays readable
+// ---------------------------------------------------------------------------------------------------------------------
+
+const golden = (name: string): string => readFileSync(new URL(`../golden/domain/${name}`, import.meta.url), 'utf8')
+
+const timeOf = (second: number): string => `2026-01-02T03:04:${String(second).padStart(2, '0')}.678Z`
+
+describe('a checkpoint of format 1', () => {
+  const stored = parse(golden('checkpoints.format-1.json')) as JsonObject
+  const named = (name: string): Checkpoint => decoded(stored[name])
+
+  test.each(Object.keys(stored))('is read, and written again as it was: %s', (name) => {
+    assert.deepEqual(encode(named(name)), stored[name])
+  })
+
+  test('has its fields where they were', () => {
+    const checkpoint = named('completed')
+    assert.equal(checkpoint.format, 1)
+    assert.equal(checkpoint.runId, 'release-1')
+    assert.equal(checkpoint.revision, 9)
+    assert.equal(checkpoint.generation, 2)
+    assert.equal(checkpoint.createdAt, timeOf(5))
+    assert.equal(checkpoint.updatedAt, timeOf(30))
+    assert.deepEqual(checkpoint.input, { channel: 'beta', tags: ['näxt', '\u2028'] })
+    assert.equal(checkpoint.workspace, undefined)
+    assert.deepEqual(named('queued').workspace, { kind: 'directory', path: '/work/ws' })
+    assert.deepEqual(checkpoint.pending, [
+      { stepIndex: 2, step: 'publish', key: 'k1', submittedAt: timeOf(11) },
+      { stepIndex: 1, step: 'checks', group: 'unit', key: 'k2', submittedAt: timeOf(12) }
+    ])
+    assert.deepEqual(checkpoint.workflow, {
+      name: 'release',
+      path: '/work/release.yaml',
+      fingerprint: `v1:${'a'.repeat(64)}`,
+      steps: [
+        { name: 'build', kind: 'task', fingerprint: `v1:${'b'.repeat(64)}`, idempotent: true },
+        {
+          name: 'checks',
+          kind: 'wave',
+          fingerprint: `v1:${'c'.repeat(64)}`,
+          groups: [
+            { name: 'unit', kind: 'task', fingerprint: `v1:${'d'.repeat(64)}`, idempotent: true },
+            { name: 'lint', kind: 'task', fingerprint: `v1:${'e'.repeat(64)}`, idempotent: false }
+          ]
+        },
+        { name: 'publish', kind: 'task', fingerprint: `v1:${'f'.repeat(64)}`, idempotent: false }
+      ]
+    })
+  })
+
+  test('has its records and variables', () => {
+    const { completedSteps, variables } = named('completed')
+    const [build, unit, lint, wave] = [...completedSteps]
+    assert.deepEqual(build, {
+      stepIndex: 0,
+      step: 'build',
+      fingerprint: `v1:${'b'.repeat(64)}`,
+      output: { files: ['a.tgz'], size: 3 },
+      captured: ['dist'],
+      attempts: 2,
+      startedAt: timeOf(5),
+      completedAt: timeOf(7),
+      durationMillis: 1999.5,
+      evidence: [
+        { _tag: 'Artifact', path: 'a.tgz', size: 3, sha256: '0'.repeat(64) },
+        { _tag: 'Commit', hash: 'c0ffee' },
+        { _tag: 'File', path: 'README.md' }
+      ]
+    })
+    assert.deepEqual([unit?.group, unit?.output, unit?.assumed], ['unit', undefined, undefined])
+    assert.deepEqual([lint?.group, lint?.output, lint?.assumed], ['lint', null, true])
+    assert.deepEqual([wave?.step, wave?.group], ['checks', undefined])
+    assert.deepEqual([completedSteps.length, completedSteps.steps], [4, 2])
+    assert.deepEqual(
+      new Map(variables),
+      new Map<string, Json>([
+        ['channel', 'beta'],
+        ['tags', ['näxt', '\u2028']],
+        ['dist', { files: ['a.tgz'], size: 3 }],
+        ['__proto__', null]
+      ])
+    )
+  })
+
+  test('has each kind of state', () => {
+    const error = {
+      name: 'HttpError',
+      message: 'Service Unavailable',
+      code: '503',
+      stack: 'HttpError: Service Unavailable\n    at publish (release.js:1:1)',
+      data: { body: ['try later', null, true, 1.5] }
+    }
+    const brief = { name: 'HttpError', message: 'Service Unavailable', code: '503' }
+    const attempt = { attempt: 1, startedAt: timeOf(8), failedAt: timeOf(9), error: brief, outcome: 'unknown' }
+    assert.deepEqual(named('queued').state, {
+      _tag: 'BeforeStep',
+      stepIndex: 0,
+      step: 'build',
+      inFlight: [],
+      failures: []
+    })
+    assert.deepEqual(named('beforeStep').state, {
+      _tag: 'BeforeStep',
+      stepIndex: 1,
+      step: 'checks',
+      inFlight: [{ group: 'unit', attempt: 3 }],
+      failures: [
+        {
+          group: 'lint',
+          error,
+          outcome: 'notApplied',
+          attempts: [
+            { ...attempt, delayBeforeNextMillis: 5000 },
+            { ...attempt, attempt: 2 }
+          ]
+        }
+      ]
+    })
+    assert.deepEqual(named('completed').state, { _tag: 'Completed', stepIndex: 1, step: 'checks' })
+    assert.deepEqual(named('failed').state, {
+      _tag: 'Failed',
+      stepIndex: 2,
+      step: 'publish',
+      failures: [{ error, outcome: 'unknown', attempts: [attempt] }],
+      retryable: true
+    })
+    assert.deepEqual(named('interrupted').state, {
+      _tag: 'Interrupted',
+      stepIndex: 0,
+      step: 'build',
+      inProgress: true,
+      inFlight: [{ attempt: 2 }],
+      failures: [{ error, outcome: 'unknown', attempts: [{ ...attempt, delayBeforeNextMillis: 0 }] }],
+      reason: 'paused'
+    })
+  })
+})
+
+describe('a journal of changes of format 1', () => {
+  const lines = golden('changes.format-1.jsonl').trimEnd().split('\n').map(parse)
+  const changes = lines.map((line): Change => {
+    const found = decodeChange(line)
+    return E.isRight(found) ? found.right : assert.fail(JSON.stringify(found.left))
+  })
+
+  test('has each kind of change', () => {
+    assert.deepEqual([...new Set(changes.map(({ _tag }) => _tag))].sort(), [
+      'Assumed',
+      'AttemptFailed',
+      'AttemptStarted',
+      'Confirmed',
+      'GroupCompleted',
+      'GroupFailed',
+      'Interrupted',
+      'Recovered',
+      'Rewound',
+      'Started',
+      'StepCompleted',
+      'StepFailed',
+      'WorkflowEdited'
+    ])
+    assert.deepEqual(changes, lines)
+  })
+
+  test('replays to the checkpoint that it made then', () => {
+    const [started, ...more] = changes
+    assert.ok(started?._tag === 'Started')
+    const restored = replay(start(started), more)
+    assert.ok(E.isRight(restored), JSON.stringify(restored))
+    const { state, revision, generation, completedSteps, variables, workflow, updatedAt } = restored.right
+    assert.equal(revision, 18)
+    assert.equal(generation, 1)
+    assert.equal(updatedAt, timeOf(9))
+    assert.equal(workflow.fingerprint, `v1:${'9'.repeat(64)}`)
+    assert.deepEqual(
+      [...completedSteps].map(({ step, group, assumed }) => [step, group, assumed]),
+      [
+        ['build', undefined, undefined],
+        ['checks', 'lint', true]
+      ]
+    )
+    assert.deepEqual([...variables.keys()], ['channel', 'tags', 'dist', '__proto__'])
+    assert.deepEqual(state, {
+      _tag: 'Interrupted',
+      stepIndex: 1,
+      step: 'checks',
+      inProgress: true,
+      inFlight: [{ group: 'unit', attempt: 1 }],
+      failures: [],
+      reason: 'signal'
+    })
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// fingerprints
+// ---------------------------------------------------------------------------------------------------------------------
+
+const sha = (text: string): string => `v1:${createHash('sha256').update(text, 'utf8').digest('hex')}`
+
+describe('a fingerprint', () => {
+  const build = W.task('build')
+  const unit = W.task('unit', { definition: { shell: 'npm test', timeout: 600 }, captures: ['report'] })
+  const publish = W.task('publish', { definition: { shell: 'npm publish' }, idempotent: false })
+  const checks = W.wave('checks', [W.group(unit), W.group(W.task('lint'), ['unit'])])
+
+  test('is what it was in the first release', () => {
+    assert.equal(build.fingerprint, 'BUILD')
+    assert.equal(unit.fingerprint, 'UNIT')
+    assert.equal(publish.fingerprint, 'PUBLISH')
+    assert.equal(checks.fingerprint, 'CHECKS')
+    assert.equal(Identity.fingerprintOf({ name: 'release', steps: [build, checks, publish] }), 'RELEASE')
+  })
+
+  test('is the hash of canonical text that anybody can write', () => {
+    assert.equal(
+      build.fingerprint,
+      sha('{"captures":[],"definition":null,"idempotent":true,"kind":"task","name":"build"}')
+    )
+    assert.equal(
+      unit.fingerprint,
+      sha(
+        '{"captures":["report"],"definition":{"shell":"npm test","timeout":600},"idempotent":true,"kind":"task","name":"unit"}'
+      )
+    )
+    const groups = checks.groups.map(
+      ({ fingerprint, needs }) => `{"fingerprint":"${fingerprint}","needs":${JSON.stringify(needs)}}`
+    )
+    assert.equal(checks.fingerprint, sha(`{"groups":[${groups.join()}],"kind":"wave","name":"checks"}`))
+    assert.equal(
+      Identity.fingerprintOf({ name: 'release', steps: [build] }),
+      sha(`{"name":"release","steps":["${build.fingerprint}"]}`)
+    )
+  })
+
+  test('covers name, definition, idempotent, captures and needs, and nothing that is only for people or the executor', () => {
+    const same = W.task('build', {
+      summary: 'Builds',
+      idempotent: true,
+      accepts: () => E.right(undefined),
+      captures: [],
+      definition: null
+    })
+    assert.equal(same.fingerprint, build.fingerprint)
+    assert.equal(W.wave('checks', checks.groups, 'in words').fingerprint, checks.fingerprint)
+    const others = [
+      W.task('other'),
+      W.task('build', { idempotent: false }),
+      W.task('build', { captures: ['x'] }),
+      W.task('build', { definition: {} }),
+      W.task('build', { definition: 0 }),
+      W.wave('build', [W.group(build)]),
+      W.wave('checks', [...checks.groups].reverse()),
+      W.wave(
+        'checks',
+        checks.groups.map((group) => ({ ...group, needs: [] }))
+      ),
+      checks
+    ].map(({ fingerprint }) => fingerprint)
+    assert.equal(new Set([...others, build.fingerprint]).size, others.length + 1)
+  })
+
+  law('is the same exactly if the definition is the same data', fc.tuple(fc.jsonValue(), fc.jsonValue()), ([a, b]) => {
+    const [one, two] = [a, b].map((definition) => JSON.parse(JSON.stringify(definition)) as Json)
+    const equal = JSON.stringify(sorted(one)) === JSON.stringify(sorted(two))
+    const print = (definition: Json | undefined) => W.task('a', { definition: definition ?? null }).fingerprint
+    assert.equal(print(one) === print(two), equal)
+    assert.equal(print(reversed(one)), print(one))
+  })
+
+  law(
+    'of a workflow is the same exactly if those of its steps are',
+    fc.tuple(arb.workflow(), arb.workflowEdit),
+    ([workflow, change]) => {
+      const edited = arb.edit(workflow, change).workflow
+      const prints = (of: W.Workflow) => of.steps.map(({ fingerprint }) => fingerprint).join()
+      assert.equal(
+        Identity.fingerprintOf(edited) === Identity.fingerprintOf(workflow),
+        prints(edited) === prints(workflow)
+      )
+    }
+  )
+})
+
+const mapKeys = (order: (keys: ReadonlyArray<string>) => ReadonlyArray<string>) => {
+  const walk = (value: Json | undefined): Json =>
+    Array.isArray(value)
+      ? value.map(walk)
+      : typeof value === 'object' && value !== null
+        ? Object.fromEntries(order(Object.keys(value)).map((key) => [key, walk((value as JsonObject)[key])]))
+        : (value ?? null)
+  return walk
+}
+
+const sorted = mapKeys((keys) => [...keys].sort())
+const reversed = mapKeys((keys) => [...keys].reverse())

@@ -1,0 +1,712 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { describe, test } from 'vitest'
+import type { Checkpoint } from '../../src/domain/Checkpoint.js'
+import { make, start } from '../../src/domain/Checkpoint.js'
+import type { CheckpointState } from '../../src/domain/CheckpointState.js'
+import * as State from '../../src/domain/CheckpointState.js'
+import type { CompletedStep } from '../../src/domain/CompletedStep.js'
+import * as Steps from '../../src/domain/CompletedStep.js'
+import type { Json } from '../../src/domain/Json.js'
+import { describeProblem, describeQuestion, explain } from '../../src/domain/Explain.js'
+import type { PlanOptions, PlanProblem, ResumePlan } from '../../src/domain/Plan.js'
+import { hashPlan, openQuestions } from '../../src/domain/Plan.js'
+import { planResume } from '../../src/domain/planResume.js'
+import * as Err from '../../src/domain/StepError.js'
+import type { Workflow } from '../../src/domain/Workflow.js'
+import * as W from '../../src/domain/Workflow.js'
+import * as Identity from '../../src/domain/WorkflowIdentity.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// cases by hand
+// ---------------------------------------------------------------------------------------------------------------------
+
+const AT = '2026-01-02T03:04:05.000Z'
+
+const numbered = (count: number): Workflow => ({
+  name: 'numbered',
+  steps: Array.from({ length: count }, (_, index) => W.task(`step-${index}`))
+})
+
+const record = (stepIndex: number, fields: Partial<CompletedStep> = {}): CompletedStep => ({
+  stepIndex,
+  step: `step-${stepIndex}`,
+  fingerprint: W.task(`step-${stepIndex}`).fingerprint,
+  captured: [],
+  attempts: 1,
+  startedAt: AT,
+  completedAt: AT,
+  durationMillis: 0,
+  evidence: [],
+  ...fields
+})
+
+const standing = (
+  workflow: Workflow,
+  state: CheckpointState,
+  records: ReadonlyArray<CompletedStep> = [],
+  input: Json = {}
+): Checkpoint =>
+  make({
+    ...start({ _tag: 'Started', at: AT, runId: 'run-1', workflow: Identity.of(workflow), input }),
+    state,
+    completedSteps: Steps.from(records)
+  })
+
+const failure = (fields: Partial<State.Failure> = {}): State.Failure => ({
+  error: Err.make('Error', '500 error'),
+  outcome: 'unknown',
+  attempts: [],
+  ...fields
+})
+
+const planned = (checkpoint: Checkpoint, workflow: Workflow, options?: PlanOptions): ResumePlan => {
+  const plan = planResume(checkpoint, workflow, options)
+  return E.isRight(plan) ? plan.right : assert.fail(JSON.stringify(plan.left))
+}
+
+const problems = (checkpoint: Checkpoint, workflow: Workflow, options?: PlanOptions): ReadonlyArray<PlanProblem> => {
+  const plan = planResume(checkpoint, workflow, options)
+  return E.isLeft(plan) ? plan.left.problems : assert.fail('there is a plan')
+}
+
+const readOff = ({ startIndex, retryCurrent, skipSteps }: ResumePlan): unknown => [
+  startIndex,
+  retryCurrent,
+  [...skipSteps]
+]
+
+const tags = ({ decisions }: ResumePlan): ReadonlyArray<string> =>
+  decisions.map((one) => `${one.group ?? one.step} ${one._tag} ${one.reason._tag}`)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// where a run goes on
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('a run of five steps', () => {
+  const five = numbered(5)
+  const done = (count: number): ReadonlyArray<CompletedStep> =>
+    Array.from({ length: count }, (_, index) => record(index))
+  const failed = (retryable: boolean) => State.failed(2, 'step-2', [failure()], retryable)
+
+  test('that failed at the third, retryable, starts there and skips the two before it', () => {
+    assert.deepEqual(readOff(planned(standing(five, failed(true), done(2)), five)), [2, true, [0, 1]])
+  })
+
+  test('that failed for good executes the failed step all the same', () => {
+    const plan = planned(standing(five, failed(false), done(2)), five)
+    assert.deepEqual(readOff(plan), [2, false, [0, 1]])
+    assert.equal(plan.decisions[2]?._tag, 'Retry')
+  })
+
+  test('that completed the third goes on after it', () => {
+    const checkpoint = standing(five, State.completed(2, 'step-2'), done(3))
+    assert.deepEqual(readOff(planned(checkpoint, five)), [3, false, [0, 1, 2]])
+  })
+
+  test('that completed the last has nothing left', () => {
+    const plan = planned(standing(five, State.completed(4, 'step-4'), done(5)), five)
+    assert.deepEqual(readOff(plan), [5, false, [0, 1, 2, 3, 4]])
+    assert.equal(explain(plan).split('\n')[0], '5/5 steps are done, nothing left to run')
+  })
+
+  test('that stood before the third tries it', () => {
+    const checkpoint = standing(five, State.beforeStep(2, 'step-2', [{ attempt: 3 }]), done(2))
+    const plan = planned(checkpoint, five)
+    assert.deepEqual(readOff(plan), [2, true, [0, 1]])
+    const decision = plan.decisions[2]
+    assert.ok(decision?._tag === 'Retry')
+    assert.equal(decision.attempt, 3, 'an attempt that was cut short is repeated')
+  })
+
+  test('that was interrupted in the third tries it again', () => {
+    const state = State.interrupted(2, 'step-2', 'signal', { inProgress: true, inFlight: [{ attempt: 1 }] })
+    assert.deepEqual(readOff(planned(standing(five, state, done(2)), five)), [2, true, [0, 1]])
+    const bare = State.interrupted(2, 'step-2', 'signal', { inProgress: true })
+    assert.deepEqual(readOff(planned(standing(five, bare, done(2)), five)), [2, true, [0, 1]])
+  })
+
+  test('that was interrupted after the third goes on after it, and only if it is recorded completed', () => {
+    const state = State.interrupted(2, 'step-2', 'signal', { inProgress: false })
+    assert.deepEqual(readOff(planned(standing(five, state, done(3)), five)), [3, false, [0, 1, 2]])
+    assert.deepEqual(readOff(planned(standing(five, state, done(2)), five)), [2, false, [0, 1]])
+  })
+
+  test('whose checkpoint stands outside of them is refused with both numbers', () => {
+    const found = problems(standing(five, State.beforeStep(10, 'step-10')), five)
+    assert.deepEqual(found, [{ _tag: 'StepOutOfRange', stepIndex: 10, steps: 5 }])
+    assert.equal(found.map(describeProblem).join(), 'the checkpoint stands at step 11, but its workflow has 5 steps')
+    for (const at of [5, -1, 1.5, Number.NaN]) {
+      const [problem] = problems(standing(five, State.beforeStep(at, 'step-5')), five)
+      assert.equal(problem?._tag, 'StepOutOfRange')
+    }
+  })
+
+  test('is not found by a name that it does not have, and all names are listed', () => {
+    const checkpoint = standing(five, failed(true), done(2))
+    for (const [options, available] of [
+      [{ fromStep: 'step-9' }, five.steps.map(({ name }) => name)],
+      [{ restartWave: 'step-9' }, []],
+      [{ confirm: new Map([['step-9', { _tag: 'Again' } as const]]) }, five.steps.map(({ name }) => name)],
+      [{ outputs: new Map([['step-9', 1]]) }, five.steps.map(({ name }) => name)]
+    ] as const) {
+      assert.deepEqual(problems(checkpoint, five, options), [{ _tag: 'UnknownStep', step: 'step-9', available }])
+    }
+    assert.equal(
+      describeProblem({ _tag: 'UnknownStep', step: 'x', available: ['a', 'b'] }),
+      "step 'x' not found. Available steps: 'a', 'b'"
+    )
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what stands against a plan
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('an edited workflow', () => {
+  const was: Workflow = {
+    name: 'release',
+    steps: [W.task('a'), W.task('b'), W.task('c'), W.task('d')]
+  }
+  const [a, b, c, d] = was.steps as [W.Task, W.Task, W.Task, W.Task]
+  const recordOf = (task: W.Task, stepIndex: number): CompletedStep =>
+    record(stepIndex, { step: task.name, fingerprint: task.fingerprint })
+  const checkpoint = standing(was, State.failed(2, 'c', [failure()], false), [recordOf(a, 0), recordOf(b, 1)])
+  const other = (name: string): W.Task => W.task(name, { definition: 'other' })
+  const now = (...steps: ReadonlyArray<W.Step>): Workflow => ({ name: 'release', steps })
+
+  const rows: ReadonlyArray<readonly [string, Workflow, ReadonlyArray<string>, ReadonlyArray<string>]> = [
+    ['the failed step was changed', now(a, b, other('c'), d), [], ['changed c']],
+    ['a step to come was changed', now(a, b, c, other('d')), [], ['changed d']],
+    ['a step to come was removed', now(a, b, c), [], ['removed d']],
+    ['the failed step was removed', now(a, b, d), [], ['removed c']],
+    ['a step was added to come', now(a, b, c, W.task('x'), d), [], ['added x']],
+    ['steps to come were swapped', now(a, b, d, c), [], ['reordered d']],
+    ['a completed step was changed', now(other('a'), b, c, d), ['changed a'], ['changed a']],
+    ['a completed step was removed', now(b, c, d), ['removed a'], ['removed a']],
+    ['a completed step was renamed', now(a, W.task('x'), c, d), ['removed b'], ['removed b', 'added x']],
+    ['completed steps were swapped', now(b, a, c, d), ['reordered b'], ['reordered b']],
+    ['a step was put before completed ones', now(W.task('x'), a, b, c, d), ['insertedBefore x'], ['added x']],
+    ['the failed step was put before completed ones', now(c, a, b, d), ['insertedBefore c'], ['reordered c']],
+    [
+      'everything at once',
+      now(W.task('x'), other('b'), c, d),
+      ['removed a', 'changed b', 'insertedBefore x'],
+      ['removed a', 'changed b', 'added x']
+    ]
+  ]
+
+  const found = (workflow: Workflow, changes: 'strict' | 'completed' | 'ignore'): ReadonlyArray<string> => {
+    const plan = planResume(checkpoint, workflow, { changes })
+    return E.isRight(plan)
+      ? []
+      : plan.left.problems.map((one) => (one._tag === 'WorkflowChanged' ? `${one.edit} ${one.step}` : one._tag))
+  }
+
+  test.each(rows)('is judged by the policy when %s', (_, workflow, completed, strict) => {
+    assert.deepEqual([...found(workflow, 'completed')].sort(), [...completed].sort())
+    assert.deepEqual([...found(workflow, 'strict')].sort(), [...strict].sort())
+    assert.deepEqual(found(workflow, 'ignore'), [])
+    assert.deepEqual(
+      problemsOrNone(checkpoint, workflow),
+      problemsOrNone(checkpoint, workflow, { changes: 'completed' }),
+      'completed is the default'
+    )
+  })
+
+  test('is refused by no policy if nothing but summaries changed', () => {
+    const workflow = now(...was.steps.map((step) => ({ ...step, summary: 'in other words' })))
+    for (const changes of ['strict', 'completed', 'ignore'] as const) assert.deepEqual(found(workflow, changes), [])
+  })
+
+  test('is refused with both fingerprints', () => {
+    assert.deepEqual(problems(checkpoint, now(a, other('b'), c, d)), [
+      { _tag: 'WorkflowChanged', edit: 'changed', step: 'b', recorded: b.fingerprint, present: other('b').fingerprint }
+    ])
+    assert.deepEqual(problems(checkpoint, now(W.task('x'), a, b, c, d)), [
+      { _tag: 'WorkflowChanged', edit: 'insertedBefore', step: 'x', present: W.task('x').fingerprint }
+    ])
+    const text = problems(checkpoint, now(a, other('b'), c, d))
+      .map(describeProblem)
+      .join()
+    assert.equal(text, `"b" was changed after it ran: recorded ${b.fingerprint}, now ${other('b').fingerprint}`)
+  })
+
+  test('skips what completed under another fingerprint if changes are ignored, and says so', () => {
+    const plan = planned(checkpoint, now(other('a'), b, c, d), { changes: 'ignore' })
+    assert.deepEqual(plan.decisions[0]?.reason, { _tag: 'AcceptedDespiteChange', recorded: a.fingerprint })
+  })
+
+  test('of another name is another workflow', () => {
+    assert.deepEqual(problems(checkpoint, { name: 'other', steps: was.steps }, { changes: 'ignore' }), [
+      { _tag: 'WrongWorkflow', expected: 'release', found: 'other' }
+    ])
+  })
+
+  test('that cannot run is no plan', () => {
+    assert.deepEqual(problems(checkpoint, now(a, a)), [
+      { _tag: 'InvalidWorkflow', problem: { _tag: 'DuplicateName', name: 'a', within: 'release' } }
+    ])
+    assert.equal(problems(checkpoint, now())[0]?._tag, 'InvalidWorkflow')
+  })
+
+  test('gets all its problems reported at once, with those of the options and outputs', () => {
+    const picky = W.task('a', { accepts: () => E.left({ path: '$.size', expected: 'number' }) })
+    assert.deepEqual(
+      problems(checkpoint, now(picky, other('b'), c, d), { restartWave: 'x' }).map(({ _tag }) => _tag),
+      ['WorkflowChanged', 'UnknownStep', 'OutputNotDecodable']
+    )
+  })
+})
+
+const problemsOrNone = (checkpoint: Checkpoint, workflow: Workflow, options?: PlanOptions): unknown => {
+  const plan = planResume(checkpoint, workflow, options)
+  return E.isLeft(plan) ? plan.left.problems : []
+}
+
+describe('a checkpoint that contradicts itself is refused:', () => {
+  const wave = W.wave('step-1', [W.group(W.task('g')), W.group(W.task('h'))])
+  const workflow: Workflow = { name: 'numbered', steps: [W.task('step-0'), wave, W.task('step-2')] }
+  const group = (name: string): CompletedStep => record(1, { group: name, fingerprint: W.task(name).fingerprint })
+  const rows: ReadonlyArray<readonly [string, CheckpointState, ReadonlyArray<CompletedStep>]> = [
+    ['the state names its step otherwise', State.beforeStep(0, 'step-1'), []],
+    ['a record names its step otherwise', State.beforeStep(1, 'step-1'), [record(0, { step: 'x' })]],
+    ['a record of a step that there is not', State.beforeStep(1, 'step-1'), [record(7)]],
+    ['a record of a group that there is not', State.beforeStep(1, 'step-1'), [group('x')]],
+    ['a record of a group of a task', State.beforeStep(1, 'step-1'), [record(0, { group: 'g' })]],
+    ['a step is recorded twice', State.beforeStep(1, 'step-1'), [record(0), record(0)]],
+    ['a group is recorded twice', State.beforeStep(1, 'step-1'), [record(0), group('g'), group('g')]],
+    ['a wave is completed without its groups', State.completed(1, 'step-1'), [record(0), group('g'), record(1)]],
+    ['it stands before a completed step', State.beforeStep(0, 'step-0'), [record(0)]],
+    ['it failed in a completed step', State.failed(0, 'step-0', [failure()], true), [record(0)]],
+    ['it completed a step without record', State.completed(0, 'step-0'), []],
+    [
+      'it is in the middle of a completed step',
+      State.interrupted(0, 'step-0', 'signal', { inProgress: true }),
+      [record(0)]
+    ]
+  ]
+
+  test.each(rows)('%s', (_, state, records) => {
+    const found = problems(standing(workflow, state, records), workflow)
+    assert.deepEqual(
+      found.map(({ _tag }) => _tag),
+      ['InconsistentCheckpoint']
+    )
+  })
+
+  test('and one that does not is planned', () => {
+    assert.deepEqual(
+      tags(planned(standing(workflow, State.beforeStep(1, 'step-1'), [record(0), group('g')]), workflow)),
+      [
+        'step-0 Skip Completed',
+        'step-1 Run NotStarted',
+        'g Skip Completed',
+        'h Run NotStarted',
+        'step-2 Run NotStarted'
+      ]
+    )
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// options
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('fromStep', () => {
+  const number: W.Task['accepts'] = (output) =>
+    typeof output === 'number' ? E.right(undefined) : E.left({ path: '$', expected: 'number' })
+  const workflow: Workflow = {
+    name: 'numbered',
+    steps: [
+      W.task('step-0'),
+      W.task('step-1', { accepts: number, captures: ['size'] }),
+      W.task('step-2'),
+      W.task('step-3')
+    ]
+  }
+  const one = (output: Json): CompletedStep =>
+    record(1, { fingerprint: workflow.steps[1]?.fingerprint ?? '', output, captured: ['size'] })
+  const all = standing(workflow, State.completed(3, 'step-3'), [record(0), one(7), record(2), record(3)])
+
+  test('runs that step and all after it, though they completed, and skips all before', () => {
+    assert.deepEqual(tags(planned(all, workflow, { fromStep: 'step-2' })), [
+      'step-0 Skip Completed',
+      'step-1 Skip Completed',
+      'step-2 Run Forced',
+      'step-3 Run Forced'
+    ])
+  })
+
+  test('takes steps without record as done', () => {
+    const queued = standing(workflow, State.beforeStep(0, 'step-0'))
+    const plan = planned(queued, workflow, { fromStep: 'step-2', outputs: new Map([['step-1', 7]]) })
+    assert.deepEqual(plan.decisions.map(({ reason }) => reason).slice(0, 2), [
+      { _tag: 'Assumed' },
+      { _tag: 'Assumed', output: 7 }
+    ])
+    assert.equal(plan.variables.get('size'), 7)
+    assert.equal(plan.retryCurrent, false)
+  })
+
+  test('is refused if an output that should be there is neither recorded nor given, or does not fit', () => {
+    const queued = standing(workflow, State.beforeStep(0, 'step-0'))
+    for (const options of [{}, { outputs: new Map([['step-1', 'seven']]) }]) {
+      assert.deepEqual(problems(queued, workflow, { fromStep: 'step-2', ...options }), [
+        { _tag: 'AssumedOutputMissing', step: 'step-1', expected: '$: number' }
+      ])
+    }
+  })
+
+  test('is refused if evidence of an earlier step is gone: of a task, a group or a wave', () => {
+    const wave = W.wave('step-1', [W.group(W.task('g')), W.group(W.task('h'))])
+    const waves: Workflow = { name: 'numbered', steps: [W.task('step-0'), wave, W.task('step-2')] }
+    const group = (name: string): CompletedStep => record(1, { group: name, fingerprint: W.task(name).fingerprint })
+    const checkpoint = standing(waves, State.completed(2, 'step-2'), [
+      record(0),
+      group('g'),
+      group('h'),
+      record(1, { fingerprint: wave.fingerprint }),
+      record(2)
+    ])
+    for (const unit of [{ step: 'step-0' }, { step: 'step-1', group: 'h' }, { step: 'step-1' }]) {
+      const evidence = [
+        {
+          ...unit,
+          missing: [
+            { _tag: 'File', path: 'a.txt' },
+            { _tag: 'Commit', hash: 'c0ffee' }
+          ] as const
+        }
+      ] as const
+      assert.deepEqual(problems(checkpoint, waves, { fromStep: 'step-2', evidence }), [
+        { _tag: 'AssumedOutputMissing', ...unit, expected: 'a.txt, commit c0ffee, which is gone' }
+      ])
+    }
+  })
+
+  test('before a wave that is restarted gives way to it: the wave is not taken as done', () => {
+    const waves: Workflow = {
+      name: 'numbered',
+      steps: [W.task('step-0'), W.wave('step-1', [W.group(W.task('g'))]), W.task('step-2'), W.task('step-3')]
+    }
+    const queued = standing(waves, State.beforeStep(0, 'step-0'))
+    assert.deepEqual(tags(planned(queued, waves, { fromStep: 'step-3', restartWave: 'step-1' })), [
+      'step-0 Skip Assumed',
+      'step-1 Run Forced',
+      'g Run Forced',
+      'step-2 Run Forced',
+      'step-3 Run Forced'
+    ])
+  })
+})
+
+describe('missing evidence', () => {
+  const wave = W.wave('checks', [W.group(W.task('unit')), W.group(W.task('lint')), W.group(W.task('report'), ['unit'])])
+  const workflow: Workflow = {
+    name: 'release',
+    steps: [W.task('build'), wave, W.task('publish', { idempotent: false }), W.task('notify')]
+  }
+  const completed = (stepIndex: number, step: W.Step, group?: W.Task): CompletedStep =>
+    record(stepIndex, {
+      step: step.name,
+      fingerprint: (group ?? step).fingerprint,
+      ...(group === undefined ? {} : { group: group.name })
+    })
+  const checkpoint = standing(workflow, State.completed(3, 'notify'), [
+    completed(0, workflow.steps[0] as W.Step),
+    ...wave.groups.map((group) => completed(1, wave, group)),
+    completed(1, wave),
+    completed(2, workflow.steps[2] as W.Step),
+    completed(3, workflow.steps[3] as W.Step)
+  ])
+  const missing = [{ _tag: 'File', path: 'dist' }] as const
+
+  test('of a group runs it and the groups that need it again, and all later steps', () => {
+    assert.deepEqual(tags(planned(checkpoint, workflow, { evidence: [{ step: 'checks', group: 'unit', missing }] })), [
+      'build Skip Completed',
+      'checks Run EvidenceMissing',
+      'unit Run EvidenceMissing',
+      'lint Skip Completed',
+      'report Run EarlierStepRunsAgain',
+      'publish Confirm EarlierStepRunsAgain',
+      'notify Run EarlierStepRunsAgain'
+    ])
+  })
+
+  test('of a whole wave runs all its groups again', () => {
+    const plan = planned(checkpoint, workflow, { evidence: [{ step: 'checks', missing }] })
+    assert.deepEqual(tags(plan).slice(0, 5), [
+      'build Skip Completed',
+      'checks Run EvidenceMissing',
+      'unit Run EvidenceMissing',
+      'lint Run EvidenceMissing',
+      'report Run EvidenceMissing'
+    ])
+  })
+
+  test('of a step that is not recorded changes nothing', () => {
+    const queued = standing(workflow, State.beforeStep(0, 'build'))
+    const plain = planned(queued, workflow)
+    for (const unit of [{ step: 'build' }, { step: 'checks' }, { step: 'checks', group: 'unit' }, { step: 'x' }]) {
+      assert.deepEqual(planned(queued, workflow, { evidence: [{ ...unit, missing }] }), plain)
+    }
+  })
+
+  test('leads to questions that name their cause', () => {
+    const plan = planned(checkpoint, workflow, { evidence: [{ step: 'build', missing }] })
+    assert.deepEqual(openQuestions(plan).map(describeQuestion), [
+      '"publish" is not idempotent and may have had its effect: "build" runs again'
+    ])
+  })
+
+  test('and restartWave can be asked for together: a forced wave is not asked about', () => {
+    const pushy: Workflow = {
+      name: 'release',
+      steps: [W.task('build'), W.wave('push', [W.group(W.task('eu', { idempotent: false }))])]
+    }
+    const [build, push] = pushy.steps as [W.Task, W.Wave]
+    const all = standing(pushy, State.completed(1, 'push'), [
+      completed(0, build),
+      completed(1, push, push.groups[0]),
+      completed(1, push)
+    ])
+    const options = { evidence: [{ step: 'build', missing }] } as const
+    assert.equal(openQuestions(planned(all, pushy, options)).length, 1)
+    assert.equal(openQuestions(planned(all, pushy, { ...options, restartWave: 'push' })).length, 0)
+  })
+})
+
+describe('an answer', () => {
+  const workflow: Workflow = {
+    name: 'release',
+    steps: [W.task('publish', { idempotent: false, captures: ['url'] }), W.task('notify')]
+  }
+  const inFlight = standing(workflow, State.beforeStep(0, 'publish', [{ attempt: 2 }]))
+
+  test('is asked for, and names the unit and why', () => {
+    const [question] = openQuestions(planned(inFlight, workflow))
+    assert.ok(question !== undefined)
+    assert.equal(
+      describeQuestion(question),
+      '"publish" is not idempotent and may have had its effect: it was running (attempt 2) when the process ended'
+    )
+  })
+
+  test('"again" retries', () => {
+    const plan = planned(inFlight, workflow, { confirm: new Map([['publish', { _tag: 'Again' }]]) })
+    assert.deepEqual(tags(plan), ['publish Retry InFlight', 'notify Run NotStarted'])
+  })
+
+  test('"done" skips, with the output that is given, which must be there if a variable needs it', () => {
+    const plan = planned(inFlight, workflow, { confirm: new Map([['publish', { _tag: 'Done', output: 'https://x' }]]) })
+    assert.deepEqual(tags(plan), ['publish Skip Assumed', 'notify Run NotStarted'])
+    assert.equal(plan.variables.get('url'), 'https://x')
+    assert.deepEqual(problems(inFlight, workflow, { confirm: new Map([['publish', { _tag: 'Done' }]]) }), [
+      { _tag: 'AssumedOutputMissing', step: 'publish', expected: 'a value for url' }
+    ])
+  })
+
+  test('"done" about a completed step that would run again keeps its recorded output', () => {
+    const was: Workflow = { name: 'release', steps: [W.task('build'), ...workflow.steps] }
+    const all = standing(was, State.completed(2, 'notify'), [
+      record(0, { step: 'build', fingerprint: W.task('build').fingerprint }),
+      record(1, {
+        step: 'publish',
+        fingerprint: workflow.steps[0]?.fingerprint ?? '',
+        output: 'https://y',
+        captured: ['url']
+      }),
+      record(2, { step: 'notify', fingerprint: W.task('notify').fingerprint })
+    ])
+    const plan = planned(all, was, {
+      evidence: [{ step: 'build', missing: [{ _tag: 'File', path: 'dist' }] }],
+      confirm: new Map([['publish', { _tag: 'Done' }]])
+    })
+    assert.deepEqual(tags(plan), [
+      'build Run EvidenceMissing',
+      'publish Skip Assumed',
+      'notify Run EarlierStepRunsAgain'
+    ])
+    assert.equal(plan.variables.get('url'), 'https://y')
+  })
+
+  test('is needed too if an earlier attempt may have had its effect and only the last one did nothing', () => {
+    const attempt = { attempt: 1, startedAt: AT, failedAt: AT, error: Err.make('Error', 'x') }
+    const state = State.failed(
+      0,
+      'publish',
+      [
+        failure({
+          outcome: 'notApplied',
+          attempts: [
+            { ...attempt, outcome: 'unknown', delayBeforeNextMillis: 1 },
+            { ...attempt, attempt: 2, outcome: 'notApplied' }
+          ]
+        })
+      ],
+      true
+    )
+    assert.equal(openQuestions(planned(standing(workflow, state), workflow)).length, 1)
+  })
+
+  test('is needed for a step that was interrupted in progress though nothing says which attempt', () => {
+    const state = State.interrupted(0, 'publish', 'signal', { inProgress: true })
+    assert.equal(openQuestions(planned(standing(workflow, state), workflow)).length, 1)
+    const renamed: Workflow = { name: 'release', steps: [W.task('push'), W.task('notify')] }
+    assert.deepEqual(
+      problems(standing(workflow, state), renamed).map((one) => one._tag === 'WorkflowChanged' && one.inDoubt),
+      [true]
+    )
+  })
+
+  test('about what vanished cannot be given: the edit is refused, unless changes are ignored', () => {
+    const renamed: Workflow = { name: 'release', steps: [W.task('push', { idempotent: false }), W.task('notify')] }
+    const [problem] = problems(inFlight, renamed)
+    assert.ok(problem !== undefined)
+    assert.equal(
+      describeProblem(problem),
+      `"publish" is gone from the workflow, but it is not idempotent and may have had its effect (recorded ${
+        workflow.steps[0]?.fingerprint
+      }). Put it back and confirm it`
+    )
+    assert.ok(E.isRight(planResume(inFlight, renamed, { changes: 'ignore' })))
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// hash and explanation
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('the hash of a plan', () => {
+  test('tells variables apart however deep they are', () => {
+    const deep = (leaf: Json): Json => Array.from({ length: 498 }).reduce<Json>((inner) => [inner], leaf)
+    const workflow = numbered(1)
+    const hash = (leaf: Json): string =>
+      hashPlan(planned(standing(workflow, State.beforeStep(0, 'step-0'), [], { a: deep(leaf) }), workflow))
+    assert.notEqual(hash(1), hash(2))
+    assert.equal(hash(1), hash(1))
+  })
+
+  test('is what it was in the first release', () => {
+    const workflow = numbered(2)
+    assert.equal(
+      hashPlan(planned(standing(workflow, State.completed(0, 'step-0'), [record(0)], { a: 1 }), workflow)),
+      '148526bfff0ed29d'
+    )
+  })
+})
+
+describe('a plan in words', () => {
+  test('says for each unit what happens and why', () => {
+    const idle = W.task('idle')
+    const wave = W.wave('checks', [
+      W.group(W.task('unit')),
+      W.group(W.task('lint')),
+      W.group(W.task('smoke', { idempotent: false }))
+    ])
+    const workflow: Workflow = {
+      name: 'release',
+      steps: [W.task('build'), W.task('sign'), W.task('upload'), idle, wave, W.task('notify')]
+    }
+    const state = State.failed(
+      4,
+      'checks',
+      [
+        failure({
+          group: 'unit',
+          error: Err.make('Error', 'first line\nsecond line'),
+          attempts: [{ attempt: 5, startedAt: AT, failedAt: AT, error: Err.make('Error', 'x'), outcome: 'unknown' }]
+        }),
+        failure({ group: 'smoke', error: Err.make('Error', 'x'.repeat(300)) })
+      ],
+      true
+    )
+    const named = (stepIndex: number, fields: Partial<CompletedStep> = {}): CompletedStep =>
+      record(stepIndex, {
+        step: workflow.steps[stepIndex]?.name ?? '',
+        fingerprint: workflow.steps[stepIndex]?.fingerprint ?? '',
+        ...fields
+      })
+    const checkpoint = standing(workflow, state, [
+      named(0),
+      named(1, { fingerprint: 'v1:old' }),
+      named(2, { assumed: true }),
+      named(3)
+    ])
+    assert.equal(
+      explain(planned(checkpoint, workflow, { changes: 'ignore' })),
+      `4/6 steps are done, 2 to run, 1 to confirm
+  1/6  skip     build    completed
+  2/6  skip     sign     completed; its definition changed since (v1:old), which is accepted
+  3/6  skip     upload   taken as done
+  4/6  skip     idle     completed
+  5/6  confirm  checks   failed after 1 attempt: ${'x'.repeat(199)}…
+       retry      unit   failed after 5 attempts: first line
+       run        lint   not started
+       confirm    smoke  failed after 1 attempt: ${'x'.repeat(199)}…
+  6/6  run      notify   not started`
+    )
+    const evidence = [
+      {
+        step: 'sign',
+        missing: [
+          { _tag: 'Commit', hash: 'c0ffee' },
+          { _tag: 'Artifact', path: 'a.tgz', size: 1, sha256: '0' },
+          { _tag: 'File', path: 'b.txt' }
+        ]
+      }
+    ] as const
+    assert.equal(
+      explain(planned(checkpoint, workflow, { changes: 'ignore', evidence, restartWave: 'checks' })),
+      `1/6 steps are done, 5 to run
+  1/6  skip     build    completed
+  2/6  run      sign     what it made is gone: commit c0ffee, a.tgz, b.txt
+  3/6  run      upload   "sign" runs again
+  4/6  run      idle     "sign" runs again
+  5/6  run      checks   asked for
+       run        unit   asked for
+       run        lint   asked for
+       run        smoke  asked for
+  6/6  run      notify   "sign" runs again`
+    )
+  })
+
+  test('says how a step was cut short', () => {
+    const workflow = numbered(1)
+    const text = (state: CheckpointState): string =>
+      explain(planned(standing(workflow, state), workflow)).split('\n')[1] ?? ''
+    assert.equal(
+      text(State.beforeStep(0, 'step-0', [{ attempt: 2 }])),
+      '  1/1  retry    step-0  was running (attempt 2) when the process ended'
+    )
+    assert.equal(
+      text(State.interrupted(0, 'step-0', 'paused', { inProgress: true, inFlight: [{ attempt: 1 }] })),
+      '  1/1  retry    step-0  was stopped (paused)'
+    )
+  })
+
+  test('has a sentence for everything that can stand against it', () => {
+    const unit = { step: 'pack', group: 'eu' } as const
+    const edit = { _tag: 'WorkflowChanged', ...unit, recorded: 'v1:a', present: 'v1:b' } as const
+    const sentences: ReadonlyArray<readonly [PlanProblem, string]> = [
+      [{ _tag: 'WrongWorkflow', expected: 'a', found: 'b' }, 'the run is of workflow "a", but this is workflow "b"'],
+      [{ _tag: 'InvalidWorkflow', problem: { _tag: 'NoSteps' } }, 'a workflow needs at least one step'],
+      [{ ...edit, edit: 'changed' }, '"pack/eu" was changed after it ran: recorded v1:a, now v1:b'],
+      [{ ...edit, edit: 'removed' }, '"pack/eu" was removed after it ran: recorded v1:a, now gone'],
+      [{ ...edit, edit: 'reordered' }, '"pack/eu" was moved to another place after it ran'],
+      [{ ...edit, edit: 'insertedBefore' }, '"pack/eu" was put before steps that ran already (now v1:b)'],
+      [{ ...edit, edit: 'added' }, '"pack/eu" was added (now v1:b)'],
+      [{ _tag: 'InconsistentCheckpoint', why: 'x' }, 'the checkpoint contradicts itself: x'],
+      [
+        { _tag: 'OutputNotDecodable', ...unit, path: '$.a', expected: 'number' },
+        'the recorded output of "pack/eu" no longer fits: at $.a expected number'
+      ],
+      [
+        { _tag: 'AssumedOutputMissing', ...unit, expected: 'a.tgz, which is gone' },
+        `"pack/eu" can't be taken as done without its output: expected a.tgz, which is gone`
+      ]
+    ]
+    for (const [problem, sentence] of sentences) assert.equal(describeProblem(problem), sentence)
+  })
+})

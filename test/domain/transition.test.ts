@@ -1,0 +1,669 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { describe, test } from 'vitest'
+import type { Change } from '../../src/domain/Change.js'
+import type { Checkpoint } from '../../src/domain/Checkpoint.js'
+import { progress, start, status } from '../../src/domain/Checkpoint.js'
+import { encode } from '../../src/domain/CheckpointCodec.js'
+import * as State from '../../src/domain/CheckpointState.js'
+import { unitName } from '../../src/domain/Plan.js'
+import { planResume } from '../../src/domain/planResume.js'
+import * as Err from '../../src/domain/StepError.js'
+import type { TransitionError } from '../../src/domain/Transition.js'
+import { apply, replay } from '../../src/domain/Transition.js'
+import type { Workflow } from '../../src/domain/Workflow.js'
+import * as W from '../../src/domain/Workflow.js'
+import * as Identity from '../../src/domain/WorkflowIdentity.js'
+import * as arb from './arbitraries.js'
+import { law } from './law.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// a run by hand: build, then checks (unit, lint, smoke), then publish
+// ---------------------------------------------------------------------------------------------------------------------
+
+const timeOf = (second: number): string => `2026-01-02T03:04:${String(second).padStart(2, '0')}.000Z`
+const AT = timeOf(5)
+
+const checks = W.wave('checks', [W.group(W.task('unit')), W.group(W.task('lint')), W.group(W.task('smoke'), ['unit'])])
+const workflow: Workflow = {
+  name: 'release',
+  steps: [W.task('build', { captures: ['dist'] }), checks, W.task('publish', { idempotent: false })]
+}
+
+const queued: Checkpoint = start({
+  _tag: 'Started',
+  at: AT,
+  runId: 'run-1',
+  workflow: Identity.of(workflow),
+  input: { channel: 'beta' }
+})
+
+const build = { at: AT, stepIndex: 0, step: 'build' } as const
+const wave = { at: AT, stepIndex: 1, step: 'checks' } as const
+const publish = { at: AT, stepIndex: 2, step: 'publish' } as const
+const ended = { captured: [], attempts: 1, startedAt: AT, durationMillis: 7, evidence: [] } as const
+const error = Err.make('HttpError', 'Service Unavailable', { code: '503', stack: 'at x', data: { body: 'x' } })
+const lost = { attempt: 1, startedAt: AT, error, outcome: 'unknown' } as const
+
+const starts = (place: typeof build | typeof publish, attempt = 1): Change => ({
+  _tag: 'AttemptStarted',
+  ...place,
+  attempts: [{ attempt }]
+})
+const startsGroups = (...groups: ReadonlyArray<string>): Change => ({
+  _tag: 'AttemptStarted',
+  ...wave,
+  attempts: groups.map((group) => ({ group, attempt: 1 }))
+})
+const completes = (place: typeof build | typeof wave | typeof publish): Change => ({
+  _tag: 'StepCompleted',
+  ...place,
+  ...ended
+})
+const completesGroup = (group: string): Change => ({ _tag: 'GroupCompleted', ...wave, ...ended, group })
+const failsGroup = (group: string): Change => ({ _tag: 'GroupFailed', ...wave, ...lost, group })
+const failsAttempt = (attempt: number, delayBeforeNextMillis = 100): Change => ({
+  _tag: 'AttemptFailed',
+  ...build,
+  ...lost,
+  attempt,
+  delayBeforeNextMillis
+})
+const stops = (place: typeof build | typeof wave | typeof publish): Change => ({
+  _tag: 'Interrupted',
+  ...place,
+  reason: 'signal'
+})
+
+const after = (...changes: ReadonlyArray<Change>): Checkpoint => from(queued, ...changes)
+
+const from = (base: Checkpoint, ...changes: ReadonlyArray<Change>): Checkpoint => {
+  const reached = replay(base, changes)
+  return E.isRight(reached) ? reached.right : assert.fail(JSON.stringify(reached.left))
+}
+
+const built = after(starts(build), completes(build))
+const checked = from(
+  built,
+  startsGroups('unit', 'lint'),
+  completesGroup('unit'),
+  completesGroup('lint'),
+  startsGroups('smoke'),
+  completesGroup('smoke'),
+  completes(wave)
+)
+const published = from(checked, starts(publish), completes(publish))
+
+const done = ({ completedSteps }: Checkpoint): ReadonlyArray<string> => [...completedSteps].map(unitName)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what may follow what
+// ---------------------------------------------------------------------------------------------------------------------
+
+type Row = readonly [
+  title: string,
+  change: Change,
+  legalAfter: Checkpoint,
+  illegalAfter: Checkpoint,
+  why: TransitionError['why'],
+  unit: string
+]
+
+const rows: ReadonlyArray<Row> = [
+  ['an attempt starts only on a step without record', starts(build), queued, built, 'AlreadyCompleted', 'build'],
+  [
+    'a group starts only without record',
+    startsGroups('lint'),
+    built,
+    from(built, startsGroups('lint'), completesGroup('lint')),
+    'AlreadyCompleted',
+    'checks/lint'
+  ],
+  ['a wave starts groups only while it is open', startsGroups('lint'), built, checked, 'AlreadyCompleted', 'checks'],
+  ['a step completes only in flight', completes(build), after(starts(build)), queued, 'NotInFlight', 'build'],
+  [
+    'a step completes only with the attempt in flight',
+    completes(build),
+    after(starts(build)),
+    after(starts(build, 2)),
+    'NotInFlight',
+    'build'
+  ],
+  ['a step completes once', completes(build), after(starts(build)), built, 'AlreadyCompleted', 'build'],
+  [
+    'a group completes only in flight',
+    completesGroup('unit'),
+    from(built, startsGroups('unit')),
+    from(built, startsGroups('lint')),
+    'NotInFlight',
+    'checks/unit'
+  ],
+  [
+    'a wave completes when all its groups have',
+    completes(wave),
+    from(
+      built,
+      startsGroups('unit', 'lint', 'smoke'),
+      completesGroup('unit'),
+      completesGroup('lint'),
+      completesGroup('smoke')
+    ),
+    from(built, startsGroups('unit', 'lint', 'smoke'), completesGroup('unit'), completesGroup('smoke')),
+    'WaveUnfinished',
+    'checks/lint'
+  ],
+  ['an attempt fails only in flight', failsAttempt(1), after(starts(build)), queued, 'NotInFlight', 'build'],
+  [
+    'an attempt fails once',
+    failsAttempt(1),
+    after(starts(build)),
+    after(starts(build), failsAttempt(1)),
+    'NotInFlight',
+    'build'
+  ],
+  [
+    'a group fails only in flight',
+    failsGroup('unit'),
+    from(built, startsGroups('unit')),
+    built,
+    'NotInFlight',
+    'checks/unit'
+  ],
+  [
+    'a task fails only in flight',
+    { _tag: 'StepFailed', ...build, retryable: true, last: lost },
+    after(starts(build)),
+    queued,
+    'NotInFlight',
+    'build'
+  ],
+  [
+    'a task fails with its last attempt',
+    { _tag: 'StepFailed', ...build, retryable: true, last: lost },
+    after(starts(build)),
+    after(starts(build, 2)),
+    'NotInFlight',
+    'build'
+  ],
+  [
+    'a wave fails when nothing of it runs',
+    { _tag: 'StepFailed', ...wave, retryable: true },
+    from(built, startsGroups('unit'), failsGroup('unit')),
+    from(built, startsGroups('unit', 'lint'), failsGroup('unit')),
+    'WaveUnfinished',
+    'checks'
+  ],
+  [
+    'a wave fails only if a group did',
+    { _tag: 'StepFailed', ...wave, retryable: true },
+    from(built, startsGroups('unit'), failsGroup('unit')),
+    built,
+    'NotInFlight',
+    'checks'
+  ],
+  [
+    'a completed wave does not fail',
+    { _tag: 'StepFailed', ...wave, retryable: true },
+    from(built, startsGroups('unit'), failsGroup('unit')),
+    checked,
+    'AlreadyCompleted',
+    'checks'
+  ],
+  [
+    'a step is assumed only without record',
+    { _tag: 'Assumed', ...build, captured: [] },
+    queued,
+    built,
+    'AlreadyCompleted',
+    'build'
+  ],
+  [
+    'a group is assumed only without record',
+    { _tag: 'Assumed', ...wave, group: 'unit', captured: [] },
+    built,
+    from(built, startsGroups('unit'), completesGroup('unit')),
+    'AlreadyCompleted',
+    'checks/unit'
+  ],
+  [
+    'a group of a completed wave is not assumed',
+    { _tag: 'Assumed', ...wave, group: 'unit', captured: [] },
+    built,
+    checked,
+    'AlreadyCompleted',
+    'checks/unit'
+  ],
+  [
+    'a wave is assumed after its groups',
+    { _tag: 'Assumed', ...wave, captured: [] },
+    from(
+      built,
+      ...['unit', 'lint', 'smoke'].map((group): Change => ({ _tag: 'Assumed', ...wave, group, captured: [] }))
+    ),
+    built,
+    'WaveUnfinished',
+    'checks/unit'
+  ],
+  [
+    'what is in doubt is confirmed',
+    { _tag: 'Confirmed', ...publish },
+    from(checked, starts(publish)),
+    checked,
+    'NotInFlight',
+    'publish'
+  ],
+  [
+    'what is in doubt is confirmed, and nothing else',
+    { _tag: 'Confirmed', ...publish },
+    from(checked, starts(publish)),
+    published,
+    'NotInFlight',
+    'publish'
+  ],
+  [
+    'a group in doubt is confirmed',
+    { _tag: 'Confirmed', ...wave, group: 'lint' },
+    from(built, startsGroups('lint')),
+    from(built, startsGroups('unit')),
+    'NotInFlight',
+    'checks/lint'
+  ]
+]
+
+describe('a change follows only what it can follow:', () => {
+  test.each(rows)('%s', (_, change, legal, illegal, why, unit) => {
+    const reached = apply(legal, change)
+    assert.ok(E.isRight(reached))
+    assert.equal(reached.right.revision, legal.revision + 1)
+    assert.equal(reached.right.updatedAt, change.at)
+    assert.deepEqual(
+      apply(illegal, change),
+      E.left({ _tag: 'TransitionError', change: change._tag, revision: illegal.revision, why, unit })
+    )
+  })
+
+  test('a run starts once', () => {
+    const again: Change = { _tag: 'Started', at: AT, runId: 'run-2', workflow: queued.workflow, input: {} }
+    const found = apply(queued, again)
+    assert.ok(E.isLeft(found))
+    assert.deepEqual([found.left.why, found.left.unit], ['AlreadyStarted', 'run-2'])
+  })
+
+  test('it names a step or group that the workflow has at that place', () => {
+    const named = { at: AT, stepIndex: 0, step: 'checks' } as const
+    const beyond = { at: AT, stepIndex: 3, step: 'publish' } as const
+    const running = after(starts(build))
+    const runningGroup = from(built, startsGroups('unit'))
+    const unknown: ReadonlyArray<readonly [Checkpoint, Change]> = [
+      ...[named, beyond].flatMap((place): ReadonlyArray<readonly [Checkpoint, Change]> => [
+        [queued, { _tag: 'AttemptStarted', ...place, attempts: [{ attempt: 1 }] }],
+        [running, { _tag: 'AttemptFailed', ...place, ...lost, delayBeforeNextMillis: 1 }],
+        [running, { _tag: 'StepCompleted', ...place, ...ended }],
+        [running, { _tag: 'GroupCompleted', ...place, ...ended, group: 'unit' }],
+        [running, { _tag: 'GroupFailed', ...place, ...lost, group: 'unit' }],
+        [running, { _tag: 'StepFailed', ...place, retryable: true, last: lost }],
+        [running, { _tag: 'Interrupted', ...place, reason: 'signal' }],
+        [running, { _tag: 'Rewound', ...place, why: 'Forced' }],
+        [queued, { _tag: 'Assumed', ...place, captured: [] }],
+        [running, { _tag: 'Confirmed', ...place }]
+      ]),
+      [queued, { _tag: 'AttemptStarted', ...build, attempts: [{ group: 'unit', attempt: 1 }] }],
+      [queued, { _tag: 'AttemptStarted', ...build, attempts: [] }],
+      [queued, { _tag: 'AttemptStarted', ...build, attempts: [{ attempt: 1 }, { attempt: 2 }] }],
+      [built, { _tag: 'AttemptStarted', ...wave, attempts: [{ attempt: 1 }] }],
+      [built, { _tag: 'AttemptStarted', ...wave, attempts: [{ group: 'x', attempt: 1 }] }],
+      [runningGroup, { _tag: 'GroupCompleted', ...wave, ...ended, group: 'constructor' }],
+      [runningGroup, { _tag: 'GroupFailed', ...wave, ...lost, group: 'x' }],
+      [checked, { _tag: 'Rewound', ...wave, groups: ['unit', 'x'], why: 'Forced' }],
+      [checked, { _tag: 'Rewound', ...build, groups: ['unit'], why: 'Forced' }],
+      [built, { _tag: 'Assumed', ...wave, group: 'x', captured: [] }],
+      [runningGroup, { _tag: 'Confirmed', ...wave }],
+      [runningGroup, { _tag: 'Confirmed', ...wave, group: 'x' }],
+      [queued, { _tag: 'WorkflowEdited', at: AT, workflow: { name: 'release', fingerprint: 'v1:x', steps: [] } }]
+    ]
+    for (const [checkpoint, change] of unknown) {
+      const found = apply(checkpoint, change)
+      assert.equal(E.isLeft(found) && found.left.why, 'UnknownUnit', JSON.stringify(change))
+    }
+  })
+
+  test('replay stops at the first change that cannot follow', () => {
+    assert.deepEqual(
+      replay(queued, [starts(build), completes(build), completes(build)]),
+      apply(built, completes(build))
+    )
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what changes do
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('an attempt', () => {
+  test('that failed is kept with its number, times, error, outcome and the delay after it', () => {
+    const { state } = after(
+      starts(build),
+      failsAttempt(1, 100),
+      starts(build, 2),
+      { ...failsAttempt(2, 250), at: timeOf(9) } as Change,
+      starts(build, 3),
+      {
+        _tag: 'StepFailed',
+        ...build,
+        at: timeOf(11),
+        retryable: true,
+        last: { ...lost, attempt: 3, outcome: 'notApplied' }
+      }
+    )
+    assert.ok(state._tag === 'Failed')
+    assert.equal(state.retryable, true)
+    const brief = { name: 'HttpError', message: 'Service Unavailable', code: '503' }
+    assert.deepEqual(state.failures, [
+      {
+        error,
+        outcome: 'notApplied',
+        attempts: [
+          { attempt: 1, startedAt: AT, failedAt: AT, error: brief, outcome: 'unknown', delayBeforeNextMillis: 100 },
+          {
+            attempt: 2,
+            startedAt: AT,
+            failedAt: timeOf(9),
+            error: brief,
+            outcome: 'unknown',
+            delayBeforeNextMillis: 250
+          },
+          { attempt: 3, startedAt: AT, failedAt: timeOf(11), error: brief, outcome: 'notApplied' }
+        ]
+      }
+    ])
+  })
+
+  test('is kept only as one of the newest hundred', () => {
+    const changes = Array.from({ length: 250 }, (_, index) => [
+      starts(build, index + 1),
+      failsAttempt(index + 1)
+    ]).flat()
+    const [failure] = State.failures(after(...changes).state)
+    assert.equal(State.MAX_ATTEMPTS_KEPT, 100)
+    assert.deepEqual(
+      failure?.attempts.map(({ attempt }) => attempt),
+      Array.from({ length: 100 }, (_, index) => 151 + index)
+    )
+  })
+
+  test('that succeeds leaves no error behind, in a task and in a group', () => {
+    const passed = after(starts(build), failsAttempt(1), starts(build, 2), {
+      ...completes(build),
+      attempts: 2
+    } as Change)
+    assert.deepEqual(passed.state, State.completed(0, 'build'))
+    assert.deepEqual(
+      [...passed.completedSteps].map(({ attempts }) => attempts),
+      [2]
+    )
+    const group = from(
+      built,
+      startsGroups('unit', 'lint'),
+      failsGroup('unit'),
+      failsGroup('lint'),
+      startsGroups('unit'),
+      completesGroup('unit')
+    )
+    assert.deepEqual(
+      State.failures(group.state).map((one) => one.group),
+      ['lint']
+    )
+  })
+
+  test('of a new budget forgets the spent one, a further attempt does not', () => {
+    const spent = after(starts(build), { _tag: 'StepFailed', ...build, retryable: true, last: lost }, starts(build))
+    assert.deepEqual(State.failures(spent.state), [])
+    const further = after(starts(build), failsAttempt(1), starts(build, 2))
+    assert.equal(State.failures(further.state).length, 1)
+    assert.deepEqual(State.inFlight(further.state), [{ attempt: 2 }])
+  })
+})
+
+describe('an interruption', () => {
+  const inProgress = ({ state }: Checkpoint): boolean => state._tag === 'Interrupted' && state.inProgress
+
+  test('is in progress exactly if the step has begun and has not ended', () => {
+    assert.equal(inProgress(after(stops(build))), false)
+    assert.equal(inProgress(after(starts(build), stops(build))), true)
+    assert.equal(inProgress(after(starts(build), failsAttempt(1), stops(build))), true)
+    assert.equal(inProgress(from(built, stops(build))), false)
+    assert.equal(inProgress(from(built, stops(wave))), false)
+    assert.equal(inProgress(from(built, startsGroups('unit'), completesGroup('unit'), stops(wave))), true)
+    assert.equal(inProgress(from(checked, stops(wave))), false)
+  })
+
+  test('keeps what was in flight and what had failed', () => {
+    const { state } = from(built, startsGroups('unit', 'lint'), failsGroup('lint'), stops(wave))
+    assert.ok(state._tag === 'Interrupted')
+    assert.equal(state.reason, 'signal')
+    assert.deepEqual(state.inFlight, [{ group: 'unit', attempt: 1 }])
+    assert.deepEqual(
+      state.failures.map(({ group }) => group),
+      ['lint']
+    )
+  })
+})
+
+describe('a rewind', () => {
+  const rewound = (
+    base: Checkpoint,
+    place: typeof build | typeof wave | typeof publish,
+    groups?: ReadonlyArray<string>
+  ) => from(base, { _tag: 'Rewound', ...place, ...(groups === undefined ? {} : { groups }), why: 'Forced' })
+
+  test('takes out the step and all after it, and raises the generation', () => {
+    for (const [place, left] of [
+      [build, []],
+      [wave, ['build']],
+      [publish, ['build', 'checks/unit', 'checks/lint', 'checks/smoke', 'checks']]
+    ] as const) {
+      const reached = rewound(published, place)
+      assert.deepEqual(done(reached), left)
+      assert.deepEqual(reached.state, State.beforeStep(place.stepIndex, place.step))
+      assert.equal(reached.generation, 1)
+    }
+    assert.equal(rewound(rewound(published, wave), build).generation, 2)
+  })
+
+  test('of some groups leaves the others, but not the wave', () => {
+    assert.deepEqual(done(rewound(published, wave, ['unit', 'smoke'])), ['build', 'checks/lint'])
+    assert.deepEqual(done(rewound(published, wave, [])), ['build', 'checks/unit', 'checks/lint', 'checks/smoke'])
+  })
+
+  test('of some groups leaves what is in doubt of the others', () => {
+    const running = from(built, startsGroups('unit', 'lint', 'smoke'), failsGroup('smoke'))
+    const { state } = rewound(running, wave, ['lint'])
+    assert.deepEqual(State.inFlight(state), [{ group: 'unit', attempt: 1 }])
+    assert.deepEqual(
+      State.failures(state).map(({ group }) => group),
+      ['smoke']
+    )
+    const whole = rewound(running, wave).state
+    assert.deepEqual([State.inFlight(whole), State.failures(whole)], [[], []])
+  })
+
+  test('of a later step leaves the run where it stands', () => {
+    const running = after(starts(build))
+    assert.deepEqual(rewound(running, publish).state, running.state)
+  })
+
+  test('takes the variables back that the step captured', () => {
+    const captured = after(starts(build), { ...completes(build), output: 'dist.tgz', captured: ['dist'] } as Change)
+    assert.deepEqual(
+      [...captured.variables],
+      [
+        ['channel', 'beta'],
+        ['dist', 'dist.tgz']
+      ]
+    )
+    assert.deepEqual([...rewound(captured, build).variables], [['channel', 'beta']])
+  })
+})
+
+describe('an assumption', () => {
+  test('makes a record that says so, and moves the run on', () => {
+    const assumed = after({ _tag: 'Assumed', ...build, output: 1, captured: ['dist'] })
+    assert.deepEqual(
+      [...assumed.completedSteps],
+      [
+        {
+          stepIndex: 0,
+          step: 'build',
+          fingerprint: workflow.steps[0]?.fingerprint,
+          output: 1,
+          captured: ['dist'],
+          attempts: 0,
+          startedAt: AT,
+          completedAt: AT,
+          durationMillis: 0,
+          evidence: [],
+          assumed: true
+        }
+      ]
+    )
+    assert.deepEqual(assumed.state, State.completed(0, 'build'))
+  })
+
+  test('about a later step does not move the run, nor make it forget what is in flight', () => {
+    const running = after(starts(build))
+    const assumed = from(running, { _tag: 'Assumed', ...publish, captured: [] })
+    assert.deepEqual(assumed.state, running.state)
+    const group = from(running, { _tag: 'Assumed', ...wave, group: 'unit', captured: [] })
+    assert.deepEqual(group.state, running.state)
+  })
+
+  test('about one group settles it alone', () => {
+    const running = from(built, startsGroups('unit', 'lint'))
+    const assumed = from(running, { _tag: 'Assumed', ...wave, group: 'unit', captured: [] })
+    assert.deepEqual(State.inFlight(assumed.state), [{ group: 'lint', attempt: 1 }])
+  })
+
+  test('out of turn does not confuse the wave that is running', () => {
+    const early = from(built, startsGroups('unit'), completesGroup('unit'), {
+      _tag: 'Assumed',
+      ...publish,
+      captured: []
+    })
+    const finished = from(
+      early,
+      startsGroups('lint', 'smoke'),
+      completesGroup('lint'),
+      completesGroup('smoke'),
+      completes(wave)
+    )
+    assert.equal(finished.completedSteps.steps, 3)
+    assert.equal(status(finished, false), 'completed')
+    assert.equal(E.isLeft(apply(early, startsGroups('unit'))), true)
+  })
+})
+
+describe('a recovery', () => {
+  test('is noted as a revision and changes nothing else', () => {
+    const noted = from(built, { _tag: 'Recovered', at: timeOf(9), from: 'history', lost: 'a line', agreedBy: 'ada' })
+    const plain = (checkpoint: Checkpoint) => ({ ...(encode(checkpoint) as object), revision: 0, updatedAt: '' })
+    assert.deepEqual(plain(noted), plain(built))
+    assert.equal(noted.revision, built.revision + 1)
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// status
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('the status of a run', () => {
+  const stopped = (reason: State.InterruptReason): Checkpoint => from(built, { ...stops(wave), reason } as Change)
+  const rowsOf: ReadonlyArray<readonly [string, Checkpoint, string, string]> = [
+    ['queued', queued, 'queued', 'queued'],
+    ['with its first attempt in flight', after(starts(build)), 'running', 'interrupted'],
+    ['between attempts', after(starts(build), failsAttempt(1)), 'running', 'interrupted'],
+    ['between steps', built, 'running', 'interrupted'],
+    ['in a wave', from(built, startsGroups('unit')), 'running', 'interrupted'],
+    ['completed', published, 'completed', 'completed'],
+    ['failed', after(starts(build), { _tag: 'StepFailed', ...build, retryable: true, last: lost }), 'failed', 'failed'],
+    ['stopped by a signal', stopped('signal'), 'interrupted', 'interrupted'],
+    ['stopped by its host', stopped('aborted'), 'interrupted', 'interrupted'],
+    ['paused', stopped('paused'), 'paused', 'paused'],
+    ['waiting for outside work', stopped('pending'), 'pending', 'pending'],
+    ['rewound to its start', from(published, { _tag: 'Rewound', ...build, why: 'Forced' }), 'running', 'queued'],
+    ['with a later step assumed', after({ _tag: 'Assumed', ...publish, captured: [] }), 'running', 'interrupted']
+  ]
+
+  test.each(rowsOf)('%s is told from its checkpoint and from whether its owner lives', (_, checkpoint, live, dead) => {
+    assert.equal(status(checkpoint, true), live)
+    assert.equal(status(checkpoint, false), dead)
+  })
+
+  test('counts whole steps as progress, not groups', () => {
+    assert.deepEqual(progress(queued), { completed: 0, total: 3 })
+    assert.deepEqual(progress(from(built, startsGroups('unit'), completesGroup('unit'))), { completed: 1, total: 3 })
+    assert.deepEqual(progress(published), { completed: 3, total: 3 })
+  })
+
+  law('is completed exactly if the next plan schedules nothing', arb.run, (run) => {
+    const plan = planResume(run.checkpoint, run.workflow)
+    assert.ok(E.isRight(plan))
+    const nothingLeft = plan.right.startIndex === run.workflow.steps.length
+    assert.equal(status(run.checkpoint, false) === 'completed', nothingLeft)
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// edits
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('an edit that is adopted', () => {
+  const edited = (base: Checkpoint, ...steps: ReadonlyArray<W.Step>): Checkpoint =>
+    from(base, { _tag: 'WorkflowEdited', at: AT, workflow: Identity.of({ name: 'release', steps }) })
+  const [first, second, third] = workflow.steps as [W.Task, W.Wave, W.Task]
+
+  test('takes records over by name, to their new place and fingerprint', () => {
+    const other = W.task('build', { definition: 'other' })
+    const reached = edited(checked, W.task('setup'), other, second, third)
+    assert.deepEqual(
+      [...reached.completedSteps].map(({ stepIndex, step, fingerprint }) => [stepIndex, step, fingerprint]).slice(0, 2),
+      [
+        [1, 'build', other.fingerprint],
+        [2, 'checks', second.groups[0]?.fingerprint]
+      ]
+    )
+    assert.deepEqual(reached.state, State.completed(2, 'checks'))
+  })
+
+  test('drops the records of steps and groups that are gone', () => {
+    assert.deepEqual(done(edited(checked, second, third)), ['checks/unit', 'checks/lint', 'checks/smoke', 'checks'])
+    const less = W.wave('checks', second.groups.slice(0, 2))
+    assert.deepEqual(done(edited(checked, first, less, third)), ['build', 'checks/unit', 'checks/lint', 'checks'])
+  })
+
+  test('opens a wave that got another group, and closes none', () => {
+    const more = W.wave('checks', [...second.groups, W.group(W.task('fuzz'))])
+    const reached = edited(checked, first, more, third)
+    assert.deepEqual(done(reached), ['build', 'checks/unit', 'checks/lint', 'checks/smoke'])
+    assert.deepEqual(reached.state, State.beforeStep(1, 'checks'))
+    assert.ok(E.isLeft(apply(reached, startsGroups('unit'))))
+    assert.ok(E.isRight(apply(reached, startsGroups('fuzz'))))
+  })
+
+  test('keeps what the state says of a step that is still there', () => {
+    const running = from(built, startsGroups('unit', 'lint'))
+    const less = W.wave('checks', second.groups.slice(1, 2))
+    assert.deepEqual(
+      edited(running, W.task('setup'), first, less).state,
+      State.beforeStep(2, 'checks', [{ group: 'lint', attempt: 1 }])
+    )
+    const failed = from(checked, starts(publish), { _tag: 'StepFailed', ...publish, retryable: false, last: lost })
+    const { state } = edited(failed, first, second, W.task('setup'), third)
+    assert.deepEqual([state.stepIndex, State.failures(state).length], [3, 1])
+  })
+
+  test('puts a run whose step is gone before the first open step, or at the end', () => {
+    const failed = from(checked, starts(publish), { _tag: 'StepFailed', ...publish, retryable: false, last: lost })
+    assert.deepEqual(edited(failed, first, second, W.task('deploy')).state, State.beforeStep(2, 'deploy'))
+    assert.deepEqual(edited(failed, first, second).state, State.completed(1, 'checks'))
+  })
+})

@@ -1,0 +1,438 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import type { Program as ProgramType, RunOutcome } from '../../src/index.js'
+import { CheckpointState, Program, resume, RetryPolicy, run, StepError, StepFailure } from '../../src/index.js'
+import type { LooseSpec, World } from './fixtures.js'
+import {
+  ended,
+  fakeClock,
+  group,
+  killingAt,
+  newLife,
+  newProcess,
+  newWorld,
+  patiently,
+  policy,
+  quiet,
+  refused,
+  seconds,
+  START,
+  statesOf,
+  stored,
+  task
+} from './fixtures.js'
+
+const one = (spec: LooseSpec): ProgramType.Program<unknown> => Program.fromSteps('one', [task('it', spec)])
+
+const http = (status: number): unknown => Object.assign(new Error(`HTTP ${status}`), { status })
+
+/** A step that notes when it starts and does what the script says for each time it is started. */
+const scripted =
+  (world: World, now: () => number, script: ReadonlyArray<TaskEither<unknown, unknown>>): LooseSpec['run'] =>
+  ({ attempt }) => {
+    const turn = world.log.length
+    world.log.push(`${attempt}@${now() - START}`)
+    return script[turn] ?? TE.left('more than the script has')
+  }
+
+const never: TaskEither<never, never> = () => new Promise(() => undefined)
+
+const failure = (outcome: RunOutcome.RunOutcome): CheckpointState.Failure => {
+  const [first, ...more] = outcome._tag === 'Failed' ? outcome.failures : []
+  assert.ok(first !== undefined && more.length === 0)
+  return first
+}
+
+describe('which failures are tried again', () => {
+  test.each<[string, unknown, number]>([
+    ['500', { status: 500 }, 3],
+    ['503', { status: 503 }, 3],
+    ['429', { status: 429 }, 3],
+    ['overload', { name: 'overloaded_error' }, 3],
+    ['a rate limit', { code: 'rate_limit_error' }, 3],
+    ['a timeout', Object.assign(new Error('late'), { name: 'TimeoutError' }), 3],
+    ['a reset', { code: 'ECONNRESET' }, 3],
+    ['what a step calls transient', StepFailure.transient(StepError.make('E', 'x')), 3],
+    ['401', { status: 401 }, 1],
+    ['400', { status: 400 }, 1],
+    ['a 500 in the text', new Error('HTTP 500 Internal Server Error'), 1],
+    ['what a step calls permanent', StepFailure.permanent(StepError.make('E', 'x', { code: '500' })), 1]
+  ])('%s', async (_, error, attempts) => {
+    const process = newProcess()
+    let count = 0
+    const program = one({
+      retry: policy({ attempts: 3, delayMillis: 10 }),
+      run: () => {
+        count += 1
+        return TE.left(error)
+      }
+    })
+    const outcome = ended(await process.perform(run(program, 'r', {})), 'Failed')
+    assert.equal(count, attempts)
+    assert.equal(outcome.retryable, attempts > 1)
+    assert.equal(failure(outcome).attempts.length, attempts)
+  })
+
+  test('without a policy nothing is tried again', async () => {
+    const process = newProcess()
+    const program = one({ run: scripted(process.world, process.clock.now, [TE.left(http(500)), TE.right(1)]) })
+    const outcome = ended(await process.perform(run(program, 'r', {})), 'Failed')
+    assert.equal(process.world.log.length, 1)
+    assert.equal(outcome.retryable, true)
+  })
+
+  test('500 twice and then well is three attempts, recorded as such, and no error stays', async () => {
+    const process = newProcess()
+    const script = [TE.left(http(500)), TE.left(http(500)), TE.right('well')]
+    const program = one({ retry: RetryPolicy.standard, run: scripted(process.world, process.clock.now, script) })
+    const { checkpoint } = ended(await process.perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(process.world.log, ['1@0', `2@${seconds(5)}`, `3@${seconds(15)}`])
+    const [record] = [...checkpoint.completedSteps]
+    assert.equal(record?.attempts, 3)
+    assert.deepEqual(CheckpointState.failures((await stored(process.storage)).state), [])
+  })
+
+  test('a non-idempotent step is tried again only if nothing was applied', async () => {
+    const unknown = newProcess()
+    const retry = policy({ attempts: 3, delayMillis: 10 })
+    const reset = [TE.left({ code: 'ECONNRESET' }), TE.right(1)]
+    const first = one({ idempotent: false, retry, run: scripted(unknown.world, unknown.clock.now, reset) })
+    const failed = ended(await unknown.perform(run(first, 'r', {})), 'Failed')
+    assert.equal(unknown.world.log.length, 1)
+    assert.equal(failure(failed).outcome, 'unknown')
+    refused(await unknown.perform(resume(first, 'r')), 'Unconfirmed')
+
+    const refusedConnection = newProcess()
+    const { world, clock } = refusedConnection
+    const script = [
+      TE.left({ code: 'ECONNREFUSED' }),
+      TE.left(StepFailure.transient(StepError.make('E', 'x'), 'notApplied')),
+      TE.right(1)
+    ]
+    const second = one({ idempotent: false, retry, run: scripted(world, clock.now, script) })
+    ended(await refusedConnection.perform(run(second, 'r', {})), 'Completed')
+    assert.equal(world.log.length, 3)
+  })
+
+  test('a failure that a step makes up badly is recorded as plain, bounded data', async () => {
+    const bad = (error: unknown, outcome: unknown) => TE.left({ _tag: 'Permanent', error, outcome })
+    const errors: ReadonlyArray<readonly [unknown, unknown]> = [
+      [undefined, 'unknown'],
+      ['text', 'unknown'],
+      [{ name: 'E' }, 'sometimes'],
+      [{ name: 'E', message: 'x'.repeat(1_000_000), stack: 'y'.repeat(1_000_000) }, 'unknown'],
+      [{ name: 'E', message: 'x', data: { at: new Date(0), big: 1n } }, 'unknown'],
+      [{ name: 'E', message: 'x', data: { text: 'z'.repeat(1_000_000) } }, 'unknown']
+    ]
+    for (const [error, outcome] of errors) {
+      const process = newProcess()
+      const failed = ended(await process.perform(run(one({ run: () => bad(error, outcome) }), 'r', {})), 'Failed')
+      const found = failure(failed)
+      assert.equal(found.outcome, 'unknown')
+      assert.ok(JSON.stringify(found.error).length <= 65_536)
+      assert.equal(typeof found.error.message, 'string')
+      assert.deepEqual((await stored(process.storage)).state, failed.checkpoint.state)
+    }
+  })
+})
+
+describe('time between attempts', () => {
+  test('the delays are those of the policy, spread by the jitter of the environment, and never over the cap', async () => {
+    const delays = async (random: number): Promise<ReadonlyArray<number>> => {
+      const process = newProcess(newWorld(), { random: () => random })
+      const retry = policy({ attempts: 7, delayMillis: 5000, maxDelayMillis: 120_000, jitter: 0.25 })
+      ended(await process.perform(run(one({ retry, run: () => TE.left(http(500)) }), 'r', {})), 'Failed')
+      return process.events.flatMap((event) => (event._tag === 'StepRetrying' ? [event.delayMillis] : []))
+    }
+    assert.deepEqual(await delays(0.5), [5, 10, 20, 40, 80, 120].map(seconds))
+    assert.deepEqual(await delays(0), [3.75, 7.5, 15, 30, 60, 90].map(seconds))
+    assert.deepEqual(await delays(0.999999), [6.25, 12.5, 25, 50, 100, 120].map(seconds))
+  })
+
+  test('a bound on time ends the attempts before their number does', async () => {
+    const process = newProcess()
+    const retry = policy({ _tag: 'Constant', attempts: 100, delayMillis: 1000, withinMillis: 3500 })
+    ended(await process.perform(run(one({ retry, run: () => TE.left(http(500)) }), 'r', {})), 'Failed')
+    assert.equal(process.events.filter(({ _tag }) => _tag === 'StepStarted').length, 4)
+  })
+
+  test('each attempt is durable before it starts, and Failed is on record only after the last', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    const seen: Array<string> = []
+    const program = one({
+      retry: policy({ attempts: 3, delayMillis: 10 }),
+      run: () =>
+        TE.tryCatch(
+          async () => {
+            const { state } = await stored(process.storage)
+            const attempts = CheckpointState.inFlight(state).map(({ attempt }) => attempt)
+            seen.push(
+              `${state._tag} ${attempts.join()}, failed before: ${CheckpointState.failures(state)[0]?.attempts.length}`
+            )
+            throw http(500)
+          },
+          (error) => error
+        )
+    })
+    ended(await process.perform(run(program, 'r', {})), 'Failed')
+    assert.deepEqual(seen, [
+      'BeforeStep 1, failed before: undefined',
+      'BeforeStep 2, failed before: 1',
+      'BeforeStep 3, failed before: 2'
+    ])
+    const tags = (await statesOf(process.storage)).map(({ state }) => state._tag)
+    assert.deepEqual(tags, [...Array<string>(6).fill('BeforeStep'), 'Failed'])
+  })
+
+  test('the history of errors tells each attempt: number, error, times, and the delay that followed', async () => {
+    const process = newProcess()
+    const script = [TE.left(http(500)), TE.left(http(502)), TE.left(http(503))]
+    const program = one({
+      retry: policy({ attempts: 3, delayMillis: 1000 }),
+      run: scripted(process.world, process.clock.now, script)
+    })
+    const outcome = ended(await process.perform(run(program, 'r', {})), 'Failed')
+    const at = (millis: number): string => new Date(START + millis).toISOString()
+    const { attempts, error } = failure(outcome)
+    assert.equal(error.message, 'HTTP 503')
+    assert.deepEqual(
+      attempts.map(({ error: { message, code }, ...rest }) => ({ ...rest, message, code })),
+      [
+        {
+          attempt: 1,
+          startedAt: at(0),
+          failedAt: at(0),
+          outcome: 'unknown',
+          delayBeforeNextMillis: 1000,
+          message: 'HTTP 500',
+          code: '500'
+        },
+        {
+          attempt: 2,
+          startedAt: at(1000),
+          failedAt: at(1000),
+          outcome: 'unknown',
+          delayBeforeNextMillis: 2000,
+          message: 'HTTP 502',
+          code: '502'
+        },
+        { attempt: 3, startedAt: at(3000), failedAt: at(3000), outcome: 'notApplied', message: 'HTTP 503', code: '503' }
+      ]
+    )
+  })
+})
+
+describe('timeouts', () => {
+  test('a timeout is for each attempt, transient, and tried again', async () => {
+    const process = newProcess()
+    const { world, clock } = process
+    const program = one({
+      timeoutMillis: 1000,
+      retry: policy({ attempts: 3, delayMillis: 100 }),
+      run: ({ signal, attempt }) => {
+        world.log.push(`${attempt}@${clock.now() - START}`)
+        return attempt === 3
+          ? TE.right('well')
+          : pipe(
+              TE.fromTask(clock.sleep(5000, signal)),
+              TE.chain(() => TE.left('stopped'))
+            )
+      }
+    })
+    ended(await process.perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(world.log, ['1@0', '2@1100', '3@2300'])
+    const reported = process.events.flatMap((event) => (event._tag === 'StepRetrying' ? [event.error] : []))
+    assert.deepEqual(
+      reported.map(({ code, message }) => `${code}: ${message}`),
+      ['TIMEOUT: timed out after 1000 ms', 'TIMEOUT: timed out after 1000 ms']
+    )
+  })
+
+  test('the signal that an attempt gets says that it timed out', async () => {
+    const process = newProcess()
+    let reason: unknown
+    const program = one({
+      timeoutMillis: 1000,
+      run: ({ signal }) =>
+        pipe(
+          TE.fromTask(process.clock.sleep(5000, signal)),
+          TE.chain(() => {
+            reason = signal.reason
+            return TE.left('stopped')
+          })
+        )
+    })
+    ended(await process.perform(run(program, 'r', {})), 'Failed')
+    assert.equal((reason as DOMException).name, 'TimeoutError')
+  })
+
+  test('work that ends in time leaves no timer behind', async () => {
+    const process = newProcess()
+    const program = one({ timeoutMillis: 1000, run: () => TE.right(1) })
+    ended(await process.perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(process.clock.sleeping(), [])
+  })
+
+  test('work that timed out but ends well within the grace counts as done', async () => {
+    const process = newProcess()
+    const program = one({
+      timeoutMillis: 1000,
+      run: () =>
+        TE.fromTask(
+          pipe(process.clock.sleep(1500, new AbortController().signal), (wait) => () => wait().then(() => 'well'))
+        )
+    })
+    const { checkpoint } = ended(await process.perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(
+      [...checkpoint.completedSteps].map(({ output }) => output),
+      ['well']
+    )
+  })
+
+  test('work that ignores its timeout is given up after the grace and not tried again while it may still run', async () => {
+    const process = newProcess(newWorld(), { graceMillis: 3000 })
+    const program = one({
+      timeoutMillis: 1000,
+      retry: policy({ attempts: 5, delayMillis: 10 }),
+      run: scripted(process.world, process.clock.now, [never])
+    })
+    const outcome = ended(await process.perform(run(program, 'r', {})), 'Failed')
+    assert.equal(process.world.log.length, 1)
+    assert.equal(process.clock.now() - START, 4000)
+    assert.equal(failure(outcome).error.code, 'TIMEOUT')
+    assert.equal(outcome.retryable, true)
+  })
+
+  test('a timeout of a non-idempotent step is one effect, whatever its policy, and then a question', async () => {
+    const process = newProcess()
+    const { world, clock } = process
+    const program = one({
+      idempotent: false,
+      timeoutMillis: 1000,
+      retry: policy({ attempts: 5, delayMillis: 10 }),
+      run: ({ signal }) => {
+        world.log.push('effect')
+        return pipe(
+          TE.fromTask(clock.sleep(5000, signal)),
+          TE.chain(() => TE.left('stopped'))
+        )
+      }
+    })
+    const outcome = ended(await process.perform(run(program, 'r', {})), 'Failed')
+    assert.equal(failure(outcome).outcome, 'unknown')
+    refused(await newProcess(world).perform(resume(program, 'r')), 'Unconfirmed')
+    assert.deepEqual(world.log, ['effect'])
+  })
+})
+
+describe('attempts over several processes', () => {
+  const flaky = (world: World, attempts: number, works: boolean): ProgramType.Program<unknown> =>
+    one({
+      retry: policy({ attempts, delayMillis: seconds(60), _tag: 'Constant' }),
+      run: ({ attempt }) => {
+        world.log.push(String(attempt))
+        return works ? TE.right(attempt) : TE.left(http(500))
+      }
+    })
+
+  test('a stop ends the wait for the next attempt at once, and the count goes on at the resume', async () => {
+    const world = newWorld()
+    const first = newProcess(world)
+    const running = run(flaky(world, 5, false), 'r', {})(first.environment)()
+    await quiet()
+    assert.deepEqual(first.clock.sleeping(), [seconds(60)])
+    first.stop()
+    const outcome = ended(await running, 'Interrupted')
+    assert.equal(first.clock.now(), START)
+    assert.equal(outcome.inProgress, true)
+    const { state } = await stored(first.storage)
+    assert.equal(CheckpointState.failures(state)[0]?.attempts.length, 1)
+    ended(await newProcess(world).perform(resume(flaky(world, 5, false), 'r')), 'Failed')
+    assert.deepEqual(world.log, ['1', '2', '3', '4', '5'])
+  })
+
+  test('a kill in a wait goes on with the next attempt; a kill in an attempt repeats that one', async () => {
+    const world = newWorld()
+    const killed = async (call: number): Promise<void> => {
+      const life = newLife()
+      const process = newProcess(world, { around: killingAt(life, call, 'after') })
+      const executor =
+        world.log.length === 0 ? run(flaky(world, 4, false), 'r', {}) : resume(flaky(world, 4, false), 'r')
+      void executor(process.environment)()
+      await patiently(process.clock, life.killed)
+    }
+    // claim, save (attempt 1 starts), save (attempt 1 failed)
+    await killed(3)
+    assert.deepEqual(world.log, ['1'])
+    // load, claim, save (attempt 2 starts): it is in flight
+    await killed(3)
+    assert.deepEqual(world.log, ['1'])
+    // load, claim, save (attempt 2 starts again), save (attempt 2 failed)
+    await killed(4)
+    assert.deepEqual(world.log, ['1', '2'])
+    ended(await newProcess(world).perform(resume(flaky(world, 4, false), 'r')), 'Failed')
+    assert.deepEqual(world.log, ['1', '2', '3', '4'])
+  })
+
+  test('a step whose attempts are spent gets all of them again on resume, and its history begins anew', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(flaky(world, 3, false), 'r', {})), 'Failed')
+    const again = ended(await newProcess(world).perform(resume(flaky(world, 3, false), 'r')), 'Failed')
+    assert.deepEqual(world.log, ['1', '2', '3', '1', '2', '3'])
+    assert.equal(failure(again).attempts.length, 3)
+  })
+
+  test('the groups of a wave count their attempts each for itself', async () => {
+    const world = newWorld()
+    const wave = (works: boolean): ProgramType.Program<unknown> =>
+      Program.fromSteps('w', [
+        Program.waveOf(
+          'all',
+          ['a', 'b'].map((name, index) =>
+            group(name, {
+              retry: policy({ attempts: 3, delayMillis: seconds(10 * (index + 1)), _tag: 'Constant' }),
+              run: ({ attempt }) => {
+                world.log.push(`${name}${attempt}`)
+                return works ? TE.right(name) : TE.left(http(500))
+              }
+            })
+          )
+        )
+      ])
+    const first = newProcess(world)
+    const running = run(wave(false), 'r', {})(first.environment)()
+    await quiet()
+    await first.clock.advance(seconds(15))
+    first.stop()
+    ended(await running, 'Interrupted')
+    assert.deepEqual(world.log, ['a1', 'b1', 'a2'])
+    ended(await newProcess(world).perform(resume(wave(true), 'r')), 'Completed')
+    assert.deepEqual(world.log, ['a1', 'b1', 'a2', 'a3', 'b2'])
+  })
+
+  test('time in a store is no time of an attempt: each has its own start', async () => {
+    const clock = fakeClock()
+    const process = newProcess(newWorld(), {
+      clock,
+      around: (storage) => ({
+        ...storage,
+        save: (claim, revisions) => async () => {
+          await clock.sleep(250, new AbortController().signal)()
+          return await storage.save(claim, revisions)()
+        }
+      })
+    })
+    const program = one({ run: ({ signal }) => TE.fromTask(clock.sleep(1000, signal)) })
+    const { checkpoint } = ended(await process.perform(run(program, 'r', {})), 'Completed')
+    const [record] = [...checkpoint.completedSteps]
+    assert.equal(record?.durationMillis, 1000)
+    assert.equal(record?.startedAt, new Date(START + 250).toISOString())
+    assert.equal(record?.completedAt, new Date(START + 1250).toISOString())
+    assert.ok(E.isRight(await process.storage.load('r')()))
+  })
+})

@@ -1,0 +1,299 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { afterEach, beforeEach, describe, test } from 'vitest'
+import type { CheckpointStorage, Program as ProgramType } from '../../src/index.js'
+import { CheckpointState, Program, resume, run } from '../../src/index.js'
+import type { World } from './fixtures.js'
+import {
+  ended,
+  failingSave,
+  group,
+  newProcess,
+  newWorld,
+  patiently,
+  policy,
+  quiet,
+  refused,
+  right,
+  stored,
+  task
+} from './fixtures.js'
+
+// A promise that nobody looks after would end the host's process.
+const unhandled: Array<unknown> = []
+const onUnhandled = (reason: unknown): void => void unhandled.push(reason)
+
+beforeEach(() => {
+  unhandled.length = 0
+  process.on('unhandledRejection', onUnhandled)
+})
+
+afterEach(async () => {
+  await quiet()
+  await quiet()
+  process.off('unhandledRejection', onUnhandled)
+  assert.deepEqual(unhandled, [])
+})
+
+const three = (world: World): ProgramType.Program<unknown> =>
+  Program.fromSteps(
+    'three',
+    ['one', 'two', 'three'].map((name) => task(name, { run: () => TE.right(world.log.push(name)) }))
+  )
+
+const canBeClaimed = async (storage: CheckpointStorage): Promise<boolean> =>
+  E.isRight(await storage.claim('r', { host: 'other', pid: 1 })())
+
+describe('a save that fails', () => {
+  test.each([1, 2, 3, 4])(
+    'the %i. of a run: it ends at once with the error of the store, and the run can be resumed',
+    async (n) => {
+      const world = newWorld()
+      const first = newProcess(world, { around: failingSave(n) })
+      const error = refused(await first.perform(run(three(world), 'r', {})), 'WriteFailed')
+      assert.equal(error.code, 'ENOSPC')
+      assert.equal(world.log.length, n - 1)
+      assert.equal(first.calls.filter((call) => call === 'save').length, n)
+      assert.equal(first.calls.at(-1), 'release')
+      assert.ok(!first.events.some((event) => event._tag === 'RunFailed' || event._tag === 'RunCompleted'))
+      const next = newProcess(world)
+      ended(await next.perform(n === 1 ? run(three(world), 'r', {}) : resume(three(world), 'r')), 'Completed')
+      // The step whose record could not be written runs again: its effect was in flight, not lost.
+      const again = ['one', 'two', 'three'].slice(Math.max(0, n - 2))
+      assert.deepEqual(world.log, [...['one', 'two', 'three'].slice(0, n - 1), ...again])
+    }
+  )
+
+  test('what was saved before still loads, as it was', async () => {
+    const world = newWorld()
+    const process = newProcess(world, { around: failingSave(3) })
+    refused(await process.perform(run(three(world), 'r', {})), 'WriteFailed')
+    const { state, completedSteps } = await stored(process.storage)
+    assert.deepEqual([state._tag, state.stepIndex, completedSteps.length], ['BeforeStep', 1, 1])
+    assert.deepEqual(CheckpointState.inFlight(state), [{ attempt: 1 }])
+  })
+
+  test('the effect of a non-idempotent step whose record could not be written is asked about', async () => {
+    const world = newWorld()
+    const program = Program.fromSteps('pay', [
+      task('pay', { idempotent: false, run: () => TE.right(world.log.push('paid')) })
+    ])
+    refused(await newProcess(world, { around: failingSave(2) }).perform(run(program, 'r', {})), 'WriteFailed')
+    refused(await newProcess(world).perform(resume(program, 'r')), 'Unconfirmed')
+    const confirm = new Map([['pay', { _tag: 'Done', output: 1 } as const]])
+    ended(await newProcess(world).perform(resume(program, 'r', { confirm })), 'Completed')
+    assert.deepEqual(world.log, ['paid'])
+  })
+
+  test('in a wave the siblings are told to stop and waited for, and nothing more is saved', async () => {
+    const world = newWorld()
+    const process = newProcess(world, { around: failingSave(2) })
+    const program = Program.fromSteps('w', [
+      Program.waveOf('all', [
+        group('quick', { run: () => TE.right('quick') }),
+        group('slow', {
+          run: ({ signal }) =>
+            pipe(
+              TE.fromTask(process.clock.sleep(60_000, signal)),
+              TE.chainFirstTaskK(() => process.clock.sleep(500, new AbortController().signal)),
+              TE.chain(() => {
+                world.log.push(signal.aborted ? 'slow was told' : 'slow was not told')
+                return TE.left('stopped')
+              })
+            )
+        })
+      ])
+    ])
+    refused(await process.perform(run(program, 'r', {})), 'WriteFailed')
+    assert.deepEqual(world.log, ['slow was told'])
+    assert.equal(process.calls.filter((call) => call === 'save').length, 2)
+    assert.deepEqual(CheckpointState.inFlight((await stored(process.storage)).state).length, 2)
+  })
+
+  test('of a further attempt: the run ends, and in a wave the siblings with it', async () => {
+    const world = newWorld()
+    const flaky = { retry: policy({ attempts: 3, delayMillis: 10 }), run: () => TE.left({ status: 500 }) }
+    const alone = newProcess(newWorld(), { around: failingSave(2) })
+    refused(await alone.perform(run(Program.fromSteps('a', [task('flaky', flaky)]), 'r', {})), 'WriteFailed')
+    for (const n of [2, 3]) {
+      const process = newProcess({ ...world, data: newWorld().data }, { around: failingSave(n) })
+      const slow: TaskEither<unknown, unknown> = () => new Promise(() => undefined)
+      const program = Program.fromSteps('w', [
+        Program.waveOf('all', [group('flaky', flaky), group('slow', { run: () => slow })])
+      ])
+      refused(await process.perform(run(program, 'r', {})), 'WriteFailed')
+      assert.equal(process.calls.filter((call) => call === 'save').length, n)
+    }
+  })
+
+  test('a store that throws where it should tell is a failed save as well: no hang, no stray rejection', async () => {
+    const throwing = (storage: CheckpointStorage): CheckpointStorage => {
+      let count = 0
+      return {
+        ...storage,
+        save: (claim, revisions) => () => {
+          count += 1
+          if (count === 2) throw new Error('a bug of the store')
+          return storage.save(claim, revisions)()
+        }
+      }
+    }
+    const world = newWorld()
+    const process = newProcess(world, { around: throwing })
+    const error = refused(await process.perform(run(three(world), 'r', {})), 'WriteFailed')
+    assert.match(String(error.cause), /a bug of the store/)
+    const waves = newProcess(newWorld(), { around: throwing })
+    const program = Program.fromSteps('w', [
+      Program.waveOf('all', [
+        group('a', { run: () => TE.right(1) }),
+        group('b', { run: () => () => new Promise(() => undefined) })
+      ])
+    ])
+    refused(await waves.perform(run(program, 'r', {})), 'WriteFailed')
+  })
+
+  test('a release that fails or throws changes nothing of how the run ended', async () => {
+    for (const release of [
+      () => Promise.reject(new Error('no')),
+      () => Promise.resolve(E.left({ _tag: 'WriteFailed' }))
+    ]) {
+      const process = newProcess(newWorld(), { around: (storage) => ({ ...storage, release: () => release as never }) })
+      ended(await process.perform(run(three(process.world), 'r', {})), 'Completed')
+    }
+  })
+})
+
+describe('the claim', () => {
+  test('it is given back however the run ends', async () => {
+    const stop = Program.fromSteps('x', [task('x', { run: () => TE.left('no') })])
+    const thrown = Program.fromSteps('x', [task('x', { run: () => assert.fail('thrown') })])
+    const fine = Program.fromSteps('x', [task('x', { run: () => TE.right(1) })])
+    for (const [program, tag] of [
+      [stop, 'Failed'],
+      [thrown, 'Failed'],
+      [fine, 'Completed']
+    ] as const) {
+      const process = newProcess()
+      ended(await process.perform(run(program, 'r', {})), tag)
+      assert.equal(process.calls.filter((call) => call === 'release').length, 1)
+      assert.ok(await canBeClaimed(process.storage))
+    }
+    const interrupted = newProcess()
+    interrupted.stop()
+    ended(await interrupted.perform(run(fine, 'r', {})), 'Interrupted')
+    assert.ok(await canBeClaimed(interrupted.storage))
+    const full = newProcess(newWorld(), { around: failingSave(1) })
+    refused(await full.perform(run(fine, 'r', {})), 'WriteFailed')
+    assert.ok(await canBeClaimed(full.storage))
+  })
+})
+
+describe('an observer', () => {
+  test.each<[string, () => void]>([
+    ['throws', () => assert.fail('the observer')],
+    ['rejects', (() => Promise.reject(new Error('the observer'))) as () => void]
+  ])('that %s on everything changes nothing', async (_, report) => {
+    const process = newProcess(newWorld(), { events: { report } })
+    ended(await process.perform(run(three(process.world), 'r', {})), 'Completed')
+    assert.equal((await stored(process.storage)).completedSteps.length, 3)
+    assert.ok(await canBeClaimed(process.storage))
+  })
+})
+
+describe('a step that', () => {
+  const failing = async (make: () => TaskEither<unknown, unknown>): Promise<CheckpointState.Failure> => {
+    const process = newProcess()
+    const outcome = ended(
+      await process.perform(run(Program.fromSteps('x', [task('x', { run: make })]), 'r', {})),
+      'Failed'
+    )
+    assert.deepEqual((await stored(process.storage)).state, outcome.checkpoint.state)
+    return outcome.failures[0] ?? assert.fail()
+  }
+
+  test.each<[string, () => TaskEither<unknown, unknown>, string]>([
+    ['throws when it is made', () => assert.fail('thrown'), 'thrown'],
+    ['throws when it is started', () => () => assert.fail('thrown'), 'thrown'],
+    ['rejects', () => () => Promise.reject(new Error('rejected')), 'rejected'],
+    ['rejects with a text', () => () => Promise.reject('text' as unknown as Error), 'text'],
+    ['rejects with nothing', () => () => Promise.reject(undefined as unknown as Error), 'undefined'],
+    ['fails with null', () => TE.left(null), 'null'],
+    ['fails with a number', () => TE.left(7), '7'],
+    ['fails with a symbol', () => TE.left(Symbol('sign')), 'Symbol(sign)'],
+    ['gives no task', () => undefined as never, 'task.run(...) is not a function'],
+    ['gives no Either', () => () => Promise.resolve('well') as never, ''],
+    ['gives no promise', () => (() => E.left('sync')) as never, 'sync']
+  ])('%s is Failed, with what it said', async (_, make, message) => {
+    const failure = await failing(make)
+    if (message !== '') assert.equal(failure.error.message, message)
+  })
+
+  test('fails with something that can not even be looked at is Failed', async () => {
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    revoke()
+    const failure = await failing(() => TE.left(proxy))
+    assert.equal(typeof failure.error.message, 'string')
+    const trap = {
+      get _tag(): string {
+        return assert.fail('do not touch')
+      }
+    }
+    assert.equal(typeof (await failing(() => TE.left(trap))).error.message, 'string')
+  })
+
+  test('gives a Right without waiting is done', async () => {
+    const process = newProcess()
+    const sync = (() => E.right('at once')) as unknown as TaskEither<unknown, unknown>
+    const { checkpoint } = ended(
+      await process.perform(run(Program.fromSteps('x', [task('x', { run: () => sync })]), 'r', {})),
+      'Completed'
+    )
+    assert.equal([...checkpoint.completedSteps][0]?.output, 'at once')
+  })
+
+  test('throws in a wave fails its group and no other', async () => {
+    const process = newProcess()
+    const program = Program.fromSteps('w', [
+      Program.waveOf('all', [
+        group('bad', { run: () => assert.fail('thrown') }),
+        group('good', { run: () => TE.right(1) })
+      ])
+    ])
+    const outcome = ended(await process.perform(run(program, 'r', {})), 'Failed')
+    assert.deepEqual(
+      outcome.failures.map((one) => one.group),
+      ['bad']
+    )
+    assert.deepEqual(
+      [...outcome.checkpoint.completedSteps].map((one) => one.group),
+      ['good']
+    )
+  })
+
+  test('never ends holds up its own run alone', async () => {
+    const stuck = newProcess()
+    const forever = Program.fromSteps('x', [task('x', { run: () => () => new Promise(() => undefined) })])
+    const running = run(forever, 'r', {})(stuck.environment)()
+    const other = newProcess()
+    ended(await other.perform(run(three(other.world), 'r', {})), 'Completed')
+    stuck.stop()
+    ended(await patiently(stuck.clock, running), 'Interrupted')
+  })
+
+  test('fails after it was given up disturbs nobody', async () => {
+    const process = newProcess(newWorld(), { graceMillis: 100 })
+    let fail: (error: Error) => void = () => undefined
+    const late = Program.fromSteps('x', [task('x', { run: () => () => new Promise((_, reject) => (fail = reject)) })])
+    const running = run(late, 'r', {})(process.environment)()
+    await quiet()
+    process.stop()
+    ended(await patiently(process.clock, running), 'Interrupted')
+    const before = right(await process.storage.history('r')()).length
+    fail(new Error('too late'))
+    await quiet()
+    assert.equal(right(await process.storage.history('r')()).length, before)
+  })
+})

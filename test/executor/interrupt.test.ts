@@ -1,0 +1,326 @@
+import assert from 'node:assert/strict'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import type { Program as ProgramType } from '../../src/index.js'
+import { CheckpointState, Program, resume, run } from '../../src/index.js'
+import type { Process } from './fixtures.js'
+import {
+  ended,
+  group,
+  historyOf,
+  losable,
+  newProcess,
+  newWorld,
+  quiet,
+  refused,
+  START,
+  stored,
+  task
+} from './fixtures.js'
+
+/** Three steps; the middle one sleeps a minute, unless told to stop. */
+const sleepy = (process: Process, obedient = true): ProgramType.Program<unknown> => {
+  const { log } = process.world
+  const note = (name: string) => () => {
+    log.push(name)
+    return TE.right(name)
+  }
+  return Program.fromSteps('sleepy', [
+    task('before', { run: note('before') }),
+    task('sleep', {
+      run: ({ signal }) => {
+        log.push('sleep')
+        const told = obedient ? signal : new AbortController().signal
+        return pipe(
+          TE.fromTask(process.clock.sleep(60_000, told)),
+          TE.chain(() => (obedient && signal.aborted ? TE.left('told to stop') : TE.right('slept')))
+        )
+      }
+    }),
+    task('after', { run: note('after') })
+  ])
+}
+
+describe('a stop', () => {
+  test.each(['signal', 'aborted'] as const)(
+    'during a step it is recorded as in progress, with its reason: %s',
+    async (reason) => {
+      const process = newProcess()
+      const running = run(sleepy(process), 'r', {})(process.environment)()
+      await quiet()
+      process.stop(reason)
+      const outcome = ended(await running, 'Interrupted')
+      assert.deepEqual(
+        [outcome.stepIndex, outcome.step, outcome.inProgress, outcome.reason],
+        [1, 'sleep', true, reason]
+      )
+      assert.deepEqual((await stored(process.storage)).state, {
+        _tag: 'Interrupted',
+        stepIndex: 1,
+        step: 'sleep',
+        inProgress: true,
+        inFlight: [{ attempt: 1 }],
+        failures: [],
+        reason
+      })
+      assert.equal(process.clock.now(), START)
+      const next = newProcess(process.world)
+      ended(await next.perform(resume(sleepy(next), 'r')), 'Completed')
+      assert.deepEqual(process.world.log, ['before', 'sleep', 'sleep', 'after'])
+    }
+  )
+
+  test('between steps it is recorded as not in progress, and everything that was done counts', async () => {
+    const process = newProcess()
+    const stopping: Process = {
+      ...process,
+      world: {
+        ...process.world,
+        log: Object.assign(process.world.log, {
+          push: (...names: Array<string>) => {
+            if (names[0] === 'before') process.stop()
+            return Array.prototype.push.apply(process.world.log, names)
+          }
+        })
+      }
+    }
+    const outcome = ended(await process.perform(run(sleepy(stopping), 'r', {})), 'Interrupted')
+    assert.deepEqual([outcome.stepIndex, outcome.step, outcome.inProgress], [1, 'sleep', false])
+    const checkpoint = await stored(process.storage)
+    assert.deepEqual(
+      [...checkpoint.completedSteps].map(({ step }) => step),
+      ['before']
+    )
+    assert.ok(checkpoint.state._tag === 'Interrupted' && !checkpoint.state.inProgress)
+    const next = newProcess({ data: process.world.data, log: [] })
+    ended(await next.perform(resume(sleepy(next), 'r')), 'Completed')
+    assert.deepEqual(next.world.log, ['sleep', 'after'])
+  })
+
+  test('before the first step nothing runs, and the run is there to be resumed', async () => {
+    const process = newProcess()
+    process.stop()
+    const outcome = ended(await process.perform(run(sleepy(process), 'r', { a: 1 })), 'Interrupted')
+    assert.deepEqual([outcome.stepIndex, outcome.inProgress], [0, false])
+    assert.deepEqual(process.world.log, [])
+    assert.deepEqual(await historyOf(process.storage), ['Started', 'Interrupted'])
+    const next = newProcess(process.world)
+    const { checkpoint } = ended(await next.perform(resume(sleepy(next), 'r')), 'Completed')
+    assert.deepEqual(checkpoint.input, { a: 1 })
+  })
+
+  test('a step that completes although it was told to stop counts as completed', async () => {
+    const process = newProcess()
+    const running = run(sleepy(process, false), 'r', {})({ ...process.environment, graceMillis: 120_000 })()
+    await quiet()
+    process.stop()
+    await quiet()
+    await process.clock.advance(60_000)
+    const outcome = ended(await running, 'Interrupted')
+    assert.deepEqual([outcome.step, outcome.inProgress], ['after', false])
+    const next = newProcess(process.world)
+    ended(await next.perform(resume(sleepy(next), 'r')), 'Completed')
+    assert.deepEqual(process.world.log, ['before', 'sleep', 'after'])
+  })
+
+  test('the last step that completes although it was told to stop completes the run', async () => {
+    const process = newProcess()
+    const program = Program.fromSteps('last', [
+      task('it', {
+        run: () => {
+          process.stop()
+          return TE.right(1)
+        }
+      })
+    ])
+    ended(await process.perform(run(program, 'r', {})), 'Completed')
+  })
+
+  test('a step that ignores the stop is given up after the grace, and stays in flight', async () => {
+    const process = newProcess()
+    const running = run(sleepy(process, false), 'r', {})(process.environment)()
+    await quiet()
+    process.stop()
+    await quiet()
+    await process.clock.advance(9_999)
+    assert.equal((await stored(process.storage)).state._tag, 'BeforeStep')
+    await process.clock.advance(1)
+    const outcome = ended(await running, 'Interrupted')
+    assert.equal(outcome.inProgress, true)
+    assert.deepEqual(CheckpointState.inFlight((await stored(process.storage)).state), [{ attempt: 1 }])
+  })
+
+  test('a non-idempotent step that was stopped is asked about', async () => {
+    const process = newProcess()
+    const program = Program.fromSteps('pay', [
+      task('pay', {
+        idempotent: false,
+        run: ({ signal }) =>
+          pipe(
+            TE.fromTask(process.clock.sleep(1000, signal)),
+            TE.chain(() => TE.left('stopped'))
+          )
+      })
+    ])
+    const running = run(program, 'r', {})(process.environment)()
+    await quiet()
+    process.stop()
+    ended(await running, 'Interrupted')
+    refused(await newProcess(process.world).perform(resume(program, 'r')), 'Unconfirmed')
+  })
+
+  test('in a wave every running group is told, what ended well is kept, and only the rest runs again', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    const wave = (of: Process): ProgramType.Program<unknown> =>
+      Program.fromSteps('w', [
+        Program.waveOf(
+          'all',
+          [100, 60_000, 60_000].map((millis, index) =>
+            group(`g${index}`, {
+              run: ({ signal }) => {
+                world.log.push(`g${index}`)
+                return pipe(
+                  TE.fromTask(of.clock.sleep(millis, signal)),
+                  TE.chain(() => (signal.aborted ? TE.left('stopped') : TE.right(index)))
+                )
+              }
+            })
+          )
+        )
+      ])
+    const running = run(wave(process), 'r', {})(process.environment)()
+    await quiet()
+    await process.clock.advance(1000)
+    process.stop()
+    const outcome = ended(await running, 'Interrupted')
+    assert.equal(outcome.inProgress, true)
+    assert.deepEqual(CheckpointState.inFlight((await stored(process.storage)).state), [
+      { group: 'g1', attempt: 1 },
+      { group: 'g2', attempt: 1 }
+    ])
+    world.log.length = 0
+    const next = newProcess(world)
+    ended(await next.perform(resume(wave(next), 'r')), 'Completed')
+    assert.deepEqual(world.log, ['g1', 'g2'])
+  })
+
+  test('it can be repeated at every step, and the run still comes to its end', async () => {
+    const world = newWorld()
+    for (let index = 0; index < 3; index++) {
+      const process = newProcess(world)
+      const steps = ['a', 'b', 'c'].map((name, at) =>
+        task(name, {
+          run: () => {
+            world.log.push(name)
+            if (at === index) process.stop()
+            return TE.right(at)
+          }
+        })
+      )
+      const program = Program.fromSteps('often', steps)
+      const result = await process.perform(index === 0 ? run(program, 'r', {}) : resume(program, 'r'))
+      ended(result, index === 2 ? 'Completed' : 'Interrupted')
+    }
+    assert.deepEqual(world.log, ['a', 'b', 'c'])
+  })
+})
+
+describe('a run that was taken over', () => {
+  test('its step is told to stop, it ends as Fenced, and nothing more is written, even if the store would take it', async () => {
+    const { around, lose } = losable()
+    const process = newProcess(newWorld(), { around })
+    let told = false
+    const program = Program.fromSteps('lost', [
+      task('it', {
+        run: ({ signal }) =>
+          pipe(
+            TE.fromTask(process.clock.sleep(1000, signal)),
+            TE.map(() => {
+              told = signal.aborted
+              return 'done all the same'
+            })
+          )
+      }),
+      task('next', { run: () => TE.right(process.world.log.push('next')) })
+    ])
+    const running = run(program, 'r', {})(process.environment)()
+    await quiet()
+    const before = process.saves.length
+    lose()
+    assert.deepEqual(await running, { _tag: 'Right', right: { _tag: 'Fenced', runId: 'r' } })
+    assert.equal(told, true)
+    assert.equal(process.saves.length, before)
+    assert.deepEqual(process.world.log, [])
+    assert.deepEqual(
+      process.events.filter(({ _tag }) => _tag === 'RunFenced'),
+      [{ _tag: 'RunFenced', runId: 'r' }]
+    )
+    assert.equal(process.calls.at(-1), 'release')
+  })
+
+  test('a retry, a failure or a wave writes nothing after it either', async () => {
+    const wave = (sleep: (signal: AbortSignal) => Promise<void>) =>
+      Program.waveOf('wave', [
+        group('well', { run: ({ signal }) => TE.fromTask(() => sleep(signal)) }),
+        group('badly', {
+          run: ({ signal }) =>
+            pipe(
+              TE.fromTask(() => sleep(signal)),
+              TE.chain(() => TE.left('no'))
+            )
+        })
+      ])
+    const step = (sleep: (signal: AbortSignal) => Promise<void>) =>
+      task('step', {
+        run: ({ signal }) =>
+          pipe(
+            TE.fromTask(() => sleep(signal)),
+            TE.chain(() => TE.left({ status: 500 }))
+          )
+      })
+    for (const make of [wave, step]) {
+      const { around, lose } = losable()
+      const process = newProcess(newWorld(), { around })
+      const program = Program.fromSteps('lost', [make((signal) => process.clock.sleep(1000, signal)())])
+      const running = run(program, 'r', {})(process.environment)()
+      await quiet()
+      const before = process.saves.length
+      lose()
+      ended(await running, 'Fenced')
+      assert.equal(process.saves.length, before)
+    }
+  })
+
+  test('a save that the store refuses because of a later claim is the same end', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    const program = Program.fromSteps('lost', [
+      task('one', {
+        run: () => {
+          // Another process takes the run over; this one's signal is told so, but the step doesn't look.
+          memoryStorage(world.data)
+          return TE.right(1)
+        }
+      }),
+      task('two', { run: () => TE.right(world.log.push('two')) })
+    ])
+    ended(await process.perform(run(program, 'r', {})), 'Fenced')
+    assert.deepEqual(world.log, [])
+    const { state } = await stored(memoryStorage(world.data))
+    assert.deepEqual([state._tag, state.stepIndex], ['BeforeStep', 0])
+    assert.equal(process.events.filter(({ _tag }) => _tag === 'RunFenced').length, 1)
+  })
+
+  test('being taken over weighs more than being asked to stop', async () => {
+    const { around, lose } = losable()
+    const process = newProcess(newWorld(), { around })
+    const running = run(sleepy(process), 'r', {})(process.environment)()
+    await quiet()
+    process.stop()
+    lose()
+    ended(await running, 'Fenced')
+  })
+})

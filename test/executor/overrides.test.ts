@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import type { Plan, Program as ProgramType, ResumeOptions } from '../../src/index.js'
+import { Program, resume, run } from '../../src/index.js'
+import type { World } from './fixtures.js'
+import {
+  ended,
+  group,
+  historyOf,
+  killingAt,
+  newLife,
+  newProcess,
+  newWorld,
+  patiently,
+  refused,
+  stored,
+  task
+} from './fixtures.js'
+
+/** Each output says in which round it was made, so that a stale one shows. */
+const program = (world: World, round: string, fails?: string): ProgramType.Program<unknown> => {
+  const gives = (name: string) => ({
+    run: () => {
+      world.log.push(name)
+      return name === fails ? TE.left(`no in ${round}`) : TE.right(`${name} ${round}`)
+    }
+  })
+  return Program.fromSteps('p', [
+    task('one', { ...gives('one'), capture: 'captured' }),
+    Program.waveOf('two', [group('a', gives('a')), group('b', gives('b'))]),
+    task('three', {
+      run: ({ outputs, variables }) => {
+        world.log.push('three')
+        return TE.right({ ...outputs, captured: variables.get('captured') ?? null, round })
+      }
+    })
+  ])
+}
+
+const first = async (fails?: string): Promise<World> => {
+  const world = newWorld()
+  ended(
+    await newProcess(world).perform(run(program(world, 'first', fails), 'r', {})),
+    fails === undefined ? 'Completed' : 'Failed'
+  )
+  world.log.length = 0
+  return world
+}
+
+/** Resumes with options and is killed at a call; false if it came to its end before. */
+const killedAt = async (
+  world: World,
+  call: number,
+  when: 'before' | 'after',
+  options: ResumeOptions,
+  make: () => ProgramType.Program<unknown>
+): Promise<boolean> => {
+  const life = newLife()
+  const process = newProcess(world, { around: killingAt(life, call, when) })
+  const over = resume(make(), 'r', options)(process.environment)().then(() => false)
+  return await patiently(process.clock, Promise.race([life.killed.then(() => true), over]))
+}
+
+const wasRewound = async (world: World): Promise<boolean> =>
+  (await historyOf(newProcess(world).storage)).includes('Rewound')
+
+describe('a forced restart', () => {
+  test('runs everything again, and takes back what was there before the first effect', async () => {
+    const world = await first()
+    const process = newProcess(world)
+    const { checkpoint } = ended(
+      await process.perform(resume(program(world, 'again'), 'r', { fromStep: 'one' })),
+      'Completed'
+    )
+    assert.deepEqual(world.log, ['one', 'a', 'b', 'three'])
+    assert.deepEqual(
+      process.saves[0]?.map(({ _tag }) => _tag),
+      ['Rewound', 'AttemptStarted']
+    )
+    assert.equal(checkpoint.generation, 1)
+  })
+
+  test.each(['before', 'after'] as const)(
+    'killed %s any call and then plainly resumed, it keeps to it: nothing stale is skipped, nothing is seen of it',
+    async (when) => {
+      let forced = 0
+      for (let call = 1; ; call++) {
+        const world = await first()
+        if (!(await killedAt(world, call, when, { fromStep: 'one' }, () => program(world, 'again')))) break
+        const rewound = await wasRewound(world)
+        if (rewound) forced += 1
+        else assert.deepEqual(world.log, [], 'an effect before the rewind was durable')
+        const { checkpoint } = ended(await newProcess(world).perform(resume(program(world, 'again'), 'r')), 'Completed')
+        const outputs = [...checkpoint.completedSteps].map(({ output }) => JSON.stringify(output) ?? '')
+        const stale = outputs.filter((output) => output.includes('first'))
+        assert.equal(stale.length > 0, !rewound, `call ${call}: ${stale.join()}`)
+        if (rewound) assert.ok(['one', 'a', 'b', 'three'].every((name) => world.log.includes(name)))
+      }
+      assert.ok(forced >= 4, `${forced} kills after the rewind`)
+    }
+  )
+
+  test('from a step in the middle, what comes before stays and is not run', async () => {
+    const world = await first()
+    const { checkpoint } = ended(
+      await newProcess(world).perform(resume(program(world, 'again'), 'r', { fromStep: 'two' })),
+      'Completed'
+    )
+    assert.deepEqual(world.log, ['a', 'b', 'three'])
+    assert.deepEqual([...checkpoint.completedSteps].at(-1)?.output, {
+      one: 'one first',
+      two: { a: 'a again', b: 'b again' },
+      captured: 'one first',
+      round: 'again'
+    })
+  })
+
+  test('of a run that failed early, what was never done is taken as done, and has an output only if one is given', async () => {
+    const world = await first('one')
+    const plain = ended(await newProcess(world).perform(resume(program(world, 'x', 'one'), 'r')), 'Failed')
+    assert.equal(plain.stepIndex, 0)
+    world.log.length = 0
+    const error = refused(
+      await newProcess(world).perform(resume(program(world, 'again'), 'r', { fromStep: 'three' })),
+      'PlanError'
+    )
+    assert.deepEqual(
+      error.problems.map((one) => one._tag),
+      ['AssumedOutputMissing']
+    )
+    assert.deepEqual(world.log, [])
+    const outputs = new Map([['one', 'given']])
+    const { checkpoint } = ended(
+      await newProcess(world).perform(resume(program(world, 'again'), 'r', { fromStep: 'three', outputs })),
+      'Completed'
+    )
+    assert.deepEqual(world.log, ['three'])
+    assert.deepEqual([...checkpoint.completedSteps].at(-1)?.output, {
+      one: 'given',
+      two: { a: null, b: null },
+      captured: 'given',
+      round: 'again'
+    })
+    assert.ok([...checkpoint.completedSteps].slice(0, -1).every((one) => one.assumed === true && one.attempts === 0))
+  })
+
+  test('of a step that there is not is refused with those there are', async () => {
+    const world = await first()
+    const error = refused(
+      await newProcess(world).perform(resume(program(world, 'x'), 'r', { fromStep: 'four' })),
+      'PlanError'
+    )
+    assert.deepEqual(error.problems, [{ _tag: 'UnknownStep', step: 'four', available: ['one', 'two', 'three'] }])
+  })
+})
+
+describe('an answer', () => {
+  const paying = (world: World, fails: boolean): ProgramType.Program<unknown> =>
+    Program.fromSteps('pay', [
+      task('prepare', { run: () => TE.right(world.log.push('prepare')) }),
+      task('pay', {
+        idempotent: false,
+        run: () => {
+          world.log.push('pay')
+          return fails ? TE.left('no answer') : TE.right('receipt')
+        }
+      }),
+      task('thank', { run: ({ outputs }) => TE.right(`thanks for ${String(outputs['pay'])}`) })
+    ])
+
+  const doubtful = async (): Promise<World> => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(paying(world, true), 'r', {})), 'Failed')
+    world.log.length = 0
+    return world
+  }
+
+  const answer = (one: Plan.Answer): ResumeOptions => ({ confirm: new Map([['pay', one]]) })
+
+  test('again: it runs again, once', async () => {
+    const world = await doubtful()
+    ended(await newProcess(world).perform(resume(paying(world, false), 'r', answer({ _tag: 'Again' }))), 'Completed')
+    assert.deepEqual(world.log, ['pay'])
+    assert.ok((await historyOf(newProcess(world).storage)).includes('Confirmed'))
+  })
+
+  test('done: it does not run, and later steps see what it is said to have given', async () => {
+    const world = await doubtful()
+    const { checkpoint } = ended(
+      await newProcess(world).perform(
+        resume(paying(world, false), 'r', answer({ _tag: 'Done', output: 'paid by hand' }))
+      ),
+      'Completed'
+    )
+    assert.deepEqual(world.log, [])
+    assert.equal([...checkpoint.completedSteps].at(-1)?.output, 'thanks for paid by hand')
+    assert.equal([...checkpoint.completedSteps][1]?.assumed, true)
+  })
+
+  test('done: killed at any call and plainly resumed, nobody is asked twice and it never runs', async () => {
+    for (const when of ['before', 'after'] as const) {
+      for (let call = 1; ; call++) {
+        const world = await doubtful()
+        const options = answer({ _tag: 'Done', output: 'by hand' })
+        if (!(await killedAt(world, call, when, options, () => paying(world, false)))) break
+        const answered = (await historyOf(newProcess(world).storage)).includes('Assumed')
+        const result = await newProcess(world).perform(resume(paying(world, false), 'r'))
+        if (answered) ended(result, 'Completed')
+        else refused(result, 'Unconfirmed')
+        assert.deepEqual(world.log, [])
+      }
+    }
+  })
+
+  test('again: killed at any call, it is asked about again exactly if it may have started again', async () => {
+    for (const when of ['before', 'after'] as const) {
+      for (let call = 1; ; call++) {
+        const world = await doubtful()
+        if (!(await killedAt(world, call, when, answer({ _tag: 'Again' }), () => paying(world, false)))) break
+        const before = await stored(newProcess(world).storage)
+        const paid = [...before.completedSteps].some((one) => one.step === 'pay')
+        const result = await newProcess(world).perform(resume(paying(world, false), 'r'))
+        if (paid) ended(result, 'Completed')
+        else refused(result, 'Unconfirmed')
+        assert.ok(world.log.length <= 1)
+      }
+    }
+  })
+})

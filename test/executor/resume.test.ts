@@ -1,0 +1,659 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, expect, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import type { Checkpoint, CheckpointStorage, Event, Json, Plan } from '../../src/index.js'
+import {
+  CheckpointCodec,
+  hashPlan,
+  planResume,
+  Program,
+  resume,
+  run,
+  runOrResume,
+  StepError,
+  StepFailure
+} from '../../src/index.js'
+import {
+  ended,
+  fakeClock,
+  group,
+  historyOf,
+  loaded,
+  newProcess,
+  newWorld,
+  policy,
+  refused,
+  right,
+  statesOf,
+  stored,
+  task
+} from './fixtures.js'
+
+/** Five steps that note their name, all but the broken one of which succeed; the second captures a variable. */
+const five = (log: Array<string>, broken?: number): Program.Program<unknown> =>
+  Program.fromSteps(
+    'five',
+    Array.from({ length: 5 }, (_, index) =>
+      task(`step-${index}`, {
+        ...(index === 1 ? { capture: 'seen' } : {}),
+        run: () => {
+          log.push(`step-${index}`)
+          return index === broken
+            ? TE.left(Object.assign(new Error('500 error'), { status: 500 }))
+            : TE.right(`output ${index}`)
+        }
+      })
+    )
+  )
+
+describe('a run that failed and is resumed', () => {
+  test('the full flow: five steps, the third fails, what completed is kept, the fixed workflow goes on from there', async () => {
+    const world = newWorld()
+    const first = newProcess(world, { clock: fakeClock(1) })
+    const failed = ended(await first.perform(run(five(world.log, 2), 'r', { channel: 'beta' })), 'Failed')
+    assert.deepEqual(world.log, ['step-0', 'step-1', 'step-2'])
+    assert.equal(failed.stepIndex, 2)
+    assert.equal(failed.step, 'step-2')
+    assert.equal(failed.retryable, true)
+    assert.equal(failed.failures[0]?.error.message, '500 error')
+
+    const checkpoint = await stored(first.storage)
+    assert.deepEqual(failed.checkpoint.state, checkpoint.state)
+    assert.equal(checkpoint.state._tag, 'Failed')
+    assert.equal(checkpoint.state.stepIndex, 2)
+    assert.equal(checkpoint.completedSteps.length, 2)
+    const [zero, one] = [...checkpoint.completedSteps]
+    assert.ok(zero !== undefined && one !== undefined)
+    const [fingerprint] = five([]).steps.map((step) => step.fingerprint)
+    assert.deepEqual(zero, {
+      stepIndex: 0,
+      step: 'step-0',
+      fingerprint,
+      output: 'output 0',
+      captured: [],
+      attempts: 1,
+      startedAt: zero.startedAt,
+      completedAt: zero.completedAt,
+      durationMillis: Date.parse(zero.completedAt) - Date.parse(zero.startedAt),
+      evidence: []
+    })
+    assert.ok(zero.durationMillis > 0)
+    assert.ok(zero.completedAt <= one.startedAt)
+    assert.deepEqual([one.stepIndex, one.output, one.captured], [1, 'output 1', ['seen']])
+    assert.deepEqual(Object.fromEntries(checkpoint.variables), { channel: 'beta', seen: 'output 1' })
+
+    world.log.length = 0
+    const second = newProcess(world)
+    const completed = ended(await second.perform(resume(five(world.log), 'r')), 'Completed')
+    assert.deepEqual(world.log, ['step-2', 'step-3', 'step-4'])
+    assert.deepEqual(
+      [...completed.checkpoint.completedSteps].map(({ stepIndex }) => stepIndex),
+      [0, 1, 2, 3, 4]
+    )
+    assert.deepEqual((await stored(second.storage)).state, { _tag: 'Completed', stepIndex: 4, step: 'step-4' })
+  })
+
+  test.each([0, 1, 2, 3, 4])(
+    'a failure at index %i is on record, and resume executes that step first',
+    async (index) => {
+      const world = newWorld()
+      ended(await newProcess(world).perform(run(five(world.log, index), 'r', {})), 'Failed')
+      const { state } = await stored(memoryStorage(world.data))
+      assert.deepEqual([state._tag, state.stepIndex], ['Failed', index])
+      world.log.length = 0
+      ended(await newProcess(world).perform(resume(five(world.log), 'r')), 'Completed')
+      assert.equal(world.log[0], `step-${index}`)
+      assert.equal(world.log.length, 5 - index)
+    }
+  )
+
+  test('an edited step that failed runs its new text, and the workflow of record is the new one', async () => {
+    const world = newWorld()
+    const edited = (version: string, failing: boolean): Program.Program<unknown> =>
+      Program.fromSteps('edited', [
+        task('one', { run: () => TE.right(1) }),
+        task('two', {
+          version,
+          run: () => {
+            world.log.push(version)
+            return failing ? TE.left('no') : TE.right(2)
+          }
+        })
+      ])
+    ended(await newProcess(world).perform(run(edited('broken', true), 'r', {})), 'Failed')
+    ended(await newProcess(world).perform(resume(edited('fixed', false), 'r')), 'Completed')
+    assert.deepEqual(world.log, ['broken', 'fixed'])
+    const checkpoint = await stored(memoryStorage(world.data))
+    assert.equal(checkpoint.workflow.fingerprint, edited('fixed', false).identity.fingerprint)
+    assert.ok((await historyOf(memoryStorage(world.data))).includes('WorkflowEdited'))
+  })
+
+  test('a completed run that is resumed executes nothing, writes nothing and is Completed', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(five(world.log), 'r', {})), 'Completed')
+    world.log.length = 0
+    const again = newProcess(world)
+    const outcome = ended(await again.perform(resume(five(world.log), 'r')), 'Completed')
+    assert.deepEqual(world.log, [])
+    assert.equal(again.saves.length, 0)
+    assert.equal(outcome.checkpoint.completedSteps.length, 5)
+  })
+
+  test('a completed run is Completed even if a stop was asked for before it is resumed', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(five(world.log), 'r', {})), 'Completed')
+    const again = newProcess(world)
+    again.stop()
+    ended(await again.perform(resume(five(world.log), 'r')), 'Completed')
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what is durable, and when
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('durability', () => {
+  test('a step that looks finds its own attempt in flight in the store before it starts', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    const seen: Array<Checkpoint.Checkpoint['state']> = []
+    const look = TE.tryCatch(
+      async () => void seen.push((await stored(process.storage)).state),
+      (error) => error
+    )
+    const program = Program.fromSteps('looking', [
+      task('one', { run: () => look }),
+      task('two', { run: () => look }),
+      Program.waveOf('three', [group('a', { run: () => look })])
+    ])
+    ended(await process.perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(seen, [
+      { _tag: 'BeforeStep', stepIndex: 0, step: 'one', inFlight: [{ attempt: 1 }], failures: [] },
+      { _tag: 'BeforeStep', stepIndex: 1, step: 'two', inFlight: [{ attempt: 1 }], failures: [] },
+      { _tag: 'BeforeStep', stepIndex: 2, step: 'three', inFlight: [{ group: 'a', attempt: 1 }], failures: [] }
+    ])
+  })
+
+  test('a linear run of n steps makes n + 1 saves, and the history still shows both revisions of each', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    ended(await process.perform(run(five(world.log), 'r', {})), 'Completed')
+    assert.deepEqual(
+      process.saves.map((changes) => changes.map(({ _tag }) => _tag)),
+      [
+        ['Started', 'AttemptStarted'],
+        ['StepCompleted', 'AttemptStarted'],
+        ['StepCompleted', 'AttemptStarted'],
+        ['StepCompleted', 'AttemptStarted'],
+        ['StepCompleted', 'AttemptStarted'],
+        ['StepCompleted']
+      ]
+    )
+    const states = (await statesOf(process.storage)).map(({ state }) => `${state._tag} ${state.stepIndex}`)
+    assert.deepEqual(states, [
+      'BeforeStep 0',
+      ...[0, 1, 2, 3, 4].flatMap((index) => [`BeforeStep ${index}`, `Completed ${index}`])
+    ])
+  })
+
+  test('revisions count up by one from 0, and updatedAt goes forward with each save', async () => {
+    const process = newProcess(newWorld(), { clock: fakeClock(1) })
+    ended(await process.perform(run(five([]), 'r', {})), 'Completed')
+    const states = await statesOf(process.storage)
+    assert.deepEqual(
+      states.map(({ revision }) => revision),
+      states.map((_, index) => index)
+    )
+    const times = process.events.flatMap((event) =>
+      event._tag === 'CheckpointSaved' ? [states[event.revision]?.updatedAt ?? ''] : []
+    )
+    assert.equal(times.length, 6)
+    for (let index = 1; index < times.length; index++) assert.ok((times[index - 1] ?? '') < (times[index] ?? ''))
+    for (const time of times) assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  })
+
+  test('a checkpoint says which run of what with which input it is, to the byte', async () => {
+    const process = newProcess()
+    const input = { text: 'ä\u2028\n"\u0000 😀', list: [1, 2.5, null, true] }
+    ended(
+      await process.perform(run(five([]), 'r', input, { workspace: { kind: 'directory', path: '/w' } })),
+      'Completed'
+    )
+    const checkpoint = await stored(process.storage)
+    assert.equal(checkpoint.runId, 'r')
+    assert.deepEqual(checkpoint.input, input)
+    assert.deepEqual(checkpoint.workspace, { kind: 'directory', path: '/w' })
+    assert.equal(checkpoint.workflow.name, 'five')
+    assert.match(checkpoint.workflow.fingerprint, /^v1:[0-9a-f]{64}$/)
+    assert.equal(checkpoint.createdAt, '2026-01-02T03:04:05.000Z')
+  })
+
+  test('groups that end together share saves: 100 of them take far fewer than 100', async () => {
+    const world = newWorld()
+    const clock = fakeClock()
+    const process = newProcess(world, { clock })
+    const groups = Array.from({ length: 100 }, (_, index) =>
+      group(`g${index}`, { run: ({ signal }) => TE.fromTask(clock.sleep(1000, signal)) })
+    )
+    const program = Program.fromSteps('together', [Program.waveOf('all', groups)])
+    ended(await process.perform(run(program, 'r', {})), 'Completed')
+    assert.ok(process.saves.length <= 5, `${process.saves.length} saves`)
+    assert.equal((await stored(process.storage)).completedSteps.length, 101)
+  })
+
+  test('every unit is in exactly one place after every save: completed, in flight, failed, or not started', async () => {
+    const world = newWorld()
+    const clock = fakeClock()
+    const process = newProcess(world, { clock })
+    const groups = ['a', 'b', 'c', 'd'].map((name, index) =>
+      group(name, {
+        needs: name === 'd' ? ['a'] : [],
+        retry: policy({ attempts: 2, delayMillis: 500 }),
+        run: ({ signal, attempt }) =>
+          pipe(
+            TE.fromTask(clock.sleep(100 * (index + 1), signal)),
+            TE.chain(() => (index % 2 === 1 && attempt === 1 ? TE.left({ status: 500 }) : TE.right(name)))
+          )
+      })
+    )
+    const program = Program.fromSteps('parts', [Program.waveOf('all', groups, { concurrency: 2 })])
+    ended(await process.perform(run(program, 'r', {})), 'Completed')
+    for (const { state, completedSteps } of await statesOf(process.storage)) {
+      const done = [...completedSteps].flatMap((record) => (record.group === undefined ? [] : [record.group]))
+      const inFlight = state._tag === 'BeforeStep' ? state.inFlight.map((one) => one.group) : []
+      assert.equal(new Set([...done, ...inFlight]).size, done.length + inFlight.length)
+      assert.ok(inFlight.length <= 2)
+    }
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what stands against a run
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('what stands against a run', () => {
+  test('an id that exists is not used again, whatever became of its run', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(five([], 1), 'r', {})), 'Failed')
+    const before = await stored(memoryStorage(world.data))
+    refused(await newProcess(world).perform(run(five(world.log), 'r', {})), 'RunExists')
+    assert.deepEqual(world.log, [])
+    assert.equal((await stored(memoryStorage(world.data))).revision, before.revision)
+  })
+
+  test('a run that is not there is not resumed, and nothing is left behind by asking for it', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    assert.deepEqual(await process.perform(resume(five([]), 'r')), E.left({ _tag: 'NoSuchRun', runId: 'r' }))
+    assert.ok(!process.calls.includes('claim'), 'it was claimed')
+    assert.ok(O.isNone(await loaded(process.storage)))
+    ended(await process.perform(run(five([]), 'r', {})), 'Completed')
+  })
+
+  test('an id that is none is refused, and nothing runs', async () => {
+    const process = newProcess()
+    refused(await process.perform(run(five(process.world.log), '../r', {})), 'InvalidRunId')
+    refused(await process.perform(resume(five(process.world.log), '../r')), 'InvalidRunId')
+    assert.deepEqual(process.world.log, [])
+  })
+
+  test('a run that a live process holds is refused, and the holder goes on undisturbed', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    let inner: E.Either<unknown, unknown> | undefined
+    const program = Program.fromSteps('held', [
+      task('one', {
+        run: () =>
+          TE.tryCatch(
+            async () => {
+              inner = await resume(five(world.log), 'r')(process.environment)()
+            },
+            (error) => error
+          )
+      })
+    ])
+    ended(await process.perform(run(program, 'r', {})), 'Completed')
+    assert.ok(inner !== undefined && E.isLeft(inner))
+    const held = refused(inner as never, 'HeldBy')
+    assert.equal(held.holder.pid, 100)
+    assert.deepEqual(world.log, [])
+  })
+
+  test('runOrResume starts, goes on, and refuses the id with another input', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(runOrResume(five(world.log, 1), 'r', { a: 1, b: 2 })), 'Failed')
+    refused(await newProcess(world).perform(runOrResume(five(world.log), 'r', { a: 2, b: 2 })), 'InputChanged')
+    ended(await newProcess(world).perform(runOrResume(five(world.log), 'r', { b: 2, a: 1 })), 'Completed')
+    assert.deepEqual(world.log, ['step-0', 'step-1', 'step-1', 'step-2', 'step-3', 'step-4'])
+  })
+
+  test('a definition that can not run is refused before anything is claimed, with everything that is wrong', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    const none = () => TE.right(undefined)
+    const program = Program.fromSteps('bad', [
+      task('same', { run: none }),
+      task('same', { run: none }),
+      task('no name', { run: none })
+    ])
+    const { problems } = refused(await process.perform(run(program, 'r', {})), 'PlanError')
+    assert.deepEqual(
+      problems.map((one) => one._tag === 'InvalidWorkflow' && one.problem._tag),
+      ['InvalidName', 'DuplicateName']
+    )
+    assert.ok(O.isNone(await loaded(process.storage)))
+    assert.deepEqual(process.calls, ['load'])
+  })
+
+  test('a completed step that was changed is refused with both fingerprints, unless changes are ignored', async () => {
+    const world = newWorld()
+    const versioned = (version: string, failing: boolean): Program.Program<unknown> =>
+      Program.fromSteps('v', [
+        task('one', { version, run: () => TE.right(version) }),
+        task('two', { run: () => (failing ? TE.left('no') : TE.right(2)) })
+      ])
+    ended(await newProcess(world).perform(run(versioned('1', true), 'r', {})), 'Failed')
+    const { problems } = refused(await newProcess(world).perform(resume(versioned('2', false), 'r')), 'PlanError')
+    const [problem] = problems
+    assert.ok(problem._tag === 'WorkflowChanged')
+    assert.equal(problem.recorded, versioned('1', true).steps[0]?.fingerprint)
+    assert.equal(problem.present, versioned('2', true).steps[0]?.fingerprint)
+    ended(await newProcess(world).perform(resume(versioned('2', false), 'r', { changes: 'ignore' })), 'Completed')
+  })
+
+  test('a plan is executed only if it is the one that was reviewed', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
+    const reviewed = right(planResume(await stored(memoryStorage(world.data)), five([])))
+    const planHash = hashPlan(reviewed)
+    world.log.length = 0
+    const other = await newProcess(world).perform(resume(five(world.log), 'r', { planHash: '0123456789abcdef' }))
+    assert.deepEqual(other, E.left({ _tag: 'PlanChanged', expected: '0123456789abcdef', found: planHash }))
+    assert.deepEqual(world.log, [])
+    ended(await newProcess(world).perform(resume(five(world.log), 'r', { planHash })), 'Completed')
+  })
+
+  test('a plan with an open question is not executed, and nothing is written', async () => {
+    const world = newWorld()
+    const program = Program.fromSteps('q', [
+      task('pay', {
+        idempotent: false,
+        run: () => {
+          world.log.push('pay')
+          return TE.left('no answer')
+        }
+      })
+    ])
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
+    const before = await stored(memoryStorage(world.data))
+    const { questions } = refused(await newProcess(world).perform(resume(program, 'r')), 'Unconfirmed')
+    assert.deepEqual(
+      questions.map((one: Plan.Confirm) => one.step),
+      ['pay']
+    )
+    assert.deepEqual(world.log, ['pay'])
+    assert.equal((await stored(memoryStorage(world.data))).revision, before.revision)
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// stored content that is damaged, or too new
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('stored content', () => {
+  const recovered =
+    (how: 'Exact' | 'Recovered', content?: (checkpoint: Json.Json) => Json.Json) =>
+    (storage: CheckpointStorage): CheckpointStorage => {
+      const found = how === 'Exact' ? { _tag: how } : { _tag: how, from: 'revision 3', lost: 'the last 2 revisions' }
+      return {
+        ...storage,
+        claim: (runId, owner) => async () => {
+          const claimed = await storage.claim(runId, owner)()
+          if (E.isLeft(claimed) || O.isNone(claimed.right.stored)) return claimed
+          const one = claimed.right.stored.value
+          const checkpoint = content === undefined ? one.checkpoint : content(one.checkpoint)
+          return E.right({ ...claimed.right, stored: O.some({ ...one, checkpoint, found }) })
+        }
+      }
+    }
+
+  test('what was recovered from damage is not gone on from unless somebody agrees, and a refusal changes nothing', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
+    const before = await stored(memoryStorage(world.data))
+    world.log.length = 0
+    const refusals = [{}, { onRecovered: () => Promise.resolve(O.none) }]
+    for (const options of refusals) {
+      const process = newProcess(world, { around: recovered('Recovered') })
+      const error = await process.perform(resume(five(world.log), 'r', options))
+      const { from, lost } = refused(error, 'RecoveryRefused')
+      assert.deepEqual([from, lost], ['revision 3', 'the last 2 revisions'])
+      assert.deepEqual(
+        process.events.map(({ _tag }) => _tag),
+        ['CheckpointRecovered']
+      )
+    }
+    assert.deepEqual(world.log, [])
+    assert.equal((await stored(memoryStorage(world.data))).revision, before.revision)
+  })
+
+  test('consent to go on from what was recovered is recorded before the first effect, with who gave it', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
+    const process = newProcess(world, { around: recovered('Recovered') })
+    let asked: Checkpoint.Checkpoint | undefined
+    const onRecovered = ({ checkpoint }: { checkpoint: Checkpoint.Checkpoint }): Promise<O.Option<string>> => {
+      asked = checkpoint
+      return Promise.resolve(O.some('ada'))
+    }
+    ended(await process.perform(resume(five(world.log), 'r', { onRecovered })), 'Completed')
+    assert.equal(asked?.state._tag, 'Failed')
+    const [first] = process.saves[0] ?? []
+    assert.ok(first?._tag === 'Recovered')
+    assert.deepEqual([first.agreedBy, first.from, first.lost], ['ada', 'revision 3', 'the last 2 revisions'])
+    assert.equal(process.saves[0]?.at(-1)?._tag, 'AttemptStarted')
+  })
+
+  test('consent for a run that has nothing left to do is recorded too', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(five(world.log), 'r', {})), 'Completed')
+    const process = newProcess(world, { around: recovered('Recovered') })
+    const onRecovered = () => Promise.resolve(O.some('ada'))
+    ended(await process.perform(resume(five(world.log), 'r', { onRecovered })), 'Completed')
+    assert.equal((await historyOf(process.storage)).at(-1), 'Recovered')
+  })
+
+  test('an observer of consent that rejects leaves the run unclaimed and unchanged', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
+    const process = newProcess(world, { around: recovered('Recovered') })
+    const onRecovered = () => Promise.reject(new Error('the terminal is gone'))
+    await assert.rejects(process.perform(resume(five(world.log), 'r', { onRecovered })), /terminal is gone/)
+    assert.ok(E.isRight(await process.storage.claim('r', { host: 'h', pid: 1 })()))
+  })
+
+  test('content of a newer format is not touched, and says to upgrade', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
+    const newer = recovered('Exact', (checkpoint) => ({ ...(checkpoint as object), format: 2 }) as Json.Json)
+    const error = refused(
+      await newProcess(world, { around: newer }).perform(resume(five([]), 'r')),
+      'UnsupportedFormat'
+    )
+    assert.deepEqual([error.runId, error.found, error.supported], ['r', 2, 1])
+  })
+
+  test.each([
+    ['a missing field', (checkpoint: object) => ({ ...checkpoint, state: undefined })],
+    ['another shape', () => []],
+    ['nothing', () => null]
+  ])('content that does not decode is Corrupt and runs nothing: %s', async (_, damage) => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(five([], 2), 'r', {})), 'Failed')
+    const damaged = recovered('Exact', (checkpoint) => damage(checkpoint as object) as unknown as Json.Json)
+    const process = newProcess(world, { around: damaged })
+    refused(await process.perform(resume(five(world.log), 'r')), 'Corrupt')
+    refused(await process.perform(runOrResume(five(world.log), 'r', {})), 'Corrupt')
+    refused(await process.perform(run(five(world.log), 'r', {})), 'Corrupt')
+    assert.deepEqual(world.log, [])
+    assert.ok(E.isRight(await process.storage.claim('r', { host: 'h', pid: 1 })()), 'it was not released')
+  })
+
+  test('a checkpoint that was written and read is the one that the run ended with', async () => {
+    const process = newProcess()
+    const { checkpoint } = ended(await process.perform(run(five([]), 'r', { a: 1 })), 'Completed')
+    assert.deepEqual(CheckpointCodec.encode(await stored(process.storage)), CheckpointCodec.encode(checkpoint))
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// identity and events
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('the idempotency key', () => {
+  const keys = (log: Array<string>, failing: boolean): Program.Program<unknown> =>
+    Program.fromSteps('keys', [
+      task('pay', {
+        retry: policy({ attempts: 2, delayMillis: 10 }),
+        run: ({ idempotencyKey, attempt }) => {
+          log.push(`${attempt} ${idempotencyKey}`)
+          return failing ? TE.left({ status: 500 }) : TE.right(undefined)
+        }
+      })
+    ])
+
+  test('it is the same for all attempts and resumes, and another after a rewind', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(keys(world.log, true), 'r', {})), 'Failed')
+    ended(await newProcess(world).perform(resume(keys(world.log, true), 'r')), 'Failed')
+    ended(await newProcess(world).perform(resume(keys(world.log, false), 'r')), 'Completed')
+    ended(await newProcess(world).perform(resume(keys(world.log, false), 'r', { fromStep: 'pay' })), 'Completed')
+    const seen = world.log.map((line) => line.split(' '))
+    assert.deepEqual(
+      seen.map(([attempt]) => attempt),
+      ['1', '2', '1', '2', '1', '1']
+    )
+    const used = seen.map(([, key]) => key)
+    assert.equal(new Set(used.slice(0, 5)).size, 1)
+    assert.notEqual(used[5], used[0])
+  })
+
+  test('it never changes between versions of the library', () => {
+    const at = { runId: 'release-42', createdAt: '2026-01-02T03:04:05.678Z', generation: 0 }
+    assert.equal(Program.idempotencyKey(at, { step: 'publish' }), '806cc323cc3ed4bc29da479d4e24ff91')
+    assert.equal(Program.idempotencyKey(at, { step: 'publish', group: 'npm' }), '3804938b9ee4d31bff24ca51811f7f8e')
+  })
+
+  test('another run, start, step, group or generation has another key', () => {
+    const at = { runId: 'a', createdAt: '2026-01-02T03:04:05.678Z', generation: 0 }
+    const all = [
+      Program.idempotencyKey(at, { step: 's' }),
+      Program.idempotencyKey({ ...at, runId: 'b' }, { step: 's' }),
+      Program.idempotencyKey({ ...at, createdAt: '2026-01-02T03:04:05.679Z' }, { step: 's' }),
+      Program.idempotencyKey({ ...at, generation: 1 }, { step: 's' }),
+      Program.idempotencyKey(at, { step: 't' }),
+      Program.idempotencyKey(at, { step: 's', group: 'g' })
+    ]
+    assert.equal(new Set(all).size, all.length)
+  })
+})
+
+describe('events', () => {
+  const told = (event: Event): string => {
+    const unit = 'step' in event ? ` ${event.step}${'group' in event ? `/${event.group}` : ''}` : ''
+    switch (event._tag) {
+      case 'RunPlanned':
+        return `RunPlanned ${event.resumed ? 'resumed' : 'new'} from ${event.plan.startIndex}`
+      case 'CheckpointSaved':
+        return `CheckpointSaved ${event.revision} ${event.state._tag} ${event.state.stepIndex}`
+      case 'StepStarted':
+        return `StepStarted${unit} #${event.attempt} (${event.summary})`
+      case 'StepRetrying':
+        return `StepRetrying${unit} #${event.attempt}/${event.attempts} in ${event.delayMillis}: ${event.error.message}`
+      case 'StepCompleted':
+        return `StepCompleted${unit} after ${event.attempts}`
+      case 'StepFailed':
+        return `StepFailed${unit} after ${event.attempts}: ${event.error.message}`
+      default:
+        return `${event._tag}${unit}`
+    }
+  }
+
+  test('an observer is told everything in order, each after it is durable', async () => {
+    const world = newWorld()
+    const program = (failing: boolean): Program.Program<unknown> =>
+      Program.fromSteps('told', [
+        task('one', {
+          summary: 'the first',
+          retry: policy({ attempts: 3, delayMillis: 5000 }),
+          run: ({ attempt }) =>
+            attempt === 1 ? TE.left(Object.assign(new Error('busy'), { status: 503 })) : TE.right(1)
+        }),
+        Program.waveOf('two', [
+          group('a', { run: () => TE.right('a') }),
+          group('b', {
+            run: () => (failing ? TE.left(StepFailure.permanent(StepError.make('E', 'no'))) : TE.right('b'))
+          })
+        ])
+      ])
+    const first = newProcess(world)
+    ended(await first.perform(run(program(true), 'r', {})), 'Failed')
+    expect(first.events.map(told)).toEqual([
+      'RunPlanned new from 0',
+      'CheckpointSaved 1 BeforeStep 0',
+      'StepStarted one #1 (the first)',
+      'CheckpointSaved 2 BeforeStep 0',
+      'StepRetrying one #1/3 in 5000: busy',
+      'CheckpointSaved 3 BeforeStep 0',
+      'StepStarted one #2 (the first)',
+      'CheckpointSaved 5 BeforeStep 1',
+      'StepCompleted one after 2',
+      'StepStarted two/a #1 (a)',
+      'StepStarted two/b #1 (b)',
+      'CheckpointSaved 8 Failed 1',
+      'StepCompleted two/a after 1',
+      'StepFailed two/b after 1: no',
+      'RunFailed two'
+    ])
+    const second = newProcess(world)
+    ended(await second.perform(resume(program(false), 'r')), 'Completed')
+    expect(second.events.map(told)).toEqual([
+      'RunPlanned resumed from 1',
+      'CheckpointSaved 9 BeforeStep 1',
+      'StepStarted two/b #1 (b)',
+      'CheckpointSaved 11 Completed 1',
+      'StepCompleted two/b after 1',
+      'StepCompleted two after 1',
+      'RunCompleted'
+    ])
+  })
+
+  test('what an observer is told is in the store by then', async () => {
+    const world = newWorld()
+    const behind: Array<string> = []
+    const report = (event: Event): void => {
+      if (event._tag === 'RunPlanned') return
+      const durable = process.saves.flat().length - 1
+      if (event._tag === 'CheckpointSaved') assert.equal(event.revision, durable)
+      behind.push(event._tag)
+    }
+    let wrong: unknown
+    const events = {
+      report: (event: Event) => {
+        try {
+          report(event)
+        } catch (error) {
+          wrong = error
+        }
+      }
+    }
+    const process = newProcess(world, { events })
+    ended(await process.perform(run(five([]), 'r', {})), 'Completed')
+    assert.equal(wrong, undefined)
+    assert.ok(behind.includes('StepCompleted'))
+  })
+})

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { afterAll, beforeAll, describe, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import { interruptFrom, nodeEnvironment } from '../../src/adapters/node/index.js'
+import type { Program as ProgramType } from '../../src/index.js'
+import { Program, resume, run } from '../../src/index.js'
+import { ended, group, newProcess, newWorld, policy, quiet, stored, task } from './fixtures.js'
+
+const warnings: Array<string> = []
+const onWarning = (warning: Error): void => void warnings.push(`${warning.name}: ${warning.message}`)
+
+beforeAll(() => void process.on('warning', onWarning))
+afterAll(async () => {
+  await quiet()
+  process.off('warning', onWarning)
+  assert.deepEqual(warnings, [])
+})
+
+const long = (length: number, run: ProgramType.ProgramTask['run'] = () => TE.right(1)): ProgramType.Program<unknown> =>
+  Program.fromSteps(
+    'long',
+    Array.from({ length }, (_, index) => task(`s${index}`, { run }))
+  )
+
+/** Microseconds of CPU and of wall time for each step. */
+const cost = async (
+  program: ProgramType.Program<unknown>
+): Promise<{ readonly cpu: number; readonly wall: number }> => {
+  void program.identity
+  const environment = nodeEnvironment(memoryStorage())
+  const cpu = process.cpuUsage()
+  const begun = performance.now()
+  const outcome = await run(program, 'r', {})(environment)()
+  const wall = (1000 * (performance.now() - begun)) / program.steps.length
+  ended(outcome, 'Completed')
+  return { cpu: process.cpuUsage(cpu).user / program.steps.length, wall }
+}
+
+describe('a long run', () => {
+  test(
+    '100,000 steps run in constant stack, each at about the cost that it has among 1,000',
+    { timeout: 120_000 },
+    async () => {
+      await cost(long(1_000))
+      const [short, middle, whole] = [await cost(long(1_000)), await cost(long(10_000)), await cost(long(100_000))]
+      const line = (length: string, { cpu, wall }: { cpu: number; wall: number }): string =>
+        `${length}: ${cpu.toFixed(1)} µs CPU, ${wall.toFixed(1)} µs wall`
+      console.log([line('1k', short), line('10k', middle), line('100k', whole)].join(' · '))
+      // A cost that grows with the run would be tenfold; a loaded machine does not show.
+      assert.ok(whole.cpu < 3 * middle.cpu, `${whole.cpu.toFixed(1)} µs against ${middle.cpu.toFixed(1)} µs`)
+    }
+  )
+
+  test(
+    'looking at variables, outputs, key, input and signal does not make it slower as it grows',
+    { timeout: 120_000 },
+    async () => {
+      const look: ProgramType.ProgramTask['run'] = (context) => {
+        const outputs = context.outputs as Readonly<Record<string, unknown>>
+        void [context.variables.size, outputs['s0'], context.idempotencyKey, context.input, context.signal.aborted]
+        return TE.right(1)
+      }
+      await cost(long(1_000, look))
+      const short = await cost(long(1_000, look))
+      const whole = await cost(long(10_000, look))
+      assert.ok(whole.cpu < 4 * short.cpu, `${whole.cpu.toFixed(1)} µs against ${short.cpu.toFixed(1)} µs`)
+    }
+  )
+
+  test('each step that failed at first leaves nothing that piles up', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    const steps = Array.from({ length: 300 }, (_, index) =>
+      task(`s${index}`, {
+        retry: policy({ attempts: 2, delayMillis: 0 }),
+        timeoutMillis: 1000,
+        run: ({ attempt, signal }) => {
+          signal.addEventListener('abort', () => undefined)
+          return attempt === 1 ? TE.left({ status: 500 }) : TE.right(index)
+        }
+      })
+    )
+    ended(await process.perform(run(Program.fromSteps('p', steps), 'r', {})), 'Completed')
+    assert.deepEqual(process.clock.sleeping(), [])
+  })
+
+  test('neither the signal of the host nor the claim keeps a listener when the run is over', async () => {
+    const stop = new AbortController()
+    let listening = 0
+    const { addEventListener, removeEventListener } = stop.signal
+    Object.assign(stop.signal, {
+      addEventListener: (...args: Parameters<typeof addEventListener>) => {
+        listening += 1
+        return addEventListener.apply(stop.signal, args)
+      },
+      removeEventListener: (...args: Parameters<typeof removeEventListener>) => {
+        listening -= 1
+        return removeEventListener.apply(stop.signal, args)
+      }
+    })
+    const environment = nodeEnvironment(memoryStorage(), { interrupt: interruptFrom(stop.signal) })
+    ended(await run(long(2_000), 'r', {})(environment)(), 'Completed')
+    assert.equal(listening, 0)
+  })
+})
+
+describe('a wide wave', () => {
+  const wide = (
+    length: number,
+    options: ProgramType.WaveOptions,
+    failing = new Set<number>()
+  ): ProgramType.Program<unknown> =>
+    Program.fromSteps('wide', [
+      Program.waveOf(
+        'all',
+        Array.from({ length }, (_, index) =>
+          group(`g${index}`, { run: () => (failing.has(index) ? TE.left('no') : TE.fromTask(() => quiet())) })
+        ),
+        options
+      )
+    ])
+
+  test('1,000 groups at once warn of nothing and share their saves', async () => {
+    const process = newProcess()
+    ended(await process.perform(run(wide(1_000, {}), 'r', {})), 'Completed')
+    assert.ok(process.saves.length < 20, `${process.saves.length} saves`)
+  })
+
+  test('3,000 groups, eight at a time; one fails; the resume runs that one alone', { timeout: 60_000 }, async () => {
+    const world = newWorld()
+    const options = { concurrency: 8, onFailure: 'continue' as const }
+    const first = newProcess(world)
+    ended(await first.perform(run(wide(3_000, options, new Set([1_234])), 'r', {})), 'Failed')
+    assert.equal((await stored(first.storage)).completedSteps.length, 2_999)
+    const second = newProcess(world)
+    ended(await second.perform(resume(wide(3_000, options), 'r')), 'Completed')
+    assert.deepEqual(
+      second.events.flatMap((event) => (event._tag === 'StepStarted' ? [event.group] : [])),
+      ['g1234']
+    )
+  })
+})
+
+describe('many runs in one process', () => {
+  test('they run at the same time, do not meet, and may share the program', async () => {
+    const environment = nodeEnvironment(memoryStorage(), { interrupt: interruptFrom(new AbortController().signal) })
+    const program = pipe(
+      Program.start<undefined>('shared'),
+      Program.step('one', { capture: 'name', run: ({ runId }) => TE.fromTask(async () => (await quiet(), runId)) }),
+      Program.wave('two', {
+        a: { run: ({ outputs }) => TE.right([outputs.one, 'a']) },
+        b: { run: ({ variables }) => TE.fromTask(async () => (await quiet(), [variables.get('name') ?? null, 'b'])) }
+      }),
+      Program.step('three', { run: ({ outputs, input }) => TE.right([input, outputs.one, outputs.two]) })
+    )
+    const ids = Array.from({ length: 200 }, (_, index) => `r${index}`)
+    const outcomes = await Promise.all(ids.map((id) => run(program, id, { id })(environment)()))
+    for (const [index, outcome] of outcomes.entries()) {
+      const id = `r${index}`
+      const { checkpoint } = ended(outcome, 'Completed')
+      assert.deepEqual([...checkpoint.completedSteps].at(-1)?.output, [{ id }, id, { a: [id, 'a'], b: [id, 'b'] }])
+    }
+  })
+
+  test('of several that want the same run one gets it', async () => {
+    const environment = nodeEnvironment(memoryStorage())
+    let count = 0
+    const program = long(3, () => TE.fromTask(async () => (await quiet(), (count += 1))))
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => run(program, 'r', {})(environment)()))
+    assert.equal(outcomes.filter((one) => one._tag === 'Right').length, 1)
+    assert.equal(count, 3)
+  })
+})
