@@ -1,9 +1,11 @@
 // Fills dist/: the library through tsc, one module for each source file; the command through esbuild, one bundle that
-// needs nothing installed but the library's own dependencies.
-import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+// needs nothing installed but the library's own dependencies. Everything is built beside dist/ and then put in its
+// place, so that a build that is killed leaves the last one whole.
+import { chmod, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { spawnSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
@@ -24,22 +26,53 @@ const treeShakeable = {
   }
 }
 
-await rm(join(root, 'dist'), { recursive: true, force: true })
+// At the same depth as dist/: source maps name their sources relative to themselves.
+const fresh = join(root, `dist-${process.pid}`)
+const freshCommand = join(fresh, relative('dist', command))
+
+await clearAway()
 emitLibrary()
 const bundledFiles = await bundleCommand()
 await writeNotices(bundledFiles)
+await putInPlace()
+
+/** What killed builds left behind. */
+async function clearAway() {
+  for (const entry of await readdir(root)) {
+    const pid = Number(/^dist-(\d+)/.exec(entry)?.[1])
+    if (pid > 0 && !isAlive(pid)) await rm(join(root, entry), { recursive: true, force: true })
+  }
+}
+
+function isAlive(pid) {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+async function putInPlace() {
+  const former = `${fresh}-former`
+  await rename(join(root, 'dist'), former).catch((error) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+  await rename(fresh, join(root, 'dist'))
+  await rm(former, { recursive: true, force: true })
+}
 
 function emitLibrary() {
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
-  const { status } = spawnSync(process.execPath, [tsc, '--project', join(root, '.ci/tsconfig.build.json')], {
-    stdio: 'inherit'
-  })
-  if (status !== 0) process.exit(status ?? 1)
+  const args = [tsc, '--project', join(root, '.ci/tsconfig.build.json'), '--outDir', fresh]
+  const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' })
+  if (status === 0) return
+  rmSync(fresh, { recursive: true, force: true })
+  process.exit(status ?? 1)
 }
 
 /** Bundles the command; what it imports dynamically becomes a chunk of its own, so that `--version` loads next to nothing. */
 async function bundleCommand() {
-  const outdir = dirname(join(root, command))
+  const outdir = dirname(freshCommand)
   const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: { main: 'src/cli/main.ts' },
@@ -64,7 +97,7 @@ async function bundleCommand() {
     metafile: true,
     logLevel: 'warning'
   })
-  await chmod(join(root, command), 0o755)
+  await chmod(freshCommand, 0o755)
   return Object.keys(metafile.inputs)
 }
 
@@ -73,7 +106,7 @@ async function writeNotices(files) {
   const packages = new Set(files.map((file) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]).filter(Boolean))
   const notices = await Promise.all([...packages].sort().map(notice))
   const heading = `The dogear command contains the following packages.\n`
-  await writeFile(join(dirname(join(root, command)), 'THIRD-PARTY-NOTICES.txt'), [heading, ...notices].join('\n'))
+  await writeFile(join(dirname(freshCommand), 'THIRD-PARTY-NOTICES.txt'), [heading, ...notices].join('\n'))
 }
 
 async function notice(name) {

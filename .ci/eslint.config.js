@@ -5,7 +5,7 @@ import tseslint from 'typescript-eslint'
 const noDefaultExport = 'No default exports: a thing has one name.'
 
 export default [
-  globalIgnores(['dist', 'docs', 'test/.tmp', 'test/matrix/node_modules']),
+  globalIgnores(['dist', 'dist-*', 'docs', 'test/.tmp', 'test/matrix/node_modules']),
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   {
     rules: {

@@ -140,15 +140,22 @@ const isTransientCode = (code: string): boolean => TRANSIENT.has(code) || /^5\d\
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Whether a value is a failure that a step returned on purpose.
+ * Whether a value is a failure that a step returned on purpose. Nothing is, that throws when it is looked at.
  *
  * @category refinements
  * @since 0.1.0
  */
-export const isStepFailure = (value: unknown): value is StepFailure =>
-  typeof value === 'object' &&
-  value !== null &&
-  '_tag' in value &&
-  (value._tag === 'Transient' || value._tag === 'Permanent') &&
-  'error' in value &&
-  'outcome' in value
+export const isStepFailure = (value: unknown): value is StepFailure => {
+  try {
+    return (
+      typeof value === 'object' &&
+      value !== null &&
+      '_tag' in value &&
+      (value._tag === 'Transient' || value._tag === 'Permanent') &&
+      'error' in value &&
+      'outcome' in value
+    )
+  } catch {
+    return false
+  }
+}

@@ -188,7 +188,7 @@ const failureOf = (thrown: unknown): StepFailure => {
     const { name, message, code, stack, data }: Partial<StepError.StepError> = Object(error) as object
     const json = data === undefined ? undefined : fromUnknown(data)
     return (_tag === 'Transient' ? Failure.transient : Failure.permanent)(
-      StepError.make(String(name ?? 'Error'), String(message ?? error), {
+      StepError.make(String(name ?? 'Error'), String(message ?? 'a failure without a message'), {
         ...(code === undefined ? {} : { code: String(code) }),
         ...(stack === undefined ? {} : { stack: String(stack) }),
         ...(json === undefined || E.isLeft(json) ? {} : { data: json.right })

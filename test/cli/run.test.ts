@@ -324,10 +324,10 @@ describe('output', () => {
   })
 
   test('what would steer a terminal is shown, not sent', async () => {
-    within({ 'w.yml': `steps: [{ name: a, summary: "x\\ty \\e[31mz", shell: "printf '\\\\033[2Jgone' >&2; exit 1" }]` })
+    within({ 'w.yml': `steps: [{ name: a, summary: "x\\ty \\e[31mz", shell: "printf '\\\\033[2J\\\\007gone' >&2; exit 1" }]` })
     const { stderr } = await place.dogear(['run', 'w.yml'])
     expect(stderr).toContain('Executing step 1/1: x y \\u001b[31mz\n')
-    expect(stderr).toContain('error: exit code 1: \\u001b[2Jgone\n')
+    expect(stderr).toContain('error: exit code 1: gone\n')
   })
 })
 

@@ -479,7 +479,7 @@ describe('stored content', () => {
   test('content of a newer format is not touched, and says to upgrade', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
-    const newer = recovered('Exact', (checkpoint) => ({ ...(checkpoint as object), format: 2 }) as Json.Json)
+    const newer = recovered('Exact', (checkpoint) => ({ ...(checkpoint as object), format: 2 }))
     const error = refused(
       await newProcess(world, { around: newer }).perform(resume(five([]), 'r')),
       'UnsupportedFormat'

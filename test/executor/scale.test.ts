@@ -89,19 +89,25 @@ describe('a long run', () => {
   test('neither the signal of the host nor the claim keeps a listener when the run is over', async () => {
     const stop = new AbortController()
     let listening = 0
-    const { addEventListener, removeEventListener } = stop.signal
+    let added = 0
+    const heard = {
+      add: stop.signal.addEventListener.bind(stop.signal),
+      remove: stop.signal.removeEventListener.bind(stop.signal)
+    }
     Object.assign(stop.signal, {
-      addEventListener: (...args: Parameters<typeof addEventListener>) => {
+      addEventListener: (...args: Parameters<typeof heard.add>) => {
         listening += 1
-        return addEventListener.apply(stop.signal, args)
+        added += 1
+        heard.add(...args)
       },
-      removeEventListener: (...args: Parameters<typeof removeEventListener>) => {
+      removeEventListener: (...args: Parameters<typeof heard.remove>) => {
         listening -= 1
-        return removeEventListener.apply(stop.signal, args)
+        heard.remove(...args)
       }
     })
     const environment = nodeEnvironment(memoryStorage(), { interrupt: interruptFrom(stop.signal) })
     ended(await run(long(2_000), 'r', {})(environment)(), 'Completed')
+    assert.equal(added, 1)
     assert.equal(listening, 0)
   })
 })

@@ -329,7 +329,7 @@ describe('a recorded output that its codec takes no more', () => {
   ] as const)('because it %s is a problem of the plan, with its path, and nothing runs', async (_, codec, path) => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(program(t.unknown as t.Mixed, true), 'r', {})), 'Failed')
-    const error = refused(await newProcess(world).perform(resume(program(codec as t.Mixed, false), 'r')), 'PlanError')
+    const error = refused(await newProcess(world).perform(resume(program(codec, false), 'r')), 'PlanError')
     const [problem] = error.problems
     assert.ok(problem._tag === 'OutputNotDecodable')
     assert.deepEqual([problem.step, problem.path], ['one', path])
@@ -372,10 +372,7 @@ describe('the input', () => {
   test('a stored input that the program takes no more is refused on resume', async () => {
     const world = newWorld()
     const make = (input: t.Mixed, failing: boolean): ProgramType.Program<object, never> =>
-      pipe(
-        Program.start('p', { input }),
-        Program.step('one', { run: () => (failing ? TE.left('no') : TE.right(1)) })
-      ) as unknown as ProgramType.Program<object, never>
+      pipe(Program.start('p', { input }), Program.step('one', { run: () => (failing ? TE.left('no') : TE.right(1)) }))
     ended(await newProcess(world).perform(run(make(t.unknown as t.Mixed, true), 'r', { a: 1 } as never)), 'Failed')
     const error = refused(
       await newProcess(world).perform(resume(make(t.type({ a: t.string }), false), 'r')),

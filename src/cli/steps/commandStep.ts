@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { stripVTControlCharacters } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -154,7 +155,7 @@ const capture = (
 
 const unsuccessful = ({ exit, stderrTail }: Ended, task: TaskEntry): StepFailure => {
   const how = exit._tag === 'Code' ? `exit code ${exit.code}` : `killed by ${exit.signal}`
-  const said = printable(stderrTail.trimEnd().split('\n').at(-1)?.trim() ?? '')
+  const said = printable(stripVTControlCharacters(stderrTail).trimEnd().split('\n').at(-1)?.trim() ?? '')
   const error = StepError.make('ExitError', said === '' ? how : `${how}: ${said}`, {
     code: exit._tag === 'Code' ? String(exit.code) : exit.signal
   })

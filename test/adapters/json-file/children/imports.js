@@ -9,9 +9,10 @@ const look = () => ({
   listeners: ['SIGINT', 'SIGTERM', 'SIGHUP', 'exit'].map((signal) => process.listenerCount(signal))
 })
 
+const atFirst = look()
 const { jsonFileStorage } = await import('../../../../dist/adapters/json-file/index.js')
 const storage = jsonFileStorage(process.argv[2])
 await storage.load('a')()
 const before = look()
 await storage.claim('a', { host: 'h', pid: 1 })()
-console.log(JSON.stringify({ before, after: look() }))
+console.log(JSON.stringify({ atFirst, before, after: look() }))

@@ -5,11 +5,11 @@ import { jsonFileStorage, nodeProcesses } from '../../../../dist/adapters/json-f
 const [root] = process.argv.slice(2)
 const owner = { host: hostname(), pid: process.pid }
 
-/** Pids that this process takes for dead, as one on another host would, whose heartbeat has gone stale. */
-const dead = new Set()
+/** The pid that this process takes for dead, as one on another host would whose heartbeat has gone stale. */
+let dead
 const processes = {
   self: nodeProcesses.self,
-  isAlive: (other) => (dead.has(other.pid) ? false : nodeProcesses.isAlive(other))
+  isAlive: (other) => (other.pid === dead ? false : nodeProcesses.isAlive(other))
 }
 const storage = jsonFileStorage(root, { processes, checkIntervalMillis: 100 })
 
@@ -45,7 +45,7 @@ const claim = async (runId) => {
 }
 
 process.on('message', (message) => {
-  if (message.op === 'dead') dead.add(message.pid)
+  if (message.op === 'dead') dead = message.pid
   if (message.op === 'claim') void claim(message.runId)
   if (message.op === 'save') void save(message.count)
   if (message.op === 'release')

@@ -1,0 +1,250 @@
+/** checkpoint.json: what is in it, when it is written, and what becomes of it when things go wrong. */
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import { describe, test } from 'vitest'
+import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
+import type { Change } from '../../../src/domain/Change.js'
+import type { Json, JsonObject } from '../../../src/domain/Json.js'
+import type { Revision } from '../../../src/ports/CheckpointStorage.js'
+import { assertLoads, claimed, left, OTHER, revisions, right, seed, some } from '../storageFixture.js'
+import { folder, journalOf, next, placesOf, recorded, systemError, work } from './kit.js'
+
+const wait = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
+
+const copyOf = (root: string): JsonObject & { readonly copyOf: JsonObject } =>
+  JSON.parse(readFileSync(placesOf(root).copy, 'utf8')) as JsonObject & { readonly copyOf: JsonObject }
+
+const one = (revision: number, change: Change, checkpoint: Json): ReadonlyNonEmptyArray<Revision> => [
+  { revision, change, checkpoint: () => checkpoint }
+]
+
+const AT = '2026-01-02T03:04:05.678Z'
+const failed: Change = { _tag: 'StepFailed', at: AT, stepIndex: 0, step: 'x', retryable: false }
+const interrupted: Change = { _tag: 'Interrupted', at: AT, stepIndex: 0, step: 'x', reason: 'signal' }
+const confirmed: Change = { _tag: 'Confirmed', at: AT, stepIndex: 0, step: 'x' }
+
+describe('checkpoint.json', () => {
+  test("is the newest checkpoint as people read it: indented, a newline at the end, the checkpoint's own fields", async () => {
+    const root = folder()
+    await seed(next(root), 'a', [1, 2, 3])
+    const text = readFileSync(placesOf(root).copy, 'utf8')
+    assert.ok(text.startsWith('{\n  "copyOf": {\n') && text.endsWith('\n}\n'))
+    const { copyOf: of, ...fields } = copyOf(root)
+    assert.deepEqual(fields, { format: 1, revision: 2, payloads: [1, 2, 3] })
+    assert.deepEqual([of['format'], of['runId'], of['epoch'], of['revision']], [1, 'a', 1, 2])
+    assert.equal(statSync(placesOf(root).copy).mode & 0o777, 0o600)
+  })
+
+  test('is there soon after the first save, and is current when the run rests or is given back', async () => {
+    const root = folder()
+    const storage = next(root)
+    const claim = await claimed(storage, 'a')
+    await right(storage.save(claim, one(0, confirmed, { at: 0 })))
+    await wait(100)
+    assert.equal(copyOf(root)['at'], 0)
+    let revision = 1
+    for (const change of [failed, interrupted]) {
+      await right(storage.save(claim, one(revision++, confirmed, { at: 'between' })))
+      await right(storage.save(claim, one(revision, change, { at: change._tag })))
+      await wait(100)
+      assert.equal(copyOf(root)['at'], change._tag)
+      assert.equal(copyOf(root).copyOf['revision'], revision++)
+    }
+    await right(storage.save(claim, one(revision, confirmed, { at: 'the end' })))
+    await right(storage.release(claim))
+    assert.equal(copyOf(root)['at'], 'the end')
+  })
+
+  test('takes a small part of the time of a run that saves a lot', async () => {
+    const root = folder()
+    const { fs, calls } = recorded()
+    const storage = next(root, { fs })
+    const claim = await claimed(storage, 'a')
+    const big = { big: 'x'.repeat(1_000_000) }
+    for (let n = 0; n < 300; n++) await right(storage.save(claim, one(n, confirmed, big)))
+    const copies = calls.filter(({ call }) => call === 'replace').length
+    await right(storage.release(claim))
+    assert.ok(copies >= 1 && copies < 15, `${copies} copies`)
+  })
+
+  test('any JSON comes back from it: no object, or one with fields that it has itself', async () => {
+    for (const checkpoint of [
+      null,
+      7,
+      'x',
+      [1],
+      {},
+      { copyOf: 1 },
+      { checkpoint: 2 },
+      { copyOf: 1, checkpoint: 2 },
+      JSON.parse('{"__proto__":1}')
+    ] as ReadonlyArray<Json>) {
+      const root = folder()
+      const storage = next(root)
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, one(0, confirmed, checkpoint)))
+      await right(storage.release(claim))
+      rmSync(placesOf(root).history, { recursive: true })
+      assert.deepEqual(some(await right(next(root).load('a'))).checkpoint, checkpoint)
+    }
+  })
+
+  test('reformatted by a tool still verifies; with a changed value it does not', async () => {
+    const root = folder()
+    await seed(next(root), 'a', [1, 2])
+    rmSync(placesOf(root).history, { recursive: true })
+    const fields = copyOf(root)
+    const reordered = Object.fromEntries(Object.entries(fields).reverse())
+    for (const text of [
+      JSON.stringify(fields),
+      JSON.stringify(reordered, null, 4),
+      `\n\n ${JSON.stringify(fields)}\r\n`
+    ]) {
+      writeFileSync(placesOf(root).copy, text)
+      assert.equal(some(await right(next(root).load('a'))).found._tag, 'Recovered')
+    }
+    writeFileSync(placesOf(root).copy, JSON.stringify({ ...fields, payloads: [1, 3] }))
+    await left(next(root).load('a'), 'Corrupt')
+  })
+
+  test('of a newer format is refused where it is needed, and else not looked at', async () => {
+    const root = folder()
+    await seed(next(root), 'a', [1, 2])
+    const fields = copyOf(root)
+    writeFileSync(placesOf(root).copy, JSON.stringify({ ...fields, copyOf: { ...fields.copyOf, format: 2 } }, null, 2))
+    await assertLoads(next(root), 'a', [1, 2])
+    rmSync(placesOf(root).history, { recursive: true })
+    const { found, supported } = await left(next(root).load('a'), 'UnsupportedFormat')
+    assert.deepEqual([found, supported], [2, 1])
+  })
+
+  test('that is ahead of the journals means that acknowledged lines were lost: recovered, with all that it has', async () => {
+    const root = folder()
+    await seed(next(root), 'a', [1, 2, 3])
+    const bytes = readFileSync(journalOf(root, 1))
+    const lines = bytes.toString().split('\n')
+    writeFileSync(journalOf(root, 1), `${lines.slice(0, -3).join('\n')}\n`)
+    const { revision, found, checkpoint } = some(await right(next(root).load('a')))
+    assert.deepEqual([revision, checkpoint], [2, { format: 1, revision: 2, payloads: [1, 2, 3] }])
+    assert.ok(found._tag === 'Recovered' && found.lost.includes('e000001.jsonl'))
+    const storage = next(root)
+    const { claim } = await right(storage.claim('a', OTHER))
+    await right(storage.save(claim, revisions([1, 2, 3, 4])))
+    await assertLoads(storage, 'a', [1, 2, 3, 4])
+  })
+
+  test('that a zombie of a removed run wrote is ignored', async () => {
+    const root = folder()
+    await seed(next(root), 'a', ['old', 'old', 'old'])
+    const old = readFileSync(placesOf(root).copy)
+    await right(next(root).remove('a'))
+    await seed(next(root), 'a', ['new'])
+    writeFileSync(placesOf(root).copy, old)
+    await assertLoads(next(root), 'a', ['new'])
+    const storage = next(root)
+    const { claim, stored } = await right(storage.claim('a', OTHER))
+    assert.deepEqual(some(stored).found, { _tag: 'Exact' })
+    await right(storage.save(claim, revisions(['new', 2])))
+    await right(storage.release(claim))
+    assert.deepEqual(copyOf(root)['payloads'], ['new', 2])
+  })
+
+  test('of a superseded owner is not written', async () => {
+    const root = folder()
+    const former = next(root)
+    const claim = await work(former, [1, 2])
+    await wait(100)
+    const before = readFileSync(placesOf(root).copy)
+    await claimed(next(root), 'a')
+    await right(former.release(claim))
+    assert.deepEqual(readFileSync(placesOf(root).copy), before)
+  })
+})
+
+describe('when checkpoint.json cannot be written', () => {
+  test('saves and the release succeed all the same', async () => {
+    const root = folder()
+    const fs = { ...nodeFileSystem, replace: () => Promise.reject(systemError('ENOSPC')) }
+    await seed(next(root, { fs }), 'a', [1, 2, 3])
+    assert.ok(!existsSync(placesOf(root).copy))
+    await assertLoads(next(root), 'a', [1, 2, 3])
+  })
+
+  test('as a whole, as on a full disk, half of it is not left lying about', async () => {
+    const root = folder()
+    const fs = {
+      ...nodeFileSystem,
+      replace: (path: string, text: string) => nodeFileSystem.replace(path, text.slice(0, text.length / 2))
+    }
+    await seed(next(root, { fs }), 'a', [1, 2, 3])
+    assert.ok(!existsSync(placesOf(root).copy))
+    await assertLoads(next(root), 'a', [1, 2, 3])
+  })
+})
+
+describe('what crashes left', () => {
+  test('is deleted by the next claim: temporary files of an hour ago; fresh ones and all else stay', async () => {
+    const root = folder()
+    await seed(next(root), 'a', [1, 2])
+    const { run, history } = placesOf(root)
+    const token = 'ab'.repeat(16)
+    const ofUs = [
+      join(run, 'checkpoint.json.123456'),
+      join(history, `next-${token}-1.tmp`),
+      join(run, `heartbeat-${token}.lock`)
+    ]
+    const strangers = [join(run, 'checkpoint.json.bak'), join(run, 'checkpoint.json.1x'), join(history, 'next.tmp')]
+    for (const path of [...ofUs, ...strangers]) {
+      if (path.endsWith('.lock')) mkdirSync(path)
+      else writeFileSync(path, 'x')
+    }
+    const copy = readFileSync(placesOf(root).copy)
+    await right(
+      next(root).release(await claimed(next(root), 'a')).length === 0 ? next(root).load('a') : next(root).load('a')
+    )
+    for (const path of ofUs) assert.ok(existsSync(path), path)
+    const old = Date.now() / 1000 - 2 * 3600
+    for (const path of [...ofUs, ...strangers]) utimesSync(path, old, old)
+    await claimed(next(root), 'a')
+    for (const path of ofUs) assert.ok(!existsSync(path), path)
+    for (const path of strangers) assert.ok(existsSync(path), path)
+    assert.deepEqual(readFileSync(placesOf(root).copy), copy)
+  })
+
+  test('of the owner that is taken over is deleted at once', async () => {
+    const root = folder()
+    await work(next(root), [1])
+    const { run, history } = placesOf(root)
+    const left = () => [...readdirSync(run), ...readdirSync(history)].filter((name) => /^(next|heartbeat)-/.test(name))
+    const before = left()
+    assert.equal(before.length, 2)
+    await claimed(next(root), 'a')
+    assert.deepEqual(
+      before.filter((name) => left().includes(name)),
+      []
+    )
+  })
+
+  test('of a removal is deleted by the next one', async () => {
+    const root = folder()
+    await seed(next(root), 'a', [1])
+    const fs = { ...nodeFileSystem, removeTree: () => Promise.reject(systemError('EIO')) }
+    await left(next(root, { fs }).remove('a'), 'WriteFailed')
+    assert.equal(readdirSync(root).length, 2)
+    await assertLoads(next(root), 'a', [])
+    await seed(next(root), 'a', ['new'])
+    await right(next(root).remove('nothing'))
+    assert.deepEqual(readdirSync(root), ['runs'])
+    await assertLoads(next(root), 'a', ['new'])
+  })
+
+  test('of a run that was released is nothing but its journal and its copy', async () => {
+    const root = folder()
+    await seed(next(root), 'a', [1, 2])
+    assert.deepEqual(readdirSync(placesOf(root).run).sort(), ['checkpoint.json', 'history'])
+    assert.deepEqual(readdirSync(placesOf(root).history), ['e000001.jsonl'])
+    assert.ok(!readFileSync(journalOf(root, 1)).includes(0))
+  })
+})

@@ -1,0 +1,260 @@
+/** Compaction, pruning, limits, and what many saves cost. */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import { describe, test } from 'vitest'
+import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
+import type { Json } from '../../../src/domain/Json.js'
+import type { Revision } from '../../../src/ports/CheckpointStorage.js'
+import { assertLoads, claimed, left, OTHER, revisions, right, some } from '../storageFixture.js'
+import { folder, intercepted, journalName, journalsOf, next, placesOf, systemError, work } from './kit.js'
+
+const SWEEP = process.env['DOGEAR_SWEEP'] === '1'
+
+const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_, index) => index)
+
+const MIB = 1_048_576
+
+/** A save of a run like those of programs: a step's record, and a checkpoint with all records so far. */
+const step = (n: number, size = 200): ReadonlyNonEmptyArray<Revision> => [
+  {
+    revision: n,
+    change: { _tag: 'Confirmed', at: '2026-01-02T03:04:05.678Z', stepIndex: n, step: 'x'.repeat(size) },
+    checkpoint: () => upTo(n).map((index) => ({ stepIndex: index, step: 'x'.repeat(size / 2) }))
+  }
+]
+
+describe('compaction', () => {
+  test('goes on in the next number when the changes have outgrown the base; every revision can still be had', async () => {
+    const root = folder()
+    const storage = next(root, { limits: { compactBytes: 0 } })
+    const claim = await work(storage, upTo(20))
+    assert.ok(journalsOf(root).length > 3)
+    await assertLoads(storage, 'a', upTo(20))
+    assert.deepEqual(
+      (await right(storage.history('a'))).map(({ revision }) => revision),
+      [...upTo(20)].reverse()
+    )
+    for (const n of upTo(20)) assert.equal(some(await right(storage.loadRevision('a', n))).revision, n)
+    await left(next(root, { processes: { ...alive } }).claim('a', OTHER), 'HeldBy')
+    await right(storage.release(claim))
+    await assertLoads(next(root), 'a', upTo(20))
+  })
+
+  const alive = {
+    self: () => ({ host: 'h', pid: 1, thread: 1, start: 'x', bootId: null, pidNamespace: null }),
+    isAlive: () => true
+  }
+
+  test('never jumps over a claim: whoever was superseded is told by it, too', async () => {
+    const root = folder()
+    const storage = next(root, { limits: { compactBytes: 0 } })
+    const claim = await work(storage, upTo(2))
+    const successor = next(root)
+    const { claim: second, stored } = await right(successor.claim('a', OTHER))
+    assert.equal(some(stored).revision, 1)
+    await left(storage.save(claim, revisions(upTo(3))), 'Fenced')
+    await right(successor.save(second, revisions([0, 1, 'second'])))
+    await assertLoads(next(root), 'a', [0, 1, 'second'])
+  })
+
+  test('of a removed run puts nothing into the run that uses its id', async () => {
+    const root = folder()
+    const storage = next(root, { limits: { compactBytes: 0 } })
+    const claim = await work(storage, upTo(2))
+    const successor = next(root)
+    await right(successor.remove('a'))
+    const { claim: second } = await right(successor.claim('a', OTHER))
+    await right(successor.save(second, revisions(['new'])))
+    await left(storage.save(claim, revisions(upTo(3))), 'Fenced')
+    assert.deepEqual(journalsOf(root), [journalName(1)])
+    await right(successor.save(second, revisions(['new', 2])))
+    await assertLoads(next(root), 'a', ['new', 2])
+  })
+
+  test('that is interrupted anywhere loses nothing', async () => {
+    for (let nth = 0; nth < 40; nth++) {
+      const root = folder()
+      let armed = false
+      let seen = 0
+      const fs = intercepted(() => {
+        if (armed && seen++ >= nth) throw systemError('EIO')
+      })
+      const storage = next(root, { fs, limits: { compactBytes: 0 } })
+      const claim = await work(storage, upTo(2))
+      armed = true
+      await storage.save(claim, revisions(upTo(3)))()
+      const loaded = some(await right(next(root).load('a')))
+      assert.ok(loaded.revision >= 1 && loaded.found._tag === 'Exact', `after ${nth} calls: ${JSON.stringify(loaded)}`)
+    }
+  })
+
+  test('is rare: ten thousand saves write less than three times what they save', { timeout: 120_000 }, async () => {
+    const root = folder()
+    let written = 0
+    const count = (bytes: Uint8Array): void => void (written += bytes.length)
+    const fs = {
+      ...nodeFileSystem,
+      // Durability is not what is measured here.
+      fdatasync: (_: number, done: (error: Error | null) => void) => void queueMicrotask(() => done(null)),
+      write: (fd: number, bytes: Uint8Array, position: number) => {
+        count(bytes)
+        return nodeFileSystem.write(fd, bytes, position)
+      },
+      writeSync: (fd: number, bytes: Uint8Array, position: number) => {
+        count(bytes)
+        return nodeFileSystem.writeSync(fd, bytes, position)
+      },
+      replace: (path: string, text: string) => {
+        written += text.length
+        return nodeFileSystem.replace(path, text)
+      }
+    }
+    const storage = next(root, { fs })
+    const claim = await claimed(storage, 'a')
+    let saved = 0
+    for (let n = 0; n < 10_000; n++) {
+      saved += JSON.stringify(step(n)[0].change).length
+      await right(storage.save(claim, step(n)))
+    }
+    await right(storage.release(claim))
+    assert.ok(written < 3 * saved, `${(written / saved).toFixed(2)} times`)
+    assert.ok(journalsOf(root).length > 1)
+  })
+})
+
+describe('pruning', () => {
+  test('keeps so many journals that have a checkpoint, and what is between them', async () => {
+    const root = folder()
+    for (let n = 1; n <= 15; n++) {
+      const storage = next(root)
+      const claim = await claimed(storage, 'a')
+      if (n % 2 === 1) await right(storage.save(claim, revisions(upTo((n + 1) / 2))))
+      await right(storage.release(claim))
+    }
+    const storage = next(root, { keep: 3 })
+    const claim = await claimed(storage, 'a')
+    await right(storage.save(claim, revisions(upTo(9))))
+    await right(storage.release(claim))
+    assert.deepEqual(journalsOf(root), [13, 14, 15, 16].map(journalName))
+    assert.deepEqual(
+      (await right(storage.history('a'))).map(({ revision }) => revision),
+      [8, 7, 6]
+    )
+  })
+
+  test('ten are kept by default', async () => {
+    const root = folder()
+    const storage = next(root, { limits: { compactBytes: 0 } })
+    const claim = await work(storage, upTo(60))
+    await right(storage.release(claim))
+    assert.equal(journalsOf(root).length, 10)
+    await assertLoads(next(root), 'a', upTo(60))
+  })
+
+  test('that is interrupted anywhere loses nothing', async () => {
+    for (let nth = 0; nth < 6; nth++) {
+      const root = folder()
+      for (let n = 1; n <= 6; n++) {
+        const storage = next(root)
+        const claim = await claimed(storage, 'a')
+        await right(storage.save(claim, revisions(upTo(n))))
+        await right(storage.release(claim))
+      }
+      let seen = 0
+      const fs = intercepted(({ call, target }) => {
+        if (call === 'unlinkSync' && String(target).endsWith('.jsonl') && seen++ >= nth) throw systemError('EIO')
+      })
+      const storage = next(root, { fs, keep: 1 })
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions(upTo(7))))
+      await right(storage.release(claim))
+      await assertLoads(next(root), 'a', upTo(7))
+      const rest = journalsOf(root)
+      assert.deepEqual(
+        rest,
+        upTo(7)
+          .map((index) => journalName(index + 1))
+          .slice(-rest.length)
+      )
+    }
+  })
+})
+
+describe('a checkpoint that is too large', () => {
+  const big = (n: number, bytes: number): ReadonlyNonEmptyArray<Revision> => [
+    {
+      revision: n,
+      change: { _tag: 'Confirmed', at: '', stepIndex: n, step: 'x'.repeat(n === 0 ? 1 : bytes) },
+      checkpoint: (): Json => ({
+        variables: { report: 'x'.repeat(bytes), small: 1 },
+        completedSteps: [{ output: 'y'.repeat(bytes / 4) }]
+      })
+    }
+  ]
+
+  test('is refused, with its biggest values, largest first; the claim and what is stored stay as they are', async () => {
+    const root = folder()
+    const storage = next(root, { limits: { checkpointBytes: 100_000 } })
+    const claim = await claimed(storage, 'a')
+    const { bytes, limitBytes, biggest } = await left(storage.save(claim, big(0, 100_000)), 'TooLarge')
+    assert.ok(bytes > 125_000 && limitBytes === 100_000)
+    assert.deepEqual(
+      biggest.slice(0, 2).map(({ path }) => path),
+      ['$.variables.report', '$.completedSteps[0].output']
+    )
+    assert.equal(biggest[0]?.bytes, 100_002)
+    await right(storage.save(claim, big(0, 1000)))
+    await left(storage.save(claim, big(1, 100_000)), 'TooLarge')
+    await right(storage.save(claim, big(1, 1000)))
+    assert.equal(some(await right(storage.load('a'))).revision, 1)
+  })
+
+  test('by default has more than 64 MiB', { timeout: 60_000 }, async () => {
+    const root = folder()
+    const storage = next(root)
+    const claim = await claimed(storage, 'a')
+    const { limitBytes } = await left(storage.save(claim, big(0, 64 * MIB)), 'TooLarge')
+    assert.equal(limitBytes, 64 * MIB)
+  })
+
+  test('may also be one that grew: the compaction refuses it, and nothing is lost', async () => {
+    const root = folder()
+    const storage = next(root, { limits: { checkpointBytes: 20_000, compactBytes: 0 } })
+    const claim = await claimed(storage, 'a')
+    let n = 0
+    for (; n < 1000; n++) if ((await storage.save(claim, step(n))())._tag === 'Left') break
+    const { where } = await left(storage.save(claim, step(n)), 'TooLarge')
+    assert.ok(where.includes('history'))
+    assert.equal(some(await right(next(root).load('a'))).revision, n - 1)
+  })
+})
+
+test('many saves leave nothing behind but their lines', { timeout: 600_000 }, async () => {
+  const root = folder()
+  const fs = {
+    ...nodeFileSystem,
+    fdatasync: (_: number, done: (error: Error | null) => void) => void queueMicrotask(() => done(null))
+  }
+  const storage = next(root, { fs })
+  const claim = await claimed(storage, 'a')
+  const total = SWEEP ? 100_000 : 20_000
+  const small = (n: number): ReadonlyNonEmptyArray<Revision> => [{ ...step(n, 20)[0], checkpoint: () => n }]
+  const times: Array<number> = []
+  const heaps: Array<number> = []
+  for (let n = 0; n < total;) {
+    const begun = performance.now()
+    for (const until = n + total / 10; n < until; n++) await right(storage.save(claim, small(n)))
+    times.push(performance.now() - begun)
+    heaps.push(process.memoryUsage().heapUsed)
+  }
+  await right(storage.release(claim))
+  const sorted = [...times].sort((a, b) => a - b)
+  assert.ok((times.at(-1) as number) < 5 * (sorted[0] as number), times.map(Math.round).join())
+  assert.ok((heaps.at(-1) as number) - (heaps[1] as number) < 50 * MIB, heaps.join())
+  const files = readdirSync(placesOf(root).history)
+  const size = files.reduce((sum, name) => sum + statSync(join(placesOf(root).history, name)).size, 0)
+  assert.ok(size < total * 200, `${size}`)
+  for (const name of files) assert.ok(!readFileSync(join(placesOf(root).history, name)).includes(0), name)
+})

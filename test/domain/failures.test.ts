@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as fc from 'fast-check'
+import { describe, test } from 'vitest'
+import type { RetryPolicy } from '../../src/domain/RetryPolicy.js'
+import * as Retry from '../../src/domain/RetryPolicy.js'
+import * as Err from '../../src/domain/StepError.js'
+import * as Failure from '../../src/domain/StepFailure.js'
+import { law } from './law.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// retry policies
+// ---------------------------------------------------------------------------------------------------------------------
+
+const delays = (policy: RetryPolicy, random = 0.5): ReadonlyArray<number> => {
+  const found: Array<number> = []
+  for (let attempt = 1; attempt <= Retry.MAX_ATTEMPTS; attempt++) {
+    const next = Retry.delay(policy, { attempt, elapsedMillis: 0, random })
+    if (O.isNone(next)) return found
+    found.push(next.value)
+  }
+  return assert.fail('it never ends')
+}
+
+const made = (given: Partial<RetryPolicy>): RetryPolicy => {
+  const policy = Retry.make(given)
+  return E.isRight(policy) ? policy.right : assert.fail(policy.left.field)
+}
+
+const millis = fc.oneof(fc.nat({ max: 200_000 }), fc.double({ min: 0, max: 1e308, noNaN: true }))
+
+const policies: fc.Arbitrary<RetryPolicy> = fc
+  .record(
+    {
+      _tag: fc.constantFrom('Constant' as const, 'Linear' as const, 'Exponential' as const),
+      attempts: fc.integer({ min: 1, max: Retry.MAX_ATTEMPTS }),
+      delayMillis: millis,
+      maxDelayMillis: millis,
+      jitter: fc.double({ min: 0, max: 1, noNaN: true }),
+      withinMillis: millis
+    },
+    { requiredKeys: ['_tag', 'attempts', 'delayMillis', 'maxDelayMillis', 'jitter'] }
+  )
+  .map(made)
+
+const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
+
+describe('the standard policy', () => {
+  test('waits 5, 10, 20, 40 and 80 seconds', () => {
+    assert.deepEqual(delays(Retry.standard), [5_000, 10_000, 20_000, 40_000, 80_000])
+  })
+
+  law(
+    'spreads each delay within a quarter to both sides, and never waits longer than 120 seconds',
+    randoms,
+    (random) => {
+      const plain = [5_000, 10_000, 20_000, 40_000, 80_000]
+      const spread = delays(Retry.standard, random)
+      assert.equal(spread.length, 5)
+      for (const [at, delay] of spread.entries()) {
+        assert.ok(Math.abs(delay - (plain[at] as number)) <= 0.25 * (plain[at] as number))
+      }
+      for (const delay of delays(made({ attempts: 20 }), random)) assert.ok(delay <= 120_000)
+    }
+  )
+
+  test('uses the whole spread', () => {
+    assert.equal(delays(Retry.standard, 0)[0], 3_750)
+    assert.equal(delays(Retry.standard, 1 - Number.EPSILON)[0], 6_250)
+    assert.equal(delays(made({ attempts: 20 }), 0).at(-1), 90_000)
+  })
+})
+
+describe('a policy', () => {
+  test('waits the same, or longer by the same, or twice as long each time', () => {
+    const plain = { attempts: 5, delayMillis: 100, maxDelayMillis: 350, jitter: 0 }
+    assert.deepEqual(delays(made({ ...plain, _tag: 'Constant' })), [100, 100, 100, 100])
+    assert.deepEqual(delays(made({ ...plain, _tag: 'Linear' })), [100, 200, 300, 350])
+    assert.deepEqual(delays(made({ ...plain, _tag: 'Exponential' })), [100, 200, 350, 350])
+  })
+
+  test('called never tries once', () => {
+    assert.deepEqual(delays(Retry.never), [])
+    assert.deepEqual(Retry.make(Retry.never), E.right(Retry.never))
+  })
+
+  law(
+    'has one delay less than attempts, each a whole number from 0 to its cap',
+    fc.tuple(policies, randoms),
+    ([policy, random]) => {
+      const { withinMillis: _, ...unbounded } = policy
+      const found = delays(unbounded, random)
+      assert.equal(found.length, policy.attempts - 1)
+      for (const delay of found) {
+        assert.ok(delay >= 0 && delay <= Math.ceil(policy.maxDelayMillis), String(delay))
+        assert.ok(Number.isFinite(delay))
+        if (delay < Number.MAX_SAFE_INTEGER) assert.ok(Number.isInteger(delay))
+      }
+    },
+    500
+  )
+
+  law(
+    'never starts an attempt later than it may',
+    fc.tuple(policies, randoms, fc.nat({ max: 999 }), millis),
+    ([policy, random, at, elapsedMillis]) => {
+      const attempt = at + 1
+      const next = Retry.delay(policy, { attempt, elapsedMillis, random })
+      const { withinMillis, ...unbounded } = policy
+      const free = Retry.delay(unbounded, { attempt, elapsedMillis, random })
+      const late = withinMillis !== undefined && O.isSome(free) && elapsedMillis + free.value > withinMillis
+      assert.deepEqual(next, late ? O.none : free)
+    }
+  )
+
+  test.each<readonly [string, Partial<Record<keyof RetryPolicy, unknown>>]>([
+    ...[0, -1, 1.5, Number.NaN, Infinity, 1001, '3'].map((attempts) => ['attempts', { attempts }] as const),
+    ...[-1, Number.NaN, Infinity, '1'].flatMap((value) => [
+      ['delayMillis', { delayMillis: value }] as const,
+      ['maxDelayMillis', { maxDelayMillis: value }] as const,
+      ['withinMillis', { withinMillis: value }] as const
+    ]),
+    ...[-0.1, 1.1, Number.NaN].map((jitter) => ['jitter', { jitter }] as const),
+    ['_tag', { _tag: 'Fibonacci' }]
+  ])('is refused for its %s: %j', (field, given) => {
+    const policy = Retry.make(given as Partial<RetryPolicy>)
+    assert.ok(E.isLeft(policy))
+    assert.deepEqual([policy.left._tag, policy.left.field], ['InvalidRetryPolicy', field])
+    assert.ok(policy.left.expected.length > 0)
+  })
+
+  test('may have up to 1,000 attempts, and no wait at all', () => {
+    assert.equal(delays(made({ attempts: 1000, delayMillis: 0, maxDelayMillis: 0 })).length, 999)
+    assert.equal(E.isRight(Retry.make({ jitter: 1 })), true)
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// failures
+// ---------------------------------------------------------------------------------------------------------------------
+
+const coded = (code: string | number): Error => Object.assign(new Error('x'), { code })
+
+describe('what was thrown', () => {
+  test.each<readonly [unknown, Failure.StepFailure['_tag'], 'notApplied' | 'unknown']>([
+    [{ status: 500 }, 'Transient', 'unknown'],
+    [{ statusCode: 502 }, 'Transient', 'unknown'],
+    [{ status: 503 }, 'Transient', 'notApplied'],
+    [coded('504'), 'Transient', 'unknown'],
+    [coded(599), 'Transient', 'unknown'],
+    [{ status: 529 }, 'Transient', 'unknown'],
+    [{ status: 408 }, 'Transient', 'unknown'],
+    [{ status: 425 }, 'Transient', 'unknown'],
+    [{ status: 429 }, 'Transient', 'notApplied'],
+    [{ name: 'rate_limit_error' }, 'Transient', 'notApplied'],
+    [{ name: 'overloaded_error' }, 'Transient', 'notApplied'],
+    [coded('ECONNRESET'), 'Transient', 'unknown'],
+    [coded('EPIPE'), 'Transient', 'unknown'],
+    [coded('ETIMEDOUT'), 'Transient', 'unknown'],
+    [coded('ECONNREFUSED'), 'Transient', 'notApplied'],
+    [coded('ENOTFOUND'), 'Transient', 'notApplied'],
+    [coded('EAI_AGAIN'), 'Transient', 'notApplied'],
+    [coded('UND_ERR_SOCKET'), 'Transient', 'unknown'],
+    [coded('UND_ERR_CONNECT_TIMEOUT'), 'Transient', 'notApplied'],
+    [new DOMException('too late', 'TimeoutError'), 'Transient', 'unknown'],
+    [{ status: 400 }, 'Permanent', 'unknown'],
+    [{ status: 401 }, 'Permanent', 'unknown'],
+    [{ status: 403 }, 'Permanent', 'unknown'],
+    [{ status: 404 }, 'Permanent', 'unknown'],
+    [{ status: 422 }, 'Permanent', 'unknown'],
+    [{ status: 200 }, 'Permanent', 'unknown'],
+    [{ status: 5000 }, 'Permanent', 'unknown'],
+    [{ status: 50 }, 'Permanent', 'unknown'],
+    [coded('ENOENT'), 'Permanent', 'unknown'],
+    [coded('EACCES'), 'Permanent', 'unknown'],
+    [coded('constructor'), 'Permanent', 'unknown'],
+    [new Error('HTTP 500 in the text'), 'Permanent', 'unknown'],
+    [new Error('ECONNRESET'), 'Permanent', 'unknown'],
+    [{ message: 'rate limit 429', code: 'E_500' }, 'Permanent', 'unknown'],
+    ['503', 'Permanent', 'unknown'],
+    [503, 'Permanent', 'unknown'],
+    [new TypeError('x is not a function'), 'Permanent', 'unknown'],
+    [undefined, 'Permanent', 'unknown'],
+    [null, 'Permanent', 'unknown']
+  ])('is classified by its code, never by its text: %o is %s, %s', (thrown, tag, outcome) => {
+    const failure = Failure.fromUnknown(thrown)
+    assert.deepEqual([failure._tag, failure.outcome], [tag, outcome])
+  })
+
+  test('on purpose stays as it is', () => {
+    const error = Err.make('Error', 'x')
+    for (const failure of [Failure.transient(error, 'notApplied'), Failure.permanent(error)]) {
+      assert.equal(Failure.fromUnknown(failure), failure)
+    }
+    assert.equal(Failure.transient(error).outcome, 'unknown')
+    assert.equal(Failure.fromUnknown({ _tag: 'Transient', message: 'of another library' })._tag, 'Permanent')
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// errors
+// ---------------------------------------------------------------------------------------------------------------------
+
+const boom = (): never => {
+  throw new Error('no')
+}
+
+const bytes = (error: Err.StepError): number => Buffer.byteLength(JSON.stringify(error))
+
+describe('a stored error', () => {
+  test('keeps name, message, code, stack and whatever else is JSON', () => {
+    const thrown = Object.assign(new RangeError('too far'), { code: 7, at: [1, { b: null }] })
+    const error = Err.fromUnknown(thrown)
+    assert.deepEqual([error.name, error.message, error.code], ['RangeError', 'too far', '7'])
+    assert.equal(error.stack, thrown.stack)
+    assert.deepEqual(error.data, { code: 7, at: [1, { b: null }] })
+    assert.deepEqual(Err.fromUnknown({ _tag: 'NotFound', path: '/x' }), {
+      name: 'NotFound',
+      message: '{"_tag":"NotFound","path":"/x"}',
+      data: { _tag: 'NotFound', path: '/x' }
+    })
+    assert.deepEqual(Err.fromUnknown({ message: 'x', when: new Date(0) }), { name: 'Error', message: 'x' })
+  })
+
+  test.each<readonly [unknown, string]>([
+    ['text', 'text'],
+    [7, '7'],
+    [1n, '1'],
+    [true, 'true'],
+    [null, 'null'],
+    [undefined, 'undefined'],
+    [Symbol('x'), 'Symbol(x)'],
+    [Object.create(null), '{}'],
+    [[1, 2], '[1,2]']
+  ])('is made of whatever was thrown: %o', (thrown, message) => {
+    assert.equal(Err.fromUnknown(thrown).message, message)
+  })
+
+  test('is made of what throws when it is looked at, too', () => {
+    const cyclic: Record<string, unknown> = { message: 'round' }
+    cyclic['self'] = cyclic
+    const getters = { get name() { return boom() }, get message() { return boom() }, get stack() { return boom() } } // prettier-ignore
+    const handler = { get: boom, has: boom, ownKeys: boom, getPrototypeOf: boom, getOwnPropertyDescriptor: boom }
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    revoke()
+    const hostile: ReadonlyArray<unknown> = [
+      getters,
+      new Proxy({}, handler),
+      new Proxy(boom, { ...handler, apply: boom }),
+      proxy,
+      cyclic,
+      { toJSON: boom, toString: boom },
+      { toJSON: () => undefined },
+      { name: {}, message: [], code: {}, stack: 1n },
+      Object.assign(Object.create(null) as object, { toString: boom }),
+      { [Symbol.toPrimitive]: boom }
+    ]
+    for (const thrown of hostile) {
+      const error = Err.fromUnknown(thrown)
+      assert.equal(typeof error.name, 'string')
+      assert.equal(typeof error.message, 'string')
+      assert.ok(bytes(error) <= 65_536)
+      assert.ok(['Transient', 'Permanent'].includes(Failure.fromUnknown(thrown)._tag))
+    }
+    assert.deepEqual(Err.fromUnknown(cyclic), { name: 'Error', message: 'round' })
+  })
+
+  test.each(['x', '\n', '"', '\\', '\u0000', 'é', '漢', '😀', '\ud800', '\udc00'])(
+    'is at most 64 KiB, of whatever characters: %j',
+    (unit) => {
+      const long = unit.repeat(100_000)
+      const error = Err.make(long, long, { code: long, stack: long, data: { long: unit.repeat(1000) } })
+      assert.ok(bytes(error) <= 65_536, String(bytes(error)))
+      assert.ok(error.message.startsWith(unit.repeat(1000)))
+      assert.match(error.message, /… \(\d+ characters\)$/)
+      assert.ok(bytes(error) > 10_000)
+      assert.equal(Err.make('E', 'x', { data: long }).data, undefined)
+      const whole = new RegExp(`^(${unit === '\\' ? '\\\\' : unit})+… \\(`)
+      if (unit !== '\ud800' && unit !== '\udc00') assert.match(error.message, whole)
+    }
+  )
+
+  law(
+    'is as short as it was if that is short',
+    fc.tuple(fc.string({ maxLength: 80 }), fc.string()),
+    ([name, message]) => {
+      assert.deepEqual(Err.make(name, message), { name, message })
+    }
+  )
+
+  law('is bounded whatever was thrown', fc.anything({ withBigInt: true, withDate: true }), (thrown) => {
+    assert.ok(bytes(Err.fromUnknown(thrown)) <= 65_536)
+  })
+
+  test('in brief has neither stack nor data, and little text', () => {
+    const brief = Err.brief(Err.make('E', 'x'.repeat(5000), { code: 'C', stack: 's', data: 1 }))
+    assert.deepEqual(Object.keys(brief), ['name', 'message', 'code'])
+    assert.equal(brief.message.length, 1024)
+    assert.deepEqual(Err.brief(Err.make('E', 'x')), { name: 'E', message: 'x' })
+  })
+})

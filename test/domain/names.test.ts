@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import { describe, test } from 'vitest'
+import { fromHostId, parse } from '../../src/domain/RunId.js'
+import type { WorkflowProblem } from '../../src/domain/Workflow.js'
+import * as W from '../../src/domain/Workflow.js'
+import * as arb from './arbitraries.js'
+import { law } from './law.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// run ids
+// ---------------------------------------------------------------------------------------------------------------------
+
+const texts = fc.oneof(
+  fc.string(),
+  fc.string({ unit: 'binary' }),
+  fc.string({ unit: fc.constantFrom('a', '_', '0', '-', '.', 'A', '/', '\ud800'), maxLength: 6 }),
+  fc.string({ unit: fc.constantFrom('a', 'A'), minLength: 20, maxLength: 140 }),
+  fc.constantFrom('', '_', '_005f', 'con', 'nul.', 'h-', 'hash-', 'a'.repeat(126), 'a'.repeat(127), 'A'.repeat(126))
+)
+
+describe('a run id', () => {
+  test.each(['a', '0', 'release-42', 'a.b_c-d', 'a'.repeat(128), 'console', 'com10', 'lpt', 'nul-1', 'conx.txt'])(
+    'may be %s',
+    (runId) => {
+      assert.deepEqual(parse(runId), E.right(runId))
+    }
+  )
+
+  test.each([
+    '',
+    '.',
+    '..',
+    '...',
+    'a.',
+    'a..',
+    '.hidden',
+    '-rf',
+    '_a',
+    '../x',
+    'a/b',
+    'a\\b',
+    '/etc/passwd',
+    'C:x',
+    'A',
+    'aB',
+    'a b',
+    'a\n',
+    '\na',
+    'a\r',
+    'a\u0000',
+    'a\u0000.json',
+    'é',
+    'ａ',
+    'a\u200d',
+    'a\u202e',
+    'ı',
+    'a*',
+    'a?',
+    'a%2f',
+    '~',
+    '$HOME',
+    'con',
+    'prn',
+    'aux',
+    'nul',
+    'nul.txt',
+    'con.a.b',
+    'com0',
+    'com1',
+    'com9.log',
+    'lpt1',
+    'lpt9.x',
+    'a'.repeat(129)
+  ])('may not be %j', (runId) => {
+    const parsed = parse(runId)
+    assert.ok(E.isLeft(parsed))
+    assert.deepEqual([parsed.left._tag, parsed.left.runId], ['InvalidRunId', runId])
+    assert.ok(parsed.left.why.length > 0)
+  })
+
+  test('is text, whatever the caller says', () => {
+    for (const runId of [null, undefined, 7, {}, ['a'], { toString: () => 'a' }]) {
+      assert.ok(E.isLeft(parse(runId as string)))
+    }
+  })
+
+  law('of a host is always valid', texts, (hostId) => {
+    assert.deepEqual(parse(fromHostId(hostId)), E.right(fromHostId(hostId)))
+  })
+
+  law('of a host is another for another text', fc.tuple(texts, texts), ([a, b]) => {
+    assert.equal(fromHostId(a) === fromHostId(b), a === b)
+  })
+
+  law('of a host can be read back, if it is not too long for that', texts, (hostId) => {
+    const runId = fromHostId(hostId)
+    const back = runId.startsWith('h-')
+      ? runId.slice(2).replace(/_([0-9a-f]{4})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))
+      : undefined
+    if (runId.startsWith('h-')) assert.equal(back, hostId)
+    else assert.match(runId, /^hash-[0-9a-f]{64}$/)
+  })
+
+  test('of a host is what it was in the first release', () => {
+    assert.equal(fromHostId('Job:7'), 'h-_004aob_003a7')
+    assert.equal(fromHostId('release_1.x'), 'h-release_005f1_002ex')
+    assert.equal(fromHostId('A'.repeat(26)), 'hash-7e5f9f8d2222f68cca9ccfcf77c86abc8b1c29bdc44c90215a5e94419196299e')
+    assert.equal(fromHostId('A'.repeat(25)), `h-${'_0041'.repeat(25)}`)
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// definitions
+// ---------------------------------------------------------------------------------------------------------------------
+
+const group = (name: string, ...needs: ReadonlyArray<string>): W.Group => W.group(W.task(name), needs)
+
+const problemsOf = (...steps: ReadonlyArray<W.Step>): ReadonlyArray<WorkflowProblem> =>
+  W.problems({ name: 'release', steps })
+
+describe('a definition', () => {
+  test.each<readonly [WorkflowProblem, ReadonlyArray<W.Step>, string]>([
+    [{ _tag: 'NoSteps' }, [], 'a workflow needs at least one step'],
+    [{ _tag: 'NoGroups', step: 'w' }, [W.wave('w', [])], 'wave "w" needs at least one group'],
+    [
+      { _tag: 'DuplicateName', name: 'a', within: 'release' },
+      [W.task('a'), W.task('a'), W.wave('a', [group('x')])],
+      'the name "a" is used twice in "release"'
+    ],
+    [
+      { _tag: 'DuplicateName', name: 'x', within: 'w' },
+      [W.wave('w', [group('x'), group('x')])],
+      'the name "x" is used twice in "w"'
+    ],
+    [
+      { _tag: 'DuplicateCapture', variable: '__proto__', places: ['a', 'w/x'] },
+      [W.task('a', { captures: ['__proto__'] }), W.wave('w', [W.group(W.task('x', { captures: ['__proto__'] }))])],
+      'variable "__proto__" is captured by more than one step: a, w/x'
+    ],
+    [
+      { _tag: 'DuplicateCapture', variable: 'v', places: ['a', 'a'] },
+      [W.task('a', { captures: ['v', 'v'] })],
+      'variable "v" is captured by more than one step: a, a'
+    ],
+    [
+      { _tag: 'UnknownNeed', step: 'w', group: 'x', need: 'constructor' },
+      [W.wave('w', [group('x', 'constructor')])],
+      'group "x" of wave "w" needs "constructor", which is no group of that wave'
+    ],
+    [
+      { _tag: 'NeedCycle', step: 'w', groups: ['x'] },
+      [W.wave('w', [group('x', 'x')])],
+      'groups of wave "w" need one another in a circle: x'
+    ],
+    [
+      { _tag: 'NeedCycle', step: 'w', groups: ['x', 'y', 'z'] },
+      [W.wave('w', [group('x', 'y'), group('free'), group('y', 'z', 'free'), group('z', 'x', 'x')])],
+      'groups of wave "w" need one another in a circle: x, y, z'
+    ]
+  ])('is refused for %j', (problem, steps, text) => {
+    assert.deepEqual(problemsOf(...steps), [problem])
+    assert.deepEqual(W.define('release', steps), E.left([problem]))
+    assert.equal(W.describeProblem(problem), text)
+  })
+
+  test.each(['', '-a', '.a', '_a', 'a b', 'a/b', 'ä', 'a\n', 'a'.repeat(129)])('may not use the name %j', (name) => {
+    const invalid = { _tag: 'InvalidName', name } as const
+    assert.deepEqual(W.problems({ name, steps: [W.task('a')] }), [invalid])
+    assert.deepEqual(problemsOf(W.task(name)), [invalid])
+    assert.deepEqual(problemsOf(W.wave('w', [group(name)])), [invalid])
+    assert.match(W.describeProblem(invalid), /is not a valid name/)
+  })
+
+  test.each(['a', '0', 'A.b_c-d', '__proto__'.slice(2), 'constructor', 'a'.repeat(128)])(
+    'may use the name %j',
+    (name) => {
+      assert.deepEqual(W.problems({ name, steps: [W.wave(name, [group(name)]), W.task(`${name.slice(0, 9)}1`)] }), [])
+    }
+  )
+
+  test('is told of all its problems at once, a circle beside an unknown need too', () => {
+    const found = W.problems({
+      name: ' ',
+      steps: [
+        W.task('a', { captures: ['v'] }),
+        W.task('a', { captures: ['v'] }),
+        W.wave('w', [group('x', 'y', 'nobody'), group('y', 'x')]),
+        W.wave('empty', [])
+      ]
+    })
+    assert.deepEqual(found.map(({ _tag }) => _tag).sort(), [
+      'DuplicateCapture',
+      'DuplicateName',
+      'InvalidName',
+      'NeedCycle',
+      'NoGroups',
+      'UnknownNeed'
+    ])
+  })
+
+  law('of a generated workflow has no problem', arb.workflow(), (workflow) => {
+    assert.deepEqual(W.problems(workflow), [])
+    assert.ok(E.isRight(W.define(workflow.name, workflow.steps)))
+  })
+
+  law('stays without problem when it is edited', fc.tuple(arb.workflow(), arb.workflowEdit), ([workflow, change]) => {
+    assert.deepEqual(W.problems(arb.edit(workflow, change).workflow), [])
+  })
+
+  law(
+    'has a circle of needs exactly if its groups cannot be put in order',
+    fc.array(fc.uniqueArray(fc.nat({ max: 5 }), { maxLength: 3 }), { minLength: 6, maxLength: 6 }),
+    (needs) => {
+      const groups = needs.map((list, index) => group(`g${index}`, ...list.map((need) => `g${need}`)))
+      const started = new Set<number>()
+      for (let round = 0; round < 6; round++) {
+        for (const [index, list] of needs.entries()) if (list.every((need) => started.has(need))) started.add(index)
+      }
+      const stuck = needs.flatMap((_, index) => (started.has(index) ? [] : [`g${index}`]))
+      assert.deepEqual(
+        problemsOf(W.wave('w', groups)),
+        stuck.length === 0 ? [] : [{ _tag: 'NeedCycle', step: 'w', groups: stuck }]
+      )
+    }
+  )
+
+  test('tells the tasks of a step: itself, or its groups', () => {
+    const task = W.task('a')
+    const wave = W.wave('w', [group('x'), group('y')])
+    assert.deepEqual(W.tasks(task), [task])
+    assert.deepEqual(W.tasks(wave), wave.groups)
+    assert.equal(W.groupNamed(wave, 'y'), wave.groups[1])
+    assert.equal(W.groupNamed(wave, 'constructor'), undefined)
+  })
+})

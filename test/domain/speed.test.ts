@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { describe, test } from 'vitest'
+import type { Change } from '../../src/domain/Change.js'
+import type { Checkpoint } from '../../src/domain/Checkpoint.js'
+import { start } from '../../src/domain/Checkpoint.js'
+import { decode, encode } from '../../src/domain/CheckpointCodec.js'
+import { overrides } from '../../src/domain/Overrides.js'
+import { planResume } from '../../src/domain/planResume.js'
+import { replay } from '../../src/domain/Transition.js'
+import type { Workflow } from '../../src/domain/Workflow.js'
+import * as W from '../../src/domain/Workflow.js'
+import * as Identity from '../../src/domain/WorkflowIdentity.js'
+
+const AT = '2026-01-02T03:04:05.000Z'
+
+const long = (steps: number): Workflow => ({
+  name: 'long',
+  steps: Array.from({ length: steps }, (_, index) => W.task(`step-${index}`, { captures: [`out-${index}`] }))
+})
+
+const wide = (groups: number): Workflow => ({
+  name: 'wide',
+  steps: [
+    W.wave(
+      'all',
+      Array.from({ length: groups }, (_, index) => W.group(W.task(`g-${index}`), index === 0 ? [] : ['g-0']))
+    )
+  ]
+})
+
+const reached = (workflow: Workflow, changes: Iterable<Change>): Checkpoint => {
+  const first = start({ _tag: 'Started', at: AT, runId: 'run-1', workflow: Identity.of(workflow), input: { a: 1 } })
+  const last = replay(first, changes)
+  return E.isRight(last) ? last.right : assert.fail(JSON.stringify(last.left))
+}
+
+const ended = { attempts: 1, startedAt: AT, durationMillis: 5, evidence: [] } as const
+
+/** The changes of the first so many steps. */
+function* stepsDone(count: number): Iterable<Change> {
+  for (let stepIndex = 0; stepIndex < count; stepIndex++) {
+    const place = { at: AT, stepIndex, step: `step-${stepIndex}` }
+    yield { _tag: 'AttemptStarted', ...place, attempts: [{ attempt: 1 }] }
+    yield {
+      _tag: 'StepCompleted',
+      ...place,
+      ...ended,
+      output: { n: stepIndex, s: 'text' },
+      captured: [`out-${stepIndex}`]
+    }
+  }
+}
+
+/** The changes of the first so many groups, one at a time. */
+function* groupsDone(count: number): Iterable<Change> {
+  for (let index = 0; index < count; index++) {
+    const place = { at: AT, stepIndex: 0, step: 'all' }
+    yield { _tag: 'AttemptStarted', ...place, attempts: [{ group: `g-${index}`, attempt: 1 }] }
+    yield { _tag: 'GroupCompleted', ...place, ...ended, group: `g-${index}`, captured: [] }
+  }
+}
+
+/** The CPU time of one of several repetitions, the quickest, in milliseconds. */
+const quickest = (times: number, work: () => unknown): number => {
+  let best = Infinity
+  for (let round = 0; round < times; round++) {
+    const began = performance.now()
+    work()
+    best = Math.min(best, performance.now() - began)
+  }
+  return best
+}
+
+const report = (what: string): void => console.log(what)
+
+describe('planning', () => {
+  test('takes time linear in the steps: 100,000 of them cost each at most three times what they cost among 10,000', () => {
+    const cost = (steps: number, rounds: number): number => {
+      const workflow = long(steps)
+      const checkpoint = reached(workflow, stepsDone(steps - 10))
+      return quickest(rounds, () => assert.ok(E.isRight(planResume(checkpoint, workflow)))) / steps
+    }
+    cost(10_000, 3)
+    const small = cost(10_000, 10)
+    const large = cost(100_000, 10)
+    report(
+      `planResume: ${(large * 100_000).toFixed(1)} ms for 100,000 steps, ${(small * 10_000).toFixed(1)} ms for 10,000`
+    )
+    assert.ok(large < 3 * small, `${large} ms a step among 100,000, ${small} ms among 10,000`)
+  }, 120_000)
+
+  test('takes time linear in the groups of a wave, and in what is assumed or rewound', () => {
+    const cost = (groups: number, rounds: number): number => {
+      const workflow = wide(groups)
+      const program = { ...workflow, identity: Identity.of(workflow) }
+      const checkpoint = reached(workflow, groupsDone(groups >> 1))
+      const missing = [{ _tag: 'File', path: 'x' }] as const
+      const plans = [{}, { restartWave: 'all' }, { evidence: [{ step: 'all', group: 'g-0', missing }] }]
+      return (
+        quickest(rounds, () => {
+          for (const options of plans) {
+            const plan = planResume(checkpoint, workflow, options)
+            assert.ok(E.isRight(plan))
+            overrides(checkpoint, program, plan.right, options, AT)
+          }
+        }) / groups
+      )
+    }
+    cost(1_000, 10)
+    const small = cost(1_000, 20)
+    const large = cost(10_000, 5)
+    report(
+      `a wave: ${(large * 10_000).toFixed(1)} ms for 3 plans of 10,000 groups, ${(small * 1_000).toFixed(1)} ms for 1,000`
+    )
+    assert.ok(large < 4 * small, `${large} ms a group among 10,000, ${small} ms among 1,000`)
+  }, 120_000)
+})
+
+describe('recording', () => {
+  test('costs a step the same among 100,000 as among 10,000', () => {
+    const cost = (steps: number): number => {
+      const workflow = long(steps)
+      const identity = Identity.of(workflow)
+      const changes = [...stepsDone(steps)]
+      const first = start({ _tag: 'Started', at: AT, runId: 'run-1', workflow: identity, input: {} })
+      return quickest(3, () => assert.ok(E.isRight(replay(first, changes)))) / steps
+    }
+    cost(10_000)
+    const small = cost(10_000)
+    const large = cost(100_000)
+    report(`apply: ${(large * 1e6).toFixed(0)} ns a step among 100,000, ${(small * 1e6).toFixed(0)} ns among 10,000`)
+    assert.ok(large < 0.05, `${large} ms a step`)
+  }, 120_000)
+
+  test('costs a group of a wave little, one started at a time among 10,000', () => {
+    const cost = (groups: number): number => {
+      const workflow = wide(groups)
+      const identity = Identity.of(workflow)
+      const changes = [...groupsDone(groups)]
+      const first = start({ _tag: 'Started', at: AT, runId: 'run-1', workflow: identity, input: {} })
+      return quickest(1, () => assert.ok(E.isRight(replay(first, changes)))) / groups
+    }
+    cost(1_000)
+    const [small, large] = [cost(1_000), cost(10_000)]
+    report(`a group: ${(large * 1e3).toFixed(1)} µs among 10,000, ${(small * 1e3).toFixed(1)} µs among 1,000`)
+    assert.ok(large < 0.5, `${large} ms a group`)
+  }, 120_000)
+})
+
+describe('loading', () => {
+  test('and planning 10,000 completed steps is of the order of JSON.parse of the same text', () => {
+    const workflow = long(10_000)
+    const text = JSON.stringify(encode(reached(workflow, stepsDone(10_000))))
+    const parse = (): unknown => JSON.parse(text)
+    const load = (): void => {
+      const checkpoint = decode(JSON.parse(text))
+      assert.ok(E.isRight(checkpoint))
+      assert.ok(E.isRight(planResume(checkpoint.right, workflow)))
+    }
+    quickest(5, load)
+    const [parsed, loaded] = [quickest(15, parse), quickest(15, load)]
+    const content = parse()
+    const decoded = quickest(15, () => assert.ok(E.isRight(decode(content))))
+    report(
+      `load and plan: ${loaded.toFixed(1)} ms = ${(loaded / parsed).toFixed(2)} × JSON.parse (${parsed.toFixed(1)} ms of ${
+        text.length >> 10
+      } KiB), of which decode ${decoded.toFixed(1)} ms`
+    )
+    assert.ok(loaded < 6 * parsed, `${loaded} ms to load and plan, ${parsed} ms to parse`)
+  }, 120_000)
+})
