@@ -12,7 +12,9 @@ import type { NodeEnvironment } from './adapters/node/index.js'
 import { interruptFrom, nodeEnvironment } from './adapters/node/index.js'
 import type { Checkpoint } from './domain/Checkpoint.js'
 import type { Json } from './domain/Json.js'
+import type { ResumePlan } from './domain/Plan.js'
 import { unitName } from './domain/Plan.js'
+import { planResume } from './domain/planResume.js'
 import type { Environment } from './executor/Environment.js'
 import type {
   GroupSpec,
@@ -30,6 +32,7 @@ import * as X from './executor/run.js'
 import type { RunError } from './executor/RunError.js'
 import { describe } from './executor/RunError.js'
 import type { RunOutcome } from './executor/RunOutcome.js'
+import { viewRun } from './executor/runs.js'
 import type { CheckpointStorage } from './ports/CheckpointStorage.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -141,32 +144,42 @@ const specOf = <Outputs, Input, C>(
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * How to run: under which id, and where its state is kept. `signal` stops the run at the next safe point and the step
- * that is under way; `onRecovered` answers who agrees to go on from a damaged state, or `undefined` for nobody. The
- * rest is as in `ResumeOptions`, `RunOptions` and `nodeEnvironment`.
+ * Under which id a run is known, and where its state is kept. `signal` stops the run at the next safe point and the step
+ * that is under way; `environment` replaces what `nodeEnvironment` gives.
  *
  * @category model
  * @since 0.1.0
  */
-export interface Options extends Omit<ResumeOptions, 'onRecovered'>, RunOptions {
+export interface Options {
   readonly id: string
   readonly storage: CheckpointStorage
   readonly signal?: AbortSignal
-  readonly onRecovered?: (recovery: Recovery) => Promise<string | undefined> | string | undefined
   readonly environment?: Partial<Omit<NodeEnvironment, 'storage'>>
 }
 
 /**
- * The options of a run that may be new: with its input, if the workflow takes one.
+ * The options of a run that may be new: its input, if the workflow takes one, and those of `RunOptions`.
  *
  * @category model
  * @since 0.1.0
  */
-export type InputOptions<Input> = Options &
+export type StartOptions<Input> = Options &
+  RunOptions &
   (Json extends Input ? { readonly input?: Input } : { readonly input: Input })
 
 /**
- * A run that was not even decided, with the reason.
+ * The options of a run that may exist: those of `ResumeOptions`. `onRecovered` answers who agrees to go on from a damaged
+ * state, or `undefined` for nobody.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface GoOnOptions extends Options, Omit<ResumeOptions, 'onRecovered'> {
+  readonly onRecovered?: (recovery: Recovery) => Promise<string | undefined> | string | undefined
+}
+
+/**
+ * A run that came to no outcome, with the reason: refused before anything ran, or its state could not be written.
  *
  * @category model
  * @since 0.1.0
@@ -222,7 +235,7 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
  */
 export const run = async <Outputs, Input>(
   program: Program<Outputs, Input>,
-  options: InputOptions<Input>
+  options: StartOptions<Input>
 ): Promise<Outputs> =>
   outputsOrThrow(program, await perform(options, X.run(program, options.id, inputOf(options), forRun(options))))
 
@@ -232,7 +245,10 @@ export const run = async <Outputs, Input>(
  * @category running
  * @since 0.1.0
  */
-export const resume = async <Outputs, Input>(program: Program<Outputs, Input>, options: Options): Promise<Outputs> =>
+export const resume = async <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  options: GoOnOptions
+): Promise<Outputs> =>
   outputsOrThrow(program, await perform(options, X.resume(program, options.id, forResume(options))))
 
 /**
@@ -243,7 +259,7 @@ export const resume = async <Outputs, Input>(program: Program<Outputs, Input>, o
  */
 export const runOrResume = async <Outputs, Input>(
   program: Program<Outputs, Input>,
-  options: InputOptions<Input>
+  options: StartOptions<Input> & GoOnOptions
 ): Promise<Outputs> => outputsOrThrow(program, await runOutcome(program, options))
 
 /**
@@ -265,30 +281,66 @@ export const runOrResume = async <Outputs, Input>(
  */
 export const runOutcome = <Outputs, Input>(
   program: Program<Outputs, Input>,
-  options: InputOptions<Input>
+  options: StartOptions<Input> & GoOnOptions
 ): Promise<RunOutcome | Refused> => {
   const given = { ...forRun(options), ...forResume(options) }
   return perform(options, X.runOrResume(program, options.id, inputOf(options), given))
 }
 
-const inputOf = <Input>(options: InputOptions<Input>): Input => ('input' in options ? options.input : {}) as Input
+/**
+ * What a resume would do, and why. Runs and writes nothing. Rejects with a {@link RunFailure} if there is no such run or
+ * no plan for it.
+ *
+ * @example
+ * import { explain } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { plan, runOutcome, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const storage = memoryStorage()
+ * const broken = workflow('broken').step('build', async () => {
+ *   throw new Error('no compiler')
+ * })
+ * await runOutcome(broken, { id: 'broken-1', storage })
+ * assert.match(explain(await plan(broken, { id: 'broken-1', storage })), /failed after 1 attempt: no compiler/)
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const plan = async <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  options: GoOnOptions
+): Promise<ResumePlan> => {
+  const refuse = (error: RunError): never => {
+    throw new RunFailure({ _tag: 'Refused', runId: options.id, error })
+  }
+  const found = await viewRun(options.id)(environmentOf(options))()
+  if (E.isLeft(found)) return refuse(found.left)
+  if (O.isNone(found.right)) return refuse({ _tag: 'NoSuchRun', runId: options.id })
+  const planned = planResume(found.right.value.checkpoint, program, forResume(options))
+  return E.isLeft(planned) ? refuse(planned.left) : planned.right
+}
 
-const forRun = ({ workspace }: Options): RunOptions => (workspace === undefined ? {} : { workspace })
+const inputOf = <Input>(options: StartOptions<Input>): Input => ('input' in options ? options.input : {}) as Input
 
-const forResume = ({ onRecovered, ...options }: Options): ResumeOptions => ({
+const forRun = ({ workspace }: RunOptions): RunOptions => (workspace === undefined ? {} : { workspace })
+
+const forResume = ({ onRecovered, ...options }: GoOnOptions): ResumeOptions => ({
   ...options,
   ...(onRecovered === undefined
     ? {}
     : { onRecovered: async (recovery: Recovery) => O.fromNullable(await onRecovered(recovery)) })
 })
 
+const environmentOf = ({ storage, signal, environment }: Options): NodeEnvironment =>
+  nodeEnvironment(storage, { ...(signal === undefined ? {} : { interrupt: interruptFrom(signal) }), ...environment })
+
 const perform = async (
-  { id, storage, signal, environment }: Options,
+  options: Options,
   executor: (environment: Environment) => TE.TaskEither<RunError, RunOutcome>
 ): Promise<RunOutcome | Refused> => {
-  const interrupt = signal === undefined ? {} : { interrupt: interruptFrom(signal) }
-  const ended = await executor(nodeEnvironment(storage, { ...interrupt, ...environment }))()
-  return E.isRight(ended) ? ended.right : { _tag: 'Refused', runId: id, error: ended.left }
+  const ended = await executor(environmentOf(options))()
+  return E.isRight(ended) ? ended.right : { _tag: 'Refused', runId: options.id, error: ended.left }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ export const describe = (error: RunError): string => {
       return `The input does not fit: at ${error.path} expected ${error.expected}`
     case 'PlanError':
       return [
-        'The run can not be resumed like this:',
+        'There is no plan for this:',
         ...error.problems.map((one) => `  ${describeProblem(one)}`)
       ].join('\n')
     case 'PlanChanged':
