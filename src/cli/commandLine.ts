@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { Command, CommanderError, Option } from 'commander'
+import { Command, CommanderError } from 'commander'
 import * as E from 'fp-ts/lib/Either.js'
 import type { CliError } from './CliError.js'
 import { describe } from './CliError.js'
@@ -158,12 +158,9 @@ const withPlanFlags = (command: Command): Command =>
     .option('--from-step <step>', 'take all earlier steps as done, and run from this one on')
     .option('--restart-wave <wave>', 'run all groups of this wave again, and what comes after it')
     .option('--confirm <step=answer>', 'again or done (or done:OUTPUT), for a step that is asked about', collect)
-    .addOption(
-      new Option('--changes <policy>', 'which edits of the workflow are fine').choices([
-        'strict',
-        'completed',
-        'ignore'
-      ])
+    .option(
+      '--changes <policy>',
+      'edits of the workflow: strict (none), completed (default: none of done steps), ignore'
     )
 
 const addResume = (program: Command, common: Common, perform: Perform): void => {

@@ -131,10 +131,19 @@ export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
   if (E.isLeft(decoded)) return decoded
   const { variables, completedSteps, ...plain } = decoded.right
   const records = Steps.from(completedSteps)
-  if (!equals(variables, fromMap(variablesOf(plain.input, records)))) {
+  if (!holds(variables, variablesOf(plain.input, records))) {
     return E.left({ _tag: 'Malformed', path: '$.variables', expected: 'what input and completedSteps give' })
   }
   return E.right(make({ ...plain, format: FORMAT, completedSteps: records }))
+}
+
+/** Whether an object holds exactly these variables. */
+const holds = (variables: JsonObject, derived: ReadonlyMap<string, Json>): boolean => {
+  if (Object.keys(variables).length !== derived.size) return false
+  for (const [name, value] of derived) {
+    if (!Object.hasOwn(variables, name) || !equals(variables[name] as Json, value)) return false
+  }
+  return true
 }
 
 const formatOf = (content: unknown): number | undefined => {

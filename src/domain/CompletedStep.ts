@@ -65,6 +65,18 @@ export interface CompletedSteps extends Iterable<CompletedStep> {
   readonly ordered: boolean
   /** @internal */
   readonly records: Sequence<CompletedStep>
+  /** @internal */
+  readonly open: OpenWave | undefined
+}
+
+/**
+ * Where the groups of the wave that is being recorded stand among the records. All versions of a list share it; only
+ * the newest, the one of this `length`, extends it, and an older one counts only the positions that it has.
+ */
+interface OpenWave {
+  readonly stepIndex: number
+  readonly positions: Map<string, number>
+  length: number
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -75,12 +87,19 @@ function iterate(this: CompletedSteps): Iterator<CompletedStep> {
   return this.records[Symbol.iterator]()
 }
 
-const wrap = (records: Sequence<CompletedStep>, steps: number, highest: number, ordered: boolean): CompletedSteps => ({
+const wrap = (
+  records: Sequence<CompletedStep>,
+  steps: number,
+  highest: number,
+  ordered: boolean,
+  open?: OpenWave
+): CompletedSteps => ({
   length: records.length,
   steps,
   highest,
   ordered,
   records,
+  open,
   [Symbol.iterator]: iterate
 })
 
@@ -99,9 +118,16 @@ export const none: CompletedSteps = wrap(Seq.empty, 0, -1, true)
  * @since 0.1.0
  */
 export const from = (records: Iterable<CompletedStep>): CompletedSteps => {
-  let out = none
-  for (const record of records) out = append(out, record)
-  return out
+  let [steps, highest, ordered, last] = [0, -1, true, 0]
+  const all = Seq.from(records)
+  for (const { group, stepIndex } of all) {
+    ordered &&= last <= stepIndex
+    last = stepIndex
+    if (group !== undefined) continue
+    steps += 1
+    highest = Math.max(highest, stepIndex)
+  }
+  return wrap(all, steps, highest, ordered)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -119,7 +145,18 @@ export const append = (self: CompletedSteps, record: CompletedStep): CompletedSt
   const records = Seq.append(self.records, record)
   return record.group === undefined
     ? wrap(records, self.steps + 1, Math.max(self.highest, record.stepIndex), ordered)
-    : wrap(records, self.steps, self.highest, ordered)
+    : wrap(records, self.steps, self.highest, ordered, openWith(self, record.stepIndex, record.group))
+}
+
+const openWith = (self: CompletedSteps, stepIndex: number, group: string): OpenWave => {
+  const { open, length } = self
+  if (open?.stepIndex === stepIndex && open.length === length) {
+    if (!open.positions.has(group)) open.positions.set(group, length)
+    open.length += 1
+    return open
+  }
+  const positions = new Map([...groupsOf(self, stepIndex), group].map((name) => [name, 0]))
+  return { stepIndex, positions, length: length + 1 }
 }
 
 /**
@@ -150,4 +187,16 @@ export const groupsOf = (self: CompletedSteps, stepIndex: number): ReadonlySet<s
     if (record.stepIndex === stepIndex && record.group !== undefined) names.add(record.group)
   }
   return names
+}
+
+/**
+ * Whether a group of a wave has its record. O(1) for the wave that is being recorded.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const hasGroup = (self: CompletedSteps, stepIndex: number, group: string): boolean => {
+  if (self.open?.stepIndex !== stepIndex) return groupsOf(self, stepIndex).has(group)
+  const position = self.open.positions.get(group)
+  return position !== undefined && position < self.length
 }

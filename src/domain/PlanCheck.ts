@@ -8,6 +8,8 @@ import * as State from './CheckpointState.js'
 import type { CompletedStep } from './CompletedStep.js'
 import type { Changes, Edit, PlanProblem } from './Plan.js'
 import { unitName } from './Plan.js'
+import type { Records } from './Records.js'
+import { finderIn, hasBegun } from './Records.js'
 import type { Step, Workflow } from './Workflow.js'
 import { groupNamed } from './Workflow.js'
 import type { StepIdentity, TaskIdentity } from './WorkflowIdentity.js'
@@ -22,56 +24,46 @@ import type { StepIdentity, TaskIdentity } from './WorkflowIdentity.js'
  * @category validation
  * @since 0.1.0
  */
-export const inconsistencies = (checkpoint: Checkpoint): ReadonlyArray<PlanProblem> => {
+export const inconsistencies = (checkpoint: Checkpoint, records: Records): ReadonlyArray<PlanProblem> => {
   const { state, workflow } = checkpoint
   const steps = workflow.steps.length
   if (!Number.isInteger(state.stepIndex) || state.stepIndex < 0 || state.stepIndex >= steps) {
     return [{ _tag: 'StepOutOfRange', stepIndex: state.stepIndex, steps }]
   }
-  const wrong = (why: string): PlanProblem => ({ _tag: 'InconsistentCheckpoint', why })
+  const wrong = (why: string): ReadonlyArray<PlanProblem> => [{ _tag: 'InconsistentCheckpoint', why }]
   const named = workflow.steps[state.stepIndex]?.name
   if (named !== state.step)
-    return [wrong(`step ${state.stepIndex} is "${named}", but the state calls it "${state.step}"`)]
-  const seen = new Set<string>()
+    return wrong(`step ${state.stepIndex} is "${named}", but the state calls it "${state.step}"`)
   for (const record of checkpoint.completedSteps) {
-    const why = wrongRecord(record, workflow.steps, seen)
-    if (why !== undefined) return [wrong(why)]
-    seen.add(unitName(record))
+    const why = wrongRecord(record, workflow.steps, records)
+    if (why !== undefined) return wrong(why)
   }
-  const unfinished = unfinishedWave(checkpoint, seen)
-  if (unfinished !== undefined) return [wrong(unfinished)]
-  const why = wrongState(state, seen)
-  return why === undefined ? [] : [wrong(why)]
+  if (records.twice !== undefined) return wrong(`"${unitName(records.twice)}" is recorded twice`)
+  const why = wrongState(state, records.ofSteps[state.stepIndex] !== undefined)
+  return why === undefined ? [] : wrong(why)
 }
 
 const wrongRecord = (
   record: CompletedStep,
   steps: ReadonlyArray<StepIdentity>,
-  seen: ReadonlySet<string>
+  records: Records
 ): string | undefined => {
-  const name = unitName(record)
   const step = steps[record.stepIndex]
   if (step === undefined) return `a record names step ${record.stepIndex}, but there are ${steps.length} steps`
   if (step.name !== record.step)
     return `step ${record.stepIndex} is "${step.name}", but a record calls it "${record.step}"`
-  if (record.group !== undefined && groupOf(step, record.group) === undefined)
-    return `"${name}" is recorded, but there is no such group`
-  return seen.has(name) ? `"${name}" is recorded twice` : undefined
+  if (record.group !== undefined)
+    return groupOf(step, record.group) === undefined
+      ? `"${unitName(record)}" is recorded, but there is no such group`
+      : undefined
+  const done = records.ofGroups.get(record.stepIndex)
+  const missing = step.kind === 'wave' ? step.groups.find(({ name }) => done?.has(name) !== true) : undefined
+  return missing === undefined
+    ? undefined
+    : `wave "${step.name}" is recorded completed, but its group "${missing.name}" is not`
 }
 
-/** A wave is completed when all its groups are. */
-const unfinishedWave = ({ completedSteps, workflow }: Checkpoint, seen: ReadonlySet<string>): string | undefined => {
-  for (const { stepIndex, step: name, group } of completedSteps) {
-    const step = workflow.steps[stepIndex]
-    if (group !== undefined || step?.kind !== 'wave') continue
-    const missing = step.groups.find((one) => !seen.has(unitName({ step: name, group: one.name })))
-    if (missing !== undefined) return `wave "${name}" is recorded completed, but its group "${missing.name}" is not`
-  }
-  return undefined
-}
-
-const wrongState = (state: State.CheckpointState, recorded: ReadonlySet<string>): string | undefined => {
-  const done = recorded.has(state.step)
+const wrongState = (state: State.CheckpointState, done: boolean): string | undefined => {
   switch (state._tag) {
     case 'Completed':
       return done ? undefined : `"${state.step}" is said to be completed, but has no record`
@@ -95,20 +87,35 @@ const wrongState = (state: State.CheckpointState, recorded: ReadonlySet<string>)
  * @category validation
  * @since 0.1.0
  */
-export const compare = (checkpoint: Checkpoint, workflow: Workflow, policy: Changes): ReadonlyArray<PlanProblem> => {
+export const compare = (
+  checkpoint: Checkpoint,
+  workflow: Workflow,
+  policy: Changes,
+  records: Records
+): ReadonlyArray<PlanProblem> => {
   const expected = checkpoint.workflow.name
   if (expected !== workflow.name) return [{ _tag: 'WrongWorkflow', expected, found: workflow.name }]
   if (policy === 'ignore') return []
-  const present = new Map(workflow.steps.map((step, index) => [step.name, { step, index }]))
-  if (policy === 'strict') return [...editsOfAll(checkpoint, workflow, present), ...vanished(checkpoint, present)]
-  return [
-    ...editsOfRecorded(checkpoint, present),
-    ...misplaced(checkpoint, workflow, present),
-    ...vanished(checkpoint, present)
-  ]
+  const edit = {
+    checkpoint,
+    workflow,
+    records,
+    isAt: finderIn(workflow.steps),
+    was: finderIn(checkpoint.workflow.steps)
+  }
+  return policy === 'strict'
+    ? [...editsOfAll(edit), ...vanished(edit)]
+    : [...editsOfRecorded(edit), ...misplaced(edit), ...vanished(edit)]
 }
 
-type Present = ReadonlyMap<string, { readonly step: Step; readonly index: number }>
+/** Two workflows: `isAt` finds a step in the present one, `was` in the one that ran. */
+interface Edited {
+  readonly checkpoint: Checkpoint
+  readonly workflow: Workflow
+  readonly records: Records
+  readonly isAt: (name: string, expected: number) => number | undefined
+  readonly was: (name: string, expected: number) => number | undefined
+}
 
 const changed = (
   edit: Edit,
@@ -125,10 +132,10 @@ const changed = (
 })
 
 /** Completed units that are gone or are defined otherwise now. */
-function* editsOfRecorded(checkpoint: Checkpoint, present: Present): Iterable<PlanProblem> {
+function* editsOfRecorded({ checkpoint, workflow, isAt }: Edited): Iterable<PlanProblem> {
   for (const record of checkpoint.completedSteps) {
-    const step = present.get(record.step)?.step
-    const now = step === undefined ? undefined : definitionOf(step, record.group)
+    const index = isAt(record.step, record.stepIndex)
+    const now = index === undefined ? undefined : definitionOf(workflow.steps[index] as Step, record.group)
     if (now === undefined) yield changed('removed', record, record.fingerprint)
     else if (now.fingerprint !== record.fingerprint)
       yield changed('changed', record, record.fingerprint, now.fingerprint)
@@ -136,52 +143,51 @@ function* editsOfRecorded(checkpoint: Checkpoint, present: Present): Iterable<Pl
 }
 
 /** Steps with completed work that changed their order, and steps that were put before such. */
-function* misplaced(checkpoint: Checkpoint, workflow: Workflow, present: Present): Iterable<PlanProblem> {
-  const begun = new Map<string, number>()
-  for (const record of checkpoint.completedSteps) begun.set(record.step, record.stepIndex)
+function* misplaced({ checkpoint, workflow, records, isAt, was }: Edited): Iterable<PlanProblem> {
   let before = -1
-  for (const [name] of [...begun].sort(([, a], [, b]) => a - b)) {
-    const index = present.get(name)?.index
+  let last = -1
+  for (const [stepIndex, { name }] of checkpoint.workflow.steps.entries()) {
+    if (!hasBegun(records, stepIndex)) continue
+    last = stepIndex
+    const index = isAt(name, stepIndex)
     if (index === undefined) continue
     if (index < before) yield changed('reordered', { step: name })
     before = Math.max(before, index)
   }
-  if (before < 1) return
-  let last = -1
-  for (const index of begun.values()) last = Math.max(last, index)
-  const was = new Map(checkpoint.workflow.steps.map((step, index) => [step.name, index]))
-  for (const step of workflow.steps.slice(0, before)) {
-    if (!begun.has(step.name) && !((was.get(step.name) ?? Infinity) < last)) {
-      yield changed('insertedBefore', { step: step.name }, undefined, step.fingerprint)
+  for (let index = 0; index < before; index++) {
+    const { name, fingerprint } = workflow.steps[index] as Step
+    const stood = was(name, index)
+    if (!hasBegun(records, stood) && !((stood ?? Infinity) < last)) {
+      yield changed('insertedBefore', { step: name }, undefined, fingerprint)
     }
   }
 }
 
 /** Every difference, for those who want none. */
-function* editsOfAll(checkpoint: Checkpoint, workflow: Workflow, present: Present): Iterable<PlanProblem> {
-  const was = new Map(checkpoint.workflow.steps.map((step) => [step.name, step]))
+function* editsOfAll({ checkpoint, workflow, isAt, was }: Edited): Iterable<PlanProblem> {
   let before = -1
-  for (const step of checkpoint.workflow.steps) {
-    const now = present.get(step.name)
-    if (now === undefined) yield changed('removed', { step: step.name }, step.fingerprint)
-    else {
-      if (now.step.fingerprint !== step.fingerprint) {
-        yield changed('changed', { step: step.name }, step.fingerprint, now.step.fingerprint)
-      }
-      if (now.index < before) yield changed('reordered', { step: step.name })
-      before = Math.max(before, now.index)
+  for (const [stepIndex, step] of checkpoint.workflow.steps.entries()) {
+    const index = isAt(step.name, stepIndex)
+    if (index === undefined) {
+      yield changed('removed', { step: step.name }, step.fingerprint)
+      continue
     }
+    const { fingerprint } = workflow.steps[index] as Step
+    if (fingerprint !== step.fingerprint) yield changed('changed', { step: step.name }, step.fingerprint, fingerprint)
+    if (index < before) yield changed('reordered', { step: step.name })
+    before = Math.max(before, index)
   }
-  for (const step of workflow.steps) {
-    if (!was.has(step.name)) yield changed('added', { step: step.name }, undefined, step.fingerprint)
+  for (const [index, step] of workflow.steps.entries()) {
+    if (was(step.name, index) === undefined) yield changed('added', { step: step.name }, undefined, step.fingerprint)
   }
 }
 
 /** Units that may have had their effect, must not have it twice, and are gone: nobody could be asked about them. */
-function* vanished(checkpoint: Checkpoint, present: Present): Iterable<PlanProblem> {
+function* vanished({ checkpoint, workflow, isAt }: Edited): Iterable<PlanProblem> {
   const { state } = checkpoint
   const step = checkpoint.workflow.steps[state.stepIndex]
-  const now = present.get(state.step)?.step
+  const index = isAt(state.step, state.stepIndex)
+  const now = index === undefined ? undefined : workflow.steps[index]
   for (const group of State.inDoubt(state)) {
     const unit = step === undefined ? undefined : group === undefined ? step : groupOf(step, group)
     if (unit === undefined || unit.kind === 'wave' || unit.idempotent) continue

@@ -66,9 +66,16 @@ export const empty: Sequence<never> = make<never>(0, BITS, [], [])
  * @since 0.1.0
  */
 export const from = <A>(items: Iterable<A>): Sequence<A> => {
-  let out: Sequence<A> = empty
-  for (const item of items) out = append(out, item)
-  return out
+  let trie: Sequence<A> = empty
+  let tail: Array<A> = []
+  for (const item of items) {
+    if (tail.length === WIDTH) {
+      trie = withLeaf(trie, tail, [])
+      tail = []
+    }
+    tail.push(item)
+  }
+  return make(trie.length + tail.length, trie.shift, trie.root, tail)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -83,11 +90,17 @@ export const from = <A>(items: Iterable<A>): Sequence<A> => {
  */
 export const append = <A>(self: Sequence<A>, item: A): Sequence<A> => {
   if (self.tail.length < WIDTH) return make(self.length + 1, self.shift, self.root, [...self.tail, item])
-  const full = self.length - WIDTH
-  const overflows = full >>> BITS >= 1 << self.shift
-  return overflows
-    ? make(self.length + 1, self.shift + BITS, [self.root, path(self.shift, self.tail)] as Node<A>, [item])
-    : make(self.length + 1, self.shift, push(full, self.shift, self.root, self.tail), [item])
+  const { shift, root, tail } = self
+  return withLeaf(make(self.length - WIDTH, shift, root, []), tail, [item])
+}
+
+/** A full leaf at the end of a list that has no tail, and a new tail. */
+const withLeaf = <A>(trie: Sequence<A>, leaf: ReadonlyArray<A>, tail: ReadonlyArray<A>): Sequence<A> => {
+  const { length, shift, root } = trie
+  const grown = length + WIDTH + tail.length
+  return length >>> BITS >= 1 << shift
+    ? make(grown, shift + BITS, [root, path(shift, leaf)] as Node<A>, tail)
+    : make(grown, shift, push(length, shift, root, leaf), tail)
 }
 
 const path = <A>(level: number, leaf: ReadonlyArray<A>): Node<A> => (level === 0 ? leaf : [path(level - BITS, leaf)])

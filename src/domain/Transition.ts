@@ -162,11 +162,11 @@ const wrongAttempts = (self: Checkpoint, change: Change.AttemptStarted, step: St
     const fits = change.attempts.length === 1 && only?.group === undefined
     return fits ? undefined : refuse(self, change, 'UnknownUnit', `${change.step}/${only?.group ?? ''}`)
   }
-  const done = Steps.groupsOf(self.completedSteps, change.stepIndex)
   for (const { group } of change.attempts) {
     if (group === undefined || groupOf(step, group) === undefined)
       return refuse(self, change, 'UnknownUnit', `${change.step}/${group ?? ''}`)
-    if (done.has(group)) return refuse(self, change, 'AlreadyCompleted', `${change.step}/${group}`)
+    if (Steps.hasGroup(self.completedSteps, change.stepIndex, group))
+      return refuse(self, change, 'AlreadyCompleted', `${change.step}/${group}`)
   }
   return undefined
 }
@@ -291,10 +291,10 @@ const assumed = (self: Checkpoint, change: Change.Assumed): Result => {
   const name = unitName(change)
   if (unit === undefined) return refuse(self, change, 'UnknownUnit', name)
   const { completedSteps } = self
-  const groups = Steps.groupsOf(completedSteps, change.stepIndex)
-  if (Steps.hasStep(completedSteps, change.stepIndex) || (change.group !== undefined && groups.has(change.group)))
+  const has = (group: string): boolean => Steps.hasGroup(completedSteps, change.stepIndex, group)
+  if (Steps.hasStep(completedSteps, change.stepIndex) || (change.group !== undefined && has(change.group)))
     return refuse(self, change, 'AlreadyCompleted', name)
-  const missing = unit.kind === 'wave' ? unit.groups.find((group) => !groups.has(group.name)) : undefined
+  const missing = unit.kind === 'wave' ? unit.groups.find((group) => !has(group.name)) : undefined
   if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', `${change.step}/${missing.name}`)
   const completion = { ...change, attempts: 0, startedAt: change.at, durationMillis: 0, evidence: [] }
   const record = { ...recordOf(completion, change.group, unit.fingerprint), assumed: true } as const

@@ -256,25 +256,26 @@ export const groupNamed = <A extends { readonly name: string }>(
  * @category destructors
  * @since 0.1.0
  */
-export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => [
-  ...nameProblems([workflow.name]),
-  ...(workflow.steps.length === 0 ? [{ _tag: 'NoSteps' } as const] : []),
-  ...nameProblems(workflow.steps.map((step) => step.name)),
-  ...duplicates(
-    workflow.steps.map((step) => step.name),
-    workflow.name
-  ),
-  ...workflow.steps.flatMap((step) => (step._tag === 'Wave' ? waveProblems(step) : [])),
-  ...captureProblems(workflow)
-]
+export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
+  const names = workflow.steps.map((step) => step.name)
+  return [
+    ...nameProblems([workflow.name]),
+    ...(workflow.steps.length === 0 ? [{ _tag: 'NoSteps' } as const] : []),
+    ...nameProblems(names),
+    ...duplicates(names, workflow.name),
+    ...workflow.steps.filter((step) => step._tag === 'Wave').flatMap(waveProblems),
+    ...captureProblems(workflow)
+  ]
+}
 
 const nameProblems = (names: ReadonlyArray<string>): ReadonlyArray<WorkflowProblem> =>
   names.filter((name) => !NAME.test(name)).map((name) => ({ _tag: 'InvalidName', name }))
 
 const duplicates = (names: ReadonlyArray<string>, within: string): ReadonlyArray<WorkflowProblem> => {
-  const seen = new Set<string>()
+  const seen = new Set(names)
+  if (seen.size === names.length) return []
   const twice = new Set<string>()
-  for (const name of names) (seen.has(name) ? twice : seen).add(name)
+  for (const name of names) if (!seen.delete(name)) twice.add(name)
   return [...twice].map((name) => ({ _tag: 'DuplicateName', name, within }))
 }
 
@@ -321,20 +322,24 @@ const inCycle = (groups: ReadonlyArray<Group>, known: ReadonlySet<string>): Read
 }
 
 const captureProblems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
-  const places = new Map<string, Array<string>>()
+  const seen = new Set<string>()
+  const twice = new Map<string, Array<string>>()
   for (const step of workflow.steps) {
-    for (const one of tasks(step)) {
-      const place = step._tag === 'Task' ? step.name : `${step.name}/${one.name}`
-      for (const variable of one.captures) {
-        const list = places.get(variable)
-        if (list === undefined) places.set(variable, [place])
-        else list.push(place)
+    for (const { captures } of tasks(step)) {
+      for (const variable of captures) {
+        if (seen.has(variable)) twice.set(variable, [])
+        else seen.add(variable)
       }
     }
   }
-  return [...places]
-    .filter(([, list]) => list.length > 1)
-    .map(([variable, list]) => ({ _tag: 'DuplicateCapture', variable, places: list }))
+  if (twice.size === 0) return []
+  for (const step of workflow.steps) {
+    for (const one of tasks(step)) {
+      const place = step._tag === 'Task' ? step.name : `${step.name}/${one.name}`
+      for (const variable of one.captures) twice.get(variable)?.push(place)
+    }
+  }
+  return [...twice].map(([variable, places]) => ({ _tag: 'DuplicateCapture', variable, places }))
 }
 
 /**

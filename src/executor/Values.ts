@@ -110,9 +110,8 @@ export const variablesFor = (
 export const outputsFor = (program: Program<unknown, never>, values: Values, place: Place): unknown => {
   const sees = sight(program, place)
   const read = (name: string): (() => unknown) | undefined => {
-    const found = indexOf(program).get(name)
-    if (found === undefined || found.stepIndex > place.stepIndex) return undefined
-    const { step } = found
+    const step = indexOf(program).get(name)
+    if (step === undefined) return undefined
     if (step._tag === 'Wave') {
       const groups = step.groups.filter((group) => {
         const left = values.units.get(unitName({ step: name, group: group.name }))
@@ -192,12 +191,10 @@ const lazily = (read: (name: string) => (() => unknown) | undefined, names: () =
   return proxy
 }
 
-const INDEX = new WeakMap<object, ReadonlyMap<string, { readonly step: ProgramStep; readonly stepIndex: number }>>()
+const INDEX = new WeakMap<object, ReadonlyMap<string, ProgramStep>>()
 
-const indexOf = (
-  program: Program<unknown, never>
-): ReadonlyMap<string, { readonly step: ProgramStep; readonly stepIndex: number }> =>
-  remembered(INDEX, program, () => new Map(program.steps.map((step, stepIndex) => [step.name, { step, stepIndex }])))
+const indexOf = (program: Program<unknown, never>): ReadonlyMap<string, ProgramStep> =>
+  remembered(INDEX, program, () => new Map(program.steps.map((step) => [step.name, step])))
 
 const GROUPS = new WeakMap<object, ReadonlyMap<string, ProgramGroup>>()
 

@@ -112,6 +112,18 @@ describe('the workflow that is meant', () => {
     expect(place.read('log')).toBe('one\ntwo\nthree\n')
   })
 
+  test('a run keeps its input: a variable that the file gives since then is not there', async () => {
+    await failedRun('r', `input: { a: 1 }\n${three}`)
+    place.write(
+      'w.yml',
+      `input: { a: 2, b: 3 }\n${three.replace('shell: test -e mended && echo two >> log', 'run: [echo, "${a}${b}"]')}`
+    )
+    const { code, stderr } = await place.dogear(['resume', 'r'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('unknown variable "b". The run keeps the input that it was started with, which had none')
+    expect((await place.dogear(['run', 'w.yml', '--id', 'other'])).code).toBe(0)
+  })
+
   test('a folder that is gone stops everything', async () => {
     within({ 'w.yml': three })
     await place.shell('mkdir work && cd work && dogear run ../w.yml --id r --home ../.dogear; rm -r ../work')
@@ -315,5 +327,13 @@ describe('state that was damaged', () => {
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--home', 'state'])
     expect(code).toBe(5)
     expect(stderr).toMatch(/^dogear: .*state.*(ENOTDIR|not used)/)
+  })
+
+  test('a run that is taken away while it runs writes nothing more, and exits with 6', async () => {
+    within({ 'w.yml': 'steps: [{ shell: \'rm -r "$DOGEAR_HOME/runs/$DOGEAR_RUN_ID"\' }, { shell: touch never }]' })
+    const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
+    expect(code).toBe(6)
+    expect(stderr).toContain('Run r was taken over by another process. Nothing was written since\n')
+    expect(place.exists('never')).toBe(false)
   })
 })

@@ -230,7 +230,7 @@ describe('wrong use', () => {
     [['runs', '--output', 'yaml'], '--output is json or table, not "yaml"'],
     [['resume', 'x', '--force', '--from-step', 'a'], "--force and --from-step can't be used together"],
     [['resume', 'x', '--confirm', 'a'], '--confirm is STEP=again, STEP=done or STEP=done:OUTPUT, not "a"'],
-    [['resume', 'x', '--changes', 'all'], 'Allowed choices are strict, completed, ignore']
+    [['resume', 'x', '--changes', 'all'], '--changes is strict, completed or ignore, not "all"']
   ])('dogear %s exits with 2', async (words, message) => {
     within({ 'w.yml': 'steps: [{ shell: "test -e mended" }]' })
     if (words[0] === 'resume') await place.dogear(['run', 'w.yml', '--id', 'x'])
@@ -324,7 +324,9 @@ describe('output', () => {
   })
 
   test('what would steer a terminal is shown, not sent', async () => {
-    within({ 'w.yml': `steps: [{ name: a, summary: "x\\ty \\e[31mz", shell: "printf '\\\\033[2J\\\\007gone' >&2; exit 1" }]` })
+    within({
+      'w.yml': `steps: [{ name: a, summary: "x\\ty \\e[31mz", shell: "printf '\\\\033[2J\\\\007gone' >&2; exit 1" }]`
+    })
     const { stderr } = await place.dogear(['run', 'w.yml'])
     expect(stderr).toContain('Executing step 1/1: x y \\u001b[31mz\n')
     expect(stderr).toContain('error: exit code 1: gone\n')

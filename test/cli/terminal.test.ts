@@ -107,6 +107,27 @@ describe.skipIf(!hasTerminal)('on a terminal', () => {
     expect(place.read('log')).toBe(log)
   })
 
+  test.each([
+    ['y\n', 0, 'one\ntwo\n'],
+    ['n\n', 5, 'one\n']
+  ])(
+    'what was recovered of a damaged run is offered with what was lost, and %j is obeyed',
+    async (answer, code, log) => {
+      await withFailedRun()
+      const journal = '.dogear/runs/first/history/e000001.jsonl'
+      const lines = place.read(journal).split('\n')
+      place.write(
+        journal,
+        lines.map((line, at) => (at === lines.length - 3 ? line.replace('"', "'") : line)).join('\n')
+      )
+      const ended = await answering(onTerminal(['resume', 'first']), ['Go on from there? [y/N] ', answer])
+      expect(ended.stdout).toContain('The newest state of run first is damaged')
+      expect(ended.stdout).toMatch(/These will run, some of them perhaps again: .*two/)
+      expect(ended.code).toBe(code)
+      expect(place.read('log').slice(-log.length)).toBe(log)
+    }
+  )
+
   test('a live line tells what is at work and for how long, and leaves nothing behind', async () => {
     place = sandbox({ 'w.yml': 'steps: [{ name: slow, shell: "sleep 1.3; echo done" }]' })
     const { stdout } = await onTerminal(['run', 'w.yml']).ended

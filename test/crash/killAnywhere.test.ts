@@ -1,5 +1,6 @@
 /** A run may be killed anywhere, again and again. */
 import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
@@ -13,7 +14,8 @@ const CAREFUL = new Set(['publish', 'deploy', 'checks/notify'])
 const LARGE = { bytes: 600_000 }
 
 /** Calls that change something, or make it durable: dying right after one is not the same as before the next. */
-const CHANGING = /^(mkdir|fsyncFolder|open|write|writeSync|ftruncateSync|fdatasync|link|rename|unlinkSync|removeTree|replace)$/
+const CHANGING =
+  /^(mkdir|fsyncFolder|open|write|writeSync|ftruncateSync|fdatasync|link|rename|unlinkSync|removeTree|replace)$/
 
 /** Every place where a process that makes these calls can die. */
 const placesIn = (names: ReadonlyArray<string>): ReadonlyArray<Kill> =>
@@ -62,7 +64,8 @@ const answersFor = (world: World, asked: ReadonlyArray<string>, outputs: Readonl
 const outlive = async (
   world: World,
   kills: ReadonlyArray<Kill>,
-  outputs: ReadonlyMap<string, unknown>
+  outputs: ReadonlyMap<string, unknown>,
+  store: Readonly<Record<string, unknown>>
 ): Promise<{ readonly report: Report; readonly lives: ReadonlyArray<Life> }> => {
   const lives: Array<Life> = []
   let confirm: Readonly<Record<string, unknown>> | undefined
@@ -73,6 +76,7 @@ const outlive = async (
       op: 'runOrResume',
       life,
       size: LARGE,
+      store,
       ...(kill === undefined ? {} : { kill }),
       ...(confirm === undefined ? {} : { confirm })
     })
@@ -93,7 +97,8 @@ const outlive = async (
     assert.equal(world.effects().length, effectsBefore, 'nothing runs while a question is open')
     const asked = report.asked ?? []
     assert.ok(asked.length > 0)
-    for (const unit of asked) assert.ok(lives.at(-1)?.inFlight.has(unit), `${unit} was asked about and is not in flight`)
+    for (const unit of asked)
+      assert.ok(lives.at(-1)?.inFlight.has(unit), `${unit} was asked about and is not in flight`)
     confirm = answersFor(world, asked, outputs)
   }
   return assert.fail('the run does not come to its end')
@@ -132,6 +137,7 @@ const checkHistory = async (world: World, revision: number): Promise<void> => {
 describe('a run that is killed anywhere', () => {
   let undisturbed: Report
   let places: ReadonlyArray<Kill>
+  let delicate: ReadonlyArray<Kill>
   const outputs = new Map<string, unknown>()
 
   beforeAll(async () => {
@@ -140,6 +146,10 @@ describe('a run that is killed anywhere', () => {
       undisturbed = reportOf(await perform(world, { op: 'run', names: true, size: LARGE }))
       expect(undisturbed.outcome).toBe('Completed')
       places = placesIn(undisturbed.names ?? [])
+      const careful = world.effects().filter(({ unit }) => CAREFUL.has(unit))
+      delicate = places.filter(
+        ({ at, when }) => when !== 'during' && careful.some(({ calls }) => at > calls - 5 && at <= calls + 3)
+      )
       const effects = world.effects().length
       expect(reportOf(await perform(world, { op: 'resume', size: LARGE })).outcome).toBe('Completed')
       expect(world.effects().length, 'a completed run runs nothing').toBe(effects)
@@ -150,30 +160,68 @@ describe('a run that is killed anywhere', () => {
     })
   })
 
-  const prove = async (kills: ReadonlyArray<Kill>): Promise<void> => {
-    await inWorld(`killed at ${JSON.stringify(kills)}`, async (world) => {
-      const { report, lives } = await outlive(world, kills, outputs)
+  const prove = async (kills: ReadonlyArray<Kill>, keep = 10): Promise<void> => {
+    await inWorld(`killed at ${JSON.stringify(kills)}, ${keep} journals kept`, async (world) => {
+      const { report, lives } = await outlive(world, kills, outputs, { keep })
       assert.deepEqual(report.outputs, undisturbed.outputs, 'the outputs are those of an undisturbed run')
       assert.deepEqual(report.variables, undisturbed.variables, 'the variables are those of an undisturbed run')
-      checkEffects(world, lives, Object.keys(report.outputs ?? {}).filter((unit) => unit !== 'checks'))
-      await checkHistory(world, report.revision ?? -1)
+      checkEffects(
+        world,
+        lives,
+        Object.keys(report.outputs ?? {}).filter((unit) => unit !== 'checks')
+      )
+      if (keep === 10) await checkHistory(world, report.revision ?? -1)
     })
   }
 
   test('no acknowledged step runs again, none is lost, and it ends as an undisturbed one', async () => {
     const chance = chanceOf(1)
-    await eachOf(sweep ? places : chance.sample(places, 24), (kill) => prove([kill]))
+    const cases = sweep ? places : [...chance.sample(places, 16), ...chance.sample(delicate, 8)]
+    await eachOf(cases, (kill) => prove([kill]))
   })
 
   test('the same when the resuming processes are killed too', async () => {
     const chance = chanceOf(2)
-    const cases = Array.from({ length: sweep ? 300 : 14 }, () =>
+    const cases = Array.from({ length: sweep ? 300 : 12 }, () =>
       Array.from({ length: 2 + chance.below(2) }, (_, nth) => {
         const kill = chance.oneOf(places)
         // A resume has fewer calls to make; most of them are in its beginning.
         return nth === 0 ? kill : { ...kill, at: 1 + chance.below(chance.oneOf([60, 120, places.length / 2])) }
       })
     )
-    await eachOf(cases, prove)
+    await eachOf(cases, (kills, index) => prove(kills, index % 2 === 0 ? 10 : 1))
+  })
+})
+
+describe('the removal of a run that is killed anywhere', () => {
+  const small = { program: 'rerunnable' } as const
+
+  test('leaves the whole run or none, and an id that is used again begins with nothing', async () => {
+    const names = await inWorld('undisturbed', async (world) => {
+      await perform(world, { ...small, op: 'run' })
+      return reportOf(await perform(world, { ...small, op: 'remove', names: true })).names ?? []
+    })
+    const places = placesIn(names)
+    await eachOf(sweep ? places : chanceOf(3).sample(places, 6), async (kill) => {
+      await inWorld(`killed at ${JSON.stringify(kill)}`, async (world) => {
+        const first = reportOf(await perform(world, { ...small, op: 'run', life: 1 }))
+        await perform(world, { ...small, op: 'remove', kill })
+        const found = await kept(world)
+        assert.ok(found === undefined || found.stored.revision === first.revision, 'half a run is left')
+        if (found !== undefined) {
+          const resumed = reportOf(await perform(world, { ...small, op: 'resume', life: 2 }))
+          assert.deepEqual(resumed.outputs, first.outputs)
+          assert.equal(reportOf(await perform(world, { ...small, op: 'remove' })).outcome, 'Removed')
+        }
+        assert.equal(await kept(world), undefined)
+        const again = reportOf(await perform(world, { ...small, op: 'run', life: 3 }))
+        assert.equal(again.outcome, 'Completed', JSON.stringify(again))
+        const effects = world.effects()
+        assert.equal(effects.filter(({ life }) => life === 2).length, 0)
+        assert.equal(effects.filter(({ life }) => life === 3).length, effects.filter(({ life }) => life === 1).length)
+        assert.equal(reportOf(await perform(world, { ...small, op: 'remove' })).outcome, 'Removed')
+        assert.deepEqual(readdirSync(world.state), ['runs'], 'nothing of a removed run is left')
+      })
+    })
   })
 })

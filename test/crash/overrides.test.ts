@@ -30,7 +30,9 @@ const versionsOf = async (world: World): Promise<ReadonlyMap<string, number>> =>
 const callsOf = async (order: Order): Promise<number> =>
   await inWorld('counting', async (world) => {
     await completed(world)
-    return reportOf(await perform(world, { ...order, life: 2, version: 2 })).calls
+    const undisturbed = reportOf(await perform(world, { ...order, life: 2, version: 2 }))
+    assert.equal(undisturbed.outcome, 'Completed', JSON.stringify(undisturbed))
+    return undisturbed.calls
   })
 
 const prove = async (order: Order, forced: ReadonlyArray<string>, kill: Kill): Promise<void> => {
@@ -89,10 +91,16 @@ describe('a resume that was told to run something again, and is killed', () => {
     const inDoubt = async (world: World): Promise<void> => {
       // The step's effect, and then the end, before it could be recorded.
       const order: Order = { op: 'run', program: 'careful', life: 1 }
-      const names = await inWorld('counting', async (other) => reportOf(await perform(other, { ...order, names: true })).names ?? [])
+      const names = await inWorld(
+        'counting',
+        async (other) => reportOf(await perform(other, { ...order, names: true })).names ?? []
+      )
       const saves = names.flatMap((name, index) => (name === 'writeSync' ? [index + 1] : []))
       await perform(world, { ...order, kill: { at: saves[2] as number, when: 'before' } })
-      assert.deepEqual(world.effects().map(({ unit }) => unit), ['before', 'pay'])
+      assert.deepEqual(
+        world.effects().map(({ unit }) => unit),
+        ['before', 'pay']
+      )
     }
     const calls = await inWorld('counting', async (world) => {
       await inDoubt(world)

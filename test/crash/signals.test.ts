@@ -26,10 +26,12 @@ ${Array.from(
 ).join('')}`
 
 const effectsOf = (world: World): ReadonlyArray<string> =>
-  existsSync(join(world.folder, 'effects')) ? readFileSync(join(world.folder, 'effects'), 'utf8').trim().split('\n') : []
+  existsSync(join(world.folder, 'effects'))
+    ? readFileSync(join(world.folder, 'effects'), 'utf8').trim().split('\n')
+    : []
 
 const dogear = (world: World, args: ReadonlyArray<string>, around: ReadonlyArray<string> = []): Running => {
-  const [command, ...rest] = [...around, process.execPath, COMMAND, ...args] as [string, ...Array<string>]
+  const [command = '', ...rest] = [...around, process.execPath, COMMAND, ...args]
   const env = { ...process.env, DOGEAR_HOME: world.state, DOGEAR_CRASH_WORLD: world.folder }
   return untilTestEnds(launch(command, rest, { cwd: world.folder, env, stdio: ['ignore', 'pipe', 'pipe'] }))
 }
@@ -96,7 +98,9 @@ describe('dogear, stopped by a signal at any time', () => {
     }))
     const ends: Array<string> = []
     await eachOf(cases, async ({ signal, after, millis }) => void ends.push(await prove(signal, after, millis)))
-    expect(ends.filter((end) => end.startsWith('interrupted')).length, ends.join(', ')).toBeGreaterThan(cases.length / 3)
+    expect(ends.filter((end) => end.startsWith('interrupted')).length, ends.join(', ')).toBeGreaterThan(
+      cases.length / 3
+    )
   })
 
   test('also before its first step has begun', async () => {
@@ -153,36 +157,41 @@ steps:
 `
 
 describe('dogear tells by its exit code', () => {
-  test.skipIf(!hasNamespaces)('4: a live process holds the run; 6: another process has taken the run over', async () => {
-    await inWorld('exit codes 4 and 6', async (world) => {
-      writeFileSync(join(world.folder, 'chain.yaml'), HELD)
-      const owner = dogear(world, ['run', 'chain.yaml', '--id', 'chain-1'], CONTAINER)
-      await until(() => effectsOf(world).includes('held'), 'it runs', 60_000)
-      const refused = await dogear(world, ['resume', 'chain-1']).ended
-      assert.equal(refused.code, 4, refused.stderr)
-      const [node] = childrenOf(owner.pid)
-      assert.ok(node !== undefined)
-      process.kill(node, 'SIGSTOP')
-      const folder = join(world.state, 'runs', 'chain-1')
-      for (const name of readdirSync(folder).filter((one) => one.endsWith('.lock'))) utimesSync(join(folder, name), 1, 1)
-      writeFileSync(join(world.folder, 'go'), '')
-      const other = await dogear(world, ['resume', 'chain-1']).ended
-      assert.equal(other.code, 0, other.stderr)
-      process.kill(node, 'SIGCONT')
-      const { code, stderr } = await owner.ended
-      assert.equal(code, 6, stderr)
-      assert.match(stderr, /taken over|another process/i)
-      assert.deepEqual(effectsOf(world), ['first', 'held', 'held', 'last'])
-      assert.deepEqual(survivors(world), [])
-      assert.equal((await stateOf(world))?.completed.size, 3)
-    })
-  })
+  test.skipIf(!hasNamespaces)(
+    '4: a live process holds the run; 6: another process has taken the run over',
+    async () => {
+      await inWorld('exit codes 4 and 6', async (world) => {
+        writeFileSync(join(world.folder, 'chain.yaml'), HELD)
+        const owner = dogear(world, ['run', 'chain.yaml', '--id', 'chain-1'], CONTAINER)
+        await until(() => effectsOf(world).includes('held'), 'it runs', 60_000)
+        const refused = await dogear(world, ['resume', 'chain-1']).ended
+        assert.equal(refused.code, 4, refused.stderr)
+        const [node] = childrenOf(owner.pid)
+        assert.ok(node !== undefined)
+        process.kill(node, 'SIGSTOP')
+        const folder = join(world.state, 'runs', 'chain-1')
+        for (const name of readdirSync(folder).filter((one) => one.endsWith('.lock')))
+          utimesSync(join(folder, name), 1, 1)
+        writeFileSync(join(world.folder, 'go'), '')
+        const other = await dogear(world, ['resume', 'chain-1']).ended
+        assert.equal(other.code, 0, other.stderr)
+        process.kill(node, 'SIGCONT')
+        const { code, stderr } = await owner.ended
+        assert.equal(code, 6, stderr)
+        assert.match(stderr, /taken over|another process/i)
+        assert.deepEqual(effectsOf(world), ['first', 'held', 'held', 'last'])
+        assert.deepEqual(survivors(world), [])
+        assert.equal((await stateOf(world))?.completed.size, 3)
+      })
+    }
+  )
 
   test.skipIf(!mayMount)('5: the disk is full; and it goes on when there is room', async () => {
     await inWorld('exit code 5', async (world) => {
       const large = `name: chain\nsteps:\n${Array.from(
         { length: 8 },
-        (_, n) => `  - name: step-${n}\n    shell: echo step-${n} >> effects; head -c 90000 /dev/zero | tr '\\0' x\n    capture: v${n}\n`
+        (_, n) =>
+          `  - name: step-${n}\n    shell: echo step-${n} >> effects; head -c 90000 /dev/zero | tr '\\0' x\n    capture: v${n}\n`
       ).join('')}`
       writeFileSync(join(world.folder, 'chain.yaml'), large)
       mkdirSync(world.state)

@@ -22,7 +22,10 @@ const setTimes = (world: World, runId: string, seconds: number): number => {
 interface Raced {
   readonly raced: string
   readonly outcome: string
-  readonly error?: { readonly _tag: string; readonly holder?: { readonly host: string; readonly pid: number; readonly since: string } }
+  readonly error?: {
+    readonly _tag: string
+    readonly holder?: { readonly host: string; readonly pid: number; readonly since: string }
+  }
 }
 
 const racer = (): Running => launch(process.execPath, [workerFile('racer')])
@@ -41,7 +44,10 @@ const race = async (world: World, all: ReadonlyArray<Running>, runId: string): P
   })
   await Promise.all(waiting)
   const [winner, second] = running
-  assert.ok(winner !== undefined && second === undefined, `${running.length} run it: ${JSON.stringify(ends.map((one) => one.raced))}`)
+  assert.ok(
+    winner !== undefined && second === undefined,
+    `${running.length} run it: ${JSON.stringify(ends.map((one) => one.raced))}`
+  )
   for (const { raced } of ends) {
     assert.equal(raced.error?._tag, 'HeldBy', JSON.stringify(raced))
     assert.equal(raced.error.holder?.pid, winner.racer.pid)

@@ -90,7 +90,8 @@ export interface Effect {
   readonly unit: string
   readonly attempt: number
   readonly version: number
-  readonly output: string
+  /** How many calls to the file system were made before it. */
+  readonly calls: number
 }
 
 /** A save that was acknowledged. */
@@ -133,7 +134,8 @@ export const inWorld = async <A>(what: string, act: (world: World) => Promise<A>
     rmSync(world.folder, { recursive: true, force: true })
     return result
   } catch (error) {
-    if (error instanceof Error) error.message = `${what} (seed ${seed}, ${world.folder})\n${world.kills()}${error.message}`
+    if (error instanceof Error)
+      error.message = `${what} (seed ${seed}, ${world.folder})\n${world.kills()}${error.message}`
     throw error
   }
 }
@@ -159,7 +161,7 @@ export interface Kill {
 
 /** What a worker process is to do; see workers/worker.mjs. */
 export interface Order {
-  readonly op: 'run' | 'resume' | 'runOrResume' | 'remove' | 'load'
+  readonly op: 'run' | 'resume' | 'runOrResume' | 'remove'
   readonly life?: number
   readonly program?: 'release' | 'rerunnable' | 'careful' | 'heavy'
   readonly size?: { readonly steps?: number; readonly bytes?: number }
@@ -191,7 +193,6 @@ export interface Report {
   readonly told?: string
   readonly failures?: ReadonlyArray<string>
   readonly asked?: ReadonlyArray<string>
-  readonly stored?: number
   readonly calls: number
   readonly names?: ReadonlyArray<string>
 }
@@ -267,9 +268,14 @@ export const launch = (command: string, args: ReadonlyArray<string>, options: Sp
   }
 }
 
-export const start = (world: World, order: Order, around: ReadonlyArray<string> = [], options?: SpawnOptions): Running => {
+export const start = (
+  world: World,
+  order: Order,
+  around: ReadonlyArray<string> = [],
+  options?: SpawnOptions
+): Running => {
   const json = JSON.stringify({ world: world.folder, life: 0, ...order })
-  const [command, ...args] = [...around, process.execPath, workerFile('worker'), json] as [string, ...Array<string>]
+  const [command = '', ...args] = [...around, process.execPath, workerFile('worker'), json]
   return launch(command, args, options)
 }
 

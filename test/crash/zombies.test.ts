@@ -7,7 +7,22 @@ import * as O from 'fp-ts/lib/Option.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import type { Running, World } from './world.js'
-import { chanceOf, inWorld, launch, linesOf, newWorld, perform, reportOf, seed, sleep, start, sweep, until, untilTestEnds, workerFile } from './world.js'
+import {
+  chanceOf,
+  inWorld,
+  launch,
+  linesOf,
+  newWorld,
+  perform,
+  reportOf,
+  seed,
+  sleep,
+  start,
+  sweep,
+  until,
+  untilTestEnds,
+  workerFile
+} from './world.js'
 
 // Owners of which one can't ask whether they live: as if each ran on a machine of its own. Their heartbeats decide.
 const STORE = { heartbeat: { updateMillis: 1000, staleMillis: 2000 }, checkIntervalMillis: 100 }
@@ -77,7 +92,11 @@ const checkLineage = async (world: World, runId: string): Promise<number> => {
   for (const { epoch, tags, found } of grants) {
     assert.equal(found, 'Exact')
     for (const ack of acks.filter((one) => one.epoch < epoch)) {
-      assert.equal(tags[ack.revision], ack.tag, `claim ${epoch} did not find what was acknowledged: ${JSON.stringify(ack)}`)
+      assert.equal(
+        tags[ack.revision],
+        ack.tag,
+        `claim ${epoch} did not find what was acknowledged: ${JSON.stringify(ack)}`
+      )
     }
   }
   const final = await tagsOf(world, runId)
@@ -163,7 +182,10 @@ describe('an owner that was stopped, declared dead, and woken', () => {
       assert.equal(ended['end'], 'Fenced', `round ${round}, seed ${seed}: ${JSON.stringify(ended)}`)
       const tags = await tagsOf(world, runId)
       assert.equal(tags.length, 3, `round ${round}, seed ${seed}: ${tags.join(' ')}`)
-      assert.ok(tags.every((tag) => tag.startsWith('b-')), tags.join(' '))
+      assert.ok(
+        tags.every((tag) => tag.startsWith('b-')),
+        tags.join(' ')
+      )
     }
   })
 })
@@ -201,7 +223,10 @@ describe('a process that is taken over in the middle of its run', () => {
       const ended = reportOf(await owner.ended)
       assert.equal(ended.outcome, 'Fenced')
       assert.deepEqual(filesOf(world, 'r', 'history/e000001.jsonl'), before)
-      const late = world.effects().slice(atStop).filter(({ life }) => life === 1)
+      const late = world
+        .effects()
+        .slice(atStop)
+        .filter(({ life }) => life === 1)
       assert.ok(late.length <= 1, `only the step that was in flight may end: ${JSON.stringify(late)}`)
       assert.equal(reportOf(await perform(world, { ...second, life: 3 })).outcome, 'Completed')
       assert.ok(world.effects().every(({ life }) => life !== 3))

@@ -99,6 +99,39 @@ const records = fc
   .map((all) => all.map(({ at, group }) => record(at, group ?? undefined)))
 
 describe('the records of a run', () => {
+  law(
+    'know their groups in every version, whatever was appended to others',
+    fc.array(
+      fc.record({
+        base: fc.nat(),
+        at: fc.nat({ max: 2 }),
+        group: fc.constantFrom<string | undefined>(undefined, 'a', 'b', 'c')
+      }),
+      {
+        maxLength: 30
+      }
+    ),
+    (appends) => {
+      const versions = [{ steps: Steps.none, all: [] as ReadonlyArray<CompletedStep> }]
+      for (const { base, at, group } of appends) {
+        const { steps, all } = versions[Math.max(0, versions.length - 1 - (base % 3))] as (typeof versions)[number]
+        if (all.some((one) => one.stepIndex === at && one.group === group)) continue
+        const one = record(at, group)
+        versions.push({ steps: Steps.append(steps, one), all: [...all, one] })
+      }
+      for (const { steps, all } of versions) {
+        assert.deepEqual([...steps], all)
+        for (const at of [0, 1, 2, 3]) {
+          for (const group of ['a', 'b', 'c', 'constructor']) {
+            const has = all.some((one) => one.stepIndex === at && one.group === group)
+            assert.equal(Steps.hasGroup(steps, at, group), has)
+            assert.equal(Steps.groupsOf(steps, at).has(group), has)
+          }
+        }
+      }
+    }
+  )
+
   law('know which steps and groups they hold, in whatever order they came', records, (all) => {
     const steps = Steps.from(all)
     assert.deepEqual([...steps], all)

@@ -297,7 +297,7 @@ const firstAttempt = (decision: Decision): number => (decision._tag === 'Retry' 
 
 const executeTask = (tape: Tape, dice: Dice, task: Task, { stepIndex, step, ...unit }: Decision): SessionEnd => {
   const place = { stepIndex, step }
-  let attempt = firstAttempt({ stepIndex, step, ...unit } as Decision)
+  let attempt = firstAttempt({ stepIndex, step, ...unit })
   tape.put({ _tag: 'AttemptStarted', at: tape.at(), ...place, attempts: [{ attempt }] })
   for (;;) {
     switch (fate(dice)) {

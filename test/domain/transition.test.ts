@@ -345,7 +345,7 @@ describe('an attempt', () => {
       starts(build),
       failsAttempt(1, 100),
       starts(build, 2),
-      { ...failsAttempt(2, 250), at: timeOf(9) } as Change,
+      { ...failsAttempt(2, 250), at: timeOf(9) },
       starts(build, 3),
       {
         _tag: 'StepFailed',

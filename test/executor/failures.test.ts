@@ -204,6 +204,8 @@ describe('an observer', () => {
 })
 
 describe('a step that', () => {
+  const rejecting = (reason: Error) => (): Promise<never> => Promise.reject(reason)
+
   const failing = async (make: () => TaskEither<unknown, unknown>): Promise<CheckpointState.Failure> => {
     const process = newProcess()
     const outcome = ended(
@@ -217,9 +219,9 @@ describe('a step that', () => {
   test.each<[string, () => TaskEither<unknown, unknown>, string]>([
     ['throws when it is made', () => assert.fail('thrown'), 'thrown'],
     ['throws when it is started', () => () => assert.fail('thrown'), 'thrown'],
-    ['rejects', () => () => Promise.reject(new Error('rejected')), 'rejected'],
-    ['rejects with a text', () => () => Promise.reject('text'), 'text'],
-    ['rejects with nothing', () => () => Promise.reject(undefined), 'undefined'],
+    ['rejects', () => rejecting(new Error('rejected')), 'rejected'],
+    ['rejects with a text', () => rejecting('text' as unknown as Error), 'text'],
+    ['rejects with nothing', () => rejecting(undefined as unknown as Error), 'undefined'],
     ['fails with null', () => TE.left(null), 'null'],
     ['fails with a number', () => TE.left(7), '7'],
     ['fails with a symbol', () => TE.left(Symbol('sign')), 'Symbol(sign)'],

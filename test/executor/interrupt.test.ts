@@ -13,6 +13,7 @@ import {
   losable,
   newProcess,
   newWorld,
+  patiently,
   quiet,
   refused,
   START,
@@ -150,6 +151,21 @@ describe('a stop', () => {
     const outcome = ended(await running, 'Interrupted')
     assert.equal(outcome.inProgress, true)
     assert.deepEqual(CheckpointState.inFlight((await stored(process.storage)).state), [{ attempt: 1 }])
+  })
+
+  test('it reaches the step that runs and none that ran before', async () => {
+    const process = newProcess()
+    const steps = Array.from({ length: 20 }, (_, index) =>
+      task(`s${index}`, {
+        run: () => (index < 19 ? TE.right(index) : () => new Promise<never>(() => undefined))
+      })
+    )
+    const running = run(Program.fromSteps('p', steps), 'r', {})(process.environment)()
+    await quiet()
+    process.stop()
+    await quiet()
+    assert.deepEqual(process.clock.sleeping(), [10_000], 'one grace, for one step')
+    ended(await patiently(process.clock, running), 'Interrupted')
   })
 
   test('a non-idempotent step that was stopped is asked about', async () => {
@@ -292,6 +308,24 @@ describe('a run that was taken over', () => {
       ended(await running, 'Fenced')
       assert.equal(process.saves.length, before)
     }
+  })
+
+  test('nor do the results of a wave whose groups take their time to stop', async () => {
+    const { around, lose } = losable()
+    const process = newProcess(newWorld(), { around })
+    const stubborn = (millis: number) => TE.fromTask(process.clock.sleep(millis, new AbortController().signal))
+    const program = Program.fromSteps('lost', [
+      Program.waveOf('wave', [
+        group('quick', { run: () => stubborn(100) }),
+        group('slow', { run: () => stubborn(200) })
+      ])
+    ])
+    const running = run(program, 'r', {})(process.environment)()
+    await quiet()
+    const before = await stored(process.storage)
+    lose()
+    ended(await patiently(process.clock, running), 'Fenced')
+    assert.equal((await stored(process.storage)).revision, before.revision)
   })
 
   test('a save that the store refuses because of a later claim is the same end', async () => {

@@ -152,8 +152,9 @@ export const publishEnd = async (
   if (E.isRight(published) && published.right._tag === 'Published') await context.fs.close(published.right.journal.fd)
 }
 
-const claimLine = (record: ClaimRecord): Buffer =>
-  Line.encode(JSON.stringify({ kind: 'claim', format: FORMAT, ...record }))
+/** What says whose line it is comes first, for people. */
+const claimLine = ({ runId, epoch, lineage, ...record }: ClaimRecord): Buffer =>
+  Line.encode(JSON.stringify({ kind: 'claim', format: FORMAT, runId, epoch, lineage, ...record }))
 
 const publishBytes = async (
   context: Context,

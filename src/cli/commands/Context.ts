@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import { jsonFileStorage } from '../../adapters/json-file/index.js'
@@ -80,18 +80,18 @@ export const environmentFor = ({ home }: Context, given: Partial<Omit<Environmen
   nodeEnvironment(jsonFileStorage(home), given)
 
 /**
- * Keeps a new `.dogear` out of the user's commits. Only a courtesy: where it can't be done, it is not.
+ * Keeps a new `.dogear` out of the user's commits. The store makes the folder, durably; so this comes after its first
+ * save. Only a courtesy: where it can't be done, it is not.
  *
  * @category effects
  * @since 0.1.0
  */
 export const ignoreHome = (context: Context): void => {
-  if (!isDefaultHome(context) || existsSync(context.home)) return
+  if (!isDefaultHome(context)) return
   try {
-    mkdirSync(context.home, { mode: 0o700 })
     writeFileSync(join(context.home, '.gitignore'), '*\n', { mode: 0o600, flag: 'wx' })
   } catch {
-    // The store says what is wrong with the folder, if anything is.
+    // It is there already, or the store will say what is wrong with the folder.
   }
 }
 

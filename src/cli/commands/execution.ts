@@ -23,7 +23,7 @@ import * as Problem from '../workflow/Problem.js'
 import { toProgram } from '../workflow/toProgram.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor } from './Context.js'
+import { dogearCommand, environmentFor, ignoreHome } from './Context.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -109,7 +109,12 @@ export const execute = async (
 ): Promise<Result> => {
   const environment = environmentFor(context, {
     interrupt: context.signals.interrupt,
-    events: { report: narrator.report }
+    events: {
+      report: (event) => {
+        if (event._tag === 'CheckpointSaved' && event.revision <= 1) ignoreHome(context)
+        narrator.report(event)
+      }
+    }
   })
   const ended = await executor(environment)()
   narrator.finish()

@@ -19,12 +19,12 @@ import { notDone, usage } from '../CliError.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
 import { objection } from '../workflow/Variable.js'
 import type { Result } from './Context.js'
-import { dogearCommand, environmentFor, ignoreHome } from './Context.js'
+import { dogearCommand, environmentFor } from './Context.js'
 import type { Attended, Loaded } from './execution.js'
 import { execute, programFor, warnOf } from './execution.js'
 import { allRuns, isUnfinished, minute, warnOfDamaged } from './find.js'
 import { resumeRun } from './resumeRun.js'
-import { loadWorkflow } from './workflowOf.js'
+import { knowing, loadWorkflow } from './workflowOf.js'
 
 /**
  * How a workflow is to be run.
@@ -54,7 +54,7 @@ export const runCommand = async (context: Attended, file: string, flags: RunFlag
   const { id } = flags
   const parsed = id === undefined ? E.right(undefined) : RunId.parse(id)
   if (E.isLeft(parsed)) return E.left(notDone(parsed.left))
-  const workflow = await loadWorkflow(resolve(context.folder, file), file, Object.keys(given.right))
+  const workflow = await loadWorkflow(resolve(context.folder, file), file)
   if (E.isLeft(workflow)) return workflow
   const choice =
     id === undefined
@@ -63,17 +63,18 @@ export const runCommand = async (context: Attended, file: string, flags: RunFlag
   if (E.isLeft(choice)) return choice
   if (choice.right._tag === 'Start') return start(context, workflow.right, choice.right.runId, given.right)
   const { view } = choice.right
-  return differs(view, given.right)
-    ? E.left(notDone({ _tag: 'InputChanged', runId: view.runId }))
-    : resumeRun(context, view, workflow.right, flags.yes === true ? { yes: true } : {})
+  if (differs(view, given.right)) return E.left(notDone({ _tag: 'InputChanged', runId: view.runId }))
+  const known = knowing(workflow.right, view.checkpoint.variables.keys())
+  return E.isLeft(known) ? known : resumeRun(context, view, workflow.right, flags.yes === true ? { yes: true } : {})
 }
 
 const start = async (context: Attended, workflow: Loaded, runId: string, given: JsonObject): Promise<Result> => {
-  ignoreHome(context)
+  const input = { ...workflow.file.input, ...given }
+  const known = knowing(workflow, Object.keys(input))
+  if (E.isLeft(known)) return known
   warnOf(context, workflow)
   const execution = { workflow, runId, folder: context.folder, done: 0 }
   const { program, narrator } = programFor(context, execution)
-  const input = { ...workflow.file.input, ...given }
   const workspace = { kind: 'directory', path: context.folder } as const
   return execute(context, execution, narrator, run(program, runId, input, { workspace }))
 }

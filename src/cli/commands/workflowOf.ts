@@ -28,27 +28,31 @@ export const workflowOf = async (
       usage(`Run ${runId} was not started from a workflow file: resume it with the program that started it`)
     )
   }
-  const loaded = await loadWorkflow(path, shownPath(path, folder), variables.keys())
-  return E.isLeft(loaded) && loaded.left._tag === 'Usage'
+  const loaded = await loadWorkflow(path, shownPath(path, folder))
+  if (E.isRight(loaded)) return knowing(loaded.right, variables.keys())
+  return loaded.left._tag === 'Usage'
     ? E.left(usage(loaded.left.message, [`Run ${runId} was started from it. Put it back, then resume`]))
     : loaded
 }
 
 /**
- * Loads a workflow file, to run with these variables set from the start.
+ * Loads a workflow file.
  *
  * @category effects
  * @since 0.1.0
  */
-export const loadWorkflow = async (
-  path: string,
-  shown: string,
-  variables: Iterable<string>
-): Promise<E.Either<CliError, Loaded>> => {
+export const loadWorkflow = async (path: string, shown: string): Promise<E.Either<CliError, Loaded>> => {
   const file = await load(path, shown)
-  if (E.isLeft(file)) return file
-  const problems = unknownVariables(file.right, [...Object.keys(file.right.input), ...variables])
-  return problems.length > 0
-    ? E.left({ _tag: 'InvalidWorkflow', file: shown, problems })
-    : E.right({ file: file.right, path, shown })
+  return E.isLeft(file) ? file : E.right({ file: file.right, path, shown })
+}
+
+/**
+ * The workflow, if no `run:` step names a variable that nobody sets. `variables`: those that are set from the start.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const knowing = (workflow: Loaded, variables: Iterable<string>): E.Either<CliError, Loaded> => {
+  const problems = unknownVariables(workflow.file, variables)
+  return problems.length > 0 ? E.left({ _tag: 'InvalidWorkflow', file: workflow.shown, problems }) : E.right(workflow)
 }

@@ -3,10 +3,10 @@
  *
  * @since 0.1.0
  */
-import type { Problem } from './Problem.js'
+import type { Position, Problem } from './Problem.js'
 import * as Template from './Template.js'
 import { didYouMean } from './Suggestion.js'
-import type { GroupEntry, TaskEntry, WaveEntry, WorkflowFile } from './WorkflowFile.js'
+import type { GroupEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
 
 /**
  * What is wrong with the variables of a workflow whose input has these fields. A step knows the input and what earlier
@@ -17,39 +17,42 @@ import type { GroupEntry, TaskEntry, WaveEntry, WorkflowFile } from './WorkflowF
  */
 export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): ReadonlyArray<Problem> => {
   const known = new Set(input)
+  const problemsOf = (task: TaskEntry, here: ReadonlySet<string>): ReadonlyArray<Problem> =>
+    named(task)
+      .filter(({ name }) => !here.has(name))
+      .map(({ at, name }) => ({ at, message: messageFor(file, name, here) }))
   return file.steps.flatMap((step) => {
     if (step._tag === 'Task') {
       const problems = problemsOf(step, known)
       if (step.capture !== undefined) known.add(step.capture)
       return problems
     }
-    const problems = step.groups.flatMap((group) =>
-      problemsOf(group, new Set([...known, ...capturedBefore(step, group)]))
-    )
+    const byName = new Map(step.groups.map((group) => [group.name, group]))
+    const problems = step.groups.flatMap((group) => {
+      const captured = capturedBefore(byName, group)
+      return problemsOf(group, captured.length === 0 ? known : new Set([...known, ...captured]))
+    })
     for (const { capture } of step.groups) if (capture !== undefined) known.add(capture)
     return problems
   })
 }
 
-const problemsOf = ({ action }: TaskEntry, known: ReadonlySet<string>): ReadonlyArray<Problem> =>
+const named = ({ action }: TaskEntry): ReadonlyArray<{ readonly at: Position; readonly name: string }> =>
   action._tag === 'Shell'
     ? []
-    : action.argv.flatMap(({ at, template }) =>
-        Template.variables(template)
-          .filter((name) => !known.has(name))
-          .map((name) => ({ at, message: `unknown variable "${name}"${hintFor(name, known)}` }))
-      )
+    : action.argv.flatMap(({ at, template }) => Template.variables(template).map((name) => ({ at, name })))
 
-const hintFor = (name: string, known: ReadonlySet<string>): string => {
+const messageFor = ({ input }: WorkflowFile, name: string, known: ReadonlySet<string>): string => {
+  const unknown = `unknown variable "${name}"`
+  if (Object.hasOwn(input, name)) return `${unknown}. The run keeps the input that it was started with, which had none`
   const near = didYouMean(name, [...known])
-  if (near !== '') return near
+  if (near !== '') return `${unknown}${near}`
   return known.size === 0
-    ? '. None is set here: give it with --input, or capture it in an earlier step'
-    : `. Set here: ${[...known].join(', ')}`
+    ? `${unknown}. None is set here: give it with --input, or capture it in an earlier step`
+    : `${unknown}. Set here: ${[...known].join(', ')}`
 }
 
-const capturedBefore = (wave: WaveEntry, group: GroupEntry): ReadonlyArray<string> => {
-  const byName = new Map(wave.groups.map((one) => [one.name, one]))
+const capturedBefore = (byName: ReadonlyMap<string, GroupEntry>, group: GroupEntry): ReadonlyArray<string> => {
   const seen = new Set<string>()
   const queue = [...group.needs]
   for (let name = queue.pop(); name !== undefined; name = queue.pop()) {

@@ -9,9 +9,7 @@ import type { Change } from '../../../src/domain/Change.js'
 import type { Json, JsonObject } from '../../../src/domain/Json.js'
 import type { Revision } from '../../../src/ports/CheckpointStorage.js'
 import { assertLoads, claimed, left, OTHER, revisions, right, seed, some } from '../storageFixture.js'
-import { folder, journalOf, next, placesOf, recorded, systemError, work } from './kit.js'
-
-const wait = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
+import { folder, journalOf, next, placesOf, recorded, systemError, untilCopied, work } from './kit.js'
 
 const copyOf = (root: string): JsonObject & { readonly copyOf: JsonObject } =>
   JSON.parse(readFileSync(placesOf(root).copy, 'utf8')) as JsonObject & { readonly copyOf: JsonObject }
@@ -42,13 +40,13 @@ describe('checkpoint.json', () => {
     const storage = next(root)
     const claim = await claimed(storage, 'a')
     await right(storage.save(claim, one(0, confirmed, { at: 0 })))
-    await wait(100)
+    await untilCopied(root, 0)
     assert.equal(copyOf(root)['at'], 0)
     let revision = 1
     for (const change of [failed, interrupted]) {
       await right(storage.save(claim, one(revision++, confirmed, { at: 'between' })))
       await right(storage.save(claim, one(revision, change, { at: change._tag })))
-      await wait(100)
+      await untilCopied(root, revision)
       assert.equal(copyOf(root)['at'], change._tag)
       assert.equal(copyOf(root).copyOf['revision'], revision++)
     }
@@ -155,7 +153,7 @@ describe('checkpoint.json', () => {
     const root = folder()
     const former = next(root)
     const claim = await work(former, [1, 2])
-    await wait(100)
+    await untilCopied(root, 0)
     const before = readFileSync(placesOf(root).copy)
     await claimed(next(root), 'a')
     await right(former.release(claim))

@@ -9,7 +9,7 @@ import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
 import type { Json } from '../../../src/domain/Json.js'
 import type { Stored } from '../../../src/ports/CheckpointStorage.js'
 import { assertLoads, claimed, left, OTHER, revisions, right, some } from '../storageFixture.js'
-import { digestOf, folder, journalOf, journalsOf, next, placesOf, work } from './kit.js'
+import { digestOf, folder, journalOf, journalsOf, next, placesOf, untilCopied, work } from './kit.js'
 
 const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_, index) => index)
 
@@ -23,7 +23,7 @@ const make = async (isAtRest: boolean): Promise<string> => {
   const second = next(root)
   const claim = await work(second, [2, 3, 4], [0, 1])
   if (isAtRest) await right(second.release(claim))
-  else await new Promise((resolve) => setTimeout(resolve, 100))
+  else await untilCopied(root, 2)
   return root
 }
 

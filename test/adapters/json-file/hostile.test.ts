@@ -10,7 +10,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import type { StorageError } from '../../../src/ports/CheckpointStorage.js'
 import { assertLoads, claimed, left, OTHER, revisions, right, seed, some } from '../storageFixture.js'
-import { assertIsStorageError, digestOf, folder, journalOf, next, placesOf } from './kit.js'
+import { assertIsStorageError, digestOf, folder, journalOf, next, placesOf, untilCopied } from './kit.js'
 
 /** A line with the right checksum, of whatever text. */
 const line = (body: string | Buffer): Buffer => {
@@ -361,7 +361,7 @@ test('folders are for this user only, and so are files', async () => {
   const storage = next(root)
   const claim = await claimed(storage, 'a')
   await right(storage.save(claim, revisions([1])))
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  await untilCopied(root, 0)
   const listing = execFileSync('find', [root, '-printf', '%y %m %P\n'], { encoding: 'utf8' }).trim().split('\n')
   for (const entry of listing) assert.ok(entry.startsWith('d 700') || entry.startsWith('f 600'), entry)
   assert.ok(listing.length >= 7, listing.join())

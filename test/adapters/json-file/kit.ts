@@ -43,6 +43,21 @@ export const journalsOf = (root: string): ReadonlyArray<string> =>
     .filter((name) => name.endsWith('.jsonl'))
     .sort()
 
+/** Waits until something is so; work in the background takes its time on a busy machine. */
+export const until = async (isSo: () => boolean): Promise<void> => {
+  for (let n = 0; n < 2000 && !isSo(); n++) await new Promise((resolve) => setTimeout(resolve, 10))
+  assert.ok(isSo(), 'it did not come about within 20 s')
+}
+
+/** Waits until checkpoint.json has a revision. */
+export const untilCopied = (root: string, revision: number): Promise<void> =>
+  until(() => {
+    const { copy } = placesOf(root)
+    if (!existsSync(copy)) return false
+    const { copyOf } = JSON.parse(readFileSync(copy, 'utf8')) as { readonly copyOf: { readonly revision: number } }
+    return copyOf.revision >= revision
+  })
+
 /** A digest of all files below a folder: names, contents and kinds. */
 export const digestOf = (path: string): string => {
   const digest = createHash('sha256')

@@ -14,6 +14,7 @@ import {
   placesOf,
   recorded,
   systemError,
+  untilCopied,
   work,
   intercepted
 } from './kit.js'
@@ -57,6 +58,16 @@ describe('a claim', () => {
     const synced = names(calls).lastIndexOf('fdatasync')
     assert.ok(names(calls).lastIndexOf('placeSync') > synced || process.platform !== 'linux')
     assert.ok(calls.findLastIndex(({ target }) => target === journalOf(root, 3)) > synced)
+  })
+
+  test('notes what it found, and syncs that by itself', async () => {
+    const root = folder()
+    await work(next(root), [1])
+    const { fs, calls } = recorded()
+    await claimed(next(root, { fs }), 'a')
+    const after = names(calls.slice(indexOf(calls, 'link')))
+    const written = after.indexOf('write')
+    assert.ok(written > 0 && after.indexOf('fdatasync', written) > written)
   })
 
   test('of a new run makes every folder durable before the first journal has its name', async () => {
@@ -124,7 +135,7 @@ describe('a save', () => {
     const { fs, calls } = recorded()
     const storage = next(root, { fs })
     const claim = await work(storage, [1])
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await untilCopied(root, 0)
     for (let n = 2; n <= 10; n++) {
       calls.length = 0
       await right(storage.save(claim, revisions(Array.from({ length: n }, (_, index) => index))))

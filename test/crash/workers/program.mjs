@@ -86,7 +86,11 @@ export const rerunnable = (act, version) => {
     .step('one', { run: plain, capture: 'one' })
     .step('two', plain)
     .step('three', plain)
-    .wave('four', { left: { run: plain, capture: 'left' }, right: { run: plain }, both: { needs: ['left'], run: plain } })
+    .wave('four', {
+      left: { run: plain, capture: 'left' },
+      right: { run: plain },
+      both: { needs: ['left'], run: plain }
+    })
     .step('five', plain)
     .step('six', plain)
     .step('seven', plain)
@@ -97,10 +101,7 @@ export const rerunnable = (act, version) => {
 /** The step in the middle must not be done twice unasked. */
 export const careful = (act, version) => {
   const { plain } = makerOf(act, version)
-  return workflow('careful')
-    .step('before', plain)
-    .step('pay', { idempotent: false, run: plain })
-    .step('after', plain)
+  return workflow('careful').step('before', plain).step('pay', { idempotent: false, run: plain }).step('after', plain)
 }
 
 /** As many steps as asked for, each with an output of so many bytes. */

@@ -6,7 +6,9 @@ import { jsonFileStorage } from 'dogear/json-file'
 
 const claimAs = async (root) => {
   const claimed = await jsonFileStorage(root).claim('r', { host: hostname(), pid: process.pid })()
-  return E.isRight(claimed) ? { end: 'Claimed', epoch: claimed.right.claim.epoch } : { end: claimed.left._tag, holder: claimed.left.holder }
+  return E.isRight(claimed)
+    ? { end: 'Claimed', epoch: claimed.right.claim.epoch }
+    : { end: claimed.left._tag, holder: claimed.left.holder }
 }
 
 if (isMainThread) {

@@ -26,7 +26,10 @@ const acks = openSync(join(order.logs ?? world, 'acks.log'), 'a')
 const act = async (unit, attempt, output, { signal }) => {
   if (order.tell === true) print({ at: unit })
   if (order.pace !== undefined) await sleep(order.pace, undefined, { signal }).catch(() => undefined)
-  writeSync(effects, `${JSON.stringify({ life, unit, attempt, version: order.version ?? 1, output: digest(output) })}\n`)
+  writeSync(
+    effects,
+    `${JSON.stringify({ life, unit, attempt, version: order.version ?? 1, calls: killing.counter.calls })}\n`
+  )
   fsyncSync(effects)
 }
 
@@ -49,7 +52,10 @@ const noting = (storage) => ({
   }
 })
 
-const killing = killingFileSystem({ kill: order.kill, log: order.kill === undefined ? undefined : join(world, 'kills.log') })
+const killing = killingFileSystem({
+  kill: order.kill,
+  log: order.kill === undefined ? undefined : join(world, 'kills.log')
+})
 const fs = order.faults === undefined ? killing.fs : faultyFileSystem(order.faults)
 const options = {
   fs,
@@ -97,11 +103,6 @@ const outcomeOf = async () => {
       const removed = await storage.remove(common.id)()
       return E.isRight(removed) ? { _tag: 'Removed' } : { _tag: 'Refused', error: removed.left }
     }
-    case 'load': {
-      const loaded = await storage.load(common.id)()
-      if (E.isLeft(loaded)) return { _tag: 'Refused', error: loaded.left }
-      return { _tag: loaded.right._tag === 'None' ? 'None' : 'Loaded', stored: loaded.right }
-    }
     default:
       try {
         await (order.op === 'run' ? run(program, { ...common, input }) : resume(program, common))
@@ -116,7 +117,9 @@ const outcomeOf = async () => {
 const stored = async () => {
   const loaded = await storage.load(common.id)()
   const restored = E.isRight(loaded) ? restoreStored(loaded.right.value) : loaded
-  return E.isRight(restored) ? { _tag: 'Completed', checkpoint: restored.right } : { _tag: 'Refused', error: restored.left }
+  return E.isRight(restored)
+    ? { _tag: 'Completed', checkpoint: restored.right }
+    : { _tag: 'Refused', error: restored.left }
 }
 
 const reportOf = ({ checkpoint }) =>
@@ -125,7 +128,9 @@ const reportOf = ({ checkpoint }) =>
     : {
         revision: checkpoint.revision,
         generation: checkpoint.generation,
-        outputs: Object.fromEntries([...checkpoint.completedSteps].map((done) => [unitOf(done), digest(done.output ?? null)])),
+        outputs: Object.fromEntries(
+          [...checkpoint.completedSteps].map((done) => [unitOf(done), digest(done.output ?? null)])
+        ),
         variables: Object.fromEntries([...checkpoint.variables].map(([name, value]) => [name, digest(value)]))
       }
 
@@ -134,7 +139,6 @@ const error = outcome._tag === 'Refused' ? outcome.error : undefined
 print({
   outcome: outcome._tag,
   ...reportOf(outcome),
-  ...(outcome.stored === undefined ? {} : { stored: outcome.stored._tag === 'Some' ? outcome.stored.value.revision : -1 }),
   ...(outcome.failures === undefined ? {} : { failures: outcome.failures.map(({ error: { message } }) => message) }),
   ...(error === undefined ? {} : { error: { ...error, cause: undefined }, told: RunError.describe(error) }),
   ...(error?._tag === 'Unconfirmed' ? { asked: error.questions.map(unitOf) } : {}),

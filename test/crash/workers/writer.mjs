@@ -36,7 +36,8 @@ const write = async ({ runId, at, saves = Infinity, patient = true, release = tr
     await sleep(1)
     claimed = await storage.claim(runId, owner)()
   }
-  if (E.isLeft(claimed)) return tell({ wrote: runId, end: claimed.left._tag, error: { ...claimed.left, cause: undefined } })
+  if (E.isLeft(claimed))
+    return tell({ wrote: runId, end: claimed.left._tag, error: { ...claimed.left, cause: undefined } })
   const { claim, stored } = claimed.right
   const tags = stored._tag === 'None' ? [] : tagsOf(stored.value)
   const found = stored._tag === 'None' ? 'Exact' : stored.value.found._tag

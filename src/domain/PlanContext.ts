@@ -1,0 +1,163 @@
+/**
+ * What the decisions of a plan are made from.
+ *
+ * @since 0.1.0
+ */
+import type { Checkpoint } from './Checkpoint.js'
+import type { Failure, InFlight } from './CheckpointState.js'
+import * as State from './CheckpointState.js'
+import type { CompletedStep } from './CompletedStep.js'
+import type { Json } from './Json.js'
+import type { Answer, MissingEvidence, PlanOptions, PlanProblem, RunReason } from './Plan.js'
+import { unitName } from './Plan.js'
+import type { Records } from './Records.js'
+import { finderIn, recordAt } from './Records.js'
+import type { Workflow } from './Workflow.js'
+import { groupNamed } from './Workflow.js'
+
+/**
+ * Everything a decision looks at, found in constant time.
+ *
+ * - `was`: the index of a step in the workflow that ran.
+ * - `from`: the step from which `fromStep` makes everything run, or infinity.
+ * - `rewound`: the earliest step of which completed work runs again, or infinity.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface PlanContext {
+  readonly checkpoint: Checkpoint
+  readonly records: Records
+  readonly was: (name: string, expected: number) => number | undefined
+  readonly inFlight: ReadonlyMap<string | undefined, InFlight>
+  readonly failures: ReadonlyMap<string | undefined, Failure>
+  readonly inDoubt: ReadonlySet<string | undefined>
+  readonly confirm: ReadonlyMap<string, Answer>
+  readonly outputs: ReadonlyMap<string, Json>
+  readonly missing: ReadonlyMap<string, RunReason & { readonly _tag: 'EvidenceMissing' }>
+  readonly from: number
+  readonly rewound: number
+  readonly rewoundStep: string
+  readonly restartWave: string | undefined
+}
+
+/**
+ * The context of a plan.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const contextOf = (
+  checkpoint: Checkpoint,
+  workflow: Workflow,
+  options: PlanOptions,
+  records: Records
+): PlanContext => {
+  const { state } = checkpoint
+  const was = finderIn(checkpoint.workflow.steps)
+  const evidence = options.evidence ?? []
+  const from = startOf(workflow, options)
+  const gone = from === Infinity ? evidence.map((one) => placeOfGone(checkpoint, workflow, records, one)) : []
+  const rewound = Math.min(from, indexOf(workflow, options.restartWave), ...gone)
+  return {
+    checkpoint,
+    records,
+    was,
+    inFlight: byGroup(State.inFlight(state)),
+    failures: byGroup(State.failures(state)),
+    inDoubt: State.inDoubt(state),
+    confirm: options.confirm ?? new Map(),
+    outputs: options.outputs ?? new Map(),
+    missing: new Map(
+      evidence.map(({ missing, ...unit }) => [unitName(unit), { _tag: 'EvidenceMissing', missing } as const])
+    ),
+    from,
+    rewound,
+    rewoundStep: workflow.steps[rewound]?.name ?? '',
+    restartWave: options.restartWave
+  }
+}
+
+const indexOf = ({ steps }: Workflow, name: string | undefined): number => {
+  const index = name === undefined ? -1 : steps.findIndex((step) => step.name === name)
+  return index === -1 ? Infinity : index
+}
+
+/** The step from which everything runs, or infinity. A wave that is restarted is not taken as done. */
+const startOf = (workflow: Workflow, { fromStep, restartWave }: PlanOptions): number => {
+  const start = indexOf(workflow, fromStep)
+  return start === Infinity ? Infinity : Math.min(start, indexOf(workflow, restartWave))
+}
+
+/** The index of a recorded unit whose evidence is gone, or infinity if there is no such unit. */
+const placeOfGone = (
+  { workflow: { steps } }: Checkpoint,
+  workflow: Workflow,
+  records: Records,
+  { step: name, group }: MissingEvidence
+): number => {
+  const isRecorded =
+    recordAt(
+      records,
+      steps.findIndex((step) => step.name === name),
+      group
+    ) !== undefined
+  if (!isRecorded) return Infinity
+  const index = indexOf(workflow, name)
+  const step = workflow.steps[index]
+  const isThere = group === undefined || (step?._tag === 'Wave' && groupNamed(step, group) !== undefined)
+  return isThere ? index : Infinity
+}
+
+const byGroup = <A extends { readonly group?: string }>(all: ReadonlyArray<A>): ReadonlyMap<string | undefined, A> =>
+  new Map(all.map((one) => [one.group, one]))
+
+/**
+ * The record of a unit of the present workflow, if it has one.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const recordOf = (
+  { records, was }: PlanContext,
+  unit: { readonly stepIndex: number; readonly step: string; readonly group?: string }
+): CompletedStep | undefined => recordAt(records, was(unit.step, unit.stepIndex), unit.group)
+
+/**
+ * Whether a step is before the one that everything is to run from.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const isAssumed = ({ from }: PlanContext, stepIndex: number): boolean => stepIndex < from && from !== Infinity
+
+/**
+ * The names in a plan's options that the workflow does not have.
+ *
+ * @category validation
+ * @since 0.1.0
+ */
+export const unknownNames = (workflow: Workflow, options: PlanOptions): ReadonlyArray<PlanProblem> => {
+  const asked = [options.fromStep, options.restartWave].filter((name) => name !== undefined)
+  const confirmed = [...new Set([...(options.confirm?.keys() ?? []), ...(options.outputs?.keys() ?? [])])]
+  if (asked.length === 0 && confirmed.length === 0) return []
+  const steps = workflow.steps.map((step) => step.name)
+  const waves = workflow.steps.filter((step) => step._tag === 'Wave')
+  const units = new Set([
+    ...workflow.steps.filter((step) => step._tag === 'Task').map((step) => step.name),
+    ...waves.flatMap((wave) => wave.groups.map((group) => unitName({ step: wave.name, group: group.name })))
+  ])
+  const unknown = (step: string, available: ReadonlyArray<string>): PlanProblem => ({
+    _tag: 'UnknownStep',
+    step,
+    available
+  })
+  const waveNames = waves.map((wave) => wave.name)
+  return [
+    ...(options.fromStep === undefined || steps.includes(options.fromStep) ? [] : [unknown(options.fromStep, steps)]),
+    ...(options.restartWave === undefined || waveNames.includes(options.restartWave)
+      ? []
+      : [unknown(options.restartWave, waveNames)]),
+    ...confirmed.filter((name) => !units.has(name)).map((name) => unknown(name, [...units]))
+  ]
+}

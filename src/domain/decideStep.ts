@@ -1,0 +1,244 @@
+/**
+ * What happens with one step, and why.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { CompletedStep } from './CompletedStep.js'
+import { describeEvidence } from './Explain.js'
+import type { Json } from './Json.js'
+import type { Answer, Decision, PlanProblem, RetryReason, Run, RunReason, Skip, SkipReason, Unit } from './Plan.js'
+import { unitName } from './Plan.js'
+import type { PlanContext } from './PlanContext.js'
+import { isAssumed, recordOf } from './PlanContext.js'
+import type { Step, Task, Wave } from './Workflow.js'
+
+/**
+ * The decisions so far, and what stands against them. Steps add theirs: 100,000 short lists would cost more than the
+ * decisions.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Planned {
+  readonly decisions: Array<Decision>
+  readonly problems: Array<PlanProblem>
+}
+
+/**
+ * Decides about a step: adds its decision, and if it is a wave one for each of its groups.
+ *
+ * @category deciding
+ * @since 0.1.0
+ */
+export const decideStep = (context: PlanContext, step: Step, stepIndex: number, out: Planned): void =>
+  step._tag === 'Task'
+    ? decideTask(context, { step: step.name, stepIndex, task: step }, out)
+    : decideWave(context, step, stepIndex, out)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// waves
+// ---------------------------------------------------------------------------------------------------------------------
+
+const decideWave = (context: PlanContext, wave: Wave, stepIndex: number, out: Planned): void => {
+  const again = groupsToRepeat(context, wave, stepIndex)
+  const decisions: Array<Decision> = []
+  let isDone = true
+  const problems: Array<PlanProblem> = []
+  for (const group of wave.groups) {
+    const placed = { step: wave.name, stepIndex, task: group, group: group.name, again }
+    isDone &&= recordOf(context, placed) !== undefined && repeats(context, placed) === undefined
+    decideTask(context, placed, { decisions, problems })
+  }
+  const placed = { step: wave.name, stepIndex, task: wave }
+  out.decisions.push(waveDecision(context, placed, decisions, isDone))
+  for (const decision of decisions) out.decisions.push(decision)
+  if (isDone) goneBefore(context, placed, out)
+  for (const problem of problems) out.problems.push(problem)
+}
+
+/** The recorded groups of a wave that run again though the wave as a whole does not: their evidence is gone, or that of a group they need. */
+const groupsToRepeat = (context: PlanContext, wave: Wave, stepIndex: number): ReadonlySet<string> => {
+  const again = new Set<string>()
+  if (context.rewound !== stepIndex || wave.name === context.restartWave) return again
+  const needing = new Map<string, Array<string>>()
+  for (const { name, needs } of wave.groups) {
+    for (const need of needs) {
+      const list = needing.get(need)
+      if (list === undefined) needing.set(need, [name])
+      else list.push(name)
+    }
+  }
+  const due = wave.groups
+    .filter((group) => context.missing.has(unitName({ step: wave.name, group: group.name })))
+    .map((group) => group.name)
+  for (let name = due.pop(); name !== undefined; name = due.pop()) {
+    if (again.has(name)) continue
+    again.add(name)
+    due.push(...(needing.get(name) ?? []))
+  }
+  return again
+}
+
+/**
+ * A wave does what its groups do: the most telling of their decisions is its own. If all of them are done it is too,
+ * unless nothing but its own record is missing (`isDone`: theirs are all there and count): then it runs, to be closed.
+ */
+const waveDecision = (
+  context: PlanContext,
+  placed: Placed,
+  groups: ReadonlyArray<Decision>,
+  isDone: boolean
+): Decision => {
+  const asked = groups.find((group) => group._tag === 'Confirm')
+  if (asked !== undefined) return { _tag: 'Confirm', ...unitOf(placed), reason: asked.reason }
+  const retried = groups.find((group) => group._tag === 'Retry')
+  if (retried !== undefined)
+    return { _tag: 'Retry', ...unitOf(placed), attempt: retried.attempt, reason: retried.reason }
+  const started = groups.find((group) => group._tag === 'Run')
+  if (started !== undefined) return run(placed, started.reason)
+  const record = isDone ? recordOf(context, placed) : undefined
+  if (record !== undefined) return skip(placed, skipReasonOf(placed.task, record))
+  return !isDone || isAssumed(context, placed.stepIndex)
+    ? skip(placed, { _tag: 'Assumed' })
+    : run(placed, { _tag: 'NotStarted' })
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// tasks
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A step, or a group of a wave, at its place; `again` are the groups of its wave that run once more. */
+interface Placed<A extends Pick<Task, 'summary' | 'fingerprint'> = Pick<Task, 'summary' | 'fingerprint'>> {
+  readonly step: string
+  readonly stepIndex: number
+  readonly task: A
+  readonly group?: string
+  readonly again?: ReadonlySet<string>
+}
+
+const unitOf = ({ stepIndex, step, group, task: { summary, fingerprint } }: Placed): Unit => ({
+  stepIndex,
+  step,
+  ...(group === undefined ? {} : { group }),
+  summary,
+  fingerprint
+})
+
+// The two that there are many of are spelt out: spreading an object is several times slower.
+
+const skip = ({ stepIndex, step, group, task: { summary, fingerprint } }: Placed, reason: SkipReason): Skip =>
+  group === undefined
+    ? { _tag: 'Skip', stepIndex, step, summary, fingerprint, reason }
+    : { _tag: 'Skip', stepIndex, step, group, summary, fingerprint, reason }
+
+const run = ({ stepIndex, step, group, task: { summary, fingerprint } }: Placed, reason: RunReason): Run =>
+  group === undefined
+    ? { _tag: 'Run', stepIndex, step, summary, fingerprint, reason }
+    : { _tag: 'Run', stepIndex, step, group, summary, fingerprint, reason }
+
+const nameOf = ({ step, group }: Placed): { readonly step: string; readonly group?: string } =>
+  group === undefined ? { step } : { step, group }
+
+const skipReasonOf = ({ fingerprint }: Pick<Task, 'fingerprint'>, record: CompletedStep): SkipReason => {
+  if (record.fingerprint !== fingerprint) return { _tag: 'AcceptedDespiteChange', recorded: record.fingerprint }
+  return { _tag: record.assumed === true ? 'Assumed' : 'Completed' }
+}
+
+const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): void => {
+  const { stepIndex, task } = placed
+  const record = recordOf(context, placed)
+  const scheduled = repeats(context, placed)
+  if (record !== undefined && scheduled === undefined) {
+    const fits = task.accepts(record.output)
+    goneBefore(context, placed, out)
+    if (E.isLeft(fits)) out.problems.push({ _tag: 'OutputNotDecodable', ...nameOf(placed), ...fits.left })
+    out.decisions.push(skip(placed, skipReasonOf(task, record)))
+    return
+  }
+  const answer = context.confirm.size === 0 ? undefined : context.confirm.get(unitName(placed))
+  if (answer?._tag === 'Done') assume(placed, answer.output ?? record?.output, out)
+  else if (isAssumed(context, stepIndex)) assume(placed, context.outputs.get(unitName(placed)), out)
+  else out.decisions.push(schedule(context, placed, record, scheduled, answer))
+}
+
+/** What is taken as done needs what it left behind. */
+const goneBefore = (context: PlanContext, placed: Placed, out: Planned): void => {
+  if (context.missing.size === 0 || !isAssumed(context, placed.stepIndex)) return
+  const gone = context.missing.get(unitName(placed))
+  if (gone === undefined) return
+  const expected = `${gone.missing.map(describeEvidence).join(', ')}, which is gone`
+  out.problems.push({ _tag: 'AssumedOutputMissing', ...nameOf(placed), expected })
+}
+
+/** A unit that somebody says is done needs the output that it would have given. */
+const assume = (placed: Placed<Task>, output: Json | undefined, out: Planned): void => {
+  const { accepts, captures } = placed.task
+  const fits = accepts(output)
+  const expected = E.isLeft(fits)
+    ? `${fits.left.path}: ${fits.left.expected}`
+    : output === undefined && captures.length > 0
+      ? `a value for ${captures.join(', ')}`
+      : undefined
+  if (expected !== undefined) out.problems.push({ _tag: 'AssumedOutputMissing', ...nameOf(placed), expected })
+  out.decisions.push(skip(placed, output === undefined ? { _tag: 'Assumed' } : { _tag: 'Assumed', output }))
+}
+
+/** Why completed work, or work that would be due in any case, is asked for again; undefined if it is not. */
+const repeats = (context: PlanContext, placed: Placed): RunReason | undefined => {
+  const { stepIndex, step, group } = placed
+  if (stepIndex >= context.from || step === context.restartWave) return { _tag: 'Forced' }
+  if (stepIndex < context.rewound) return undefined
+  if (stepIndex > context.rewound) return { _tag: 'EarlierStepRunsAgain', step: context.rewoundStep }
+  const ofWave = recordOf(context, { stepIndex, step }) === undefined ? undefined : context.missing.get(step)
+  const gone = context.missing.get(unitName(placed)) ?? ofWave
+  if (gone !== undefined) return gone
+  return group !== undefined && placed.again?.has(group) === true ? { _tag: 'EarlierStepRunsAgain', step } : undefined
+}
+
+/** A unit without a record that counts: it runs, runs once more, or is asked about. */
+const schedule = (
+  context: PlanContext,
+  placed: Placed<Task>,
+  record: CompletedStep | undefined,
+  scheduled: RunReason | undefined,
+  answer: Answer | undefined
+): Decision => {
+  const begun = trace(context, placed)
+  const mayHaveActed = record !== undefined || begun?.mayHaveActed === true
+  const asked = scheduled?._tag === 'Forced' || answer?._tag === 'Again'
+  if (mayHaveActed && !placed.task.idempotent && !asked) {
+    return { _tag: 'Confirm', ...unitOf(placed), reason: begun?.reason ?? scheduled ?? { _tag: 'NotStarted' } }
+  }
+  if (scheduled !== undefined) return run(placed, scheduled)
+  if (begun === undefined) return run(placed, { _tag: 'NotStarted' })
+  return { _tag: 'Retry', ...unitOf(placed), attempt: begun.attempt, reason: begun.reason }
+}
+
+/** What the state says of a unit: how it ended or was cut short, and which attempt comes next. */
+const trace = (
+  context: PlanContext,
+  placed: Placed
+): { readonly reason: RetryReason; readonly attempt: number; readonly mayHaveActed: boolean } | undefined => {
+  const { state } = context.checkpoint
+  if (state.step !== placed.step) return undefined
+  const mayHaveActed = context.inDoubt.has(placed.group)
+  const running = context.inFlight.get(placed.group)
+  if (running !== undefined) {
+    const reason: RetryReason =
+      state._tag === 'Interrupted'
+        ? { _tag: 'Interrupted', reason: state.reason }
+        : { _tag: 'InFlight', attempt: running.attempt }
+    return { reason, attempt: running.attempt, mayHaveActed }
+  }
+  const failure = context.failures.get(placed.group)
+  if (failure !== undefined) {
+    const newest = failure.attempts.at(-1)
+    const goesOn = newest?.delayBeforeNextMillis !== undefined
+    const attempts = newest?.attempt ?? 1
+    const reason: RetryReason = { _tag: 'Failed', message: failure.error.message, attempts }
+    return { reason, attempt: goesOn ? attempts + 1 : 1, mayHaveActed }
+  }
+  const stopped = state._tag === 'Interrupted' && state.inProgress && placed.group === undefined
+  return stopped ? { reason: { _tag: 'Interrupted', reason: state.reason }, attempt: 1, mayHaveActed } : undefined
+}

@@ -1,0 +1,37 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import * as E from 'fp-ts/lib/Either.js'
+import { load } from '../../src/cli/workflow/load.js'
+import { unknownVariables } from '../../src/cli/workflow/unknownVariables.js'
+import { linesOf, sandbox } from './dogear.js'
+
+const folder = join(import.meta.dirname, '../../examples')
+const examples = readdirSync(folder).filter((name) => name.endsWith('.yml'))
+
+test.each(examples)('examples/%s is a valid workflow, without warnings', async (name) => {
+  const file = await load(join(folder, name), name)
+  if (E.isLeft(file)) expect.fail(JSON.stringify(file.left))
+  expect(file.right.warnings).toEqual([])
+  expect(unknownVariables(file.right, Object.keys(file.right.input))).toEqual([])
+})
+
+const place = sandbox({ 'demo.yml': readFileSync(join(folder, 'demo.yml'), 'utf8') })
+afterAll(() => place.remove())
+
+test('the demo fails at its second step until it is mended, and then goes on there', async () => {
+  const failed = await place.dogear(['run', 'demo.yml'])
+  expect(failed.code).toBe(1)
+  expect(failed.stderr).toContain('Step 2/3 failed: notes\n')
+  expect(failed.stderr).toContain('error: exit code 1: write notes.md first\n')
+  place.write('notes.md', '')
+  const resumed = await place.dogear(['resume'])
+  expect({ code: resumed.code, stdout: resumed.stdout }).toEqual({ code: 0, stdout: 'published 1.2.3\n' })
+  expect(linesOf(resumed.stderr)).toEqual([
+    expect.stringMatching(/^Resuming run /),
+    'Loaded checkpoint: 1/3 steps completed',
+    'Retrying step 2: look for the release notes',
+    'Executing step 3/3: publish',
+    'Run completed'
+  ])
+})
