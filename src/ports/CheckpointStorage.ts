@@ -85,7 +85,8 @@ export type Found =
 
 /**
  * What is stored of a run: a whole checkpoint, and the changes that came after it, oldest first. `revision` is that of
- * the last change, or of the checkpoint if there is none. `heldBy`: the live owner, if there is one.
+ * the last change, or of the checkpoint if there is none. `heldBy`: the live owner, if there is one; none in what a
+ * claim returns, for then it is the claimant.
  *
  * @category model
  * @since 0.1.0
