@@ -104,6 +104,36 @@ export const fromUnknown = (thrown: unknown): StepError => {
   })
 }
 
+/** How many causes behind one another are looked at. */
+const MAX_CAUSES = 8
+
+/**
+ * Everything by which an error may be told: `code`, `status`, `statusCode`, `name` and `type`, of itself and of its causes.
+ *
+ * @example
+ * import { StepError } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const error = new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } })
+ * assert.deepEqual(StepError.codes(error), ['TypeError', 'ECONNREFUSED'])
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const codes = (thrown: unknown): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  let at = thrown
+  for (let depth = 0; depth < MAX_CAUSES && typeof at === 'object' && at !== null; depth++) {
+    const from: object = at
+    for (const key of ['code', 'status', 'statusCode', 'name', 'type']) {
+      const code = text(from, key)
+      if (code !== undefined) found.push(code)
+    }
+    at = attempt(() => (from as { readonly cause?: unknown }).cause)
+  }
+  return found
+}
+
 /** A property as text, if it is text or a number. */
 const text = (from: object, key: string): string | undefined => {
   const value = attempt(() => (from as Record<string, unknown>)[key])

@@ -73,16 +73,21 @@ export const permanent = (error: StepError, outcome: Outcome = 'unknown'): Perma
 
 /**
  * Classifies whatever was thrown, by its code and never by searching its text: HTTP 408, 425, 429 and 5xx, timeouts,
- * overload, and lost or refused connections are transient; everything else is permanent. A refused connection and a
- * name that does not resolve did nothing (`notApplied`), nor did a request that was turned away for overload
- * (429, 503); for the rest the outcome is unknown.
+ * overload, and lost or refused connections are transient; everything else is permanent. Looked at are `code`, `status`,
+ * `statusCode`, `name` and `type`, of the error and of its causes.
+ *
+ * The outcome is always `unknown`: a connection that was refused says nothing of the request before it. Only the step
+ * knows; it says so with {@link transient} or {@link permanent}.
  *
  * @example
  * import { StepFailure } from 'dogear'
  * import assert from 'node:assert/strict'
  *
  * assert.equal(StepFailure.fromUnknown({ status: 503, message: 'try later' })._tag, 'Transient')
- * assert.equal(StepFailure.fromUnknown({ code: 'ECONNREFUSED' }).outcome, 'notApplied')
+ * assert.equal(
+ *   StepFailure.fromUnknown(new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } }))._tag,
+ *   'Transient'
+ * )
  * assert.equal(StepFailure.fromUnknown(new Error('HTTP 500 in the text'))._tag, 'Permanent')
  *
  * @category constructors
@@ -91,22 +96,8 @@ export const permanent = (error: StepError, outcome: Outcome = 'unknown'): Perma
 export const fromUnknown = (thrown: unknown): StepFailure => {
   if (isStepFailure(thrown)) return thrown
   const error = Err.fromUnknown(thrown)
-  const codes = [error.code, error.name].filter((code) => code !== undefined)
-  const outcome = codes.some((code) => NOT_APPLIED.has(code)) ? 'notApplied' : 'unknown'
-  return codes.some(isTransientCode) ? transient(error, outcome) : permanent(error, outcome)
+  return Err.codes(thrown).some(isTransientCode) ? transient(error) : permanent(error)
 }
-
-/** Codes after which nothing can have happened on the other side. */
-const NOT_APPLIED: ReadonlySet<string> = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'UND_ERR_CONNECT_TIMEOUT',
-  '429',
-  '503',
-  'rate_limit_error',
-  'overloaded_error'
-])
 
 const TRANSIENT: ReadonlySet<string> = new Set([
   'ECONNRESET',

@@ -72,6 +72,22 @@ steps:
     expect(stderr).toContain('  error: could not be started: not found: no-such-command\n')
   })
 
+  test('what could not be started did nothing: it needs no confirmation, even if it is not idempotent', async () => {
+    within({ 'w.yml': 'steps: [{ run: [./publish.sh], idempotent: false }]' })
+    expect((await place.dogear(['run', 'w.yml'])).code).toBe(1)
+    await place.shell("printf '#!/bin/sh\\necho published' > publish.sh; chmod 755 publish.sh")
+    expect(await place.dogear(['resume'])).toMatchObject({ code: 0, stdout: 'published\n' })
+  })
+
+  test.each([
+    ['', false],
+    [', retry: { attempts: 1 }', true]
+  ])('a failure of a step with %j is marked as one that may pass: %s', async (retry, retryable) => {
+    within({ 'w.yml': `steps: [{ shell: exit 1${retry} }]` })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    expect(JSON.parse((await place.dogear(['show', 'r', '--json'])).stdout)).toMatchObject({ retryable })
+  })
+
   test('retries are told of, and only asked-for ones are made', async () => {
     const script = 'n=$(cat n || echo 0); n=$((n+1)); echo $n > n; echo "try $n" >&2; test $n -ge 3'
     within({

@@ -154,6 +154,7 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryEntry> | undefine
     input: checkpoint.input,
     variables: Object.fromEntries(checkpoint.variables),
     steps: unitsOf(checkpoint).map(unitJson),
+    retryable: checkpoint.state._tag === 'Failed' ? checkpoint.state.retryable : null,
     failures: failuresJson(checkpoint),
     ...(history === undefined ? {} : { history: history.map(({ revision, change, at }) => ({ revision, change, at })) })
   }
