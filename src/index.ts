@@ -1,6 +1,7 @@
 /**
  * Runs a workflow step by step, records each step durably, and resumes at the right one.
  *
+ * @module
  * @since 0.1.0
  */
 export * as Change from './domain/Change.js'
@@ -20,6 +21,7 @@ export * as StepFailure from './domain/StepFailure.js'
 export * as Transition from './domain/Transition.js'
 export * as Workflow from './domain/Workflow.js'
 export * as WorkflowIdentity from './domain/WorkflowIdentity.js'
+export type { Malformed } from './domain/JsonCodec.js'
 export type { Workspace } from './domain/Workspace.js'
 export { explain } from './domain/Explain.js'
 export { hashPlan } from './domain/Plan.js'

@@ -3,6 +3,7 @@
  *
  * It is the same engine. What fp-ts says with `TaskEither` this says with promises; nothing else differs.
  *
+ * @module
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -175,6 +176,7 @@ export type StartOptions<Input> = Options &
  * @since 0.1.0
  */
 export interface GoOnOptions extends Options, Omit<ResumeOptions, 'onRecovered'> {
+  /** Who agrees to go on from what was recovered, or `undefined` for nobody. */
   readonly onRecovered?: (recovery: Recovery) => Promise<string | undefined> | string | undefined
 }
 

@@ -4,6 +4,7 @@
  * It keeps every law of the port but one: nothing here is durable. Everything is held as JSON text, so what was saved
  * and what is loaded share nothing.
  *
+ * @module
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'

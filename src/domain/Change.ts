@@ -2,6 +2,7 @@
  * What happens to a run, as facts. A checkpoint is the sum of its changes, and each change is plain JSON: what an
  * appending store writes.
  *
+ * @module
  * @since 0.1.0
  */
 import type { InFlight, InterruptReason, Outcome } from './CheckpointState.js'

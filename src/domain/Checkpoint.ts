@@ -1,6 +1,7 @@
 /**
  * The whole state of a run at one revision. What changes it is in Transition.
  *
+ * @module
  * @since 0.1.0
  */
 import type { Started } from './Change.js'

@@ -2,6 +2,7 @@
  * Checkpoints as they are stored. The one place where formats are known: a store keeps what it is given, and whatever
  * an older version wrote is migrated here, in memory, and written in the present format by the next save.
  *
+ * @module
  * @since 0.1.0
  */
 import * as t from 'io-ts'

@@ -1,6 +1,7 @@
 /**
  * Where a run stands: before a step, after it, failed in it, or stopped in it.
  *
+ * @module
  * @since 0.1.0
  */
 import type { StepError } from './StepError.js'

@@ -1,6 +1,7 @@
 /**
  * The record of a step, or of one group of a wave, that ended well: what it is worth to a resume.
  *
+ * @module
  * @since 0.1.0
  */
 import type { Json } from './Json.js'

@@ -1,6 +1,7 @@
 /**
  * Hashes. The only file of the domain that touches `node:crypto`: a hash is a pure function.
  *
+ * @module
  * @since 0.1.0
  */
 import { hash } from 'node:crypto'

@@ -1,6 +1,7 @@
 /**
  * Plans and what stands against them, in words for people.
  *
+ * @module
  * @since 0.1.0
  */
 import type { Evidence } from './CompletedStep.js'

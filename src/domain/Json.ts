@@ -4,6 +4,7 @@
  * The gate {@link fromUnknown} stands before everything that is written, so that what a step gets after a resume is
  * what it would have got in an undisturbed run.
  *
+ * @module
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'

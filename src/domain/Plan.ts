@@ -1,6 +1,7 @@
 /**
  * What a resume will do and why, as a value that can be read, shown, tested and pinned before anything runs.
  *
+ * @module
  * @since 0.1.0
  */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'

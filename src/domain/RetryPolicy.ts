@@ -1,6 +1,7 @@
 /**
  * When a failed attempt is followed by another: a pure decision, obeyed by the executor (after retry-ts).
  *
+ * @module
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'

@@ -1,6 +1,7 @@
 /**
  * Run ids: the name of a run, and of its folder. The strict grammar keeps them safe as file names everywhere.
  *
+ * @module
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'

@@ -3,6 +3,7 @@
  * appends are 100,000 small steps and not 100,000 copies. A bit-partitioned trie with a tail, after Clojure's vector
  * (P. Bagwell, "Ideal Hash Trees"; R. Hickey).
  *
+ * @module
  * @since 0.1.0
  */
 

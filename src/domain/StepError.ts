@@ -1,6 +1,7 @@
 /**
  * What a run keeps of an error: plain data, bounded, whatever was thrown.
  *
+ * @module
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'

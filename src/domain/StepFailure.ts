@@ -1,6 +1,7 @@
 /**
  * How a step fails: whether trying again may help, and whether something may have happened outside.
  *
+ * @module
  * @since 0.1.0
  */
 import type { Outcome } from './CheckpointState.js'

@@ -1,6 +1,7 @@
 /**
  * The one function that changes a checkpoint, {@link apply}, and what each fact does to it.
  *
+ * @module
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'

@@ -2,6 +2,7 @@
  * The definition of what is to be done, as data that a planner can read. What runs is added by a Program, which is a
  * Workflow too.
  *
+ * @module
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -41,6 +42,7 @@ export interface Task {
   readonly fingerprint: string
   readonly idempotent: boolean
   readonly captures: ReadonlyArray<string>
+  /** Whether a recorded output (`undefined`: none) still fits. */
   readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
 }
 
@@ -126,6 +128,7 @@ export interface TaskOptions {
   readonly definition?: Json
   readonly idempotent?: boolean
   readonly captures?: ReadonlyArray<string>
+  /** Whether a recorded output (`undefined`: none) still fits. */
   readonly accepts?: (output: Json | undefined) => E.Either<OutputMismatch, void>
 }
 

@@ -1,6 +1,7 @@
 /**
  * What a checkpoint remembers of the workflow that ran: enough to tell, on resume, what was edited.
  *
+ * @module
  * @since 0.1.0
  */
 import { fingerprint } from './Digest.js'

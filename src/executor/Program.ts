@@ -1,6 +1,7 @@
 /**
  * A workflow together with what it runs. The same value goes to the planner and to the executor.
  *
+ * @module
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -78,6 +79,7 @@ export type OutputOf<C> = C extends OutputCodec ? t.TypeOf<C> : Json
  * @since 0.1.0
  */
 export interface TaskSpec<Outputs, Input, C> {
+  /** What it does. */
   readonly run: (
     context: StepContext<Outputs, Input>
   ) => TaskEither<unknown, C extends OutputCodec ? t.TypeOf<C> : unknown>
@@ -129,8 +131,11 @@ export type OnFailure = 'finish' | 'continue' | 'halt'
  * @since 0.1.0
  */
 export interface Runnable {
+  /** What it does. */
   readonly run: (context: StepContext<unknown, unknown>) => TaskEither<unknown, unknown>
+  /** An output as JSON; `undefined` if there is none. */
   readonly encode: (output: unknown) => E.Either<OutputMismatch, Json | undefined>
+  /** What later steps see of a stored output. */
   readonly decode: (output: Json | undefined) => E.Either<OutputMismatch, unknown>
   readonly retry: RetryPolicy
   readonly timeoutMillis: number | undefined
@@ -181,7 +186,9 @@ export type ProgramStep = ProgramTask | ProgramWave
 export interface Program<Outputs, Input = Json> extends Workflow {
   readonly steps: ReadonlyArray<ProgramStep>
   readonly identity: WorkflowIdentity
+  /** What steps see of a stored input. */
   readonly decodeInput: (input: Json) => E.Either<OutputMismatch, unknown>
+  /** An input as JSON. */
   readonly encodeInput: (input: Input) => E.Either<OutputMismatch, Json>
   /** Only a type: what the steps give. */
   readonly Outputs?: Outputs

@@ -1,6 +1,7 @@
 /**
  * Why a run could not be decided: what stood against it before or beside its steps.
  *
+ * @module
  * @since 0.1.0
  */
 import * as O from 'fp-ts/lib/Option.js'
@@ -141,10 +142,7 @@ export const describe = (error: RunError): string => {
     case 'InvalidInput':
       return `The input does not fit: at ${error.path} expected ${error.expected}`
     case 'PlanError':
-      return [
-        'There is no plan for this:',
-        ...error.problems.map((one) => `  ${describeProblem(one)}`)
-      ].join('\n')
+      return ['There is no plan for this:', ...error.problems.map((one) => `  ${describeProblem(one)}`)].join('\n')
     case 'PlanChanged':
       return `The plan changed since it was reviewed: expected ${error.expected}, now ${error.found}. Review it again`
     case 'Unconfirmed':

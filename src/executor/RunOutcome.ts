@@ -1,6 +1,7 @@
 /**
  * How a run ended, as data.
  *
+ * @module
  * @since 0.1.0
  */
 import type { Checkpoint } from '../domain/Checkpoint.js'

@@ -62,6 +62,7 @@ export interface Recovery {
  */
 export interface ResumeOptions extends PlanOptions {
   readonly planHash?: string
+  /** Who agrees to go on from what was recovered, or nobody. */
   readonly onRecovered?: (recovery: Recovery) => Promise<O.Option<string>>
 }
 

@@ -70,6 +70,7 @@ export type Encoded = Json
 export interface Revision {
   readonly revision: number
   readonly change: Change
+  /** The whole checkpoint at this revision; made anew at each call. */
   readonly checkpoint: () => Encoded
 }
 

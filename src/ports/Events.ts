@@ -7,8 +7,13 @@ import type { CheckpointState } from '../domain/CheckpointState.js'
 import type { ResumePlan } from '../domain/Plan.js'
 import type { StepError } from '../domain/StepError.js'
 
-/** A step, or a group of it, and where it stands in the workflow. */
-interface Unit {
+/**
+ * A step, or a group of it, and where it stands in the workflow.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface EventUnit {
   readonly runId: string
   readonly stepIndex: number
   readonly step: string
@@ -30,16 +35,16 @@ export type Event =
       readonly state: CheckpointState
     }
   | { readonly _tag: 'CheckpointRecovered'; readonly runId: string; readonly from: string; readonly lost: string }
-  | (Unit & { readonly _tag: 'StepStarted'; readonly summary: string; readonly attempt: number })
-  | (Unit & {
+  | (EventUnit & { readonly _tag: 'StepStarted'; readonly summary: string; readonly attempt: number })
+  | (EventUnit & {
       readonly _tag: 'StepRetrying'
       readonly attempt: number
       readonly attempts: number
       readonly delayMillis: number
       readonly error: StepError
     })
-  | (Unit & { readonly _tag: 'StepCompleted'; readonly attempts: number; readonly durationMillis: number })
-  | (Unit & { readonly _tag: 'StepFailed'; readonly error: StepError; readonly attempts: number })
+  | (EventUnit & { readonly _tag: 'StepCompleted'; readonly attempts: number; readonly durationMillis: number })
+  | (EventUnit & { readonly _tag: 'StepFailed'; readonly error: StepError; readonly attempts: number })
   | { readonly _tag: 'RunCompleted'; readonly runId: string }
   | { readonly _tag: 'RunFailed'; readonly runId: string; readonly stepIndex: number; readonly step: string }
   | { readonly _tag: 'RunInterrupted'; readonly runId: string; readonly stepIndex: number; readonly step: string }
@@ -52,5 +57,6 @@ export type Event =
  * @since 0.1.0
  */
 export interface Events {
+  /** Takes an event. What it throws is ignored. */
   readonly report: (event: Event) => void
 }

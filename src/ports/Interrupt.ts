@@ -14,5 +14,6 @@ import type { InterruptReason } from '../domain/CheckpointState.js'
  */
 export interface Interrupt {
   readonly signal: AbortSignal
+  /** What the stop is for; asked only after `signal` fired. */
   readonly reason: () => InterruptReason
 }

@@ -64,5 +64,6 @@ export interface NotStarted {
  * @since 0.1.0
  */
 export interface Subprocess {
+  /** Runs a command to its end. */
   readonly run: (command: Command) => TaskEither<NotStarted, Ended>
 }

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-export const main = process.env['DOGEAR_MAIN'] ?? fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+export const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 /** How a process ended, and what it said. */
 export interface Ended {

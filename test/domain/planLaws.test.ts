@@ -297,7 +297,7 @@ describe('any prefix of the changes of a run', () => {
         assert.deepEqual(scheduled(planOf(finish(moment)), moment.workflow), [])
       }
     },
-    500
+    300
   )
 })
 
@@ -463,7 +463,7 @@ describe('the hash of a plan', () => {
         for (const other of plans) assert.equal(hashPlan(one) === hashPlan(other), samePlan(one, other))
       }
     },
-    1000
+    500
   )
 })
 

@@ -33,7 +33,7 @@ const isDue = (session: Session): boolean =>
   session.copied === -1 || isAtRest(session) || performance.now() >= session.nextCopyMillis
 
 const isAtRest = ({ saved }: Session): boolean =>
-  saved?.change._tag === 'StepFailed' || saved?.change._tag === 'Interrupted'
+  saved?.revision.change._tag === 'StepFailed' || saved?.revision.change._tag === 'Interrupted'
 
 /**
  * Makes a copy of what was saved last, unless there is one.
@@ -44,17 +44,21 @@ const isAtRest = ({ saved }: Session): boolean =>
 export const make = async (session: Session): Promise<void> => {
   const { context, layout, journal, record, saved, moving } = session
   session.copying = false
-  if (saved === undefined || saved.revision === session.copied || moving || session.ended !== undefined) return
+  if (saved === undefined || moving || session.ended !== undefined) return
+  const { revision, checkpoint } = saved.revision
+  if (revision === session.copied) return
   const begun = performance.now()
   const of = {
     format: FORMAT,
     runId: layout.runId,
     lineage: record.lineage,
-    epoch: journal.number,
-    revision: saved.revision
+    // Not that of the journal in use: its base may be about to be written only.
+    epoch: saved.number,
+    revision
   }
-  session.copied = saved.revision
-  const text = Copy.encode(of, saved.checkpoint(), context.settings.readBytes)
+  session.copied = revision
+  session.nextCopyMillis = Number.POSITIVE_INFINITY
+  const text = Copy.encode(of, checkpoint(), context.settings.readBytes)
   const now = standing(context.fs, journal)
   if (E.isRight(now) && now.right === 'Owner') await quietly(() => replace(session, text))
   const end = performance.now()

@@ -2,7 +2,7 @@
  * Every call that the JSON store makes to the file system, as one record: so that a test can count, order and break
  * them.
  *
- * The calls are those of `node:fs`, with what the store always wants built in (no symbolic link is followed, everything
+ * But for the heartbeat, which proper-lockfile keeps by itself. The calls are those of `node:fs`, with what the store always wants built in (no symbolic link is followed, everything
  * is for this user only). They reject or throw with Node's error, as `node:fs` does.
  *
  * @since 0.1.0
@@ -50,16 +50,25 @@ export interface FileSystem {
    * the system can't tell (only Linux with `/proc` can). Unlike a stat, it costs the next write nothing.
    */
   readonly placeSync: (fd: number) => string | undefined
+  /** What an open file is. */
   readonly fstat: (fd: number) => Promise<Facts>
+  /** Reads into a buffer; how many bytes it were. */
   readonly read: (fd: number, into: Uint8Array, position: number) => Promise<number>
+  /** Writes a buffer; how many bytes it were. */
   readonly write: (fd: number, bytes: Uint8Array, position: number) => Promise<number>
+  /** The same, at once. */
   readonly writeSync: (fd: number, bytes: Uint8Array, position: number) => number
+  /** Makes a file so long; what is new are zeros that take no space. */
   readonly ftruncateSync: (fd: number, length: number) => void
   /** Makes a file's content durable. A callback, for the one call on the way of every save. */
   readonly fdatasync: (fd: number, done: (error: Error | null) => void) => void
+  /** Closes a file. */
   readonly close: (fd: number) => Promise<void>
+  /** Gives a file a second name; `EEXIST` if the name is taken. */
   readonly link: (from: string, to: string) => Promise<void>
+  /** Moves a folder. */
   readonly rename: (from: string, to: string) => Promise<void>
+  /** Takes a name away. */
   readonly unlinkSync: (path: string) => void
   /** Deletes a folder with all that is in it; nothing there is fine. */
   readonly removeTree: (path: string) => Promise<void>

@@ -36,7 +36,9 @@ export interface ProcessIdentity {
  * @since 0.1.0
  */
 export interface Processes {
+  /** This process, as a claim record names it. */
   readonly self: () => ProcessIdentity
+  /** Whether a process of a claim record lives, as far as this one can tell. */
   readonly isAlive: (other: ProcessIdentity) => boolean | undefined
 }
 

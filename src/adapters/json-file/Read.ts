@@ -310,22 +310,23 @@ const whatIsGone = ({ damage }: Journal.Journal, above: ReadonlyArray<string>, r
     ? 'no revision, only who wrote them'
     : `every revision after ${revision} that was saved there`
 
-const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, reached: number): Content => {
-  const own =
-    newest === undefined
-      ? 'no journal has a checkpoint any more'
-      : `the journals end at revision ${reached} of history/${Layout.journalName(newest.number)}`
-  const own_ = newest?.journal.damage === undefined ? [] : [describe(newest.number, newest.journal.damage)]
-  return {
-    revision: of.revision,
-    checkpoint,
-    changes: [],
-    found: {
-      _tag: 'Recovered',
-      from: `checkpoint.json, revision ${of.revision}`,
-      lost: `${[...damage, ...own_, own].join('; ')}: every revision after ${of.revision} that was saved`
-    }
+const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, reached: number): Content => ({
+  revision: of.revision,
+  checkpoint,
+  changes: [],
+  found: {
+    _tag: 'Recovered',
+    from: `checkpoint.json, revision ${of.revision}`,
+    lost: `${[...damage, ...shortfallOf(newest, reached)].join('; ')}: every revision after ${of.revision} that was saved`
   }
+})
+
+const shortfallOf = (newest: Numbered | undefined, reached: number): ReadonlyArray<string> => {
+  if (newest === undefined) return ['no journal has a checkpoint any more']
+  const { number, journal } = newest
+  return journal.damage === undefined
+    ? [`the journals end at revision ${reached} of history/${Layout.journalName(number)}`]
+    : [describe(number, journal.damage)]
 }
 
 /**

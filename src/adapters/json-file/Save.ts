@@ -88,7 +88,7 @@ const conflictOf = (
 const acknowledge = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
   const newest = revisions[revisions.length - 1] as Revision
   session.revision = newest.revision
-  session.saved = newest
+  session.saved = { revision: newest, number: session.journal.number }
   done(E.right(undefined))
   Copying.consider(session)
 }
@@ -124,6 +124,10 @@ const append = (session: Session, line: Buffer, done: Done, onDurable: () => voi
   let written = 0
   try {
     allocate(session, journal.position + line.length)
+  } catch (cause) {
+    return fail('ftruncate', cause)
+  }
+  try {
     if (line.length <= AT_ONCE_BYTES) written = fs.writeSync(journal.fd, line, journal.position)
   } catch (cause) {
     return fail('write', cause)

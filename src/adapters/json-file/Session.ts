@@ -28,7 +28,7 @@ import { make as makeTurn } from './Turn.js'
  * - `baseBytes`, `changeBytes`: what the journal has of either; no base yet if `baseBytes` is 0.
  * - `ended`: why nothing is written any more.
  * - `moving`: a compaction is going on; the next number may be our own.
- * - `saved`: the newest revision that this claim saved; `copied`: the one that `checkpoint.json` has; `copying`: a copy
+ * - `saved`: the newest revision that this claim saved, and the number of the journal that has it; `copied`: the one that `checkpoint.json` has; `copying`: a copy
  *   is about to be made.
  * - `nextCopyMillis`, `copyingMillis`: when the next copy may be made, and what all copies took so far.
  * - `background`: what is still being done after an acknowledgement. It never fails.
@@ -55,7 +55,7 @@ export interface Session {
   ended: StorageError | undefined
   released: boolean
   moving: boolean
-  saved: Revision | undefined
+  saved: { readonly revision: Revision; readonly number: number } | undefined
   copied: number
   copying: boolean
   copyingMillis: number

@@ -7,6 +7,7 @@
  * signals still end it), and `graceful-fs`, which comes with them, patches `fs.close`. Importing this module does
  * neither.
  *
+ * @module
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'

@@ -23,6 +23,7 @@ export interface NodeEnvironment {
   readonly owner: Owner
   readonly interrupt: Interrupt
   readonly events: Events
+  /** A number from 0 to below 1. */
   readonly random: () => number
   readonly graceMillis: number
 }

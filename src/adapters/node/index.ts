@@ -4,6 +4,7 @@
  * Importing this installs nothing. Signal handlers are there from `abortOnSignals()` to its `dispose`; an exit listener
  * while a command runs.
  *
+ * @module
  * @since 0.1.0
  */
 export { systemClock } from './clock.js'

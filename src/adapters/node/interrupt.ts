@@ -30,7 +30,9 @@ export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
  */
 export interface SignalHandlers {
   readonly interrupt: Interrupt
+  /** The signal that came first. */
   readonly received: () => O.Option<StopSignal>
+  /** Takes the handlers away. */
   readonly dispose: () => void
 }
 

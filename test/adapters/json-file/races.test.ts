@@ -14,9 +14,9 @@ type Asynchronous = 'readdir' | 'link' | 'open' | 'read' | 'fsyncFolder' | 'rena
 /** A file system in which something happens once, before or after the first call that fits. */
 const meanwhile = (
   call: Asynchronous,
-  fits: (target: string | number) => boolean,
   happens: () => Promise<unknown>,
-  when: 'before' | 'after' = 'before'
+  when: 'before' | 'after' = 'before',
+  fits: (target: string | number) => boolean = () => true
 ): FileSystem => {
   let pending = true
   const original = nodeFileSystem[call] as unknown as (...args: ReadonlyArray<unknown>) => Promise<unknown>
@@ -38,16 +38,14 @@ const isFile =
   (target: string | number): boolean =>
     basename(String(target)) === name
 
+// Stores of this file count as processes: whoever was started later is alive for those before it, and they dead for it.
+
 describe('while somebody claims', () => {
-  test('what the former owner still has acknowledged before the new file has its name is what the claim finds', async () => {
+  test('what the former owner has acknowledged before the new file had its name is what the claim finds', async () => {
     const root = folder()
     const former = next(root)
     const claim = await work(former, [0, 1])
-    const fs = meanwhile(
-      'link',
-      () => true,
-      () => right(former.save(claim, revisions(upTo(3))))
-    )
+    const fs = meanwhile('link', () => right(former.save(claim, revisions(upTo(3)))))
     const storage = next(root, { fs })
     const { claim: second, stored } = await right(storage.claim('a', OTHER))
     assert.equal(some(stored).revision, 2)
@@ -55,14 +53,176 @@ describe('while somebody claims', () => {
     await assertLoads(next(root), 'a', upTo(4))
   })
 
-  test('somebody else takes the number: the slower one takes none, or the next', async () => {
+  test('somebody else takes the number: the slower one is refused', async () => {
     const root = folder()
     await work(next(root), [0])
-    const fs = meanwhile(
-      'link',
-      () => true,
-      () => claimed(next(root), 'a')
-    )
+    const fs = meanwhile('link', () => claimed(next(root), 'a'))
+    await left(next(root, { fs }).claim('a', OTHER), 'HeldBy')
+    assert.deepEqual(journalsOf(root), [1, 2].map(journalName))
+  })
+
+  test('others claim, save and prune: a number that is free again is not taken', async () => {
+    const root = folder()
+    await work(next(root), [0])
+    const others = async (): Promise<void> => {
+      for (let n = 2; n <= 4; n++) {
+        const storage = next(root, { keep: 1 })
+        const claim = await claimed(storage, 'a')
+        await right(storage.save(claim, revisions(upTo(n))))
+        await right(storage.release(claim))
+      }
+      assert.deepEqual(journalsOf(root), [journalName(4)])
+    }
+    const storage = next(root, { fs: meanwhile('link', others) })
+    const { claim, stored } = await right(storage.claim('a', OTHER))
+    assert.equal(claim.epoch, 5)
+    assert.equal(some(stored).revision, 3)
+    await right(storage.save(claim, revisions(upTo(5))))
+    await assertLoads(next(root), 'a', upTo(5))
+  })
+
+  test('the run is removed and its id used again: the old number does not get into the new run', async () => {
+    const root = folder()
+    for (let n = 1; n <= 5; n++) {
+      const storage = next(root)
+      await right(storage.release(await claimed(storage, 'a')))
+    }
+    const replace = async (): Promise<void> => {
+      const successor = next(root)
+      await right(successor.remove('a'))
+      await right(successor.save(await claimed(successor, 'a'), revisions(['new'])))
+    }
+    await left(next(root, { fs: meanwhile('link', replace) }).claim('a', OTHER), 'HeldBy')
+    assert.deepEqual(journalsOf(root), [journalName(1)])
+    await assertLoads(next(root), 'a', ['new'])
+  })
+
+  for (const when of ['fsyncFolder', 'read'] as const) {
+    test(`it is superseded before it is granted (${when}): then it is not granted`, async () => {
+      const root = folder()
+      await work(next(root), [0, 1])
+      let armed = false
+      const quicker = async (): Promise<void> => {
+        const other = next(root)
+        const claim = await claimed(other, 'a')
+        await right(other.save(claim, revisions([0, 1, 'quicker'])))
+        await right(other.release(claim))
+      }
+      const base = meanwhile(when, quicker, 'after', () => armed)
+      const fs: FileSystem = {
+        ...base,
+        link: async (from, to) => {
+          await base.link(from, to)
+          armed = true
+        }
+      }
+      const storage = next(root, { fs })
+      const { claim, stored } = await right(storage.claim('a', OTHER))
+      assert.equal(some(stored).revision, 2)
+      assert.equal(claim.epoch, 4)
+    })
+  }
+})
+
+describe('while somebody loads', () => {
+  test('the journal that was listed is pruned: the newer one is found', async () => {
+    const root = folder()
+    const first = next(root)
+    await right(first.release(await work(first, [0])))
+    const replace = async (): Promise<void> => {
+      const storage = next(root, { keep: 1 })
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions(upTo(2))))
+      await right(storage.release(claim))
+      assert.deepEqual(journalsOf(root), [journalName(2)])
+    }
+    const fs = meanwhile('open', replace, 'before', isFile(journalName(1)))
+    await assertLoads(next(root, { fs }), 'a', upTo(2))
+  })
+
+  test('the newest of the journals that were listed are pruned: nothing older is served', async () => {
+    const root = folder()
+    for (let n = 1; n <= 3; n++) {
+      const storage = next(root)
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions(upTo(n))))
+      await right(storage.release(claim))
+    }
+    const lose = async (): Promise<void> => {
+      const storage = next(root)
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions(upTo(4))))
+      await right(storage.release(claim))
+      nodeFileSystem.unlinkSync(journalOf(root, 3))
+    }
+    // It would give the loss away.
+    nodeFileSystem.unlinkSync(placesOf(root).copy)
+    const fs = meanwhile('open', lose, 'before', isFile(journalName(3)))
+    await assertLoads(next(root, { fs }), 'a', upTo(4))
+  })
+
+  test('the listing misses the only journal: it is listed again', async () => {
+    const root = folder()
+    await work(next(root), [0, 1])
+    let times = 0
+    const fs: FileSystem = {
+      ...nodeFileSystem,
+      readdir: async (path) => (path === placesOf(root).history && times++ === 0 ? [] : nodeFileSystem.readdir(path))
+    }
+    await assertLoads(next(root, { fs }), 'a', [0, 1])
+  })
+
+  test('a line is being written, and its beginning is still zeros: it is read again before damage is said', async () => {
+    const root = folder()
+    await work(next(root), [0, 1, 2])
+    const content = readFileSync(journalOf(root, 1))
+    const last = content.lastIndexOf('{"sum"')
+    const before = content.lastIndexOf('{"sum"', last - 1)
+    let times = 0
+    const fs: FileSystem = {
+      ...nodeFileSystem,
+      read: async (fd, into, position) => {
+        const count = await nodeFileSystem.read(fd, into, position)
+        if (into.length > 10_000 && times++ === 0) into.fill(0, before + 5, before + 50)
+        return count
+      }
+    }
+    await assertLoads(next(root, { fs }), 'a', upTo(3))
+    assert.ok(times >= 2)
+  })
+
+  test('its owner saves and copies: the copy is not taken for lines that were lost', async () => {
+    for (const call of ['open', 'readdir', 'read'] as const) {
+      for (const when of ['before', 'after'] as const) {
+        const root = folder()
+        const storage = next(root)
+        const claim = await work(storage, [0])
+        const more = async (): Promise<void> => {
+          await right(storage.save(claim, revisions(upTo(2))))
+          await right(storage.release(claim))
+        }
+        const { found } = some(await right(next(root, { fs: meanwhile(call, more, when) }).load('a')))
+        assert.deepEqual(found, { _tag: 'Exact' })
+      }
+    }
+  })
+
+  test('the run is removed: there is none', async () => {
+    for (const call of ['readdir', 'open'] as const) {
+      const root = folder()
+      const first = next(root)
+      await right(first.release(await work(first, [0])))
+      const fs = meanwhile(call, () => right(next(root).remove('a')))
+      assert.deepEqual(await right(next(root, { fs }).load('a')), O.none)
+    }
+  })
+})
+
+describe('while somebody removes a run', () => {
+  test('another one claims it: the removal is refused', async () => {
+    const root = folder()
+    await work(next(root), [0])
+    const fs = meanwhile('link', () => claimed(next(root), 'a'))
     await left(next(root, { fs }).remove('a'), 'HeldBy')
     await assertLoads(next(root), 'a', [0])
   })
