@@ -21,6 +21,7 @@ import { describe as describeProblem } from './workflow/Problem.js'
  * - `AmbiguousRun`, `SeveralUnfinished`: more than one run is meant, here they are, each as a line.
  * - `NothingToResume`: no run is unfinished.
  * - `Declined`: asked, and the answer was no.
+ * - `MovedOn`: while somebody was asked, the run went on.
  * - `WorkspaceGone`: the folder that the run works in is not there.
  * - `Stopped`: a signal came before anything ran.
  * - `NotDone`: the run could not be decided.
@@ -35,6 +36,7 @@ export type CliError =
   | { readonly _tag: 'SeveralUnfinished'; readonly candidates: ReadonlyArray<string> }
   | { readonly _tag: 'NothingToResume'; readonly hints: ReadonlyArray<string> }
   | { readonly _tag: 'Declined' }
+  | { readonly _tag: 'MovedOn'; readonly runId: string }
   | { readonly _tag: 'WorkspaceGone'; readonly runId: string; readonly path: string }
   | { readonly _tag: 'Stopped'; readonly signal: StopSignal }
   | { readonly _tag: 'NotDone'; readonly error: RunError; readonly hints: ReadonlyArray<string> }
@@ -102,6 +104,8 @@ export const describe = (error: CliError): string => {
       return lines('There is no unfinished run', error.hints)
     case 'Declined':
       return 'Nothing was changed'
+    case 'MovedOn':
+      return `Run ${error.runId} went on in the meantime. Nothing was changed: have another look at it`
     case 'WorkspaceGone':
       return `Workspace not found for run ${error.runId}. It may have been cleaned up.\nThe run works in ${error.path}`
     case 'Stopped':

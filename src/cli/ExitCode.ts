@@ -82,6 +82,7 @@ export const ofError = (error: CliError): ExitCode => {
     case 'NothingToResume':
       return ExitCode.noSuchRun
     case 'Declined':
+    case 'MovedOn':
     case 'WorkspaceGone':
       return ExitCode.refused
     case 'Stopped':

@@ -1,4 +1,6 @@
+import * as E from 'fp-ts/lib/Either.js'
 import { afterEach, expect, test } from 'vitest'
+import { variablesAsText } from '../../src/cli/steps/stepEnvironment.js'
 import { type Sandbox, sandbox } from './dogear.js'
 
 let place: Sandbox
@@ -48,4 +50,10 @@ test('a workflow file can not name another place for the state', async () => {
   expect((await place.dogear(['run', 'w.yml'])).stderr).toContain(
     'names that begin with DOGEAR_ are set by dogear itself'
   )
+})
+
+test('nor does such a name reach a step from state that somebody else has written', () => {
+  expect(variablesAsText(new Map([['a', 'b']]))).toEqual(E.right(new Map([['a', 'b']])))
+  expect(E.isLeft(variablesAsText(new Map([['LD_PRELOAD', '/evil.so']])))).toBe(true)
+  expect(E.isLeft(variablesAsText(new Map([['a', 'b\0c']])))).toBe(true)
 })

@@ -94,6 +94,17 @@ describe.skipIf(!hasTerminal)('on a terminal', () => {
     expect(await place.dogear(['show', 'first', '--json'])).toEqual(before)
   })
 
+  test('what was agreed to is what happens: if the run went on in the meantime, nothing is forced', async () => {
+    await withFailedRun()
+    const asked = onTerminal(['resume', 'first', '--force'])
+    await asked.said(warning)
+    expect((await place.dogear(['resume', 'first'])).code).toBe(0)
+    const { code, stdout } = await answering(asked, [warning, 'y\n'])
+    expect(code).toBe(4)
+    expect(stdout).toContain('Run first went on in the meantime. Nothing was changed')
+    expect(place.read('log')).toBe('one\ntwo\n')
+  })
+
   const question = 'Run it again, or is it done? [again/done] '
 
   test.each([

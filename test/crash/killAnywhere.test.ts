@@ -24,7 +24,7 @@ const placesIn = (names: ReadonlyArray<string>): ReadonlyArray<Kill> =>
     const ways: Array<Kill> = [{ at, when: 'before' }]
     if (CHANGING.test(name)) ways.push({ at, when: 'after' })
     if (name === 'write' || name === 'writeSync') ways.push({ at, when: 'torn' })
-    if (name === 'replace' || name === 'fdatasync') {
+    if (name === 'replace' || name === 'fdatasync' || name === 'removeTree') {
       ways.push({ at, when: 'during', delay: 0 }, { at, when: 'during', delay: 1 })
     }
     if (name === 'replace') ways.push({ at, when: 'during', delay: 3 }, { at, when: 'during', delay: 6 })

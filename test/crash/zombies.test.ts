@@ -1,6 +1,6 @@
 /** Who was taken over and comes back changes nothing that anyone reads. */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -32,7 +32,7 @@ const runFolder = (world: World, runId: string): string => join(world.state, 'ru
 /** As if so much time had passed since its last heartbeat. */
 const silence = (world: World, runId: string, seconds = 60): void => {
   const folder = runFolder(world, runId)
-  for (const name of readdirSync(folder)) {
+  for (const name of existsSync(folder) ? readdirSync(folder) : []) {
     if (!name.endsWith('.lock')) continue
     const then = Date.now() / 1000 - seconds
     utimesSync(join(folder, name), then, then)
@@ -158,10 +158,106 @@ describe('an owner that was stopped, declared dead, and woken', () => {
     expect(acknowledged).toBeGreaterThan(40)
   })
 
+  const grantsOf = (runId: string): ReadonlyArray<Grant> =>
+    (linesOf(join(world.folder, 'grants.log')) as ReadonlyArray<Grant>).filter((one) => one.runId === runId)
+
+  /** Every call that an owner makes, from its claim to its release. */
+  const callsOf = async (runId: string): Promise<ReadonlyArray<string>> => {
+    o.send({ do: 'write', runId, saves: 4 })
+    return (await o.line('calls'))['calls'] as ReadonlyArray<string>
+  }
+
+  interface Stopped {
+    /** False if it came to its end before. */
+    readonly isStopped: boolean
+    /** Wakes it, and waits for how it ends. */
+    readonly wake: () => Promise<unknown>
+  }
+
+  /** Has a writer stop before its n-th call. */
+  const writeUntil = async (writer: Running, command: object, stop: number): Promise<Stopped> => {
+    writer.send({ do: 'write', ...command, stop })
+    let isOver = false
+    const over = writer.line('wrote').then(async ({ end }) => {
+      await writer.line('calls')
+      isOver = true
+      return end
+    })
+    await until(() => isOver || isStopped(writer.pid), 'it stops')
+    return {
+      isStopped: !isOver,
+      wake: async () => {
+        writer.signal('SIGCONT')
+        return await over
+      }
+    }
+  }
+
+  const isNaming = (call: string | undefined): boolean => /^(link|rename|replace)$/.test(call ?? '')
+
+  test('before any of its calls: the next owner starts with all that was acknowledged, and it is fenced', async () => {
+    const calls = await callsOf('calls-1')
+    const all = calls.map((_, index) => index + 1)
+    const some = [...all.filter((at) => isNaming(calls[at - 1])), ...chanceOf(5).sample(all, 12)]
+    for (const at of sweep ? all : some) {
+      const runId = `stopped-${at}`
+      const owner = await writeUntil(o, { runId, saves: 4, patient: false }, at)
+      if (owner.isStopped) {
+        silence(world, runId)
+        a.send({ do: 'write', runId, saves: 2, patient: false })
+        assert.equal((await a.line('wrote'))['end'], 'Released', `stopped before call ${at}, ${calls[at - 1]}`)
+      }
+      await owner.wake()
+      await checkLineage(world, runId)
+    }
+  })
+
+  /** It is stopped at one place, and wakes when the next owner of the id is at another; 0: before that one begins. */
+  const proveReuse = async (calls: ReadonlyArray<string>, at: number, wakeAt: number): Promise<void> => {
+    const runId = `reused-${at}-${wakeAt}`
+    const what = `stopped before call ${at}, ${calls[at - 1]}; woken before ${wakeAt}, ${calls[wakeAt - 1]}, of the next`
+    const owner = await writeUntil(o, { runId, saves: 4, patient: false }, at)
+    if (!owner.isStopped) return void (await owner.wake())
+    const hadClaim = grantsOf(runId).length > 0
+    silence(world, runId)
+    a.send({ do: 'remove', runId })
+    assert.equal((await a.line('removed'))['end'], 'Removed')
+    const early = wakeAt === 0 ? await owner.wake() : undefined
+    const next = await writeUntil(b, { runId, saves: 3 }, wakeAt)
+    const end = early ?? (await owner.wake())
+    await next.wake()
+    // Who had no claim yet when it was stopped claims the new run as anybody may, and writes to that.
+    if (!hadClaim && end !== 'Fenced') return void (await checkLineage(world, runId))
+    const tags = await tagsOf(world, runId)
+    assert.ok(tags.length === 3 && tags.every((tag) => tag.startsWith('b-')), `${what}: ${tags.join(' ')}`)
+    assert.equal(grantsOf(runId).find(({ name }) => name === 'b')?.found, 'Exact', what)
+  }
+
+  test('before any of its calls, and its run is removed and the id used again: the new run has nothing of it', async () => {
+    const chance = chanceOf(6)
+    const calls = await callsOf('calls-2')
+    const all = calls.map((_, index) => index + 1)
+    const claiming = [0, ...all.slice(0, calls.indexOf('replace'))]
+    const copying = all.filter((at) => isNaming(calls[at - 1]) && at > calls.indexOf('link') + 1)
+    const cases = [
+      ...copying.flatMap((at) => (sweep ? claiming : chance.sample(claiming, 8)).map((wakeAt) => ({ at, wakeAt }))),
+      ...(sweep ? [...all, ...all, ...all] : chance.sample(all, 10)).map((at) => ({
+        at,
+        wakeAt: chance.oneOf([0, ...all])
+      }))
+    ]
+    const done = new Set<string>()
+    for (const { at, wakeAt } of cases) {
+      if (done.has(`${at} ${wakeAt}`)) continue
+      done.add(`${at} ${wakeAt}`)
+      await proveReuse(calls, at, wakeAt)
+    }
+  })
+
   test('after its run was removed and the id used again: it is fenced, and the new run has nothing of it', async () => {
     const chance = chanceOf(4)
     for (let round = 0; round < (sweep ? 200 : 10); round++) {
-      const runId = `reused-${round}`
+      const runId = `again-${round}`
       o.send({ do: 'write', runId })
       await o.line('claimed')
       await sleep(chance.below(15))

@@ -10,6 +10,7 @@ import type { Answer, Decision, PlanOptions, ResumePlan } from '../../src/domain
 import { hashPlan, openQuestions, unitName } from '../../src/domain/Plan.js'
 import { planResume } from '../../src/domain/planResume.js'
 import type { Workflow } from '../../src/domain/Workflow.js'
+import * as W from '../../src/domain/Workflow.js'
 import { fingerprintOf } from '../../src/domain/WorkflowIdentity.js'
 import * as arb from './arbitraries.js'
 import { law } from './law.js'
@@ -149,6 +150,72 @@ describe('a plan', () => {
   })
 })
 
+describe('what is asked of a plan', () => {
+  law(
+    'with fromStep runs that step and all after it, and nothing before',
+    momentsWithOptions,
+    ({ moment, options }) => {
+      const { fromStep, outputs } = { fromStep: moment.workflow.steps.at(-2)?.name, ...options }
+      if (fromStep === undefined) return
+      const plan = planResume(moment.checkpoint, moment.workflow, {
+        fromStep,
+        ...(outputs === undefined ? {} : { outputs })
+      })
+      if (E.isLeft(plan)) return
+      const from = moment.workflow.steps.findIndex(({ name }) => name === fromStep)
+      for (const { _tag, reason, stepIndex } of plan.right.decisions) {
+        assert.deepEqual([_tag, reason._tag === 'Forced'], stepIndex < from ? ['Skip', false] : ['Run', true])
+      }
+      assert.equal(plan.right.startIndex, from)
+    }
+  )
+
+  law('with restartWave runs all its groups', momentsWithOptions, ({ moment, options: { restartWave } }) => {
+    if (restartWave === undefined) return
+    const plan = planOf(moment, { restartWave })
+    for (const { _tag, reason, step } of plan.decisions) {
+      if (step === restartWave) assert.deepEqual([_tag, reason._tag], ['Run', 'Forced'])
+    }
+  })
+
+  law(
+    'that makes completed work run again makes everything after it run, but for what somebody says is done',
+    momentsWithOptions,
+    ({ moment, options }) => {
+      const plan = planResume(moment.checkpoint, moment.workflow, options)
+      if (E.isLeft(plan)) return
+      const done = recorded(moment.checkpoint)
+      const first = plan.right.decisions.find(
+        (one) => one._tag !== 'Skip' && isWork(one, moment.workflow) && done.has(unitName(one))
+      )
+      for (const decision of plan.right.decisions) {
+        if (first === undefined || decision.stepIndex <= first.stepIndex || !isWork(decision, moment.workflow)) continue
+        const answer = options.confirm?.get(unitName(decision))
+        assert.equal(decision._tag === 'Skip', answer?._tag === 'Done', unitName(decision))
+      }
+    }
+  )
+
+  law(
+    'with missing evidence runs again exactly what it was of, what needs that, and what comes after',
+    fc.tuple(moments, fc.nat()),
+    ([moment, which]) => {
+      const all = [...moment.checkpoint.completedSteps]
+      const record = all[which % Math.max(1, all.length)]
+      if (record === undefined || !arb.taskUnits(moment.workflow).has(unitName(record))) return
+      const missing = [{ _tag: 'File', path: 'x' }] as const
+      const plan = planOf(moment, { evidence: [{ ...unit(record.step, record.group), missing }] })
+      const place = moment.workflow.steps.findIndex(({ name }) => name === record.step)
+      for (const decision of plan.decisions) {
+        if (!isWork(decision, moment.workflow)) continue
+        if (unitName(decision) === unitName(record)) assert.notEqual(decision._tag, 'Skip')
+        if (decision.stepIndex > place) assert.notEqual(decision._tag, 'Skip')
+        if (decision.stepIndex < place) assert.notEqual(decision.reason._tag, 'EarlierStepRunsAgain')
+      }
+    }
+  )
+})
+
 describe('completing more', () => {
   law(
     'never schedules more',
@@ -219,6 +286,35 @@ describe('editing a step', () => {
       )
     }
   )
+
+  law(
+    'so that another step comes before completed work is refused',
+    fc.tuple(moments, fc.nat({ max: 9 }), fc.nat({ max: 99 })),
+    ([{ checkpoint, workflow }, at, salt]) => {
+      const places = [...checkpoint.completedSteps].map(({ stepIndex }) => stepIndex)
+      const last = Math.max(-1, ...places)
+      if (last === -1) return
+      const place = at % (last + 1)
+      const added = W.task(`fresh-${salt}`)
+      const edited = { ...workflow, steps: [...workflow.steps.slice(0, place), added, ...workflow.steps.slice(place)] }
+      const plan = planResume(checkpoint, edited)
+      assert.ok(E.isLeft(plan))
+      assert.deepEqual(
+        plan.left.problems.map((problem) => problem._tag === 'WorkflowChanged' && [problem.edit, problem.step]),
+        [['insertedBefore', added.name]]
+      )
+    }
+  )
+
+  law('so that completed steps change places is refused', moments, ({ checkpoint, workflow }) => {
+    const begun = [...new Set([...checkpoint.completedSteps].map(({ stepIndex }) => stepIndex))].sort((a, b) => a - b)
+    const [a, b] = begun.slice(-2)
+    if (a === undefined || b === undefined) return
+    const steps = workflow.steps.map((step, index) => workflow.steps[index === a ? b : index === b ? a : index] ?? step)
+    const plan = planResume(checkpoint, { ...workflow, steps })
+    assert.ok(E.isLeft(plan))
+    assert.ok(plan.left.problems.some((problem) => problem._tag === 'WorkflowChanged' && problem.edit === 'reordered'))
+  })
 
   law(
     'of any kind is refused by the strict policy, but for its summary',
@@ -314,6 +410,13 @@ describe('overrides, once recorded,', () => {
         plan.decisions.map((one) => [unitName(one), one._tag === 'Skip' ? 'skipped' : 'scheduled'])
       assert.deepEqual(tags(again), tags(chosen.right.plan))
       assert.deepEqual(openQuestions(again), [], 'an answer was forgotten')
+      const rewound = saved.changes.find((change) => change._tag === 'Rewound')?.stepIndex ?? Infinity
+      for (const [index, one] of chosen.right.plan.decisions.entries()) {
+        const untouched = one.stepIndex < rewound && !chosen.right.options.confirm?.has(unitName(one))
+        if (one._tag === 'Retry' && untouched && isWork(one, moment.workflow)) {
+          assert.deepEqual(again.decisions[index], one, 'what was in flight was forgotten')
+        }
+      }
       assert.deepEqual(new Map(again.variables), new Map(chosen.right.plan.variables))
     }
   )
@@ -464,6 +567,24 @@ describe('the hash of a plan', () => {
       }
     },
     500
+  )
+
+  law(
+    'differs if nothing but a variable does, and not if nothing but their order does',
+    fc.tuple(
+      arb.workflow(),
+      fc.dictionary(fc.string(), fc.nat({ max: 2 }), { minKeys: 1 }),
+      fc.nat(),
+      fc.nat({ max: 2 })
+    ),
+    ([workflow, given, which, value]) => {
+      const names = Object.keys(given)
+      const name = names[which % names.length] as string
+      const hash = (input: Json) => hashPlan(planOf(begin(workflow, input)))
+      const other = Object.fromEntries(Object.entries(given).map(([key, was]) => [key, key === name ? value : was]))
+      assert.equal(hash(given) === hash(other), given[name] === value)
+      assert.equal(hash(Object.fromEntries(Object.entries(given).reverse())), hash(given))
+    }
   )
 })
 

@@ -14,11 +14,14 @@ import type { Session } from './Session.js'
 import { later } from './Session.js'
 
 /** How much of a claim's time goes into copies while it runs. */
-const SHARE = 0.05
+const SHARE_OF_TIME = 0.05
+
+/** How much is written in copies while it runs, as a part of what is written in journals. */
+const SHARE_OF_BYTES = 0.25
 
 /**
- * Sees whether a copy is to be made after a save: at the start, when the run comes to rest, and else whenever copies have
- * taken little of the time so far. It is made in the background.
+ * Sees whether a copy is to be made after a save: at the start, when the run comes to rest, and else whenever copies took
+ * little of the time and of the writing so far. It is made in the background.
  *
  * @category combinators
  * @since 0.1.0
@@ -30,7 +33,9 @@ export const consider = (session: Session): void => {
 }
 
 const isDue = (session: Session): boolean =>
-  session.copied === -1 || isAtRest(session) || performance.now() >= session.nextCopyMillis
+  session.copied === -1 ||
+  isAtRest(session) ||
+  (session.writtenBytes >= session.nextCopyBytes && performance.now() >= session.nextCopyMillis)
 
 const isAtRest = ({ saved }: Session): boolean =>
   saved?.revision.change._tag === 'StepFailed' || saved?.revision.change._tag === 'Interrupted'
@@ -64,7 +69,9 @@ export const make = async (session: Session): Promise<void> => {
   const end = performance.now()
   const took = end - begun
   session.copyingMillis += took
-  session.nextCopyMillis = Math.max(end, session.startMillis + (session.copyingMillis + took) / SHARE)
+  session.copiedBytes += text.length
+  session.nextCopyMillis = Math.max(end, session.startMillis + (session.copyingMillis + took) / SHARE_OF_TIME)
+  session.nextCopyBytes = (session.copiedBytes + text.length) / SHARE_OF_BYTES
 }
 
 /** What write-file-atomic published is not trusted: it may be half a file. */

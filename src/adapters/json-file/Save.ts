@@ -49,20 +49,36 @@ const begin = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, don
   if (session.ended !== undefined) return done(E.left(session.ended))
   const conflict = conflictOf(session, revisions)
   if (conflict !== undefined) return done(E.left(conflict))
-  const isCompaction = session.baseBytes > 0 && isOutgrown(session)
-  const isBase = session.baseBytes === 0 || isCompaction
-  const line = isBase
-    ? baseLine(session, revisions, session.journal.number + (isCompaction ? 1 : 0))
-    : saveLine(session, revisions)
-  if (E.isLeft(line)) return done(line)
-  if (isCompaction) void compact(session, revisions, line.right, done)
-  else if (isBase) saveBase(session, revisions, line.right, done)
-  else saveChanges(session, revisions, line.right, done)
+  const plan = planOf(session, revisions)
+  if (E.isLeft(plan)) return done(plan)
+  const { kind, line } = plan.right
+  if (kind === 'compaction') void compact(session, revisions, line, done)
+  else if (kind === 'base') saveBase(session, revisions, line, done)
+  else saveChanges(session, revisions, line, done)
+}
+
+/** What to write, and where: into the journal in use, or as the first of a new one. */
+interface Plan {
+  readonly kind: 'base' | 'changes' | 'compaction'
+  readonly line: Buffer
+}
+
+const planOf = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>): E.Either<StorageError, Plan> => {
+  const as = (kind: Plan['kind']) => E.map((line: Buffer): Plan => ({ kind, line }))
+  const { number } = session.journal
+  if (session.baseBytes === 0) return as('base')(baseLine(session, revisions, number))
+  if (isOutgrown(session)) {
+    const base = baseLine(session, revisions, number + 1)
+    if (isTooMuch(session) || (E.isRight(base) && pays(session, base.right))) return as('compaction')(base)
+    session.compactBytes = 2 * session.changeBytes
+  }
+  return as('changes')(saveLine(session, revisions))
 }
 
 const saveChanges = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void =>
   append(session, line, done, () => {
     session.changeBytes += line.length
+    session.writtenBytes += line.length
     acknowledge(session, revisions, done)
   })
 
@@ -70,6 +86,8 @@ const saveBase = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, 
   append(session, line, done, () => {
     session.baseBytes = line.length
     session.changeBytes = 0
+    session.compactBytes = 0
+    session.writtenBytes += line.length
     acknowledge(session, revisions, done)
     later(session, () => prune(session))
   })
@@ -149,9 +167,21 @@ const allocate = ({ context, journal }: Session, end: number): void => {
 // compaction
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** Whether it is time for a new base: loading costs as much as writing one did. */
-const isOutgrown = ({ baseBytes, changeBytes, context }: Session): boolean =>
-  changeBytes > Math.max(context.settings.compactBytes, baseBytes)
+/** Whether it is time to see what a new base would bring. That takes as long as the run is, so the next look waits. */
+const isOutgrown = (session: Session): boolean => {
+  const { baseBytes, changeBytes, compactBytes, context } = session
+  return (
+    changeBytes > context.settings.compactBytes &&
+    (changeBytes > Math.max(baseBytes, compactBytes) || isTooMuch(session))
+  )
+}
+
+/** Whether the checkpoint may be over its limit by now; then there must be a new base, and if there can't be, it is. */
+const isTooMuch = ({ baseBytes, changeBytes, context }: Session): boolean =>
+  baseBytes + changeBytes > context.settings.checkpointBytes
+
+/** Whether a new base at least halves what is to be read. Where a run only grows, it doesn't. */
+const pays = ({ baseBytes, changeBytes }: Session, base: Buffer): boolean => 2 * base.length <= baseBytes + changeBytes
 
 /** Goes on in a new journal, which this save begins. */
 const compact = async (
@@ -198,7 +228,10 @@ const publishNext = async (session: Session): Promise<E.Either<StorageError, Pub
 const saveLine = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>): E.Either<StorageError, Buffer> =>
   encode(session, { kind: 'save', revision: revisions[0].revision, changes: revisions.map(({ change }) => change) })
 
-/** The checkpoint is that of the first revision, so that each one of them can be had again. */
+/**
+ * The checkpoint is that of the first revision, so that each one of them can be had again. What a `Started` says is all in
+ * it; with a long workflow it is not written twice.
+ */
 const baseLine = (
   session: Session,
   revisions: ReadonlyNonEmptyArray<Revision>,
@@ -211,7 +244,7 @@ const baseLine = (
     epoch,
     revision: revisions[0].revision,
     checkpoint: revisions[0].checkpoint(),
-    changes: revisions.map(({ change }) => change)
+    changes: revisions.map(({ change }) => (change._tag === 'Started' ? { _tag: change._tag, at: change.at } : change))
   })
 
 interface Fields {
@@ -221,7 +254,7 @@ interface Fields {
   readonly runId?: string
   readonly epoch?: number
   readonly checkpoint?: Json
-  readonly changes: ReadonlyArray<Change>
+  readonly changes: ReadonlyArray<Pick<Change, '_tag' | 'at'>>
 }
 
 const encode = ({ context, layout, journal }: Session, fields: Fields): E.Either<StorageError, Buffer> => {

@@ -25,12 +25,15 @@ import { make as makeTurn } from './Turn.js'
  *
  * - `journal`: the file in use; `spare`: the one for the next compaction, made in the same folder.
  * - `revision`: the newest acknowledged one; -1 if there is none.
- * - `baseBytes`, `changeBytes`: what the journal has of either; no base yet if `baseBytes` is 0.
+ * - `baseBytes`, `changeBytes`: what the journal has of either; no base yet if `baseBytes` is 0. `compactBytes`: how much
+ *   in changes makes it worth a look whether a compaction pays.
+ * - `writtenBytes`: all that this claim wrote into journals.
  * - `ended`: why nothing is written any more.
  * - `moving`: a compaction is going on; the next number may be our own.
  * - `saved`: the newest revision that this claim saved, and the number of the journal that has it; `copied`: the one that `checkpoint.json` has; `copying`: a copy
  *   is about to be made.
- * - `nextCopyMillis`, `copyingMillis`: when the next copy may be made, and what all copies took so far.
+ * - `nextCopyMillis`, `nextCopyBytes`: when, and after how much in journals, the next copy may be made. `copyingMillis`,
+ *   `copiedBytes`: what all copies took so far.
  * - `background`: what is still being done after an acknowledgement. It never fails.
  *
  * @category model
@@ -52,6 +55,8 @@ export interface Session {
   revision: number
   baseBytes: number
   changeBytes: number
+  compactBytes: number
+  writtenBytes: number
   ended: StorageError | undefined
   released: boolean
   moving: boolean
@@ -59,7 +64,9 @@ export interface Session {
   copied: number
   copying: boolean
   copyingMillis: number
+  copiedBytes: number
   nextCopyMillis: number
+  nextCopyBytes: number
   background: Promise<void>
 }
 
@@ -86,6 +93,8 @@ export const make = (
     timer: undefined,
     baseBytes: 0,
     changeBytes: 0,
+    compactBytes: 0,
+    writtenBytes: 0,
     ended: undefined,
     released: false,
     moving: false,
@@ -93,7 +102,9 @@ export const make = (
     copied: -1,
     copying: false,
     copyingMillis: 0,
+    copiedBytes: 0,
     nextCopyMillis: 0,
+    nextCopyBytes: 0,
     background: Promise.resolve()
   }
   self.timer = setInterval(() => watch(self), parts.context.settings.checkIntervalMillis)

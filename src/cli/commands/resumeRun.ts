@@ -17,12 +17,13 @@ import type { Program } from '../../executor/Program.js'
 import type { Recovery, ResumeOptions } from '../../executor/run.js'
 import { resume } from '../../executor/run.js'
 import type { RunView } from '../../executor/runs.js'
+import { viewRun } from '../../executor/runs.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
 import { printable } from '../terminal/Style.js'
 import type { Result } from './Context.js'
-import { dogearCommand } from './Context.js'
+import { dogearCommand, environmentFor } from './Context.js'
 import type { Attended, Loaded } from './execution.js'
 import { execute, programFor, warnOf } from './execution.js'
 import type { PlanFlags } from './planFlags.js'
@@ -68,6 +69,8 @@ export const resumeRun = async (
   if (E.isLeft(forced)) return forced
   const answered = await answerQuestions(context, view, program, options.right, flags)
   if (E.isLeft(answered)) return answered
+  const same = await unlessMovedOn(context, view)
+  if (E.isLeft(same)) return same
   const pinned = flags.plan ?? answered.right.pinned
   const how: ResumeOptions = {
     ...answered.right.options,
@@ -134,6 +137,16 @@ const agreeToForce = async (
     : E.left({ _tag: 'Declined' })
 }
 
+/** Answers are for the run that was asked about. What was not asked about is planned anew by the executor. */
+const unlessMovedOn = async (context: Attended, { runId, checkpoint }: RunView): Promise<E.Either<CliError, void>> => {
+  if (!context.interactive) return E.right(undefined)
+  const now = await viewRun(runId)(environmentFor(context))()
+  if (E.isLeft(now)) return E.left(notDone(now.left))
+  return O.isSome(now.right) && now.right.value.checkpoint.revision === checkpoint.revision
+    ? E.right(undefined)
+    : E.left({ _tag: 'MovedOn', runId })
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // questions
 // ---------------------------------------------------------------------------------------------------------------------
@@ -148,9 +161,8 @@ const answerQuestions = async (
 ): Promise<E.Either<CliError, { readonly options: PlanOptions; readonly pinned: string | undefined }>> => {
   const plan = planResume(checkpoint, program, options)
   if (E.isLeft(plan)) return E.left(notDone(plan.left, planErrorHints(context, checkpoint.runId, plan.left.problems)))
-  const asked = flags.force === true && context.interactive
   const [question, ...more] = openQuestions(plan.right)
-  if (question === undefined) return E.right({ options, pinned: asked ? hashPlan(plan.right) : undefined })
+  if (question === undefined) return E.right({ options, pinned: undefined })
   if (!context.interactive) {
     const hints = answerHints(context, checkpoint.runId, flags, [question, ...more])
     return E.left(notDone({ _tag: 'Unconfirmed', questions: [question, ...more] }, hints))

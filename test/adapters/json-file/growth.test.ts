@@ -120,7 +120,16 @@ describe('compaction', () => {
     }
     await right(storage.release(claim))
     assert.ok(written < 3 * saved, `${(written / saved).toFixed(2)} times`)
-    assert.ok(journalsOf(root).length > 1)
+  })
+
+  test('comes when the changes have outgrown 1 MiB and the checkpoint has not grown with them', async () => {
+    const root = folder()
+    const storage = next(root)
+    const claim = await claimed(storage, 'a')
+    const again = (n: number): ReadonlyNonEmptyArray<Revision> => [{ ...step(n, 10_000)[0], checkpoint: () => n }]
+    for (let n = 0; n < 250; n++) await right(storage.save(claim, again(n)))
+    assert.deepEqual(journalsOf(root), [1, 2, 3].map(journalName))
+    assert.equal(some(await right(storage.load('a'))).revision, 249)
   })
 })
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/adapters/json-file/index.js'
@@ -82,19 +83,30 @@ describe('while somebody claims', () => {
   })
 
   test('the run is removed and its id used again: the old number does not get into the new run', async () => {
-    const root = folder()
-    for (let n = 1; n <= 5; n++) {
-      const storage = next(root)
-      await right(storage.release(await claimed(storage, 'a')))
+    for (let nth = 1; nth <= 8; nth++) {
+      const root = folder()
+      for (let n = 1; n <= 5; n++) {
+        const storage = next(root)
+        await right(storage.release(await claimed(storage, 'a')))
+      }
+      const replace = async (): Promise<void> => {
+        const successor = next(root)
+        await right(successor.remove('a'))
+        await right(successor.save(await claimed(successor, 'a'), revisions(['new'])))
+      }
+      // After each listing there is, one time, or before the link.
+      let seen = 0
+      const isNth = (path: string | number): boolean => path === placesOf(root).history && ++seen === nth
+      const fs = nth === 8 ? meanwhile('link', replace) : meanwhile('readdir', replace, 'after', isNth)
+      const storage = next(root, { fs })
+      const result = await storage.claim('a', OTHER)()
+      // It may also have been granted just before.
+      if (E.isRight(result)) await left(storage.save(result.right.claim, revisions(['old'])), 'Fenced')
+      else assert.equal(result.left._tag, 'HeldBy')
+      assert.deepEqual(journalsOf(root), [journalName(1)], `after listing ${nth}`)
+      await assertLoads(next(root), 'a', ['new'])
+      if (nth < 8 && seen < nth) break
     }
-    const replace = async (): Promise<void> => {
-      const successor = next(root)
-      await right(successor.remove('a'))
-      await right(successor.save(await claimed(successor, 'a'), revisions(['new'])))
-    }
-    await left(next(root, { fs: meanwhile('link', replace) }).claim('a', OTHER), 'HeldBy')
-    assert.deepEqual(journalsOf(root), [journalName(1)])
-    await assertLoads(next(root), 'a', ['new'])
   })
 
   for (const when of ['fsyncFolder', 'read'] as const) {

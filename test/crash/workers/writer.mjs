@@ -4,14 +4,30 @@ import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
-import { jsonFileStorage, nodeProcesses } from 'dogear/json-file'
+import { jsonFileStorage, nodeFileSystem, nodeProcesses } from 'dogear/json-file'
 import { obey, startAt, tell } from './commands.mjs'
 import { elsewhere } from './elsewhere.mjs'
 
 const { world, name, machine, store } = JSON.parse(process.argv[2])
 
 const processes = machine === undefined ? nodeProcesses : elsewhere(machine)
-const storage = jsonFileStorage(join(world, 'state'), { ...store, processes })
+
+let calls = []
+let stopAt
+
+/** Stops this process before the call to the file system that it was told, until somebody wakes it. */
+const fs = Object.fromEntries(
+  Object.entries(nodeFileSystem).map(([call, act]) => [
+    call,
+    (...args) => {
+      calls.push(call)
+      if (calls.length === stopAt) process.kill(process.pid, 'SIGSTOP')
+      return act(...args)
+    }
+  ])
+)
+
+const storage = jsonFileStorage(join(world, 'state'), { ...store, fs, processes })
 const owner = { host: machine ?? 'here', pid: process.pid }
 
 const log = (file, entry) => appendFileSync(join(world, file), `${JSON.stringify(entry)}\n`)
@@ -60,7 +76,12 @@ const write = async ({ runId, at, saves = Infinity, patient = true, release = tr
 }
 
 obey({
-  write,
+  write: async ({ stop, ...order }) => {
+    calls = []
+    stopAt = stop
+    await write(order)
+    tell({ calls })
+  },
   remove: async ({ runId, at }) => {
     startAt(at)
     const removed = await storage.remove(runId)()
