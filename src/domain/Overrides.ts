@@ -154,7 +154,7 @@ const assumed = (
       continue
     }
     if (record !== undefined && !isTakenBack(decision, back)) continue
-    const output = decision.reason.output ?? record?.output
+    const { output = record?.output } = decision.reason
     found.push({
       _tag: 'Assumed',
       at,

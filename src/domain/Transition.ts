@@ -321,15 +321,15 @@ const confirmed = (self: Checkpoint, change: Change.Confirmed): Result => {
     : notInFlight(self, change)
 }
 
-/** The state without a unit whose question has been answered. */
+/** The state without a unit whose question has been answered. What else was interrupted stays so. */
 const settled = (state: CheckpointState, unit: Unit & { readonly step: string }): CheckpointState => {
   const before = here(state, unit.stepIndex)
-  return State.beforeStep(
-    unit.stepIndex,
-    unit.step,
-    without(before.inFlight, unit.group),
-    without(before.failures, unit.group)
-  )
+  const inFlight = without(before.inFlight, unit.group)
+  const failures = without(before.failures, unit.group)
+  const isOpen = inFlight.length > 0 || failures.length > 0
+  return state._tag === 'Interrupted' && state.stepIndex === unit.stepIndex && isOpen
+    ? { ...state, inFlight, failures }
+    : State.beforeStep(unit.stepIndex, unit.step, inFlight, failures)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

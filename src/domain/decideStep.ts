@@ -157,7 +157,7 @@ const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): v
     return
   }
   const answer = context.confirm.size === 0 ? undefined : context.confirm.get(unitName(placed))
-  if (answer?._tag === 'Done') assume(placed, answer.output ?? record?.output, out)
+  if (answer?._tag === 'Done') assume(placed, answer.output === undefined ? record?.output : answer.output, out)
   else if (isAssumed(context, stepIndex)) assume(placed, context.outputs.get(unitName(placed)), out)
   else out.decisions.push(schedule(context, placed, record, scheduled, answer))
 }

@@ -2,16 +2,20 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, test } from 'vitest'
 import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import { CheckpointState } from '../../src/index.js'
-import type { Kept, Kill, Report, World } from './world.js'
+import type { Kept, Kill, Order, Report, World } from './world.js'
 import { chanceOf, eachOf, inWorld, kept, perform, reportOf, seed, sweep } from './world.js'
 
 const CAREFUL = new Set(['publish', 'deploy', 'checks/notify'])
 
-/** Together over a mebibyte: the journal is compacted on the way. */
-const LARGE = { bytes: 600_000 }
+type Size = NonNullable<Order['size']>
+
+const SMALL: Size = {}
+
+/** Together over a mebibyte, of which a finished step needs little: the journal is compacted on the way. */
+const LARGE: Size = { failures: 17, errorBytes: 19_000, bytes: 70_000 }
 
 /** Calls that change something, or make it durable: dying right after one is not the same as before the next. */
 const CHANGING =
@@ -64,6 +68,7 @@ const answersFor = (world: World, asked: ReadonlyArray<string>, outputs: Readonl
 const outlive = async (
   world: World,
   kills: ReadonlyArray<Kill>,
+  size: Size,
   outputs: ReadonlyMap<string, unknown>,
   store: Readonly<Record<string, unknown>>
 ): Promise<{ readonly report: Report; readonly lives: ReadonlyArray<Life> }> => {
@@ -75,7 +80,7 @@ const outlive = async (
     const ended = await perform(world, {
       op: 'runOrResume',
       life,
-      size: LARGE,
+      size,
       store,
       ...(kill === undefined ? {} : { kill }),
       ...(confirm === undefined ? {} : { confirm })
@@ -134,62 +139,81 @@ const checkHistory = async (world: World, revision: number): Promise<void> => {
   )
 }
 
+/** A run that nobody disturbed: how it ends, where it can be killed, and where that is delicate. */
+interface Undisturbed {
+  readonly report: Report
+  readonly outputs: ReadonlyMap<string, unknown>
+  readonly places: ReadonlyArray<Kill>
+  readonly delicate: ReadonlyArray<Kill>
+}
+
+const undisturbed = async (size: Size): Promise<Undisturbed> =>
+  await inWorld('undisturbed', async (world) => {
+    const report = reportOf(await perform(world, { op: 'run', names: true, size }))
+    assert.equal(report.outcome, 'Completed', JSON.stringify(report.failures))
+    const places = placesIn(report.names ?? [])
+    const careful = world.effects().filter(({ unit }) => CAREFUL.has(unit))
+    const delicate = places.filter(
+      ({ at, when }) => when !== 'during' && careful.some(({ calls }) => at > calls - 5 && at <= calls + 3)
+    )
+    const found = await kept(world)
+    const outputs = new Map<string, unknown>()
+    for (const record of found?.checkpoint.completedSteps ?? []) {
+      outputs.set(record.group === undefined ? record.step : `${record.step}/${record.group}`, record.output)
+    }
+    const effects = world.effects().length
+    assert.equal(reportOf(await perform(world, { op: 'resume', size })).outcome, 'Completed')
+    assert.equal(world.effects().length, effects, 'a completed run runs nothing')
+    return { report, outputs, places, delicate }
+  })
+
+const prove = async (usual: Undisturbed, size: Size, kills: ReadonlyArray<Kill>, keep = 10): Promise<void> => {
+  const what = `${size === LARGE ? 'large' : 'small'}, killed at ${JSON.stringify(kills)}, ${keep} journals kept`
+  await inWorld(what, async (world) => {
+    const { report, lives } = await outlive(world, kills, size, usual.outputs, { keep })
+    assert.deepEqual(report.outputs, usual.report.outputs, 'the outputs are those of an undisturbed run')
+    assert.deepEqual(report.variables, usual.report.variables, 'the variables are those of an undisturbed run')
+    const units = Object.keys(report.outputs ?? {}).filter((unit) => unit !== 'checks')
+    checkEffects(world, lives, units)
+    if (keep === 10) await checkHistory(world, report.revision ?? -1)
+  })
+}
+
 describe('a run that is killed anywhere', () => {
-  let undisturbed: Report
-  let places: ReadonlyArray<Kill>
-  let delicate: ReadonlyArray<Kill>
-  const outputs = new Map<string, unknown>()
+  let small: Undisturbed
+  let large: Undisturbed
 
   beforeAll(async () => {
     console.log(`kill anywhere: seed ${seed}`)
-    await inWorld('undisturbed', async (world) => {
-      undisturbed = reportOf(await perform(world, { op: 'run', names: true, size: LARGE }))
-      expect(undisturbed.outcome).toBe('Completed')
-      places = placesIn(undisturbed.names ?? [])
-      const careful = world.effects().filter(({ unit }) => CAREFUL.has(unit))
-      delicate = places.filter(
-        ({ at, when }) => when !== 'during' && careful.some(({ calls }) => at > calls - 5 && at <= calls + 3)
-      )
-      const effects = world.effects().length
-      expect(reportOf(await perform(world, { op: 'resume', size: LARGE })).outcome).toBe('Completed')
-      expect(world.effects().length, 'a completed run runs nothing').toBe(effects)
-      const found = await kept(world)
-      for (const record of found?.checkpoint.completedSteps ?? []) {
-        outputs.set(record.group === undefined ? record.step : `${record.step}/${record.group}`, record.output)
-      }
-    })
+    small = await undisturbed(SMALL)
+    large = await undisturbed(LARGE)
+    assert.ok(large.report.names?.filter((name) => name === 'link').length === 2, 'the large one compacts its journal')
   })
-
-  const prove = async (kills: ReadonlyArray<Kill>, keep = 10): Promise<void> => {
-    await inWorld(`killed at ${JSON.stringify(kills)}, ${keep} journals kept`, async (world) => {
-      const { report, lives } = await outlive(world, kills, outputs, { keep })
-      assert.deepEqual(report.outputs, undisturbed.outputs, 'the outputs are those of an undisturbed run')
-      assert.deepEqual(report.variables, undisturbed.variables, 'the variables are those of an undisturbed run')
-      checkEffects(
-        world,
-        lives,
-        Object.keys(report.outputs ?? {}).filter((unit) => unit !== 'checks')
-      )
-      if (keep === 10) await checkHistory(world, report.revision ?? -1)
-    })
-  }
 
   test('no acknowledged step runs again, none is lost, and it ends as an undisturbed one', async () => {
     const chance = chanceOf(1)
-    const cases = sweep ? places : [...chance.sample(places, 16), ...chance.sample(delicate, 8)]
-    await eachOf(cases, (kill) => prove([kill]))
+    const cases = sweep ? small.places : [...chance.sample(small.places, 14), ...chance.sample(small.delicate, 8)]
+    await eachOf(cases, (kill) => prove(small, SMALL, [kill]))
+  })
+
+  test('the same in a run whose journal is compacted', async () => {
+    const { names = [] } = large.report
+    const near = large.places.filter(
+      ({ at }) => at > names.lastIndexOf('link') - 12 && at < names.lastIndexOf('link') + 18
+    )
+    await eachOf(sweep ? [...near, ...near] : chanceOf(4).sample(near, 6), (kill) => prove(large, LARGE, [kill]))
   })
 
   test('the same when the resuming processes are killed too', async () => {
     const chance = chanceOf(2)
-    const cases = Array.from({ length: sweep ? 300 : 12 }, () =>
+    const cases = Array.from({ length: sweep ? 300 : 10 }, () =>
       Array.from({ length: 2 + chance.below(2) }, (_, nth) => {
-        const kill = chance.oneOf(places)
+        const kill = chance.oneOf(small.places)
         // A resume has fewer calls to make; most of them are in its beginning.
-        return nth === 0 ? kill : { ...kill, at: 1 + chance.below(chance.oneOf([60, 120, places.length / 2])) }
+        return nth === 0 ? kill : { ...kill, at: 1 + chance.below(chance.oneOf([60, 120, small.places.length / 2])) }
       })
     )
-    await eachOf(cases, (kills, index) => prove(kills, index % 2 === 0 ? 10 : 1))
+    await eachOf(cases, (kills, index) => prove(small, SMALL, kills, index % 2 === 0 ? 10 : 1))
   })
 })
 

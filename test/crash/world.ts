@@ -164,7 +164,12 @@ export interface Order {
   readonly op: 'run' | 'resume' | 'runOrResume' | 'remove'
   readonly life?: number
   readonly program?: 'release' | 'rerunnable' | 'careful' | 'heavy'
-  readonly size?: { readonly steps?: number; readonly bytes?: number }
+  readonly size?: {
+    readonly steps?: number
+    readonly bytes?: number
+    readonly failures?: number
+    readonly errorBytes?: number
+  }
   readonly version?: number
   readonly kill?: Kill
   readonly faults?: { readonly call: string; readonly code: string; readonly from?: number; readonly times?: number }

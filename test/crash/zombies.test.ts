@@ -80,13 +80,13 @@ const tagsOf = async (world: World, runId: string): Promise<ReadonlyArray<string
 }
 
 /** One owner for each number; whatever was acknowledged is in all that is read later, and nothing else in its place. */
-const checkLineage = async (world: World, runId: string): Promise<number> => {
+const checkLineage = async (world: World, runId: string, what = runId): Promise<number> => {
   const of = <A extends { readonly runId: string }>(file: string): ReadonlyArray<A> =>
     (linesOf(join(world.folder, file)) as ReadonlyArray<A>).filter((entry) => entry.runId === runId)
   const grants = of<Grant>('grants.log')
   const acks = of<Tagged>('tags.log')
   const epochs = grants.map(({ epoch }) => epoch)
-  assert.equal(new Set(epochs).size, epochs.length, `numbers were given twice: ${epochs.join(', ')}`)
+  assert.equal(new Set(epochs).size, epochs.length, `${what}: numbers were given twice: ${JSON.stringify(grants)}`)
   const revisions = new Set(acks.map(({ revision }) => revision))
   assert.equal(revisions.size, acks.length, 'two saves of one revision were acknowledged')
   for (const { epoch, tags, found } of grants) {
@@ -164,7 +164,7 @@ describe('an owner that was stopped, declared dead, and woken', () => {
   /** Every call that an owner makes, from its claim to its release. */
   const callsOf = async (runId: string): Promise<ReadonlyArray<string>> => {
     o.send({ do: 'write', runId, saves: 4 })
-    return (await o.line('calls'))['calls'] as ReadonlyArray<string>
+    return (await o.line('wrote'))['calls'] as ReadonlyArray<string>
   }
 
   interface Stopped {
@@ -178,8 +178,7 @@ describe('an owner that was stopped, declared dead, and woken', () => {
   const writeUntil = async (writer: Running, command: object, stop: number): Promise<Stopped> => {
     writer.send({ do: 'write', ...command, stop })
     let isOver = false
-    const over = writer.line('wrote').then(async ({ end }) => {
-      await writer.line('calls')
+    const over = writer.line('wrote').then(({ end }) => {
       isOver = true
       return end
     })
@@ -227,7 +226,7 @@ describe('an owner that was stopped, declared dead, and woken', () => {
     const end = early ?? (await owner.wake())
     await next.wake()
     // Who had no claim yet when it was stopped claims the new run as anybody may, and writes to that.
-    if (!hadClaim && end !== 'Fenced') return void (await checkLineage(world, runId))
+    if (!hadClaim && end !== 'Fenced') return void (await checkLineage(world, runId, `${what}; it ${String(end)}`))
     const tags = await tagsOf(world, runId)
     assert.ok(tags.length === 3 && tags.every((tag) => tag.startsWith('b-')), `${what}: ${tags.join(' ')}`)
     assert.equal(grantsOf(runId).find(({ name }) => name === 'b')?.found, 'Exact', what)

@@ -414,6 +414,87 @@ describe('a checkpoint of format 1', () => {
   })
 })
 
+describe('everything in stored content is checked', () => {
+  const checkpoints = Object.values(parse(golden('checkpoints.format-1.json')) as JsonObject)
+  const changes = golden('changes.format-1.jsonl').trimEnd().split('\n').map(parse)
+  const all = [
+    ...checkpoints.map((value) => ({ value, read: (content: Json): unknown => decode(content) })),
+    ...changes.map((value) => ({ value, read: (content: Json): unknown => decodeChange(content) }))
+  ]
+  const isLeft = (found: unknown): boolean => E.isLeft(found as E.Either<unknown, unknown>)
+  const isFree = (path: ReadonlyArray<string>): boolean => FREE.test(path.join(','))
+  const at = (value: Json, path: ReadonlyArray<string>): Json =>
+    path.reduce<Json>((inner, key) => (inner as JsonObject)[key] as Json, value)
+
+  test('no value of another type is taken anywhere, null neither', () => {
+    for (const { value, read } of all) {
+      for (const path of pathsIn(value)) {
+        const was = at(value, path)
+        for (const by of REPLACEMENTS) {
+          if (by === undefined || kind(was) === kind(by) || isFree(path)) continue
+          assert.ok(isLeft(read(mutated(value, path, by))), `${path.join('.')} = ${JSON.stringify(by)}`)
+        }
+      }
+    }
+  })
+
+  test('what may be absent may not be null', () => {
+    const optional: ReadonlyArray<readonly [RegExp, string]> = [
+      [/^(state,)?(inFlight|failures|attempts),\d+$/, 'group'],
+      [/^completedSteps,\d+$/, 'group'],
+      [/^completedSteps,\d+$/, 'assumed'],
+      [/^pending,\d+$/, 'group'],
+      [/attempts,\d+$/, 'delayBeforeNextMillis'],
+      [/error$/, 'code'],
+      [/error$/, 'stack'],
+      [/^workflow$/, 'path'],
+      [/^$/, 'workspace']
+    ]
+    for (const [where, key] of optional) {
+      let seen = 0
+      for (const { value, read } of all) {
+        for (const path of pathsIn(value).filter((one) => where.test(one.join()))) {
+          if (key === 'delayBeforeNextMillis' && !('failedAt' in (at(value, path) as object))) continue
+          if (key === 'workspace' && '_tag' in (value as object) && (value as JsonObject)['_tag'] !== 'Started')
+            continue
+          const content = mutated(value, [...path, key], null)
+          seen += 1
+          assert.ok(isLeft(read(content)), `${path.join('.')} ${key}`)
+        }
+      }
+      assert.ok(seen > 0, `${where.source} ${key}`)
+    }
+  })
+
+  test('times are times, and words are the known ones', () => {
+    for (const { value, read } of all) {
+      for (const path of pathsIn(value)) {
+        const key = path.at(-1) ?? ''
+        if (isFree(path)) continue
+        if (/^(at|\w+At)$/.test(key)) {
+          for (const by of ['yesterday', '2026-01-02', '2026-01-02T03:04:05Z', '2026-01-02T03:04:05.678+01:00', ''])
+            assert.ok(isLeft(read(mutated(value, path, by))), `${path.join('.')} = ${by}`)
+        }
+        if (/^(_tag|kind|outcome|reason)$/.test(key)) {
+          for (const by of ['', 'x', 'constructor', 'toString', '__proto__'])
+            assert.ok(isLeft(read(mutated(value, path, by))), `${path.join('.')} = ${by}`)
+        }
+      }
+    }
+  })
+
+  test('no required field may be missing', () => {
+    const optional = /^(group|output|code|stack|data|path|workspace|assumed|delayBeforeNextMillis|last|groups)$/
+    for (const { value, read } of all) {
+      for (const path of pathsIn(value)) {
+        const key = path.at(-1)
+        if (key === undefined || optional.test(key) || isFree(path) || /^\d+$/.test(key)) continue
+        assert.ok(isLeft(read(mutated(value, path, undefined))), path.join('.'))
+      }
+    }
+  })
+})
+
 describe('a journal of changes of format 1', () => {
   const lines = golden('changes.format-1.jsonl').trimEnd().split('\n').map(parse)
   const changes = lines.map((line): Change => {

@@ -529,6 +529,11 @@ describe('an answer', () => {
       'notify Run EarlierStepRunsAgain'
     ])
     assert.equal(plan.variables.get('url'), 'https://y')
+    const nothing = planned(all, was, {
+      evidence: [{ step: 'build', missing: [{ _tag: 'File', path: 'dist' }] }],
+      confirm: new Map([['publish', { _tag: 'Done', output: null }]])
+    })
+    assert.equal(nothing.variables.get('url'), null, 'null is an output too')
   })
 
   test('is needed too if an earlier attempt may have had its effect and only the last one did nothing', () => {

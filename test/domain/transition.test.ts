@@ -415,6 +415,19 @@ describe('an attempt', () => {
     )
   })
 
+  test('of a group that succeeds at last leaves no error behind', () => {
+    const failed: Change = { _tag: 'AttemptFailed', ...wave, ...lost, group: 'unit', delayBeforeNextMillis: 5 }
+    const again: Change = { _tag: 'AttemptStarted', ...wave, attempts: [{ group: 'unit', attempt: 2 }] }
+    const retried = from(built, startsGroups('unit', 'lint'), failed, again)
+    assert.deepEqual(
+      State.failures(retried.state).map(({ group }) => group),
+      ['unit']
+    )
+    const passed = from(retried, { ...completesGroup('unit'), attempts: 2 } as Change)
+    assert.deepEqual(State.failures(passed.state), [])
+    assert.deepEqual(State.inFlight(passed.state), [{ group: 'lint', attempt: 1 }])
+  })
+
   test('of a new budget forgets the spent one, a further attempt does not', () => {
     const spent = after(starts(build), { _tag: 'StepFailed', ...build, retryable: true, last: lost }, starts(build))
     assert.deepEqual(State.failures(spent.state), [])
@@ -435,6 +448,19 @@ describe('an interruption', () => {
     assert.equal(inProgress(from(built, stops(wave))), false)
     assert.equal(inProgress(from(built, startsGroups('unit'), completesGroup('unit'), stops(wave))), true)
     assert.equal(inProgress(from(checked, stops(wave))), false)
+  })
+
+  test('stays one when the question about one of its groups is answered', () => {
+    const stopped = from(built, startsGroups('unit', 'lint'), stops(wave))
+    const { state } = from(stopped, { _tag: 'Confirmed', ...wave, group: 'unit' })
+    assert.ok(state._tag === 'Interrupted' && state.inProgress)
+    assert.deepEqual(state.inFlight, [{ group: 'lint', attempt: 1 }])
+    const both = from(
+      stopped,
+      { _tag: 'Confirmed', ...wave, group: 'unit' },
+      { _tag: 'Confirmed', ...wave, group: 'lint' }
+    )
+    assert.deepEqual(both.state, State.beforeStep(1, 'checks'))
   })
 
   test('keeps what was in flight and what had failed', () => {

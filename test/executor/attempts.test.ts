@@ -109,7 +109,7 @@ describe('which failures are tried again', () => {
     const refusedConnection = newProcess()
     const { world, clock } = refusedConnection
     const script = [
-      TE.left({ code: 'ECONNREFUSED' }),
+      TE.left(StepFailure.transient(StepError.make('E', 'refused', { code: 'ECONNREFUSED' }), 'notApplied')),
       TE.left(StepFailure.transient(StepError.make('E', 'x'), 'notApplied')),
       TE.right(1)
     ]
@@ -221,7 +221,7 @@ describe('time between attempts', () => {
           message: 'HTTP 502',
           code: '502'
         },
-        { attempt: 3, startedAt: at(3000), failedAt: at(3000), outcome: 'notApplied', message: 'HTTP 503', code: '503' }
+        { attempt: 3, startedAt: at(3000), failedAt: at(3000), outcome: 'unknown', message: 'HTTP 503', code: '503' }
       ]
     )
   })

@@ -9,6 +9,7 @@ import * as Copy from './Copy.js'
 import { quietly } from './Fault.js'
 import { readWhole } from './Files.js'
 import { FORMAT } from './Journal.js'
+import { copyInTheMaking } from './Layout.js'
 import { standing } from './Publish.js'
 import type { Session } from './Session.js'
 import { later } from './Session.js'
@@ -74,11 +75,20 @@ export const make = async (session: Session): Promise<void> => {
   session.nextCopyBytes = (session.copiedBytes + text.length) / SHARE_OF_BYTES
 }
 
-/** What write-file-atomic published is not trusted: it may be half a file. */
-const replace = async ({ context: { fs, settings }, layout }: Session, text: string): Promise<void> => {
-  await fs.replace(layout.copy, text)
-  const found = await readWhole(fs, layout.copy, settings.readBytes, layout.runId)
+/**
+ * Made beside it, read back, and only then given its name: what write-file-atomic publishes may be half a file. The check
+ * comes last. If the run is removed after it, what was made moves away with the folder, and can't get into another run's.
+ */
+const replace = async (
+  { context: { fs, settings }, layout, journal, record }: Session,
+  text: string
+): Promise<void> => {
+  const made = copyInTheMaking(layout, record.token)
+  await fs.replace(made, text)
+  const found = await readWhole(fs, made, settings.readBytes, layout.runId)
   const isWhole = E.isRight(found) && O.isSome(found.right) && found.right.value.equals(Buffer.from(text))
-  if (isWhole) await fs.fsyncFolder(layout.run)
-  else if (E.isRight(found)) fs.unlinkSync(layout.copy)
+  const now = standing(fs, journal)
+  if (!isWhole || E.isLeft(now) || now.right !== 'Owner') return fs.unlinkSync(made)
+  await fs.rename(made, layout.copy)
+  await fs.fsyncFolder(layout.run)
 }

@@ -89,6 +89,14 @@ export const unpublished = (self: Layout, token: string, nth: number): string =>
   join(self.history, `next-${token}-${nth}.tmp`)
 
 /**
+ * Where the claim with this token makes its copy, before that gets its name.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const copyInTheMaking = (self: Layout, token: string): string => `${self.copy}.${token}`
+
+/**
  * Where the claim with this token has its heartbeat.
  *
  * @category constructors
@@ -130,7 +138,10 @@ export const numbers = (names: ReadonlyArray<string>): ReadonlyArray<number> =>
  * @since 0.1.0
  */
 export const tokenIn = (name: string): string | undefined =>
-  /^(?:next-([0-9a-f]{32})-\d+\.tmp|heartbeat-([0-9a-f]{32})\.lock)$/.exec(name)?.slice(1).find(Boolean)
+  /^(?:next-([0-9a-f]{32})-\d+\.tmp|heartbeat-([0-9a-f]{32})\.lock|checkpoint\.json\.([0-9a-f]{32}))$/
+    .exec(name)
+    ?.slice(1)
+    .find(Boolean)
 
 /**
  * Whether a name is that of a temporary file that write-file-atomic made for `checkpoint.json`.
@@ -138,7 +149,7 @@ export const tokenIn = (name: string): string | undefined =>
  * @category destructors
  * @since 0.1.0
  */
-export const isCopyInTheMaking = (name: string): boolean => /^checkpoint\.json\.\d+$/.test(name)
+export const isCopyInTheMaking = (name: string): boolean => /^checkpoint\.json\.(?:[0-9a-f]{32}\.)?\d+$/.test(name)
 
 /**
  * Whether a name in the root is that of a removed run.

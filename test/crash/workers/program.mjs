@@ -1,9 +1,10 @@
 // The workflow that the crash tests kill: 20 steps, among them a wave, captures, retries, a codec, two steps and a group
-// that are not idempotent, and outputs so large that the journal is compacted. Each output is made of what came before,
+// that are not idempotent, and, if asked for, errors and outputs so large that the journal is compacted. Each output is made of what came before,
 // so whatever a resume loses or mixes up shows in the last one.
 import { createHash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as t from 'io-ts'
+import { StepError, StepFailure } from 'dogear'
 import { workflow } from 'dogear/promise'
 
 /** A Date in the program, text in the file. */
@@ -19,9 +20,14 @@ const Moment = new t.Type(
 
 export const digest = (value) => createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16)
 
-const RETRY = { _tag: 'Constant', attempts: 4, delayMillis: 1, maxDelayMillis: 1, jitter: 0 }
+const RETRY = { _tag: 'Constant', attempts: 30, delayMillis: 1, maxDelayMillis: 1, jitter: 0 }
 
-const transient = (message) => Object.assign(new Error(message), { code: 'ECONNREFUSED' })
+/** Nothing happened yet, so what is not idempotent may be tried again, too. */
+const notYet = (message, bytes) => {
+  const ballast = 'x'.repeat(bytes)
+  const details = bytes === 0 ? {} : { stack: ballast, data: { ballast } }
+  return StepFailure.transient(StepError.make('NotYet', message + ballast, details), 'notApplied')
+}
 
 /** `act(unit, attempt, output)` is the effect of a unit, which then gives `output`. */
 const makerOf = (act, version, bytes = 200) => {
@@ -35,23 +41,22 @@ const makerOf = (act, version, bytes = 200) => {
   }
   const plain = work((seen) => seen)
   const large = work((seen) => ({ ...seen, ballast: 'x'.repeat(bytes) }))
-  const flaky = (name) => {
-    const then = plain
-    return async (context) => {
-      if (context.attempt < 3) throw transient(`${name} is not there yet`)
-      return await then(context)
+  const flaky =
+    (name, failures = 2, errorBytes = 0) =>
+    async (context) => {
+      if (context.attempt <= failures) throw notYet(`${name} is not there yet`, errorBytes)
+      return await plain(context)
     }
-  }
   return { work, plain, large, flaky }
 }
 
-export const release = (act, version = 1, { bytes } = {}) => {
+export const release = (act, version = 1, { bytes, failures = 2, errorBytes = 0 } = {}) => {
   const { work, plain, large, flaky } = makerOf(act, version, bytes)
   return workflow('release')
     .step('begin', { run: plain, capture: 'begun' })
     .step('when', { output: Moment, run: work((_, { input }) => new Date(Date.UTC(2026, 0, input.day))) })
     .step('later', { output: Moment, run: work((_, { outputs }) => new Date(outputs.when.getTime() + 86_400_000)) })
-    .step('fetch', { retry: RETRY, run: flaky('the server') })
+    .step('fetch', { retry: RETRY, run: flaky('the server', failures, errorBytes) })
     .step('bundle', { run: large })
     .step('sign', plain)
     .step('publish', { idempotent: false, run: plain, capture: 'published' })

@@ -52,8 +52,7 @@ const write = async ({ runId, at, saves = Infinity, patient = true, release = tr
     await sleep(1)
     claimed = await storage.claim(runId, owner)()
   }
-  if (E.isLeft(claimed))
-    return tell({ wrote: runId, end: claimed.left._tag, error: { ...claimed.left, cause: undefined } })
+  if (E.isLeft(claimed)) return { end: claimed.left._tag, error: { ...claimed.left, cause: undefined } }
   const { claim, stored } = claimed.right
   const tags = stored._tag === 'None' ? [] : tagsOf(stored.value)
   const found = stored._tag === 'None' ? 'Exact' : stored.value.found._tag
@@ -65,22 +64,22 @@ const write = async ({ runId, at, saves = Infinity, patient = true, release = tr
     if (E.isLeft(saved)) {
       await storage.release(claim)()
       const lost = claim.lost.aborted ? claim.lost.reason._tag : undefined
-      return tell({ wrote: runId, end: saved.left._tag, lost, saves: n, error: { ...saved.left, cause: undefined } })
+      return { end: saved.left._tag, lost, saves: n, error: { ...saved.left, cause: undefined } }
     }
     log('tags.log', { runId, name, epoch: claim.epoch, revision: tags.length, tag })
     tags.push(tag)
     await turn()
   }
   if (release) await storage.release(claim)()
-  return tell({ wrote: runId, end: 'Released', saves })
+  return { end: 'Released' }
 }
 
 obey({
   write: async ({ stop, ...order }) => {
     calls = []
     stopAt = stop
-    await write(order)
-    tell({ calls })
+    const wrote = await write(order)
+    tell({ wrote: order.runId, ...wrote, ...(order.saves === undefined ? {} : { calls }) })
   },
   remove: async ({ runId, at }) => {
     startAt(at)
