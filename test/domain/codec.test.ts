@@ -301,14 +301,14 @@ describe('a checkpoint of format 1', () => {
     assert.equal(checkpoint.updatedAt, timeOf(30))
     assert.deepEqual(checkpoint.input, { channel: 'beta', tags: ['näxt', '\u2028'] })
     assert.equal(checkpoint.workspace, undefined)
-    assert.deepEqual(named('queued').workspace, { kind: 'directory', path: '/work/ws' })
+    assert.deepEqual(named('queued').workspace, { kind: 'directory', path: '/srv/ws' })
     assert.deepEqual(checkpoint.pending, [
       { stepIndex: 2, step: 'publish', key: 'k1', submittedAt: timeOf(11) },
       { stepIndex: 1, step: 'checks', group: 'unit', key: 'k2', submittedAt: timeOf(12) }
     ])
     assert.deepEqual(checkpoint.workflow, {
       name: 'release',
-      path: '/work/release.yaml',
+      path: '/srv/release.yaml',
       fingerprint: `v1:${'a'.repeat(64)}`,
       steps: [
         { name: 'build', kind: 'task', fingerprint: `v1:${'b'.repeat(64)}`, idempotent: true },
