@@ -311,7 +311,7 @@ const chooseMissing = (dice: Dice, { completedSteps }: Checkpoint): ReadonlyArra
 export const input: fc.Arbitrary<Json> = fc.oneof(
   fc.constant<Json>({}),
   fc.constant<Json>({ channel: 'beta', ['__proto__']: 1 }),
-  fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<Json>
+  fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as Json)
 )
 
 /** Edits a workflow now and then, and asks something of a plan now and then. */

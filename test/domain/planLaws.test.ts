@@ -524,15 +524,15 @@ describe('a unit that is not idempotent', () => {
 
   law(
     'is done once somebody says so, with the output they give',
-    fc.tuple(arb.undisturbedRun(), arb.numbers),
-    ([run, chance]) => {
+    fc.tuple(arb.undisturbedRun(), fc.constantFrom<Json>(null, false, 0, 7)),
+    ([run, given]) => {
       const answers = new Map<string, Answer>()
       for (const question of openQuestions(planOf(run))) {
         const task = arb.taskUnits(run.workflow).get(unitName(question))
-        const fit = [7, { n: 1 }].find((output) => task !== undefined && E.isRight(task.accepts(output)))
-        if (fit !== undefined) answers.set(unitName(question), { _tag: 'Done', output: fit as Json })
+        const fit = [given, 7, { n: 1 }].find((output) => task !== undefined && E.isRight(task.accepts(output)))
+        if (fit !== undefined) answers.set(unitName(question), { _tag: 'Done', output: fit })
       }
-      if (answers.size === 0 || chance.length % 7 === 6) return
+      if (answers.size === 0) return
       const plan = planResume(run.checkpoint, run.workflow, { confirm: answers })
       assert.ok(E.isRight(plan))
       const saved = overrideOnly(run, plan.right, { confirm: answers })

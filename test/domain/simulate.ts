@@ -228,9 +228,9 @@ const taskAt = (workflow: Workflow, decision: Decision): Task => {
 
 const OUTPUTS: ReadonlyArray<Json | undefined> = [
   7,
+  null,
   'text',
   { n: 1 },
-  null,
   undefined,
   [],
   false,
