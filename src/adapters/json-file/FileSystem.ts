@@ -58,6 +58,8 @@ export interface FileSystem {
   readonly write: (fd: number, bytes: Uint8Array, position: number) => Promise<number>
   /** The same, at once. */
   readonly writeSync: (fd: number, bytes: Uint8Array, position: number) => number
+  /** Makes a file longer, by NUL bytes in blocks that it has from now on. It may fail halfway. */
+  readonly extendSync: (fd: number, from: number, to: number) => void
   /** Makes a file so long; what is new are zeros that take no space. */
   readonly ftruncateSync: (fd: number, length: number) => void
   /** Makes a file's content durable. A callback, for the one call on the way of every save. */
@@ -90,6 +92,16 @@ const FLAGS = { read: READ, write: WRITE, create: CREATE }
 
 const placeSync = (fd: number): string | undefined =>
   process.platform === 'linux' ? fs.readlinkSync(`/proc/self/fd/${fd}`) : undefined
+
+const BLOCK_BYTES = 4096
+const NUL = new Uint8Array(1)
+
+/** A byte at the end of each block is enough for the system to make all of it. */
+const extendSync = (fd: number, from: number, to: number): void => {
+  for (let end = (Math.floor(from / BLOCK_BYTES) + 1) * BLOCK_BYTES; end <= to; end += BLOCK_BYTES) {
+    fs.writeSync(fd, NUL, 0, 1, end - 1)
+  }
+}
 
 const factsOf = (stats: fs.BigIntStats): Facts => ({
   kind: stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : stats.isSymbolicLink() ? 'link' : 'other',
@@ -147,6 +159,7 @@ export const nodeFileSystem: FileSystem = {
   write: (fd, bytes, position) =>
     new Promise((resolve, reject) => fs.write(fd, bytes, 0, bytes.length, position, settle(resolve, reject))),
   writeSync: (fd, bytes, position) => fs.writeSync(fd, bytes, 0, bytes.length, position),
+  extendSync,
   ftruncateSync: (fd, length) => fs.ftruncateSync(fd, length),
   fdatasync: (fd, done) => fs.fdatasync(fd, done),
   close: (fd) => new Promise((resolve, reject) => fs.close(fd, settle(resolve, reject))),

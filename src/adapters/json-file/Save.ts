@@ -29,8 +29,8 @@ type Done = (result: Saved) => void
 /** Lines up to this size are written synchronously: it takes less time than to hand them to another thread. */
 const AT_ONCE_BYTES = 65_536
 
-/** The journal grows by steps of this size, so that most syncs find its length unchanged. */
-const ALLOCATION_BYTES = 65_536
+/** The journal grows by steps of this size. */
+const EXTENSION_BYTES = 65_536
 
 // ---------------------------------------------------------------------------------------------------------------------
 // saving
@@ -140,11 +140,7 @@ const append = (session: Session, line: Buffer, done: Done, onDurable: () => voi
   }
 
   let written = 0
-  try {
-    allocate(session, journal.position + line.length)
-  } catch (cause) {
-    return fail('ftruncate', cause)
-  }
+  extend(session, journal.position + line.length)
   try {
     if (line.length <= AT_ONCE_BYTES) written = fs.writeSync(journal.fd, line, journal.position)
   } catch (cause) {
@@ -157,10 +153,17 @@ const append = (session: Session, line: Buffer, done: Done, onDurable: () => voi
   )
 }
 
-const allocate = ({ context, journal }: Session, end: number): void => {
+/** So that most syncs find the length and the blocks of the file unchanged. On a full disk it has to do without. */
+const extend = ({ context: { fs }, journal }: Session, end: number): void => {
   if (end <= journal.allocated) return
-  journal.allocated = Math.ceil(end / ALLOCATION_BYTES) * ALLOCATION_BYTES
-  context.fs.ftruncateSync(journal.fd, journal.allocated)
+  const to = Math.ceil(end / EXTENSION_BYTES) * EXTENSION_BYTES
+  try {
+    fs.extendSync(journal.fd, Math.max(journal.allocated, end), to)
+    journal.allocated = to
+  } catch {
+    journal.allocated = end
+    void quietly(() => fs.ftruncateSync(journal.fd, journal.position))
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

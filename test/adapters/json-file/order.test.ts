@@ -139,7 +139,7 @@ describe('a save', () => {
     for (let n = 2; n <= 10; n++) {
       calls.length = 0
       await right(storage.save(claim, revisions(Array.from({ length: n }, (_, index) => index))))
-      const writing: ReadonlyArray<Call> = ['write', 'writeSync', 'ftruncateSync', 'fdatasync']
+      const writing: ReadonlyArray<Call> = ['write', 'writeSync', 'extendSync', 'ftruncateSync', 'fdatasync']
       assert.deepEqual(
         names(calls).filter((call) => writing.includes(call)),
         ['writeSync', 'fdatasync']
