@@ -27,7 +27,7 @@ const placesIn = (names: ReadonlyArray<string>): ReadonlyArray<Kill> =>
     const at = index + 1
     const ways: Array<Kill> = [{ at, when: 'before' }]
     if (CHANGING.test(name)) ways.push({ at, when: 'after' })
-    if (name === 'write' || name === 'writeSync') ways.push({ at, when: 'torn' })
+    if (name === 'write' || name === 'writeSync' || name === 'removeTree') ways.push({ at, when: 'torn' })
     if (name === 'replace' || name === 'fdatasync' || name === 'removeTree') {
       ways.push({ at, when: 'during', delay: 0 }, { at, when: 'during', delay: 1 })
     }
@@ -226,7 +226,10 @@ describe('the removal of a run that is killed anywhere', () => {
       return reportOf(await perform(world, { ...small, op: 'remove', names: true })).names ?? []
     })
     const places = placesIn(names)
-    await eachOf(sweep ? places : chanceOf(3).sample(places, 6), async (kill) => {
+    const removing = places.filter(
+      ({ at, when }) => /^(rename|removeTree)$/.test(names[at - 1] ?? '') && when !== 'during'
+    )
+    await eachOf(sweep ? places : [...removing, ...chanceOf(3).sample(places, 3)], async (kill) => {
       await inWorld(`killed at ${JSON.stringify(kill)}`, async (world) => {
         const first = reportOf(await perform(world, { ...small, op: 'run', life: 1 }))
         await perform(world, { ...small, op: 'remove', kill })

@@ -45,7 +45,9 @@ export const start = async (
   onDisturbed: () => boolean,
   onLost: (error: WriteFailed) => void
 ): Promise<E.Either<WriteFailed, Heartbeat>> => {
-  const { lock } = await import('proper-lockfile')
+  const loaded = await writing(path, 'import', () => import('proper-lockfile'))
+  if (E.isLeft(loaded)) return loaded
+  const { lock } = loaded.right
   let stopped = false
   let release: () => Promise<void>
 

@@ -1,5 +1,6 @@
 // A file system on which this process dies: before the k-th call, in the middle of it, or after it.
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, readdirSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { nodeFileSystem } from 'dogear/json-file'
 
 const die = () => {
@@ -11,7 +12,7 @@ const die = () => {
 const isPromise = (value) => typeof value?.then === 'function'
 
 /**
- * `kill: {at, when, delay}`; `when`: `before`, `torn` (half of the bytes are written), `during` (after `delay` ms), `after`.
+ * `kill: {at, when, delay}`; `when`: `before`, `torn` (half of the bytes are written, or all files but one deleted), `during` (after `delay` ms), `after`.
  * `calls` counts. `log`: where the fatal call is noted, for people.
  */
 export const killingFileSystem = ({ kill, log }) => {
@@ -27,6 +28,12 @@ export const killingFileSystem = ({ kill, log }) => {
     },
     writeSync: (fd, bytes, position) => {
       nodeFileSystem.writeSync(fd, bytes.subarray(0, bytes.length >> 1), position)
+      die()
+    },
+    removeTree: (path) => {
+      const entries = readdirSync(path, { recursive: true, withFileTypes: true })
+      const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
+      for (const file of files.sort().slice(1)) unlinkSync(file)
       die()
     }
   }
