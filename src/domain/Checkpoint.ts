@@ -102,8 +102,7 @@ export type Status = 'queued' | 'running' | 'completed' | 'failed' | 'interrupte
  * @since 0.1.0
  */
 export const make = (fields: Fields): Checkpoint => {
-  let derived: Variables | undefined
-  return {
+  const plain: Fields = {
     format: fields.format,
     runId: fields.runId,
     revision: fields.revision,
@@ -112,14 +111,25 @@ export const make = (fields: Fields): Checkpoint => {
     input: fields.input,
     state: fields.state,
     completedSteps: fields.completedSteps,
-    get variables() {
-      derived ??= variablesOf(fields.input, fields.completedSteps)
-      return derived
-    },
     pending: fields.pending,
-    ...(fields.workspace === undefined ? {} : { workspace: fields.workspace }),
     createdAt: fields.createdAt,
     updatedAt: fields.updatedAt
+  }
+  const whole = fields.workspace === undefined ? plain : { ...plain, workspace: fields.workspace }
+  return Object.defineProperty(whole, 'variables', VARIABLES) as Checkpoint
+}
+
+const DERIVED = new WeakMap<Fields, Variables>()
+
+/** One getter for all checkpoints: each that had its own would be an object of its own kind, slow to make and to read. */
+const VARIABLES = {
+  enumerable: true,
+  get(this: Fields): Variables {
+    const known = DERIVED.get(this)
+    if (known !== undefined) return known
+    const derived = variablesOf(this.input, this.completedSteps)
+    DERIVED.set(this, derived)
+    return derived
   }
 }
 

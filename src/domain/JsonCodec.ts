@@ -46,6 +46,7 @@ export const checked = <A>(codec: t.Type<A>): t.Type<A> =>
 export const decodeWith =
   <A>(codec: t.Type<A>) =>
   (value: unknown): E.Either<Malformed, A> => {
+    if (codec.is(value)) return E.right(value)
     const decoded = codec.decode(value)
     return E.isRight(decoded) ? decoded : E.left(malformed(decoded.left))
   }
@@ -99,18 +100,21 @@ export const fields = <A>(name: string, spec: Spec<A>): t.Type<A> => {
   const entries = Object.entries(spec as Record<string, t.Type<unknown> | Optional<unknown>>).map(([key, codec]) =>
     'optional' in codec ? { key, codec: codec.optional, must: false } : { key, codec, must: true }
   )
-  const is = (value: unknown): value is A =>
-    isRecord(value) &&
-    entries.every(({ key, codec, must }) =>
-      value[key] === undefined ? !must : Object.hasOwn(value, key) && codec.is(value[key])
-    )
+  const is = (value: unknown): value is A => {
+    if (!isRecord(value)) return false
+    for (const { key, codec, must } of entries) {
+      const field = value[key]
+      if (field === undefined ? must : !codec.is(field)) return false
+    }
+    return true
+  }
   return new t.Type<A>(
     name,
     is,
     (value, context) => {
       if (!isRecord(value)) return t.failure(value, context)
       for (const { key, codec, must } of entries) {
-        const field = Object.hasOwn(value, key) ? value[key] : undefined
+        const field = value[key]
         if (field === undefined && !must) continue
         const found = codec.validate(field, t.appendContext(context, key, codec, field))
         if (E.isLeft(found)) return found

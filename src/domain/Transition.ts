@@ -71,25 +71,8 @@ type Result = E.Either<TransitionError, Replaced>
  * @since 0.1.0
  */
 export const apply = (self: Checkpoint, change: Change.Change): E.Either<TransitionError, Checkpoint> => {
-  const next = replaced(self, change)
-  return E.isLeft(next)
-    ? next
-    : E.right(
-        make({
-          format: self.format,
-          runId: self.runId,
-          revision: self.revision + 1,
-          generation: next.right.generation ?? self.generation,
-          workflow: next.right.workflow ?? self.workflow,
-          input: self.input,
-          state: next.right.state ?? self.state,
-          completedSteps: next.right.completedSteps ?? self.completedSteps,
-          pending: self.pending,
-          ...(self.workspace === undefined ? {} : { workspace: self.workspace }),
-          createdAt: self.createdAt,
-          updatedAt: change.at
-        })
-      )
+  const next = changed(self, change)
+  return E.isLeft(next) ? next : E.right(make(next.right))
 }
 
 /**
@@ -99,17 +82,36 @@ export const apply = (self: Checkpoint, change: Change.Change): E.Either<Transit
  * @since 0.1.0
  */
 export const replay = (base: Checkpoint, changes: Iterable<Change.Change>): E.Either<TransitionError, Checkpoint> => {
-  let checkpoint = base
+  let fields: Fields = base
   for (const change of changes) {
-    const next = apply(checkpoint, change)
+    const next = changed(fields, change)
     if (E.isLeft(next)) return next
-    checkpoint = next.right
+    fields = next.right
   }
-  return E.right(checkpoint)
+  return E.right(make(fields))
+}
+
+const changed = (self: Fields, change: Change.Change): E.Either<TransitionError, Fields> => {
+  const next = replaced(self, change)
+  if (E.isLeft(next)) return next
+  const fields: Fields = {
+    format: self.format,
+    runId: self.runId,
+    revision: self.revision + 1,
+    generation: next.right.generation ?? self.generation,
+    workflow: next.right.workflow ?? self.workflow,
+    input: self.input,
+    state: next.right.state ?? self.state,
+    completedSteps: next.right.completedSteps ?? self.completedSteps,
+    pending: self.pending,
+    createdAt: self.createdAt,
+    updatedAt: change.at
+  }
+  return E.right(self.workspace === undefined ? fields : { ...fields, workspace: self.workspace })
 }
 
 /** What a change replaces in a checkpoint. */
-const replaced = (self: Checkpoint, change: Change.Change): Result => {
+const replaced = (self: Fields, change: Change.Change): Result => {
   switch (change._tag) {
     case 'Started':
       return refuse(self, change, 'AlreadyStarted', change.runId)
@@ -142,7 +144,7 @@ const replaced = (self: Checkpoint, change: Change.Change): Result => {
   }
 }
 
-const attemptStarted = (self: Checkpoint, change: Change.AttemptStarted): Result => {
+const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => {
   const step = stepAt(self.workflow, change)
   if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
   if (Steps.hasStep(self.completedSteps, change.stepIndex)) return refuse(self, change, 'AlreadyCompleted', change.step)
@@ -157,7 +159,7 @@ const attemptStarted = (self: Checkpoint, change: Change.AttemptStarted): Result
 }
 
 /** Attempts of a wave name its groups, those of a task name none; none of them is recorded completed. */
-const wrongAttempts = (self: Checkpoint, change: Change.AttemptStarted, step: StepIdentity): Result | undefined => {
+const wrongAttempts = (self: Fields, change: Change.AttemptStarted, step: StepIdentity): Result | undefined => {
   if (step.kind === 'task') {
     const [only] = change.attempts
     const fits = change.attempts.length === 1 && only?.group === undefined
@@ -172,7 +174,7 @@ const wrongAttempts = (self: Checkpoint, change: Change.AttemptStarted, step: St
   return undefined
 }
 
-const attemptFailed = (self: Checkpoint, change: Change.AttemptFailed): Result => {
+const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
   if (stepAt(self.workflow, change) === undefined) return refuse(self, change, 'UnknownUnit', unitName(change))
   const before = here(self.state, change.stepIndex)
   if (!isInFlight(before.inFlight, change)) return notInFlight(self, change)
@@ -184,7 +186,7 @@ const attemptFailed = (self: Checkpoint, change: Change.AttemptFailed): Result =
   return E.right({ state: State.beforeStep(change.stepIndex, change.step, inFlight, failures) })
 }
 
-const stepCompleted = (self: Checkpoint, change: Change.StepCompleted): Result => {
+const stepCompleted = (self: Fields, change: Change.StepCompleted): Result => {
   const step = stepAt(self.workflow, change)
   if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
   if (Steps.hasStep(self.completedSteps, change.stepIndex)) return refuse(self, change, 'AlreadyCompleted', change.step)
@@ -198,13 +200,15 @@ const stepCompleted = (self: Checkpoint, change: Change.StepCompleted): Result =
   }
   return E.right({
     state: State.completed(change.stepIndex, change.step),
-    completedSteps: Steps.append(self.completedSteps, recordOf(change, undefined, step.fingerprint))
+    completedSteps: Steps.append(self.completedSteps, recordOf(change, step))
   })
 }
 
-const groupCompleted = (self: Checkpoint, change: Change.GroupCompleted): Result => {
-  const group = groupAt(self.workflow, change)
-  if (group === undefined) return refuse(self, change, 'UnknownUnit', `${change.step}/${change.group}`)
+const groupCompleted = (self: Fields, change: Change.GroupCompleted): Result => {
+  const step = stepAt(self.workflow, change)
+  const group = step === undefined ? undefined : groupOf(step, change.group)
+  if (step === undefined || group === undefined)
+    return refuse(self, change, 'UnknownUnit', `${change.step}/${change.group}`)
   const before = here(self.state, change.stepIndex)
   if (!isInFlight(before.inFlight, { group: change.group, attempt: change.attempts })) return notInFlight(self, change)
   return E.right({
@@ -214,11 +218,11 @@ const groupCompleted = (self: Checkpoint, change: Change.GroupCompleted): Result
       without(before.inFlight, change.group),
       without(before.failures, change.group)
     ),
-    completedSteps: Steps.append(self.completedSteps, recordOf(change, change.group, group.fingerprint))
+    completedSteps: Steps.append(self.completedSteps, recordOf(change, step, group))
   })
 }
 
-const groupFailed = (self: Checkpoint, change: Change.GroupFailed): Result => {
+const groupFailed = (self: Fields, change: Change.GroupFailed): Result => {
   if (groupAt(self.workflow, change) === undefined) return refuse(self, change, 'UnknownUnit', unitName(change))
   const before = here(self.state, change.stepIndex)
   if (!isInFlight(before.inFlight, change)) return notInFlight(self, change)
@@ -227,7 +231,7 @@ const groupFailed = (self: Checkpoint, change: Change.GroupFailed): Result => {
   return E.right({ state: State.beforeStep(change.stepIndex, change.step, inFlight, failures) })
 }
 
-const stepFailed = (self: Checkpoint, change: Change.StepFailed): Result => {
+const stepFailed = (self: Fields, change: Change.StepFailed): Result => {
   const step = stepAt(self.workflow, change)
   if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
   if (Steps.hasStep(self.completedSteps, change.stepIndex)) return refuse(self, change, 'AlreadyCompleted', change.step)
@@ -244,7 +248,7 @@ const stepFailed = (self: Checkpoint, change: Change.StepFailed): Result => {
   return E.right({ state: State.failed(change.stepIndex, change.step, failures, change.retryable) })
 }
 
-const interrupted = (self: Checkpoint, change: Change.Interrupted): Result => {
+const interrupted = (self: Fields, change: Change.Interrupted): Result => {
   if (stepAt(self.workflow, change) === undefined) return refuse(self, change, 'UnknownUnit', change.step)
   const before = here(self.state, change.stepIndex)
   const begun =
@@ -255,7 +259,7 @@ const interrupted = (self: Checkpoint, change: Change.Interrupted): Result => {
   return E.right({ state: State.interrupted(change.stepIndex, change.step, change.reason, { inProgress, ...before }) })
 }
 
-const rewound = (self: Checkpoint, change: Change.Rewound): Result => {
+const rewound = (self: Fields, change: Change.Rewound): Result => {
   const step = stepAt(self.workflow, change)
   if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
   const unknown = change.groups?.find((group) => groupOf(step, group) === undefined)
@@ -276,7 +280,7 @@ const rewound = (self: Checkpoint, change: Change.Rewound): Result => {
 
 /** A run that stands at an open step before the rewound one stays there; groups that are not named stay as they are. */
 const stateAfterRewind = (
-  { state, completedSteps }: Checkpoint,
+  { state, completedSteps }: Fields,
   change: Change.Rewound,
   groups: ReadonlySet<string> | undefined
 ): CheckpointState => {
@@ -287,10 +291,12 @@ const stateAfterRewind = (
   return State.beforeStep(change.stepIndex, change.step, before.inFlight.filter(stays), before.failures.filter(stays))
 }
 
-const assumed = (self: Checkpoint, change: Change.Assumed): Result => {
-  const unit = change.group === undefined ? stepAt(self.workflow, change) : groupAt(self.workflow, change)
+const assumed = (self: Fields, change: Change.Assumed): Result => {
+  const step = stepAt(self.workflow, change)
+  const group = step === undefined || change.group === undefined ? undefined : groupOf(step, change.group)
+  const unit = change.group === undefined ? step : group
   const name = unitName(change)
-  if (unit === undefined) return refuse(self, change, 'UnknownUnit', name)
+  if (step === undefined || unit === undefined) return refuse(self, change, 'UnknownUnit', name)
   const { completedSteps } = self
   const has = (group: string): boolean => Steps.hasGroup(completedSteps, change.stepIndex, group)
   if (Steps.hasStep(completedSteps, change.stepIndex) || (change.group !== undefined && has(change.group)))
@@ -298,7 +304,7 @@ const assumed = (self: Checkpoint, change: Change.Assumed): Result => {
   const missing = unit.kind === 'wave' ? unit.groups.find((group) => !has(group.name)) : undefined
   if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', `${change.step}/${missing.name}`)
   const completion = { ...change, attempts: 0, startedAt: change.at, durationMillis: 0, evidence: [] }
-  const record = { ...recordOf(completion, change.group, unit.fingerprint), assumed: true } as const
+  const record = { ...recordOf(completion, step, group), assumed: true } as const
   return E.right({
     state: stateAfterAssumption(self, change),
     completedSteps: Steps.append(completedSteps, record)
@@ -306,13 +312,13 @@ const assumed = (self: Checkpoint, change: Change.Assumed): Result => {
 }
 
 /** What is taken as done out of turn does not move the run. */
-const stateAfterAssumption = ({ state, completedSteps }: Checkpoint, change: Change.Assumed): CheckpointState => {
+const stateAfterAssumption = ({ state, completedSteps }: Fields, change: Change.Assumed): CheckpointState => {
   const isNext = change.stepIndex === state.stepIndex + 1 && Steps.hasStep(completedSteps, state.stepIndex)
   if (change.stepIndex !== state.stepIndex && !isNext) return state
   return change.group === undefined ? State.completed(change.stepIndex, change.step) : settled(state, change)
 }
 
-const confirmed = (self: Checkpoint, change: Change.Confirmed): Result => {
+const confirmed = (self: Fields, change: Change.Confirmed): Result => {
   const unit = change.group === undefined ? stepAt(self.workflow, change) : groupAt(self.workflow, change)
   if (unit?.kind !== 'task') return refuse(self, change, 'UnknownUnit', unitName(change))
   const { state } = self
@@ -340,7 +346,7 @@ const settled = (state: CheckpointState, unit: Unit & { readonly step: string })
  * Takes a checkpoint over to an edited workflow. Steps are matched by name: records get their new index and
  * fingerprint, those of steps that are gone fall away. What the state says of a step that is still there stays true.
  */
-const edited = (self: Checkpoint, workflow: WorkflowIdentity): Replaced => {
+const edited = (self: Fields, workflow: WorkflowIdentity): Replaced => {
   const indexOf = new Map(workflow.steps.map((step, index) => [step.name, index]))
   const records: Array<CompletedStep> = []
   for (const record of self.completedSteps) {
@@ -412,7 +418,7 @@ interface Unit {
 }
 
 const refuse = (
-  self: Checkpoint,
+  self: Fields,
   change: Change.Change,
   why: TransitionError['why'],
   unit: string
@@ -420,7 +426,7 @@ const refuse = (
   E.left({ _tag: 'TransitionError', change: change._tag, revision: self.revision, why, unit })
 
 const notInFlight = (
-  self: Checkpoint,
+  self: Fields,
   change: Change.Change & { readonly step: string; readonly group?: string }
 ): Result => refuse(self, change, 'NotInFlight', unitName(change))
 
@@ -485,18 +491,19 @@ const withAttempt = (
   ]
 }
 
+/** The names are those of the workflow, not the change's equal ones: they are compared often, and kept. */
 const recordOf = (
   change: Pick<
     Change.StepCompleted,
-    'at' | 'stepIndex' | 'step' | 'output' | 'captured' | 'attempts' | 'startedAt' | 'durationMillis' | 'evidence'
+    'at' | 'stepIndex' | 'output' | 'captured' | 'attempts' | 'startedAt' | 'durationMillis' | 'evidence'
   >,
-  group: string | undefined,
-  fingerprint: string
+  step: StepIdentity,
+  group?: TaskIdentity
 ): CompletedStep => ({
   stepIndex: change.stepIndex,
-  step: change.step,
-  ...(group === undefined ? {} : { group }),
-  fingerprint,
+  step: step.name,
+  ...(group === undefined ? {} : { group: group.name }),
+  fingerprint: (group ?? step).fingerprint,
   ...(change.output === undefined ? {} : { output: change.output }),
   captured: change.captured,
   attempts: change.attempts,

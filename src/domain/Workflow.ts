@@ -327,13 +327,15 @@ const inCycle = (groups: ReadonlyArray<Group>, known: ReadonlySet<string>): Read
 const captureProblems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
   const seen = new Set<string>()
   const twice = new Map<string, Array<string>>()
-  for (const step of workflow.steps) {
-    for (const { captures } of tasks(step)) {
-      for (const variable of captures) {
-        if (seen.has(variable)) twice.set(variable, [])
-        else seen.add(variable)
-      }
+  const see = ({ captures }: Task): void => {
+    for (const variable of captures) {
+      if (seen.has(variable)) twice.set(variable, [])
+      else seen.add(variable)
     }
+  }
+  for (const step of workflow.steps) {
+    if (step._tag === 'Task') see(step)
+    else step.groups.forEach(see)
   }
   if (twice.size === 0) return []
   for (const step of workflow.steps) {

@@ -267,16 +267,25 @@ export const task = (
   spec: TaskSpec<never, never, OutputCodec | undefined>,
   definition: Json = spec.version === undefined ? null : { version: spec.version }
 ): ProgramTask => {
-  const { accepts, ...converted } = conversions(spec.output)
+  const { accepts, encode, decode } = conversions(spec.output)
+  const defined = W.task(name, {
+    definition,
+    accepts,
+    ...(spec.summary === undefined ? {} : { summary: spec.summary }),
+    ...(spec.idempotent === undefined ? {} : { idempotent: spec.idempotent }),
+    ...(spec.capture === undefined ? {} : { captures: [spec.capture] })
+  })
+  // Field by field, not spread: all tasks are then objects of one kind to the engine, and a plan of many is quick.
   return {
-    ...W.task(name, {
-      definition,
-      accepts,
-      ...(spec.summary === undefined ? {} : { summary: spec.summary }),
-      ...(spec.idempotent === undefined ? {} : { idempotent: spec.idempotent }),
-      ...(spec.capture === undefined ? {} : { captures: [spec.capture] })
-    }),
-    ...converted,
+    _tag: defined._tag,
+    name: defined.name,
+    summary: defined.summary,
+    fingerprint: defined.fingerprint,
+    idempotent: defined.idempotent,
+    captures: defined.captures,
+    accepts,
+    encode,
+    decode,
     run: spec.run as Runnable['run'],
     retry: spec.retry ?? noRetry,
     timeoutMillis: spec.timeoutMillis

@@ -35,8 +35,10 @@ export const SUM_BEGIN = HEAD.length
  */
 export const SUM_END = SUM_BEGIN + 32
 
+const TAIL = '",'
+
 /** Where the bytes begin that it covers. */
-const BODY = SUM_END + '",'.length
+const BODY = SUM_END + TAIL.length
 
 /**
  * How deep a line may nest: a value of the greatest depth, and what a line and a checkpoint have around it.
@@ -50,7 +52,8 @@ export const MAX_LINE_DEPTH = MAX_DEPTH + 16
 // constructors
 // ---------------------------------------------------------------------------------------------------------------------
 
-const sumOf = (body: Uint8Array): string => hash('sha256', body, 'hex').slice(0, SUM_END - SUM_BEGIN)
+const headOf = (body: Uint8Array): string =>
+  `${HEAD}${hash('sha256', body, 'hex').slice(0, SUM_END - SUM_BEGIN)}${TAIL}`
 
 /**
  * The line for the JSON text of an object that is not empty, newline included.
@@ -63,13 +66,15 @@ export const encode = (object: string): Buffer => {
   const line = Buffer.allocUnsafe(BODY + Buffer.byteLength(body) + 1)
   const end = BODY + line.write(body, BODY)
   line[end] = NEWLINE
-  line.write(`${HEAD}${sumOf(line.subarray(BODY, end))}",`, 0, 'latin1')
+  line.write(headOf(line.subarray(BODY, end)), 0, 'latin1')
   return line
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors
 // ---------------------------------------------------------------------------------------------------------------------
+
+const NO_SUM = 'it does not begin with a checksum'
 
 /**
  * The object of a line (given without its newline), or why it is none.
@@ -78,14 +83,11 @@ export const encode = (object: string): Buffer => {
  * @since 0.1.0
  */
 export const decode = (line: Buffer): E.Either<string, JsonObject> => {
-  if (
-    line.length <= BODY ||
-    line.toString('latin1', 0, SUM_BEGIN) !== HEAD ||
-    line.toString('latin1', SUM_END, BODY) !== '",'
-  ) {
-    return E.left('it does not begin with a checksum')
+  if (line.length <= BODY) return E.left(NO_SUM)
+  const head = line.toString('latin1', 0, BODY)
+  if (head !== headOf(line.subarray(BODY))) {
+    return E.left(head.startsWith(HEAD) && head.endsWith(TAIL) ? 'its checksum is wrong' : NO_SUM)
   }
-  if (line.toString('latin1', SUM_BEGIN, SUM_END) !== sumOf(line.subarray(BODY))) return E.left('its checksum is wrong')
   if (!isUtf8(line)) return E.left('it is not UTF-8')
   if (isDeeperThan(line, MAX_LINE_DEPTH)) return E.left(`it nests deeper than ${MAX_LINE_DEPTH} levels`)
   try {
