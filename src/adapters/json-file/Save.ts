@@ -29,8 +29,8 @@ type Done = (result: Saved) => void
 /** Lines up to this size are written synchronously: it takes less time than to hand them to another thread. */
 const AT_ONCE_BYTES = 65_536
 
-/** The journal grows by steps of this size. */
-const EXTENSION_BYTES = 65_536
+/** The journal grows by its own size, but at least and at most by so much: short runs stay small, long ones seldom grow. */
+const EXTENSION_BYTES = { least: 65_536, most: 1_048_576 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // saving
@@ -156,7 +156,8 @@ const append = (session: Session, line: Buffer, done: Done, onDurable: () => voi
 /** So that most syncs find the length and the blocks of the file unchanged. On a full disk it has to do without. */
 const extend = ({ context: { fs }, journal }: Session, end: number): void => {
   if (end <= journal.allocated) return
-  const to = Math.ceil(end / EXTENSION_BYTES) * EXTENSION_BYTES
+  const { least, most } = EXTENSION_BYTES
+  const to = Math.ceil(end / least) * least + Math.min(most, Math.floor(end / least) * least)
   try {
     fs.extendSync(journal.fd, Math.max(journal.allocated, end), to)
     journal.allocated = to
