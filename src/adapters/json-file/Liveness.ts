@@ -20,14 +20,23 @@ import * as Processes from './Processes.js'
  * @since 0.1.0
  */
 export const holderOf = (context: Context, layout: Layout, highest: Journal | undefined): O.Option<Holder> =>
-  highest?.claim === undefined || highest.released || !isAlive(context, layout, highest.claim)
+  highest?.claim === undefined || highest.released || !isAlive(context, layout, highest.claim, highest.damage)
     ? O.none
     : O.some({ host: highest.claim.owner.host, pid: highest.claim.owner.pid, since: highest.claim.since })
 
-const isAlive = (context: Context, layout: Layout, { token, process }: ClaimRecord): boolean =>
-  Processes.equals(process, context.processes.self())
+/** Damage may hide that the journal was released: then its owner has no heartbeat any more, though its process lives. */
+const isAlive = (
+  context: Context,
+  layout: Layout,
+  { token, process }: ClaimRecord,
+  damage: Journal['damage']
+): boolean => {
+  const beats = (): boolean => isFresh(context, heartbeat(layout, token))
+  if (damage !== undefined && !beats()) return false
+  return Processes.equals(process, context.processes.self())
     ? !context.givenUp.has(token)
-    : (context.processes.isAlive(process) ?? isFresh(context, heartbeat(layout, token)))
+    : (context.processes.isAlive(process) ?? beats())
+}
 
 /** A heartbeat that can't be looked at counts as one: being refused is the lesser harm. */
 const isFresh = ({ fs, settings }: Context, path: string): boolean => {

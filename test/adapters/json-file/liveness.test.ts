@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, utimesSync, wr
 import { join } from 'node:path'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
+import type { CheckpointStorage, Claim } from '../../../src/ports/CheckpointStorage.js'
 import type { Processes } from '../../../src/adapters/json-file/index.js'
 import { jsonFileStorage, nodeProcesses } from '../../../src/adapters/json-file/index.js'
 import { assertLoads, claimed, left, OTHER, OWNER, revisions, right, some } from '../storageFixture.js'
@@ -111,6 +112,35 @@ describe('our own claim', () => {
     await claimed(jsonFileStorage(root), 'a')
     for (let n = 0; n < 10; n++) await left(jsonFileStorage(root).claim('a', OTHER), 'HeldBy')
     assert.equal(journalsOf(root).length, 1)
+  })
+})
+
+describe('an owner that lives, whose journal is damaged', () => {
+  const damaged = async (end: (storage: CheckpointStorage, claim: Claim) => Promise<unknown>) => {
+    const root = folder()
+    const storage = jsonFileStorage(root)
+    const claim = await work(storage, [1, 2])
+    await end(storage, claim)
+    const journal = join(placesOf(root).history, journalsOf(root).at(-1) ?? '')
+    const bytes = readFileSync(journal)
+    const lines = bytes.toString('latin1').split('\n')
+    const middle = lines.slice(0, -2).join('\n').length - 5
+    bytes.writeUInt8(bytes.readUInt8(middle) ^ 1, middle)
+    writeFileSync(journal, bytes)
+    return { root, storage }
+  }
+
+  test('is not taken for one that still holds the run, if it released it', async () => {
+    const { root, storage } = await damaged((store, claim) => right(store.release(claim)))
+    for (const store of [storage, jsonFileStorage(root, { processes: { ...nodeProcesses, isAlive: () => true } })]) {
+      assert.equal(some(await right(store.load('a'))).heldBy, O.none)
+    }
+    assert.equal(some((await right(storage.claim('a', OTHER))).stored).found._tag, 'Recovered')
+  })
+
+  test('holds it as long as it has a heartbeat', async () => {
+    const { storage } = await damaged(() => Promise.resolve())
+    await left(storage.claim('a', OTHER), 'HeldBy')
   })
 })
 
