@@ -51,9 +51,9 @@ export interface CompletedStep {
 }
 
 /**
- * The records of a run in the order in which they were made. `steps` counts those of whole steps and `highest` is the
- * greatest step index among them, -1 if there is none: so in the usual case, where the completed steps are the first
- * ones, membership is a comparison. `ordered`: no record has a lower step index than the one before it.
+ * The records of a run in the order in which they were made. `steps` counts those of whole steps: the first `inTurn`
+ * steps of the workflow, and those in `ahead`, done out of turn. Usually there are none of these, and membership is a
+ * comparison. `ordered`: no record has a lower step index than the one before it.
  *
  * @category model
  * @since 0.1.0
@@ -61,7 +61,10 @@ export interface CompletedStep {
 export interface CompletedSteps extends Iterable<CompletedStep> {
   readonly length: number
   readonly steps: number
-  readonly highest: number
+  /** @internal */
+  readonly inTurn: number
+  /** @internal */
+  readonly ahead: ReadonlySet<number>
   /** @internal */
   readonly ordered: boolean
   /** @internal */
@@ -91,18 +94,31 @@ function iterate(this: CompletedSteps): Iterator<CompletedStep> {
 const wrap = (
   records: Sequence<CompletedStep>,
   steps: number,
-  highest: number,
+  { inTurn, ahead }: Done,
   ordered: boolean,
   open?: OpenWave
 ): CompletedSteps => ({
   length: records.length,
   steps,
-  highest,
+  inTurn,
+  ahead,
   ordered,
   records,
   open,
   [Symbol.iterator]: iterate
 })
+
+/** Which steps are done. */
+type Done = Pick<CompletedSteps, 'inTurn' | 'ahead'>
+
+const NOTHING: Done = { inTurn: 0, ahead: new Set() }
+
+const withStep = ({ inTurn, ahead }: Done, stepIndex: number): Done => {
+  if (stepIndex !== inTurn) return { inTurn, ahead: new Set([...ahead, stepIndex]) }
+  let next = inTurn + 1
+  while (ahead.has(next)) next++
+  return { inTurn: next, ahead }
+}
 
 /**
  * No records.
@@ -110,7 +126,7 @@ const wrap = (
  * @category constructors
  * @since 0.1.0
  */
-export const none: CompletedSteps = wrap(Seq.empty, 0, -1, true)
+export const none: CompletedSteps = wrap(Seq.empty, 0, NOTHING, true)
 
 /**
  * The records of any iterable, in order.
@@ -119,16 +135,19 @@ export const none: CompletedSteps = wrap(Seq.empty, 0, -1, true)
  * @since 0.1.0
  */
 export const from = (records: Iterable<CompletedStep>): CompletedSteps => {
-  let [steps, highest, ordered, last] = [0, -1, true, 0]
+  let [steps, ordered, last] = [0, true, 0]
   const all = Seq.from(records)
+  const done = new Set<number>()
   for (const { group, stepIndex } of all) {
     ordered &&= last <= stepIndex
     last = stepIndex
     if (group !== undefined) continue
     steps += 1
-    highest = Math.max(highest, stepIndex)
+    done.add(stepIndex)
   }
-  return wrap(all, steps, highest, ordered)
+  let inTurn = 0
+  while (done.delete(inTurn)) inTurn++
+  return wrap(all, steps, { inTurn, ahead: done }, ordered)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -136,17 +155,18 @@ export const from = (records: Iterable<CompletedStep>): CompletedSteps => {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * The records with one more at the end. O(log n); the argument stays as it is.
+ * The records with one more at the end. O(log n) for a step in its turn; the argument stays as it is.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const append = (self: CompletedSteps, record: CompletedStep): CompletedSteps => {
-  const ordered = self.ordered && (Seq.last(self.records)?.stepIndex ?? 0) <= record.stepIndex
+  const { stepIndex, group } = record
+  const ordered = self.ordered && (Seq.last(self.records)?.stepIndex ?? 0) <= stepIndex
   const records = Seq.append(self.records, record)
-  return record.group === undefined
-    ? wrap(records, self.steps + 1, Math.max(self.highest, record.stepIndex), ordered)
-    : wrap(records, self.steps, self.highest, ordered, openWith(self, record.stepIndex, record.group))
+  return group === undefined
+    ? wrap(records, self.steps + 1, withStep(self, stepIndex), ordered)
+    : wrap(records, self.steps, self, ordered, openWith(self, stepIndex, group))
 }
 
 const openWith = (self: CompletedSteps, stepIndex: number, group: string): OpenWave => {
@@ -161,17 +181,13 @@ const openWith = (self: CompletedSteps, stepIndex: number, group: string): OpenW
 }
 
 /**
- * Whether the step at an index has its record. O(1) as long as the completed steps are the first ones of the workflow.
+ * Whether the step at an index has its record. O(1).
  *
  * @category combinators
  * @since 0.1.0
  */
-export const hasStep = (self: CompletedSteps, stepIndex: number): boolean => {
-  if (stepIndex > self.highest) return false
-  if (self.steps === self.highest + 1) return true
-  for (const record of self) if (record.stepIndex === stepIndex && record.group === undefined) return true
-  return false
-}
+export const hasStep = ({ inTurn, ahead }: CompletedSteps, stepIndex: number): boolean =>
+  stepIndex < inTurn || ahead.has(stepIndex)
 
 /**
  * The groups of a wave that have their record. Those of the wave at which the run stands are the last ones, unless a

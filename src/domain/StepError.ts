@@ -13,7 +13,7 @@ import { fromUnknown as jsonFromUnknown } from './Json.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * A stored error: at most {@link MAX_CHARS} bytes and characters of JSON in all. `code` is the machine-readable kind (`ECONNRESET`,
+ * A stored error: at most {@link MAX_BYTES} of JSON in all. `code` is the machine-readable kind (`ECONNRESET`,
  * `503`), `data` whatever else the error carried as JSON.
  *
  * @category model
@@ -28,12 +28,12 @@ export interface StepError {
 }
 
 /**
- * The bound on a stored error, in characters and in UTF-8 bytes of its JSON: 64 KiB.
+ * The bound on a stored error, in UTF-8 bytes of its JSON: 64 KiB.
  *
  * @category model
  * @since 0.1.0
  */
-export const MAX_CHARS = 65_536
+export const MAX_BYTES = 65_536
 
 const MAX_NAME = 512
 const MAX_MESSAGE = 20_000

@@ -4,9 +4,10 @@
  * @module
  * @since 0.1.0
  */
+import * as E from 'fp-ts/lib/Either.js'
 import type { Outcome } from './CheckpointState.js'
-import type { StepError } from './StepError.js'
-import * as Err from './StepError.js'
+import { fromUnknown as jsonFromUnknown } from './Json.js'
+import * as StepError from './StepError.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -20,7 +21,7 @@ import * as Err from './StepError.js'
  */
 export interface Transient {
   readonly _tag: 'Transient'
-  readonly error: StepError
+  readonly error: StepError.StepError
   readonly outcome: Outcome
 }
 
@@ -32,7 +33,7 @@ export interface Transient {
  */
 export interface Permanent {
   readonly _tag: 'Permanent'
-  readonly error: StepError
+  readonly error: StepError.StepError
   readonly outcome: Outcome
 }
 
@@ -54,7 +55,7 @@ export type StepFailure = Transient | Permanent
  * @category constructors
  * @since 0.1.0
  */
-export const transient = (error: StepError, outcome: Outcome = 'unknown'): Transient => ({
+export const transient = (error: StepError.StepError, outcome: Outcome = 'unknown'): Transient => ({
   _tag: 'Transient',
   error,
   outcome
@@ -66,7 +67,7 @@ export const transient = (error: StepError, outcome: Outcome = 'unknown'): Trans
  * @category constructors
  * @since 0.1.0
  */
-export const permanent = (error: StepError, outcome: Outcome = 'unknown'): Permanent => ({
+export const permanent = (error: StepError.StepError, outcome: Outcome = 'unknown'): Permanent => ({
   _tag: 'Permanent',
   error,
   outcome
@@ -95,9 +96,28 @@ export const permanent = (error: StepError, outcome: Outcome = 'unknown'): Perma
  * @since 0.1.0
  */
 export const fromUnknown = (thrown: unknown): StepFailure => {
-  if (isStepFailure(thrown)) return thrown
-  const error = Err.fromUnknown(thrown)
-  return Err.codes(thrown).some(isTransientCode) ? transient(error) : permanent(error)
+  if (isStepFailure(thrown)) return bounded(thrown)
+  const error = StepError.fromUnknown(thrown)
+  return StepError.codes(thrown).some(isTransientCode) ? transient(error) : permanent(error)
+}
+
+/** A step can make its failure by hand: what is kept of it is plain data within bounds all the same. */
+const bounded = (made: StepFailure): StepFailure => {
+  try {
+    const { _tag, error, outcome } = made
+    const { name, message, code, stack, data }: Partial<StepError.StepError> = Object(error) as object
+    const json = data === undefined ? undefined : jsonFromUnknown(data)
+    return (_tag === 'Transient' ? transient : permanent)(
+      StepError.make(String(name ?? 'Error'), String(message ?? 'a failure without a message'), {
+        ...(code === undefined ? {} : { code: String(code) }),
+        ...(stack === undefined ? {} : { stack: String(stack) }),
+        ...(json === undefined || E.isLeft(json) ? {} : { data: json.right })
+      }),
+      outcome === 'notApplied' ? outcome : 'unknown'
+    )
+  } catch {
+    return permanent(StepError.make('Error', 'an error that can not be read'))
+  }
 }
 
 const TRANSIENT: ReadonlySet<string> = new Set([

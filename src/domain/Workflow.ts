@@ -300,28 +300,34 @@ const waveProblems = (wave: Wave): ReadonlyArray<WorkflowProblem> => {
   ]
 }
 
-/** The groups that can never start: Kahn's algorithm, what is left over. */
+/** The groups in a circle: what is left when those that can start are taken away, and then those that nobody waits for. */
 const inCycle = (groups: ReadonlyArray<Group>, known: ReadonlySet<string>): ReadonlyArray<string> => {
-  const needsOf = (group: Group): ReadonlySet<string> => new Set(group.needs.filter((need) => known.has(need)))
-  const missing = new Map(groups.map((group) => [group.name, needsOf(group).size]))
-  const dependents = new Map<string, Array<string>>()
-  for (const group of groups) {
-    for (const need of needsOf(group)) {
-      const list = dependents.get(need)
-      if (list === undefined) dependents.set(need, [group.name])
-      else list.push(group.name)
-    }
-  }
-  const ready = groups.filter((group) => needsOf(group).size === 0).map((group) => group.name)
+  const needs = new Map(groups.map(({ name, needs }) => [name, new Set(needs.filter((need) => known.has(need)))]))
+  return [...leftOver(reversed(leftOver(needs))).keys()]
+}
+
+type Graph = ReadonlyMap<string, ReadonlySet<string>>
+
+/** What Kahn's algorithm leaves over: the nodes that can't be put behind all that they point to. */
+const leftOver = (graph: Graph): Graph => {
+  const pointing = reversed(graph)
+  const open = new Map([...graph].map(([name, targets]) => [name, targets.size]))
+  const ready = [...open].filter(([, count]) => count === 0).map(([name]) => name)
   for (let name = ready.pop(); name !== undefined; name = ready.pop()) {
-    missing.delete(name)
-    for (const dependent of dependents.get(name) ?? []) {
-      const left = (missing.get(dependent) ?? 0) - 1
-      missing.set(dependent, left)
-      if (left === 0) ready.push(dependent)
+    open.delete(name)
+    for (const other of pointing.get(name) ?? []) {
+      const left = (open.get(other) ?? 0) - 1
+      open.set(other, left)
+      if (left === 0) ready.push(other)
     }
   }
-  return [...missing.keys()]
+  return new Map([...graph].filter(([name]) => open.has(name)))
+}
+
+const reversed = (graph: Graph): Graph => {
+  const back = new Map([...graph.keys()].map((name) => [name, new Set<string>()]))
+  for (const [name, targets] of graph) for (const target of targets) back.get(target)?.add(name)
+  return back
 }
 
 const captureProblems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {

@@ -6,7 +6,6 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../domain/Json.js'
-import { fromUnknown } from '../domain/Json.js'
 import { delay } from '../domain/RetryPolicy.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
@@ -178,26 +177,7 @@ const judge = (
     return { _tag: 'Failed', failure: Failure.transient(error), settled: ended._tag !== 'GivenUp' }
   }
   if (told.stopped || ended._tag === 'GivenUp') return { _tag: 'Stopped' }
-  return { _tag: 'Failed', failure: failureOf(ended.error), settled: true }
-}
-
-/** What a step fails with, as bounded plain data even if the step made its failure by hand. */
-const failureOf = (thrown: unknown): StepFailure => {
-  try {
-    const { _tag, error, outcome } = Failure.fromUnknown(thrown)
-    const { name, message, code, stack, data }: Partial<StepError.StepError> = Object(error) as object
-    const json = data === undefined ? undefined : fromUnknown(data)
-    return (_tag === 'Transient' ? Failure.transient : Failure.permanent)(
-      StepError.make(String(name ?? 'Error'), String(message ?? 'a failure without a message'), {
-        ...(code === undefined ? {} : { code: String(code) }),
-        ...(stack === undefined ? {} : { stack: String(stack) }),
-        ...(json === undefined || E.isLeft(json) ? {} : { data: json.right })
-      }),
-      outcome === 'notApplied' ? outcome : 'unknown'
-    )
-  } catch {
-    return Failure.permanent(StepError.make('Error', 'an error that can not be read'))
-  }
+  return { _tag: 'Failed', failure: Failure.fromUnknown(ended.error), settled: true }
 }
 
 /** An output that can't be kept is the step's failure: it ran, so its outcome is unknown. */

@@ -36,7 +36,7 @@ describe('the numbers in the documentation', () => {
     ['from SIGTERM to SIGKILL', hidden('cli/steps/commandStep.ts', /const GRACE_MILLIS = ([\d_]+)/)],
     ['tries of a step', RetryPolicy.MAX_ATTEMPTS],
     ['failed attempts that are kept of a step', CheckpointState.MAX_ATTEMPTS_KEPT],
-    ['stored error', StepError.MAX_CHARS],
+    ['stored error', StepError.MAX_BYTES],
     ['nesting of a value', Json.MAX_DEPTH],
     ['steps and groups of a file', MAX_TASKS],
     ['size of a workflow file', MAX_BYTES],

@@ -194,7 +194,7 @@ describe('what was thrown', () => {
   test('on purpose stays as it is', () => {
     const error = Err.make('Error', 'x')
     for (const failure of [Failure.transient(error, 'notApplied'), Failure.permanent(error)]) {
-      assert.equal(Failure.fromUnknown(failure), failure)
+      assert.deepEqual(Failure.fromUnknown(failure), failure)
     }
     assert.equal(Failure.transient(error).outcome, 'unknown')
     assert.equal(Failure.fromUnknown({ _tag: 'Transient', message: 'of another library' })._tag, 'Permanent')
