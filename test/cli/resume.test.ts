@@ -204,6 +204,31 @@ steps:
     expect((await place.dogear(['resume', 'r', '--plan', hash])).code).toBe(0)
   })
 
+  test('`plan` tells each step that was edited, put in or taken out since, completed or not', async () => {
+    within({
+      'w.yml': 'name: w\nsteps: [{ name: a, shell: "true" }, { name: b, shell: "false" }, { name: old, shell: x }]'
+    })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    expect((await place.dogear(['plan', 'r'])).stdout).not.toContain('Edited')
+    place.write(
+      'w.yml',
+      'name: w\nsteps: [{ name: a, shell: "true" }, { name: b, shell: "true" }, { name: new, shell: x }]'
+    )
+    const { code, stdout } = await place.dogear(['plan', 'r'])
+    expect(code).toBe(0)
+    const print = 'v1:[0-9a-f]{12}'
+    const edits = linesOf(stdout).slice(linesOf(stdout).indexOf('Edited since the run began:') + 1)
+    expect(edits[0]).toMatch(new RegExp(`^  changed    b  \\(was ${print}, is ${print}\\)$`))
+    expect(edits[1]).toMatch(new RegExp(`^  removed    old  \\(was ${print}\\)$`))
+    expect(edits[2]).toMatch(new RegExp(`^  added      new  \\(is ${print}\\)$`))
+    const json = JSON.parse((await place.dogear(['plan', 'r', '--json'])).stdout) as { edits: unknown[] }
+    expect(json.edits).toMatchObject([
+      { edit: 'changed', step: 'b' },
+      { edit: 'removed', step: 'old', present: null },
+      { edit: 'added', step: 'new', recorded: null }
+    ])
+  })
+
   test('`plan` runs no step and writes no file', async () => {
     await failedRun('r')
     const state = async (): Promise<string> => (await place.shell('find . -type f | sort | xargs sha256sum')).stdout
@@ -235,12 +260,39 @@ steps:
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
     expect(stderr).toContain('"publish" is not idempotent and may have had its effect')
     expect(stderr).toContain('  dogear resume r --changes completed --confirm publish=again\n')
-    expect(stderr).toContain('  dogear resume r --changes completed --confirm publish=done\n')
+    expect(stderr).toContain('  dogear resume r --changes completed --confirm publish=done:OUTPUT\n')
     expect(place.read('log')).toBe('published\n')
     const plan = await place.dogear(['plan', 'r'])
     expect(plan.stdout).toContain('2/3  confirm  publish')
     const again = await place.dogear(['resume', 'r', '--confirm', 'publish=again'])
     expect(again.stdout).toBe('u2\nat u2\n')
+    expect(place.read('log')).toBe('published\npublished\n')
+  })
+
+  test('that failed is asked about with the failure: the commands to go on answer, and work in a pipe', async () => {
+    within({
+      'w.yml': `
+steps:
+  - { name: build, shell: echo built }
+  - { name: publish, shell: echo published >> log; test -e mended, idempotent: false }
+`
+    })
+    const failed = await place.dogear(['run', 'w.yml', '--id', 'r'])
+    expect({ code: failed.code, hints: linesOf(failed.stderr).slice(-6) }).toEqual({
+      code: 1,
+      hints: [
+        'Fix it, then go on with:',
+        '"publish" is not idempotent and may have had its effect: it failed after 1 attempt: exit code 1',
+        'To run again:',
+        '  dogear resume r --confirm publish=again',
+        'To take as done:',
+        '  dogear resume r --confirm publish=done'
+      ]
+    })
+    const json = await place.dogear(['resume', 'r', '--confirm', 'publish=again', '--json'])
+    expect(JSON.parse(json.stdout)).toMatchObject({ status: 'failed', questions: ['publish'] })
+    const copied = linesOf(failed.stderr).at(-1)?.trim() ?? ''
+    expect((await place.shell(copied)).code).toBe(0)
     expect(place.read('log')).toBe('published\npublished\n')
   })
 

@@ -8,6 +8,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { SignalHandlers } from '../../adapters/node/index.js'
 import { subprocess, systemClock } from '../../adapters/node/index.js'
 import { status } from '../../domain/Checkpoint.js'
+import type { Confirm } from '../../domain/Plan.js'
 import type { Executor } from '../../executor/Environment.js'
 import type { Program } from '../../executor/Program.js'
 import type { RunError } from '../../executor/RunError.js'
@@ -24,6 +25,7 @@ import { toProgram } from '../workflow/toProgram.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import type { Context, Result } from './Context.js'
 import { dogearCommand, environmentFor, ignoreHome } from './Context.js'
+import { questionsOf, resumeHints } from './hints.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -103,7 +105,7 @@ export const programFor = (
  */
 export const execute = async (
   context: Attended,
-  execution: Execution,
+  execution: Execution & { readonly program: AnyProgram },
   narrator: Narrator.Narrator,
   executor: Executor<RunOutcome>
 ): Promise<Result> => {
@@ -121,15 +123,22 @@ export const execute = async (
   const resume = dogearCommand(context, ['resume', execution.runId])
   if (E.isLeft(ended)) return E.left(notDone(ended.left, hintsFor(ended.left, resume)))
   const outcome = ended.right
-  for (const line of endingOf(outcome, execution.workflow.file, resume, context.screen.style)) context.screen.line(line)
-  if (context.json) context.screen.out(printed(outcomeJson(outcome, resume)))
+  const questions = outcome._tag === 'Fenced' ? [] : questionsOf(outcome.checkpoint, execution.program)
+  const { screen } = context
+  const hints = resumeHints(context, execution.runId, execution.program, questions)
+  for (const line of endingOf(outcome, execution.workflow.file, hints, screen.style)) screen.line(line)
+  if (context.json) screen.out(printed(outcomeJson(outcome, resume, questions)))
   return E.right(ofOutcome(outcome, context.signals.received()))
 }
 
-const outcomeJson = (outcome: RunOutcome, resume: string): Parameters<typeof printed>[0] =>
+const outcomeJson = (
+  outcome: RunOutcome,
+  resume: string,
+  questions: ReadonlyArray<Confirm>
+): Parameters<typeof printed>[0] =>
   outcome._tag === 'Fenced'
     ? { run_id: outcome.runId, status: 'fenced' }
-    : endJson(outcome.checkpoint, status(outcome.checkpoint, false), resume)
+    : endJson(outcome.checkpoint, status(outcome.checkpoint, false), resume, questions)
 
 const hintsFor = (error: RunError, resume: string): ReadonlyArray<string> => {
   switch (error._tag) {

@@ -5,11 +5,13 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { describeQuestion, describeReason, explain } from '../../domain/Explain.js'
 import type { JsonObject } from '../../domain/Json.js'
-import type { Decision, ResumePlan } from '../../domain/Plan.js'
+import type { Decision, PlanOptions, PlanProblem, ResumePlan } from '../../domain/Plan.js'
 import { hashPlan, openQuestions, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
+import type { Workflow } from '../../domain/Workflow.js'
 import type { RunView } from '../../executor/runs.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
@@ -20,9 +22,10 @@ import type { Context, Result } from './Context.js'
 import { dogearCommand, environmentFor } from './Context.js'
 import { warnOf } from './execution.js'
 import { findOrOnly } from './find.js'
+import { answerHints, isDone, planErrorHints } from './hints.js'
 import type { PlanFlags } from './planFlags.js'
 import { planOptions, wordsOf } from './planFlags.js'
-import { answerHints, isDone, planErrorHints } from './resumeRun.js'
+
 import { workflowOf } from './workflowOf.js'
 
 /**
@@ -43,19 +46,32 @@ export const planCommand = async (context: Context, id: string | undefined, flag
   const program = toProgram(workflow.right.file, workflow.right.path, () => NEVER_RUN)
   const plan = planResume(checkpoint, program, options.right)
   if (E.isLeft(plan)) return E.left(notDone(plan.left, planErrorHints(context, runId, plan.left.problems)))
-  if (context.json) context.screen.out(printed(planJson(found.right, plan.right)))
-  else for (const line of planLines(context, found.right, plan.right, flags)) context.screen.out(`${line}\n`)
+  const edits = editsOf(checkpoint, program, options.right)
+  if (context.json) context.screen.out(printed(planJson(found.right, plan.right, edits)))
+  else
+    for (const line of planLines(context, found.right, program, plan.right, flags, edits))
+      context.screen.out(`${line}\n`)
   return E.right(ExitCode.done)
 }
 
 /** Nothing of a program runs when it is planned. */
 const NEVER_RUN = (): (() => Promise<E.Either<unknown, unknown>>) => () => Promise.resolve(E.left('only planned'))
 
+type StepEdit = PlanProblem & { readonly _tag: 'WorkflowChanged' }
+
+/** How the workflow differs from the one that ran: what the strictest policy would refuse. */
+const editsOf = (checkpoint: Checkpoint, program: Workflow, options: PlanOptions): ReadonlyArray<StepEdit> => {
+  const strict = planResume(checkpoint, program, { ...options, changes: 'strict' })
+  return E.isRight(strict) ? [] : strict.left.problems.filter((problem) => problem._tag === 'WorkflowChanged')
+}
+
 const planLines = (
   context: Context,
   { runId, checkpoint, status, found, heldBy }: RunView,
+  program: Workflow,
   plan: ResumePlan,
-  flags: PlanFlags
+  flags: PlanFlags,
+  edits: ReadonlyArray<StepEdit>
 ): ReadonlyArray<string> => {
   const { outStyle: style } = context.screen
   const questions = openQuestions(plan)
@@ -65,21 +81,33 @@ const planLines = (
     ...(found._tag === 'Exact' ? [] : [style.yellow(`Its newest state is damaged: ${printable(found.lost)}`)]),
     ...(O.isNone(heldBy) ? [] : [style.yellow(`In progress: process ${heldBy.value.pid} on ${heldBy.value.host}`)]),
     ...explain(plan).split('\n').map(printable),
+    ...(edits.length === 0 ? [] : ['Edited since the run began:', ...edits.map(describeEdit)]),
     ...questions.map((question) => style.yellow(printable(describeQuestion(question)))),
     ...(questions.length > 0
-      ? answerHints(context, runId, flags, questions)
+      ? answerHints(context, runId, flags, program, questions)
       : isDone(plan)
         ? []
         : ['To do exactly this:', `  ${execute}`])
   ]
 }
 
-const planJson = (view: RunView, plan: ResumePlan): JsonObject => ({
+/** A long fingerprint says no more than its beginning. */
+const describeEdit = ({ edit, step, recorded, present }: StepEdit): string => {
+  const from = recorded === undefined ? [] : [`was ${short(recorded)}`]
+  const to = present === undefined ? [] : [`is ${short(present)}`]
+  const prints = [...from, ...to].join(', ')
+  return `  ${edit.padEnd(9)}  ${step}${prints === '' ? '' : `  (${prints})`}`
+}
+
+const short = (fingerprint: string): string => fingerprint.slice(0, 'v1:'.length + 12)
+
+const planJson = (view: RunView, plan: ResumePlan, edits: ReadonlyArray<StepEdit>): JsonObject => ({
   ...summaryJson(view.runId, view.checkpoint, view.status),
   plan_hash: hashPlan(plan),
   start_index: plan.startIndex,
   retry_current: plan.retryCurrent,
   decisions: plan.decisions.map(decisionJson),
+  edits: edits.map(({ edit, step, recorded = null, present = null }) => ({ edit, step, recorded, present })),
   questions: openQuestions(plan).map(unitName),
   recovered: view.found._tag === 'Recovered'
 })

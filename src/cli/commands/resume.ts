@@ -30,6 +30,6 @@ export const resumeCommand = async (context: Attended, id: string | undefined, f
   if (view.right.status !== 'completed' || workflow.left._tag !== 'Usage' || wordsOf(flags).length > 0) return workflow
   const { runId, checkpoint } = view.right
   context.screen.line(`Run ${runId}: nothing left to do`)
-  if (context.json) context.screen.out(printed(endJson(checkpoint, 'completed', '')))
+  if (context.json) context.screen.out(printed(endJson(checkpoint, 'completed')))
   return E.right(ExitCode.done)
 }

@@ -9,10 +9,9 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { progress } from '../../domain/Checkpoint.js'
 import { describeQuestion } from '../../domain/Explain.js'
-import type { Answer, Confirm, PlanOptions, ResumePlan } from '../../domain/Plan.js'
+import type { Answer, Confirm, PlanOptions } from '../../domain/Plan.js'
 import { hashPlan, openQuestions, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
-import { tasks } from '../../domain/Workflow.js'
 import type { Program } from '../../executor/Program.js'
 import type { Recovery, ResumeOptions } from '../../executor/run.js'
 import { resume } from '../../executor/run.js'
@@ -26,6 +25,7 @@ import type { Result } from './Context.js'
 import { dogearCommand, environmentFor } from './Context.js'
 import type { Attended, Loaded } from './execution.js'
 import { execute, programFor, warnOf } from './execution.js'
+import { answerHints, captures, planErrorHints } from './hints.js'
 import type { PlanFlags } from './planFlags.js'
 import { doneWith, planOptions, wordsOf } from './planFlags.js'
 
@@ -77,7 +77,7 @@ export const resumeRun = async (
     ...(pinned === undefined ? {} : { planHash: pinned }),
     onRecovered: (recovery) => Promise.resolve(sameLoss(view, recovery) ? agreed.right : O.none)
   }
-  return execute(context, execution, narrator, resume(program, runId, how))
+  return execute(context, { ...execution, program }, narrator, resume(program, runId, how))
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ const answerQuestions = async (
   const [question, ...more] = openQuestions(plan.right)
   if (question === undefined) return E.right({ options, pinned: undefined })
   if (!context.interactive) {
-    const hints = answerHints(context, checkpoint.runId, flags, [question, ...more])
+    const hints = answerHints(context, checkpoint.runId, flags, program, [question, ...more])
     return E.left(notDone({ _tag: 'Unconfirmed', questions: [question, ...more] }, hints))
   }
   const answers = new Map(options.confirm)
@@ -189,69 +189,9 @@ const answerTo = async (context: Attended, program: AnyProgram, question: Confir
     const word = answer.value.trim().toLowerCase()
     if (word === 'again') return O.some({ _tag: 'Again' })
     if (word !== 'done') continue
-    const [variable] = capturedBy(program, question)
+    const [variable] = captures(program, question)
     if (variable === undefined) return O.some(doneWith(undefined))
     const output = await prompt.ask(`What did it give? ${variable} = `)
     return O.isNone(output) ? O.none : O.some(doneWith(output.value))
   }
 }
-
-const capturedBy = (program: AnyProgram, { stepIndex, group, step }: Confirm): ReadonlyArray<string> => {
-  const found = program.steps[stepIndex]
-  return found === undefined ? [] : (tasks(found).find(({ name }) => name === (group ?? step))?.captures ?? [])
-}
-
-// ---------------------------------------------------------------------------------------------------------------------
-// hints
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The command lines that answer the open questions.
- *
- * @category destructors
- * @since 0.1.0
- */
-export const answerHints = (
-  context: Parameters<typeof dogearCommand>[0],
-  runId: string,
-  flags: PlanFlags,
-  questions: ReadonlyArray<Confirm>
-): ReadonlyArray<string> => {
-  const answering = (answer: string): string =>
-    dogearCommand(context, [
-      ...['resume', runId, ...wordsOf(flags)],
-      ...questions.flatMap((question) => ['--confirm', `${unitName(question)}=${answer}`])
-    ])
-  const mixed = questions.length === 1 ? [] : ['(or a mixture of both)']
-  return ['To run again:', `  ${answering('again')}`, 'To take as done:', `  ${answering('done')}`, ...mixed]
-}
-
-/**
- * What can be done about a plan that was refused.
- *
- * @category destructors
- * @since 0.1.0
- */
-export const planErrorHints = (
-  context: Parameters<typeof dogearCommand>[0],
-  runId: string,
-  problems: ReadonlyArray<{ readonly _tag: string; readonly step?: string }>
-): ReadonlyArray<string> => {
-  const changed = problems.find(({ _tag }) => _tag === 'WorkflowChanged')?.step
-  return changed === undefined
-    ? []
-    : [
-        'To run again from there:',
-        `  ${dogearCommand(context, ['resume', runId, '--from-step', changed])}`,
-        'To let what is recorded count in spite of the change:',
-        `  ${dogearCommand(context, ['resume', runId, '--changes', 'ignore'])}`
-      ]
-}
-
-/**
- * Whether a plan has nothing to run.
- *
- * @category refinements
- * @since 0.1.0
- */
-export const isDone = ({ decisions }: ResumePlan): boolean => decisions.every((decision) => decision._tag === 'Skip')

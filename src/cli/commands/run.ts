@@ -76,7 +76,7 @@ const start = async (context: Attended, workflow: Loaded, runId: string, given: 
   const execution = { workflow, runId, folder: context.folder, done: 0 }
   const { program, narrator } = programFor(context, execution)
   const workspace = { kind: 'directory', path: context.folder } as const
-  return execute(context, execution, narrator, run(program, runId, input, { workspace }))
+  return execute(context, { ...execution, program }, narrator, run(program, runId, input, { workspace }))
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import type { StepEntry, TaskEntry, WorkflowFile } from '../workflow/WorkflowFil
 import { commandLine } from '../workflow/WorkflowFile.js'
 
 /**
- * The lines that end a run: none for one that completed. `resume`: the command that goes on with it.
+ * The lines that end a run: none for one that completed. `hints`: how to go on with it.
  *
  * @category destructors
  * @since 0.1.0
@@ -21,9 +21,10 @@ import { commandLine } from '../workflow/WorkflowFile.js'
 export const endingOf = (
   outcome: RunOutcome,
   file: WorkflowFile,
-  resume: string,
+  hints: ReadonlyArray<string>,
   style: Style
 ): ReadonlyArray<string> => {
+  const goOn = hints.map((line) => (line.startsWith(' ') ? style.bold(line) : line))
   switch (outcome._tag) {
     case 'Completed':
       return []
@@ -31,15 +32,11 @@ export const endingOf = (
       const failures = outcome.failures.flatMap((failure) =>
         failureLines(file, outcome.checkpoint, outcome, failure, style)
       )
-      return [...failures, 'Fix it, then go on with:', `  ${style.bold(resume)}`]
+      return [...failures, 'Fix it, then go on with:', ...goOn]
     }
     case 'Interrupted': {
       const where = `step ${outcome.stepIndex + 1}/${file.steps.length} ${outcome.step}`
-      return [
-        style.yellow(`Interrupted ${outcome.inProgress ? 'in' : 'before'} ${where}`),
-        'Go on with:',
-        `  ${style.bold(resume)}`
-      ]
+      return [style.yellow(`Interrupted ${outcome.inProgress ? 'in' : 'before'} ${where}`), 'Go on with:', ...goOn]
     }
     case 'Fenced':
       return [style.red(`Run ${outcome.runId} was taken over by another process. Nothing was written since`)]

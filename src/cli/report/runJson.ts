@@ -8,6 +8,7 @@ import type { Checkpoint, Status } from '../../domain/Checkpoint.js'
 import { progress } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
+import type { Confirm } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { StepError } from '../../domain/StepError.js'
 import type { RunView } from '../../executor/runs.js'
@@ -42,16 +43,21 @@ export const summaryJson = (runId: string, checkpoint: Checkpoint, status: Statu
 }
 
 /**
- * What the end of a run says of it.
+ * What the end of a run says of it. `resume`: the command that goes on; `questions`: what that will ask.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const endJson = (checkpoint: Checkpoint, status: Status, resume: string): JsonObject => ({
+export const endJson = (
+  checkpoint: Checkpoint,
+  status: Status,
+  resume = '',
+  questions: ReadonlyArray<Confirm> = []
+): JsonObject => ({
   ...summaryJson(checkpoint.runId, checkpoint, status),
   variables: Object.fromEntries(checkpoint.variables),
   failures: failuresJson(checkpoint),
-  ...(status === 'completed' ? {} : { resume_command: resume })
+  ...(status === 'completed' ? {} : { questions: questions.map(unitName), resume_command: resume })
 })
 
 /**
