@@ -88,7 +88,7 @@ export const make = (
       const applied = applyAll(checkpoint, changes)
       if (E.isLeft(applied)) return Promise.resolve(applied)
       checkpoint = applied.right.checkpoint
-      waiting.push(...applied.right.revisions)
+      for (const revision of applied.right.revisions) waiting.push(revision)
       return enqueue()
     }
   }

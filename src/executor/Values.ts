@@ -11,7 +11,8 @@ import type { Checkpoint } from '../domain/Checkpoint.js'
 import type { Json } from '../domain/Json.js'
 import { isObject } from '../domain/Json.js'
 import { unitName } from '../domain/Plan.js'
-import type { Program, ProgramGroup, ProgramStep, ProgramTask } from './Program.js'
+import { groupNamed } from '../domain/Workflow.js'
+import type { Program, ProgramStep, ProgramTask } from './Program.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -36,15 +37,23 @@ interface Left {
   readonly value: Json | undefined
 }
 
+/** A variable that a unit left. */
+interface Captured extends Left {
+  readonly name: string
+  readonly value: Json
+}
+
 /**
- * Outputs by unit name and captured variables by name. It grows as units complete.
+ * Outputs by unit name, and captured variables in the order of the steps, within a step of their names. It grows as
+ * units complete.
  *
  * @category model
  * @since 0.1.0
  */
 export interface Values {
   readonly units: Map<string, Left>
-  readonly captured: Map<string, Left>
+  readonly captured: Array<Captured>
+  readonly names: Set<string>
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -58,7 +67,7 @@ export interface Values {
  * @since 0.1.0
  */
 export const make = (checkpoint: Checkpoint): Values => {
-  const values: Values = { units: new Map(), captured: new Map() }
+  const values: Values = { units: new Map(), captured: [], names: new Set() }
   for (const record of checkpoint.completedSteps) add(values, record, record.output, record.captured)
   return values
 }
@@ -72,8 +81,22 @@ export const make = (checkpoint: Checkpoint): Values => {
 export const add = (values: Values, place: Place, value: Json | undefined, captured: ReadonlyArray<string>): void => {
   const left: Left = { stepIndex: place.stepIndex, group: place.group, value }
   values.units.set(unitName(place), left)
-  if (value !== undefined) for (const name of captured) values.captured.set(name, left)
+  if (value !== undefined) for (const name of captured) capture(values, { ...left, name, value })
 }
+
+/** The newest of a name counts. There is an older one only if the definition was edited. */
+const capture = ({ captured, names }: Values, one: Captured): void => {
+  if (names.has(one.name))
+    captured.splice(
+      captured.findIndex(({ name }) => name === one.name),
+      1
+    )
+  names.add(one.name)
+  captured.splice(captured.findLastIndex((other) => isBefore(other, one)) + 1, 0, one)
+}
+
+const isBefore = (a: Captured, b: Captured): boolean =>
+  a.stepIndex < b.stepIndex || (a.stepIndex === b.stepIndex && a.name < b.name)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // what a unit sees
@@ -94,11 +117,12 @@ export const variablesFor = (
 ): Map<string, Json> => {
   const sees = sight(program, place)
   const variables = new Map<string, Json>(isObject(input) ? Object.entries(structuredClone(input)) : [])
-  const seen = [...values.captured].filter(([, left]) => sees(left))
-  seen.sort(([a, { stepIndex: i }], [b, { stepIndex: j }]) => i - j || (a < b ? -1 : 1))
-  for (const [name, { value }] of seen) if (value !== undefined) variables.set(name, structuredClone(value))
+  for (const left of values.captured) if (sees(left)) variables.set(left.name, copyOf(left.value))
   return variables
 }
+
+/** Only what has parts can be changed. */
+const copyOf = (value: Json): Json => (typeof value === 'object' ? structuredClone(value) : value)
 
 /**
  * The outputs that a unit sees, by step name, a wave's as an object by group name. Each is decoded when it is first
@@ -148,10 +172,9 @@ const neededBy = (program: Program<unknown, never>, place: Place): ReadonlySet<s
   const needed = new Set<string>()
   const step = program.steps[place.stepIndex]
   if (step?._tag !== 'Wave' || place.group === undefined) return needed
-  const groups = groupsOf(step)
   const open = [place.group]
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
-    for (const need of groups.get(name)?.needs ?? []) {
+    for (const need of groupNamed(step, name)?.needs ?? []) {
       if (needed.has(need)) continue
       needed.add(need)
       open.push(need)
@@ -193,18 +216,10 @@ const lazily = (read: (name: string) => (() => unknown) | undefined, names: () =
 
 const INDEX = new WeakMap<object, ReadonlyMap<string, ProgramStep>>()
 
-const indexOf = (program: Program<unknown, never>): ReadonlyMap<string, ProgramStep> =>
-  remembered(INDEX, program, () => new Map(program.steps.map((step) => [step.name, step])))
-
-const GROUPS = new WeakMap<object, ReadonlyMap<string, ProgramGroup>>()
-
-const groupsOf = (wave: { readonly groups: ReadonlyArray<ProgramGroup> }): ReadonlyMap<string, ProgramGroup> =>
-  remembered(GROUPS, wave, () => new Map(wave.groups.map((group) => [group.name, group])))
-
-const remembered = <A extends object>(memory: WeakMap<object, A>, key: object, make: () => A): A => {
-  const known = memory.get(key)
+const indexOf = (program: Program<unknown, never>): ReadonlyMap<string, ProgramStep> => {
+  const known = INDEX.get(program)
   if (known !== undefined) return known
-  const made = make()
-  memory.set(key, made)
+  const made = new Map(program.steps.map((step) => [step.name, step]))
+  INDEX.set(program, made)
   return made
 }

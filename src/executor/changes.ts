@@ -6,6 +6,7 @@
 import type { Change } from '../domain/Change.js'
 import type { InFlight } from '../domain/CheckpointState.js'
 import type { StepFailure } from '../domain/StepFailure.js'
+import { groupNamed } from '../domain/Workflow.js'
 import type { Event } from '../ports/Events.js'
 import type { Program, ProgramTask } from './Program.js'
 import type { Session, TaskResult } from './Session.js'
@@ -179,5 +180,5 @@ const unitOf = (runId: string, place: Place): Place & { readonly runId: string }
 
 const taskAt = (program: Program<unknown, never>, unit: Place): ProgramTask | undefined => {
   const step = program.steps[unit.stepIndex]
-  return step?._tag === 'Wave' ? step.groups.find((group) => group.name === unit.group) : step
+  return step?._tag === 'Wave' ? (unit.group === undefined ? undefined : groupNamed(step, unit.group)) : step
 }

@@ -34,9 +34,20 @@ interface Ended {
   readonly result: E.Either<RecordError, TaskResult>
 }
 
-/** Where the groups of a wave stand. */
+/** A group that is to run. `open`: how many of the groups that it needs are not done. */
+interface Waiting {
+  readonly group: ProgramGroup
+  readonly name: string
+  readonly index: number
+  readonly attempt: number
+  open: number
+}
+
+/** Where the groups of a wave stand. `ready`: those that wait for nothing but their turn, in the order of the wave. */
 interface Board {
-  readonly waiting: Map<string, { readonly group: ProgramGroup; readonly attempt: number }>
+  readonly waiting: Map<string, Waiting>
+  readonly needing: Map<string, Array<Waiting>>
+  readonly ready: Array<Waiting>
   readonly running: Set<string>
   readonly done: Set<string>
   readonly failed: Array<Failure.StepFailure>
@@ -66,7 +77,7 @@ export const runWave = async (session: Session, due: Due): Promise<E.Either<Reco
   for (;;) {
     const ready = failure === undefined && !halt.signal.aborted ? take(board, due.wave) : []
     if (ready.length > 0) {
-      const attempts = ready.map(({ group, attempt }) => ({ group: group.name, attempt }))
+      const attempts = ready.map(({ name, attempt }) => ({ group: name, attempt }))
       changes.push(attemptsStart(session, place, attempts))
     }
     if (board.running.size === 0 && ready.length === 0) break
@@ -75,7 +86,7 @@ export const runWave = async (session: Session, due: Due): Promise<E.Either<Reco
       changes = []
       if (E.isLeft(saved)) failure = saved
     }
-    if (failure === undefined) for (const { group, attempt } of ready) launch(group.name, group, attempt)
+    if (failure === undefined) for (const { name, group, attempt } of ready) launch(name, group, attempt)
     else halt.abort()
     if (board.running.size === 0) break
     for (const ended of await inbox.take(board.running.size)) {
@@ -91,29 +102,56 @@ export const runWave = async (session: Session, due: Due): Promise<E.Either<Reco
 }
 
 const boardOf = ({ wave, decisions }: Due): Board => {
-  const board: Board = { waiting: new Map(), running: new Set(), done: new Set(), failed: [], stopped: false }
+  const board: Board = {
+    waiting: new Map(),
+    needing: new Map(),
+    ready: [],
+    running: new Set(),
+    done: new Set(),
+    failed: [],
+    stopped: false
+  }
   for (const [index, group] of wave.groups.entries()) {
     const decision = decisions[index]
-    if (decision === undefined || decision._tag === 'Skip') board.done.add(group.name)
-    else board.waiting.set(group.name, { group, attempt: decision._tag === 'Retry' ? decision.attempt : 1 })
+    const { name } = group
+    if (decision === undefined || decision._tag === 'Skip') board.done.add(name)
+    else
+      board.waiting.set(name, {
+        group,
+        name,
+        index,
+        attempt: decision._tag === 'Retry' ? decision.attempt : 1,
+        open: 0
+      })
+  }
+  for (const one of board.waiting.values()) {
+    for (const need of one.group.needs) {
+      if (board.done.has(need)) continue
+      one.open += 1
+      const needing = board.needing.get(need)
+      if (needing === undefined) board.needing.set(need, [one])
+      else needing.push(one)
+    }
+    if (one.open === 0) board.ready.push(one)
   }
   return board
 }
 
-/** Takes the groups that may start now: what they need is done, there is room, and no failure forbids it. */
-const take = (
-  board: Board,
-  wave: ProgramWave
-): ReadonlyArray<{ readonly group: ProgramGroup; readonly attempt: number }> => {
-  if (board.failed.length > 0 && wave.onFailure !== 'continue') return []
-  const ready = []
-  for (const [name, one] of board.waiting) {
-    if (board.running.size + ready.length >= wave.concurrency) break
-    if (!one.group.needs.every((need) => board.done.has(need))) continue
-    board.waiting.delete(name)
-    ready.push(one)
+/** Notes that a group is done. What waited for it alone is ready, and comes before what is behind it in the wave. */
+const complete = ({ done, needing, ready }: Board, name: string): void => {
+  done.add(name)
+  for (const one of needing.get(name) ?? []) {
+    one.open -= 1
+    if (one.open === 0) ready.splice(ready.findLastIndex(({ index }) => index < one.index) + 1, 0, one)
   }
-  return ready
+}
+
+/** Takes the groups that may start now: what they need is done, there is room, and no failure forbids it. */
+const take = (board: Board, wave: ProgramWave): ReadonlyArray<Waiting> => {
+  if (board.failed.length > 0 && wave.onFailure !== 'continue') return []
+  const taken = board.ready.splice(0, wave.concurrency - board.running.size)
+  for (const { name } of taken) board.waiting.delete(name)
+  return taken
 }
 
 /** Notes how a group ended, and gives what is to be recorded of it. */
@@ -127,7 +165,7 @@ const settle = (
   const place = { ...step, group: group.name }
   switch (result._tag) {
     case 'Done':
-      board.done.add(group.name)
+      complete(board, group.name)
       return [taskCompleted(session, place, group, result)]
     case 'Failed':
       board.failed.push(result.failure)

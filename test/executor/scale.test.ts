@@ -4,9 +4,10 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { interruptFrom, nodeEnvironment } from '../../src/adapters/node/index.js'
-import type { Program as ProgramType } from '../../src/index.js'
-import { Program, resume, run } from '../../src/index.js'
-import { ended, group, newProcess, newWorld, policy, quiet, stored, task } from './fixtures.js'
+import { make as makeRecorder, revisionOf } from '../../src/executor/Recorder.js'
+import type { Change, Program as ProgramType } from '../../src/index.js'
+import { Checkpoint, Program, resume, run } from '../../src/index.js'
+import { ended, group, newProcess, newWorld, policy, quiet, right, stored, task } from './fixtures.js'
 
 const warnings: Array<string> = []
 const onWarning = (warning: Error): void => void warnings.push(`${warning.name}: ${warning.message}`)
@@ -68,6 +69,26 @@ describe('a long run', () => {
       assert.ok(whole.cpu < 4 * short.cpu, `${whole.cpu.toFixed(1)} µs against ${short.cpu.toFixed(1)} µs`)
     }
   )
+
+  test('a step that reads the variables costs a look at each, and no clone of a text', async () => {
+    const clone = globalThis.structuredClone
+    let clones = 0
+    globalThis.structuredClone = ((...given: Parameters<typeof clone>): unknown => {
+      clones += 1
+      return clone(...given)
+    }) as typeof clone
+    try {
+      const steps = Array.from({ length: 300 }, (_, index) =>
+        task(`s${index}`, { capture: `v${index}`, run: ({ variables }) => TE.right(`text ${variables.size}`) })
+      )
+      const process = newProcess()
+      const { checkpoint } = ended(await process.perform(run(Program.fromSteps('p', steps), 'r', {})), 'Completed')
+      assert.equal([...checkpoint.completedSteps].at(-1)?.output, 'text 299')
+      assert.ok(clones <= 2 * 300, `${clones} clones`)
+    } finally {
+      globalThis.structuredClone = clone
+    }
+  })
 
   test('each step that failed at first leaves nothing that piles up', async () => {
     const world = newWorld()
@@ -132,6 +153,48 @@ describe('a wide wave', () => {
     const process = newProcess()
     ended(await process.perform(run(wide(1_000, {}), 'r', {})), 'Completed')
     assert.ok(process.saves.length < 20, `${process.saves.length} saves`)
+  })
+
+  /** A wave whose groups count how often somebody asks for their names or needs. */
+  const watched = (
+    length: number,
+    needs: (index: number) => ReadonlyArray<string>,
+    concurrency: number
+  ): { readonly program: ProgramType.Program<unknown>; readonly looks: () => number } => {
+    let looks = 0
+    const groups = Array.from({ length }, (_, index) => {
+      const one = group(`g${index}`, { needs: needs(index), run: () => TE.right(1) })
+      const { name, needs: needed } = one
+      return Object.defineProperties({ ...one }, {
+        name: { get: () => ((looks += 1), name), enumerable: true },
+        needs: { get: () => ((looks += 1), needed), enumerable: true }
+      })
+    })
+    return { program: Program.fromSteps('wide', [Program.waveOf('all', groups, { concurrency })]), looks: () => looks }
+  }
+
+  test.each<[string, (index: number) => ReadonlyArray<string>, number]>([
+    ['all at once', () => [], Infinity],
+    ['eight at a time', () => [], 8],
+    ['a chain', (index) => (index === 0 ? [] : [`g${index - 1}`]), 8],
+    ['a chain from its end', (index) => (index === 999 ? [] : [`g${index + 1}`]), 8]
+  ])('1,000 groups, %s: each is looked at a few times, not once for each other', async (_, needs, concurrency) => {
+    const { program, looks } = watched(1_000, needs, concurrency)
+    ended(await newProcess().perform(run(program, 'r', {})), 'Completed')
+    assert.ok(looks() < 50 * 1_000, `${looks()} looks`)
+  })
+
+  test('a recorder takes any number of changes at once', async () => {
+    const workflow = wide(1, {}).identity
+    const at = '2026-01-02T03:04:05.000Z'
+    const started: Change.Started = { _tag: 'Started', at, runId: 'r', workflow, input: {} }
+    const checkpoint = Checkpoint.start(started)
+    const storage = memoryStorage()
+    const { claim } = right(await storage.claim('r', { host: 'h', pid: 1 })())
+    const recorder = makeRecorder(storage, claim, checkpoint, [revisionOf(checkpoint, started)], () => undefined)
+    const change: Change.Change = { _tag: 'Recovered', at, from: 'a', lost: 'b', agreedBy: 'c' }
+    const recorded = right(await recorder.record(Array<Change.Change>(200_000).fill(change))())
+    assert.equal(recorded.revision, 200_000)
   })
 
   test('3,000 groups, eight at a time; one fails; the resume runs that one alone', { timeout: 60_000 }, async () => {
