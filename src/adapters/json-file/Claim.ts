@@ -10,7 +10,7 @@ import type { Holder, Owner, StorageError } from '../../ports/CheckpointStorage.
 import type { Context } from './Context.js'
 import * as Copy from './Copy.js'
 import { quietly, writeFailed } from './Fault.js'
-import { sync, writeFully } from './Files.js'
+import { sync, syncOther, writeFully } from './Files.js'
 import * as Folders from './Folders.js'
 import * as Heartbeat from './Heartbeat.js'
 import type { ClaimRecord, FoundRecord } from './Journal.js'
@@ -19,7 +19,7 @@ import { holderOf } from './Liveness.js'
 import { cleanUp } from './Prune.js'
 import type { Published, Unpublished } from './Publish.js'
 import { discard, foundLine, prepare, publish, publishEnd, releasedLine, standing } from './Publish.js'
-import type { Content, Journals } from './Read.js'
+import type { Content, Journals, Numbered } from './Read.js'
 import * as Read from './Read.js'
 import type { Session } from './Session.js'
 import * as Sessions from './Session.js'
@@ -219,8 +219,8 @@ const grant = async (
   const { context, layout, spares, heartbeat } = attempt
   const below = await readBelow(attempt, journal.number, before)
   if (E.isLeft(below)) return below
-  const { content, found } = below.right
-  const noted = found === undefined ? below : await note(context, journal, found)
+  const { content, found, newest } = below.right
+  const noted = found === undefined ? below : await note(context, layout, journal, found, newest)
   if (E.isLeft(noted)) return noted
   const now = standing(context.fs, journal)
   if (E.isLeft(now)) return now
@@ -255,7 +255,10 @@ const putBack = async (
 interface Below {
   readonly content: O.Option<Content>
   readonly found: FoundRecord | undefined
+  readonly newest: Numbered | undefined
 }
+
+const NOTHING: Below = { content: O.none, found: undefined, newest: undefined }
 
 /**
  * Step 6. What was read before may stand if the same journals have grown by nothing since: they are only appended to.
@@ -265,25 +268,39 @@ const readBelow = async (
   number: number,
   before: O.Option<Journals>
 ): Promise<E.Either<StorageError, Below>> => {
-  if (!reads) return E.right({ content: O.none, found: undefined })
+  if (!reads) return E.right(NOTHING)
   const glance = await Copy.glance(context, layout)
   if (E.isLeft(glance)) return glance
   const known = O.isSome(before) ? await stillHolds(context, layout, number, before.value) : E.right(false)
   if (E.isLeft(known)) return known
   const journals = known.right ? E.right(before) : await Read.readJournals(context, layout, number)
   if (E.isLeft(journals)) return journals
-  if (O.isNone(journals.right)) return E.right({ content: O.none, found: undefined })
+  if (O.isNone(journals.right)) return E.right(NOTHING)
   const { newest } = journals.right.value
   const content = await Read.contentOf(context, layout, glance.right, journals.right.value)
   return E.map((stored: O.Option<Content>): Below => {
-    if (O.isNone(stored)) return { content: stored, found: { epoch: 0, revision: -1 } }
+    if (O.isNone(stored)) return { content: stored, found: { epoch: 0, revision: -1 }, newest }
     const { found, revision } = stored.value
-    return { content: stored, found: found._tag === 'Exact' ? { epoch: newest?.number ?? 0, revision } : undefined }
+    const isExact = found._tag === 'Exact'
+    return { content: stored, found: isExact ? { epoch: newest?.number ?? 0, revision } : undefined, newest }
   })(content)
 }
 
-/** Says what was found. Synced by itself: else it could be missing in front of a base that is there. */
-const note = async ({ fs }: Context, journal: Published, found: FoundRecord): Promise<E.Either<StorageError, void>> => {
+/**
+ * Says what was found. That is made durable before: its owner may have been killed between a write and its sync. Nor may
+ * this line be missing in front of a base that is there, so it is synced by itself.
+ */
+const note = async (
+  { fs }: Context,
+  layout: Layout.Layout,
+  journal: Published,
+  found: FoundRecord,
+  newest: Numbered | undefined
+): Promise<E.Either<StorageError, void>> => {
+  if (newest?.journal.released === false) {
+    const durable = await syncOther(fs, Layout.journal(layout, newest.number))
+    if (E.isLeft(durable)) return durable
+  }
   const line = foundLine(found)
   const written = await writeFully(fs, journal.path, journal.fd, line, journal.position)
   if (E.isLeft(written)) return written

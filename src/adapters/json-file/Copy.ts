@@ -22,7 +22,7 @@ import { isDeeperThan, MAX_LINE_DEPTH } from './Line.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What the copy is one of. Ordered by epoch, then revision.
+ * What the copy is one of: a revision, and the number of the journal that has it.
  *
  * @category model
  * @since 0.1.0
@@ -157,10 +157,11 @@ const copyOfIn = (value: Json | undefined): CopyOf | undefined => {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Whether a copy is of something newer than a journal (given by its number) at a revision.
+ * Whether a copy is of something newer than a journal (given by its number) at a revision. A copy only has what was
+ * acknowledged: with a lower revision it is an old one, whatever its number.
  *
  * @category instances
  * @since 0.1.0
  */
 export const isAhead = (self: CopyOf, epoch: number, revision: number): boolean =>
-  self.epoch > epoch || (self.epoch === epoch && self.revision > revision)
+  self.epoch >= epoch && self.revision > revision

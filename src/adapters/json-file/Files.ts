@@ -6,7 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { StorageError, TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
-import { codeOf, insecure, openFailed, quietly, readFailed, reading, writeFailed } from './Fault.js'
+import { codeOf, insecure, openFailed, quietly, readFailed, reading, writeFailed, writing } from './Fault.js'
 import type { Facts, FileSystem } from './FileSystem.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -166,6 +166,20 @@ export const writeFully = async (
  * @since 0.1.0
  */
 export const NOTHING_WRITTEN = { code: 'EIO', message: 'nothing was written' }
+
+/**
+ * Makes the content of a file durable that somebody else may have written and not synced. One that is gone needs nothing.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const syncOther = async (fs: FileSystem, path: string): Promise<E.Either<WriteFailed, void>> => {
+  const fd = await writing(path, 'open', () => fs.open(path, 'write'))
+  if (E.isLeft(fd)) return fd.left.code === 'ENOENT' ? E.right(undefined) : fd
+  const result = await sync(fs, path, fd.right)
+  await quietly(() => fs.close(fd.right))
+  return result
+}
 
 /**
  * Makes a file's content durable.

@@ -89,6 +89,15 @@ export const unpublished = (self: Layout, token: string, nth: number): string =>
   join(self.history, `next-${token}-${nth}.tmp`)
 
 /**
+ * Where the claim with this token keeps a damaged journal that it takes the number from.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const evidence = (self: Layout, number: number, token: string): string =>
+  join(self.history, `damaged-${token}-${journalName(number)}`)
+
+/**
  * Where the claim with this token makes its copy, before that gets its name.
  *
  * @category constructors

@@ -10,6 +10,7 @@ import type { Context } from './Context.js'
 import { codeOf, quietly } from './Fault.js'
 import { namesIn } from './Files.js'
 import * as Layout from './Layout.js'
+import type { Published } from './Publish.js'
 import { standing } from './Publish.js'
 import { readJournal } from './Read.js'
 import type { Session } from './Session.js'
@@ -19,14 +20,13 @@ import type { Session } from './Session.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Deletes the journals below the newest `keep` that have a verified base, counted from the own one downwards. It is
- * called after the own base is synced and checked. Oldest first; damaged ones are evidence and stay.
+ * Deletes the journals below the newest `keep` that have a verified base, counted from the own one downwards; the base of
+ * that one is synced and checked. Oldest first; damaged ones are evidence, and stay under another name.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const prune = async (session: Session): Promise<void> => {
-  const { context, layout, journal } = session
+export const prune = async ({ context, layout, record }: Session, journal: Published): Promise<void> => {
   const names = await namesIn(context.fs, layout.history)
   if (E.isLeft(names) || O.isNone(names.right)) return
   const below = Layout.numbers(names.right.value).filter((number) => number < journal.number)
@@ -35,11 +35,30 @@ export const prune = async (session: Session): Promise<void> => {
   for (const number of superfluous.reverse()) {
     const read = await readJournal(context, layout, number)
     if (E.isLeft(read)) return
-    if (O.isNone(read.right) || read.right.value.damage !== undefined) continue
+    if (O.isNone(read.right)) continue
+    if (read.right.value.damage !== undefined && !(await keepEvidence(context, layout, number, record.token))) return
     const now = standing(context.fs, journal)
     if (E.isLeft(now) || now.right !== 'Owner') return
     // In the same stretch of code as the check: nothing comes between.
     if (!unlink(context, Layout.journal(layout, number))) return
+  }
+}
+
+/**
+ * Gives a journal a name that is none of a journal. Would it stay under its own, and the next number not, its owner would
+ * take itself for the last one. Whether it has that name now.
+ */
+const keepEvidence = async (
+  { fs }: Context,
+  layout: Layout.Layout,
+  number: number,
+  token: string
+): Promise<boolean> => {
+  try {
+    await fs.link(Layout.journal(layout, number), Layout.evidence(layout, number, token))
+    return true
+  } catch (cause) {
+    return codeOf(cause) === 'EEXIST'
   }
 }
 

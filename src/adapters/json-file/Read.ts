@@ -24,7 +24,7 @@ import * as Line from './Line.js'
  *
  * - `numbers`: all that were listed, highest first.
  * - `highest`: the journal with the highest number.
- * - `lineage`: what the newest readable claim says.
+ * - `lineage`: what the newest readable claim says; without any, what the copy says.
  * - `newest`: the newest journal with a checkpoint, and its number.
  * - `damage`: what is wrong with the journals above that one, in words.
  * - `looked`: the journals that were read, with their numbers.
@@ -375,5 +375,7 @@ const readOnceMore = async (
   if (E.isLeft(journals)) return journals
   if (O.isNone(journals.right)) return E.right(O.none)
   const content = await contentOf(context, layout, glance.right, journals.right.value)
-  return E.right(O.some({ journals: journals.right.value, content }))
+  // Who claims the run hands it on: else the copy, which may be all that is left, would be that of another one.
+  const lineage = journals.right.value.lineage ?? (glance.right._tag === 'Copy' ? glance.right.of.lineage : undefined)
+  return E.right(O.some({ journals: { ...journals.right.value, lineage }, content }))
 }

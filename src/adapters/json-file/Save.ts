@@ -82,15 +82,18 @@ const saveChanges = (session: Session, revisions: ReadonlyNonEmptyArray<Revision
     acknowledge(session, revisions, done)
   })
 
-const saveBase = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void =>
+const saveBase = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void => {
+  // Not the one in use when it is pruned: that may have no base yet.
+  const { journal } = session
   append(session, line, done, () => {
     session.baseBytes = line.length
     session.changeBytes = 0
     session.compactBytes = 0
     session.writtenBytes += line.length
     acknowledge(session, revisions, done)
-    later(session, () => prune(session))
+    later(session, () => prune(session, journal))
   })
+}
 
 const conflictOf = (
   { layout, revision }: Session,

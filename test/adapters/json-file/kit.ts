@@ -40,7 +40,7 @@ export const journalOf = (root: string, number: number): string => join(placesOf
 /** The names of the journals of run `a`. */
 export const journalsOf = (root: string): ReadonlyArray<string> =>
   readdirSync(placesOf(root).history)
-    .filter((name) => name.endsWith('.jsonl'))
+    .filter((name) => /^e\d+\.jsonl$/.test(name))
     .sort()
 
 /** Waits until something is so; work in the background takes its time on a busy machine. */

@@ -1,0 +1,201 @@
+/** Ways in which acknowledged saves were once lost, hidden or forked, each as it was found. */
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import { describe, test } from 'vitest'
+import type { FileSystem } from '../../../src/adapters/json-file/index.js'
+import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
+import type { Json } from '../../../src/domain/Json.js'
+import { assertLoads, claimed, left, OTHER, revisions, right, seed, some } from '../storageFixture.js'
+import { folder, intercepted, journalName, journalOf, journalsOf, next, placesOf, systemError, work } from './kit.js'
+
+const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_, index) => index)
+
+const without = (call: keyof FileSystem): FileSystem =>
+  intercepted((made) => {
+    if (made.call === call) throw systemError('EIO')
+  })
+
+/** Changes one byte of a line, counted from 1. */
+const damageLine = (path: string, line: number): void => {
+  const bytes = readFileSync(path)
+  let at = 0
+  for (let n = 1; n < line; n++) at = bytes.indexOf(10, at) + 1
+  bytes.writeUInt8(bytes.readUInt8(at + 60) ^ 1, at + 60)
+  writeFileSync(path, bytes)
+}
+
+describe('pruning', () => {
+  test('that was put off until a compaction is under way does not delete the only journal with a synced base', async () => {
+    const root = folder()
+    let copied: (() => void) | undefined
+    let begun = false
+    const fs: FileSystem = {
+      ...nodeFileSystem,
+      // The first copy takes until the base of the second journal is about to be synced.
+      replace: async (path, text) => {
+        if (!begun) {
+          begun = true
+          await new Promise<void>((resolve) => (copied = resolve))
+        }
+        return nodeFileSystem.replace(path, text)
+      },
+      fdatasync: (fd, done) => {
+        if (!existsSync(journalOf(root, 2)) || copied === undefined) return nodeFileSystem.fdatasync(fd, done)
+        copied()
+        copied = undefined
+        setTimeout(() => {
+          seen = journalsOf(root)
+          nodeFileSystem.fdatasync(fd, done)
+        }, 200)
+      }
+    }
+    let seen: ReadonlyArray<string> = []
+    const claim = await work(next(root, { fs, keep: 1, limits: { compactBytes: 0 } }), upTo(8))
+    assert.deepEqual(seen, [1, 2].map(journalName))
+    assert.equal(claim.lost.aborted, false)
+    await assertLoads(next(root), 'a', upTo(8))
+  })
+
+  test('that keeps a damaged journal as evidence leaves its owner no way to think that it still has the run', async () => {
+    const root = folder()
+    const former = next(root)
+    const zombie = await work(former, [0, 1])
+    damageLine(journalOf(root, 1), 4)
+    // The owner after it, too, is one that only sleeps, and its journal is evidence as well.
+    const second = next(root)
+    const { claim: other, stored: found } = await right(second.claim('a', OTHER))
+    let payloads: ReadonlyArray<Json> = upTo(some(found).revision + 1)
+    for (const payload of ['a', 'b']) {
+      payloads = [...payloads, payload]
+      await right(second.save(other, revisions(payloads)))
+    }
+    damageLine(journalOf(root, 2), 3)
+    const evidence = [1, 2].map((number) => readFileSync(journalOf(root, number)))
+    for (let n = 2; n < 6; n++) {
+      const storage = next(root, { keep: 1 })
+      const { claim, stored } = await right(storage.claim('a', OTHER))
+      payloads = [...payloads.slice(0, some(stored).revision + 1), n]
+      await right(storage.save(claim, revisions(payloads)))
+      await right(storage.release(claim))
+      await assertLoads(next(root), 'a', payloads)
+    }
+    const { history } = placesOf(root)
+    const kept = readdirSync(history).map((name) => readFileSync(join(history, name)))
+    for (const content of evidence) assert.ok(kept.some((one) => one.equals(content)))
+    await left(former.save(zombie, revisions([0, 1, 'zombie'])), 'Fenced')
+    await left(second.save(other, revisions([...payloads.slice(0, 3), 'zombie'])), 'Fenced')
+  })
+})
+
+describe('a recovery from checkpoint.json', () => {
+  test('that was refused is offered again, as long as nothing is saved', async () => {
+    const root = folder()
+    await seed(next(root), 'a', [0, 1, 2])
+    rmSync(placesOf(root).history, { recursive: true })
+    for (let n = 0; n < 3; n++) {
+      const loaded = some(await right(next(root).load('a')))
+      assert.deepEqual([loaded.revision, loaded.found._tag], [2, 'Recovered'])
+      const storage = next(root)
+      const { claim, stored } = await right(storage.claim('a', OTHER))
+      assert.deepEqual([some(stored).revision, some(stored).found._tag], [2, 'Recovered'])
+      await right(storage.release(claim))
+    }
+  })
+
+  test('is offered again also when no journal says any more whose it is', async () => {
+    const root = folder()
+    await seed(next(root), 'a', [0, 1, 2])
+    truncateSync(journalOf(root, 1), 100)
+    for (let n = 0; n < 3; n++) {
+      const storage = next(root)
+      const { claim, stored } = await right(storage.claim('a', OTHER))
+      assert.deepEqual([some(stored).revision, some(stored).found._tag], [2, 'Recovered'])
+      await right(storage.release(claim))
+    }
+  })
+
+  test('does not hide what was saved after it, though the copy has a higher number and cannot be renewed', async () => {
+    const root = folder()
+    for (let n = 1; n <= 3; n++) {
+      const storage = next(root)
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions(upTo(n))))
+      await right(storage.release(claim))
+    }
+    for (const number of [2, 3]) rmSync(journalOf(root, number))
+    const storage = next(root, { fs: without('replace') })
+    const { claim, stored } = await right(storage.claim('a', OTHER))
+    assert.deepEqual([claim.epoch, some(stored).revision], [2, 2])
+    await right(storage.save(claim, revisions(upTo(4))))
+    await right(storage.save(claim, revisions(upTo(5))))
+    await assertLoads(next(root), 'a', upTo(5))
+    assert.equal(some((await right(next(root).claim('a', OTHER))).stored).revision, 4)
+  })
+})
+
+describe('what a claim found', () => {
+  /** A file system in which nothing that is written to a file becomes durable by itself; and what has. */
+  const synced = () => {
+    const names = new Map<number, string>()
+    const journals: Array<string> = []
+    const fs: FileSystem = {
+      ...nodeFileSystem,
+      open: async (path, how) => {
+        const fd = await nodeFileSystem.open(path, how)
+        names.set(fd, basename(path))
+        return fd
+      },
+      write: (fd, bytes, position) => {
+        if (Buffer.from(bytes).includes('"kind":"found"')) journals.push('found')
+        return nodeFileSystem.write(fd, bytes, position)
+      },
+      fdatasync: (fd, done) => {
+        journals.push(names.get(fd) ?? '')
+        nodeFileSystem.fdatasync(fd, done)
+      }
+    }
+    return { fs, journals }
+  }
+
+  test('is durable before it is noted: its owner may have been killed between a write and its sync', async () => {
+    const root = folder()
+    await work(next(root), [0, 1])
+    const { fs, journals } = synced()
+    await claimed(next(root, { fs }), 'a')
+    const noted = journals.indexOf('found')
+    assert.ok(noted > 0 && journals.slice(0, noted).includes(journalName(1)), journals.join())
+  })
+
+  test('is durable anyway if its owner gave it back', async () => {
+    const root = folder()
+    await seed(next(root), 'a', [0, 1])
+    const { fs, journals } = synced()
+    await claimed(next(root, { fs }), 'a')
+    assert.ok(!journals.includes(journalName(1)), journals.join())
+  })
+
+  test('is not noted if it cannot be made durable: the claim is refused', async () => {
+    const root = folder()
+    await work(next(root), [0, 1])
+    const names = new Map<number, string>()
+    const fs: FileSystem = {
+      ...nodeFileSystem,
+      open: async (path, how) => {
+        const fd = await nodeFileSystem.open(path, how)
+        names.set(fd, path)
+        return fd
+      },
+      fdatasync: (fd, done) =>
+        names.get(fd) === journalOf(root, 1)
+          ? void setImmediate(() => done(systemError('EIO')))
+          : nodeFileSystem.fdatasync(fd, done)
+    }
+    const { where, code } = await left(next(root, { fs }).claim('a', OTHER), 'WriteFailed')
+    assert.deepEqual([where, code], [journalOf(root, 1), 'EIO'])
+    assert.ok(!readFileSync(journalOf(root, 2), 'utf8').includes('"found"'))
+    await assertLoads(next(root), 'a', [0, 1])
+    assert.ok(E.isRight(await next(root).claim('a', OTHER)()))
+  })
+})
