@@ -9,7 +9,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Holder, Owner, StorageError } from '../../ports/CheckpointStorage.js'
 import type { Context } from './Context.js'
 import * as Copy from './Copy.js'
-import { quietly, writeFailed } from './Fault.js'
+import { quietly, reading, writeFailed } from './Fault.js'
 import { sync, syncOther, writeFully } from './Files.js'
 import * as Folders from './Folders.js'
 import * as Heartbeat from './Heartbeat.js'
@@ -74,6 +74,8 @@ export const claim = async (
   owner: Owner,
   reads = true
 ): Promise<E.Either<StorageError, Granted>> => {
+  const self = await reading('/proc/self', 'identify', () => context.processes.self())
+  if (E.isLeft(self)) return self
   const attempt: Attempt = {
     context,
     layout,
@@ -82,7 +84,7 @@ export const claim = async (
       token: newId(),
       owner: { host: owner.host, pid: owner.pid },
       since: new Date().toISOString(),
-      process: context.processes.self()
+      process: self.right
     },
     reads,
     session: undefined,
@@ -242,7 +244,7 @@ const putBack = async (
     await quietly(() => publishEnd(context, layout, spare, { ...record, epoch: number + 1 }))
   } else {
     await discard(context, spare)
-    if (E.isLeft(outcome)) await writeFully(context.fs, path, fd, releasedLine(-1), position)
+    await writeFully(context.fs, path, fd, releasedLine(-1), position)
   }
   await quietly(() => context.fs.close(fd))
 }

@@ -33,9 +33,15 @@ const isAlive = (
 ): boolean => {
   const beats = (): boolean => isFresh(context, heartbeat(layout, token))
   if (damage !== undefined && !beats()) return false
-  return Processes.equals(process, context.processes.self())
-    ? !context.givenUp.has(token)
-    : (context.processes.isAlive(process) ?? beats())
+  return isOurs(context, process) ? !context.givenUp.has(token) : (context.processes.isAlive(process) ?? beats())
+}
+
+const isOurs = ({ processes }: Context, process: Processes.ProcessIdentity): boolean => {
+  try {
+    return Processes.equals(process, processes.self())
+  } catch {
+    return false
+  }
 }
 
 /** A heartbeat that can't be looked at counts as one: being refused is the lesser harm. */

@@ -6,6 +6,7 @@
 import { existsSync, readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { threadId } from 'node:worker_threads'
+import { codeOf } from './Fault.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -14,8 +15,9 @@ import { threadId } from 'node:worker_threads'
 /**
  * One thread of one process, for ever: pids are used again, but not by something that started at the same time.
  *
- * With `/proc`: `thread` is the system's id of the thread and `start` its start in clock ticks since the boot. Without:
- * `thread` is Node's, `start` when the thread began by the wall clock, and `bootId` and `pidNamespace` are null.
+ * With `/proc`: `pid` and `thread` are the ids that it has for them, and `start` is the thread's in clock ticks since the
+ * boot. Without: `thread` is Node's, `start` when the thread began by the wall clock, and `bootId` and `pidNamespace` are
+ * null.
  *
  * @category model
  * @since 0.1.0
@@ -36,7 +38,7 @@ export interface ProcessIdentity {
  * @since 0.1.0
  */
 export interface Processes {
-  /** This process, as a claim record names it. */
+  /** This process, as a claim record names it. Throws what the system says when it is short of something (`EMFILE`). */
   readonly self: () => ProcessIdentity
   /** Whether a process of a claim record lives, as far as this one can tell. */
   readonly isAlive: (other: ProcessIdentity) => boolean | undefined
@@ -55,9 +57,14 @@ export interface Processes {
 export const nodeProcesses: Processes = {
   self: () => identify(),
   isAlive: (other) => {
-    const self = identify()
-    if (self.bootId !== null || other.bootId !== null) return isSameSystem(self, other) ? runs(other) : undefined
-    return self.host === other.host && other.pid !== self.pid && isGone(other.pid) ? false : undefined
+    try {
+      const self = identify()
+      if (self.bootId !== null || other.bootId !== null)
+        return isSameSystem(self, other) ? runs(self, other) : undefined
+      return self.host === other.host && other.pid !== self.pid && isGone(other.pid) ? false : undefined
+    } catch {
+      return undefined
+    }
   }
 }
 
@@ -74,36 +81,45 @@ const fromNode = (): ProcessIdentity => ({
   pidNamespace: null
 })
 
+/**
+ * `/proc` may be one of another namespace, with other ids in it than `process.pid`: then only those are of use that it has
+ * itself, and only to those who look at it from where we do.
+ */
 const fromProc = (): ProcessIdentity | undefined => {
   try {
-    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
-    const start = startOf(readFileSync(`/proc/self/task/${thread}/stat`, 'latin1'))
+    const [pid, , thread] = readlinkSync('/proc/thread-self').split('/').map(Number) as [number, number, number]
+    const start = startOf(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1'))
     if (start === undefined) return undefined
-    return {
-      host: hostname(),
-      pid: process.pid,
-      thread,
-      start,
-      bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim(),
-      pidNamespace: readlinkSync('/proc/self/ns/pid')
-    }
-  } catch {
+    const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
+    const namespace = readlinkSync('/proc/self/ns/pid')
+    const pidNamespace = pid === process.pid ? namespace : `${namespace}, seen from outside`
+    return { host: hostname(), pid, thread, start, bootId, pidNamespace }
+  } catch (cause) {
+    if (WILL_PASS.includes(codeOf(cause))) throw cause
     return undefined
   }
 }
+
+/** What the system says when it is short of something; other errors it will give each time. */
+const WILL_PASS: ReadonlyArray<string> = ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR']
 
 /** Pids mean the same to both: one boot of one kernel, one pid namespace. */
 const isSameSystem = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
   a.bootId === b.bootId && a.pidNamespace === b.pidNamespace
 
-const runs = ({ pid, thread, start }: ProcessIdentity): boolean | undefined => {
+const runs = (self: ProcessIdentity, { pid, thread, start }: ProcessIdentity): boolean | undefined => {
   try {
     return startOf(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1')) === start
-  } catch {
-    // No such thread, if its process is gone or to be seen. Else /proc hides it from us (hidepid).
-    return isGone(pid) || existsSync(`/proc/${pid}/stat`) ? false : undefined
+  } catch (cause) {
+    if (!['ENOENT', 'ESRCH'].includes(codeOf(cause))) return undefined
+    // No such thread, if its process is to be seen or gone. Else /proc hides it from us (hidepid).
+    return existsSync(`/proc/${pid}/stat`) || isGoneFrom(self, pid) ? false : undefined
   }
 }
+
+/** A /proc of another namespace has pids to which we can't send anything; but if it shows the first one, it shows all. */
+const isGoneFrom = (self: ProcessIdentity, pid: number): boolean =>
+  self.pid === process.pid ? isGone(pid) : existsSync('/proc/1/stat')
 
 /** Sending signal 0 only asks. EPERM: it is there, and somebody else's. */
 const isGone = (pid: number): boolean => {

@@ -123,7 +123,7 @@ export const foundLine = (found: FoundRecord): Buffer => Line.encode(JSON.string
 
 /**
  * Publishes a journal under the number in its claim: complete, synced, linked, the folder synced, and looked at again.
- * What is not published is discarded.
+ * What is not published is discarded; if it has its number already, it is ended, so that it doesn't hold the run.
  *
  * @category constructors
  * @since 0.1.0
@@ -133,7 +133,15 @@ export const publish = async (
   layout: Layout.Layout,
   file: Unpublished,
   record: ClaimRecord
-): Promise<E.Either<StorageError, Publication>> => publishBytes(context, layout, file, record.epoch, claimLine(record))
+): Promise<E.Either<StorageError, Publication>> => {
+  const bytes = claimLine(record)
+  const published = await publishBytes(context, layout, file, record.epoch, bytes)
+  if (E.isLeft(published) || published.right._tag !== 'Published') {
+    await writeFully(context.fs, file.path, file.fd, releasedLine(-1), bytes.length)
+  }
+  await quietly(() => context.fs.close(file.fd))
+  return published
+}
 
 /**
  * Publishes a journal that is given back at once, for an owner that can't write into its own.
@@ -149,6 +157,7 @@ export const publishEnd = async (
 ): Promise<void> => {
   const bytes = Buffer.concat([claimLine(record), releasedLine(-1)])
   const published = await publishBytes(context, layout, file, record.epoch, bytes)
+  await quietly(() => context.fs.close(file.fd))
   if (E.isRight(published) && published.right._tag === 'Published') await context.fs.close(published.right.journal.fd)
 }
 
@@ -156,6 +165,7 @@ export const publishEnd = async (
 const claimLine = ({ runId, epoch, lineage, ...record }: ClaimRecord): Buffer =>
   Line.encode(JSON.stringify({ kind: 'claim', format: FORMAT, runId, epoch, lineage, ...record }))
 
+/** The file stays open: it may have to be written once more. */
 const publishBytes = async (
   context: Context,
   layout: Layout.Layout,
@@ -165,7 +175,7 @@ const publishBytes = async (
 ): Promise<E.Either<StorageError, Publication>> => {
   const path = Layout.journal(layout, number)
   const linked = await fillAndLink(context, file, bytes, path)
-  await discard(context, file)
+  await quietly(() => context.fs.unlinkSync(file.path))
   if (E.isLeft(linked)) return linked
   if (linked.right._tag !== 'Linked') return E.right(linked.right)
   const durable = await writing(layout.history, 'fsync', () => context.fs.fsyncFolder(layout.history))

@@ -1,14 +1,26 @@
 /** Each call to the file system fails, in each place where it is made: once, or from then on. */
 import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
-import type { FileSystem } from '../../../src/adapters/json-file/index.js'
-import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
+import type { FileSystem, JsonFileOptions } from '../../../src/adapters/json-file/index.js'
+import { jsonFileStorage, nodeFileSystem } from '../../../src/adapters/json-file/index.js'
 import type { CheckpointStorage, StorageError } from '../../../src/ports/CheckpointStorage.js'
 import { assertLoads, claimed, left, OTHER, OWNER, revisions, right } from '../storageFixture.js'
 import type { Call } from './kit.js'
-import { assertIsStorageError, CALLS, digestOf, folder, intercepted, next, placesOf, systemError, work } from './kit.js'
+import {
+  assertIsStorageError,
+  CALLS,
+  digestOf,
+  folder,
+  intercepted,
+  next,
+  placesOf,
+  processNumber,
+  systemError,
+  work
+} from './kit.js'
 
 const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_, index) => index)
 
@@ -196,6 +208,66 @@ describe('after a failed write or sync', () => {
     const { stored } = await right(storage.claim('a', OWNER))
     assert.ok(O.isSome(stored) && stored.value.revision === 1)
   })
+})
+
+describe('any one call that fails, while the process lives on', () => {
+  /** Of three processes: the first is dead for the others, the last alive. */
+  const storageOf = (root: string, process: 1 | 2 | 3, options: JsonFileOptions = {}) =>
+    jsonFileStorage(root, { processes: processNumber(process), ...options })
+
+  /** Fails the nth call once something has begun; whether there were so many. */
+  const failing = (nth: number, code: string) => {
+    let seen = -1
+    const fs = intercepted(() => {
+      if (seen >= 0 && seen++ === nth) throw systemError(code)
+    })
+    return { fs, begin: () => void (seen = 0), wasReached: () => seen > nth }
+  }
+
+  for (const code of ['EIO', 'EMFILE']) {
+    for (const before of [[], [0, 1]]) {
+      test(`(${code}) in a claim of a run with ${before.length} revisions: when it is refused, it holds nothing`, async () => {
+        for (let nth = 0; ; nth++) {
+          const root = folder()
+          if (before.length > 0) await work(storageOf(root, 1), before)
+          const { fs, begin, wasReached } = failing(nth, code)
+          const storage = storageOf(root, 3, { fs })
+          begin()
+          const result = await storage.claim('a', OWNER)()
+          if (!wasReached()) break
+          if (E.isRight(result)) await storage.release(result.right.claim)()
+          else assertIsStorageError(result.left)
+          const { claim, stored } = await right(storageOf(root, 2).claim('a', OTHER))
+          assert.equal(O.isSome(stored) ? stored.value.revision : -1, before.length - 1, `call ${nth}`)
+          assert.ok(claim.epoch > 0)
+        }
+      })
+    }
+
+    test(`(${code}) in a compaction: when it is refused and given back, it holds nothing`, async () => {
+      const limits = { compactBytes: 0 }
+      let count = 0
+      for (; ; count++) {
+        const root = folder()
+        const claim = await work(storageOf(root, 3, { limits }), upTo(count + 1))
+        if (claim.epoch === 1 && readdirSync(placesOf(root).history).includes('e000002.jsonl')) break
+      }
+      for (let nth = 0; ; nth++) {
+        const root = folder()
+        const { fs, begin, wasReached } = failing(nth, code)
+        const storage = storageOf(root, 3, { fs, limits })
+        const claim = await work(storage, upTo(count))
+        begin()
+        const saved = await storage.save(claim, revisions(upTo(count + 1)))()
+        if (!wasReached()) break
+        await storage.release(claim)()
+        const { stored } = await right(storageOf(root, 2).claim('a', OTHER))
+        const revision = O.isSome(stored) ? stored.value.revision : -1
+        assert.ok(revision >= count - (E.isRight(saved) ? 0 : 1), `call ${nth}`)
+        assert.ok(O.isSome(stored) && stored.value.found._tag === 'Exact', `call ${nth}`)
+      }
+    })
+  }
 })
 
 describe('short writes', () => {
