@@ -65,7 +65,8 @@ export type AsyncSpec<Outputs, Input, C> = Omit<TaskSpec<Outputs, Input, C>, 'ru
  * @category model
  * @since 0.1.0
  */
-export type AsyncGroup<Outputs, Input, C> = AsyncSpec<Outputs, Input, C> & Pick<GroupSpec<Outputs, Input, C>, 'needs'>
+export type AsyncGroup<Outputs, Input, C, Groups extends string = string> = AsyncSpec<Outputs, Input, C> &
+  Pick<GroupSpec<Outputs, Input, C, Groups>, 'needs'>
 
 /**
  * A workflow that can be added to. It is a program, so planner and executor take it as it is.
@@ -76,13 +77,16 @@ export type AsyncGroup<Outputs, Input, C> = AsyncSpec<Outputs, Input, C> & Pick<
 export interface AsyncWorkflow<Outputs, Input> extends Program<Outputs, Input> {
   /** Adds a step. Later steps see its output under its name. */
   readonly step: <N extends string, C extends OutputCodec | undefined = undefined>(
-    name: Exclude<N, keyof Outputs>,
+    name: P.NewName<N, Outputs>,
     work: Work<Outputs, Input, unknown> | AsyncSpec<Outputs, Input, C>
   ) => AsyncWorkflow<Outputs & { readonly [K in N]: OutputOf<C> }, Input>
   /** Adds a wave of groups that run in parallel. */
   readonly wave: <N extends string, Cs extends Readonly<Record<string, unknown>>>(
-    name: Exclude<N, keyof Outputs>,
-    groups: { readonly [G in keyof Cs]: Work<Outputs, Input, unknown> | AsyncGroup<Outputs, Input, Cs[G]> },
+    name: P.NewName<N, Outputs>,
+    groups: {
+      readonly [G in keyof Cs]:
+        Work<Outputs, Input, unknown> | AsyncGroup<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
+    },
     options?: WaveOptions
   ) => AsyncWorkflow<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: OutputOf<Cs[G]> } }, Input>
 }
@@ -319,7 +323,10 @@ export const plan = async <Outputs, Input>(
   const found = await viewRun(options.id)(environmentOf(options))()
   if (E.isLeft(found)) return refuse(found.left)
   if (O.isNone(found.right)) return refuse({ _tag: 'NoSuchRun', runId: options.id })
-  const planned = planResume(found.right.value.checkpoint, program, forResume(options))
+  const { checkpoint, found: how } = found.right.value
+  const input = program.decodeInput(checkpoint.input)
+  if (E.isLeft(input)) return refuse({ _tag: 'InvalidInput', ...input.left })
+  const planned = planResume(checkpoint, program, { ...forResume(options), recovered: how._tag === 'Recovered' })
   return E.isLeft(planned) ? refuse(planned.left) : planned.right
 }
 

@@ -100,6 +100,8 @@ export const describeReason = ({ reason }: Decision): string => {
       return `was running (attempt ${reason.attempt}) when the process ended`
     case 'Interrupted':
       return `was stopped (${reason.reason})`
+    case 'MaybeLost':
+      return 'newer state was lost, so it may have run'
   }
 }
 
@@ -146,6 +148,8 @@ export const describeProblem = (problem: PlanProblem): string => {
       return describeWorkflowProblem(problem.problem)
     case 'WorkflowChanged':
       return describeChange(problem)
+    case 'NotAsked':
+      return `"${unitName(problem)}" can't be confirmed as done: there is no doubt that it has to run`
     case 'UnknownStep':
       return `step '${problem.step}' not found. Available steps: ${problem.available.map((name) => `'${name}'`).join(', ')}`
     case 'StepOutOfRange':

@@ -67,7 +67,7 @@ export const MAX_DEPTH = 500
  * Copies a value into plain JSON, or says what in it is not JSON and where.
  *
  * Properties that are `undefined` are dropped and `-0` becomes `0`, as `JSON.stringify` does. Everything else that
- * would change silently (`NaN`, `Date`, `Map`, class instances, `undefined` in a list, cycles, nesting over
+ * would change silently (`NaN`, `Date`, `Map`, class instances, lists with properties, `undefined` in a list, cycles, nesting over
  * {@link MAX_DEPTH}, properties that throw when they are read) is refused. The result is a copy: later changes of the
  * argument don't reach it.
  *
@@ -159,7 +159,11 @@ const read = (value: object, key: string): E.Either<unknown, unknown> =>
     (error) => error
   )
 
+/** A list with properties of its own (what `match` gives), or of another class, would come back as a mere list. */
 const copyArray = (value: ReadonlyArray<unknown>, place: Place, depth: number): E.Either<NotJson, Json> => {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (!isListPrototype(prototype)) return refuse(place, `a ${nameOf(prototype)}`)
+  if (Object.keys(value).length > value.length) return refuse(place, 'a list with properties')
   const out: Array<Json> = []
   for (let key = 0; key < value.length; key++) {
     const copied = copy(value[key], { key, parent: place }, depth + 1)
@@ -176,6 +180,10 @@ const isPlainPrototype = (prototype: unknown): boolean =>
   (typeof prototype === 'object' &&
     Object.getPrototypeOf(prototype) === null &&
     Object.hasOwn(prototype, 'hasOwnProperty'))
+
+/** `Array.prototype` of this realm or of another. */
+const isListPrototype = (prototype: unknown): boolean =>
+  prototype === Array.prototype || (Array.isArray(prototype) && Object.hasOwn(prototype, 'concat'))
 
 const nameOf = (prototype: unknown): string => {
   const name: unknown = (prototype as { readonly constructor?: { readonly name?: unknown } }).constructor?.name

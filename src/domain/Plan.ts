@@ -105,6 +105,14 @@ export interface Retry extends Unit {
 }
 
 /**
+ * Why a unit has to be asked about: why it runs, or runs once more; or it is not recorded, but newer state was lost.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type ConfirmReason = RetryReason | RunReason | { readonly _tag: 'MaybeLost' }
+
+/**
  * It is not idempotent and may have had its effect: somebody has to say whether it runs again or is done.
  *
  * @category model
@@ -112,7 +120,7 @@ export interface Retry extends Unit {
  */
 export interface Confirm extends Unit {
   readonly _tag: 'Confirm'
-  readonly reason: RetryReason | RunReason
+  readonly reason: ConfirmReason
 }
 
 /**
@@ -181,6 +189,8 @@ export interface MissingEvidence {
  * - `confirm`: answers by `step` or `step/group`.
  * - `outputs`: outputs, by `step` or `step/group`, for steps that `fromStep` takes as done and that have none recorded.
  * - `evidence`: what is gone, as found by looking beforehand; the planner itself never looks.
+ * - `recovered`: the newest state was lost, so what is not recorded may have been done; what is not idempotent is asked
+ *   about.
  *
  * @category model
  * @since 0.1.0
@@ -192,6 +202,7 @@ export interface PlanOptions {
   readonly confirm?: ReadonlyMap<string, Answer>
   readonly outputs?: ReadonlyMap<string, Json>
   readonly evidence?: ReadonlyArray<MissingEvidence>
+  readonly recovered?: boolean
 }
 
 /**
@@ -209,6 +220,7 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `InvalidWorkflow`: the definition can't be run.
  * - `WorkflowChanged`: an edit that the policy refuses, with the recorded and the present fingerprint where there are such.
  *   With `inDoubt` the step did not complete but may have had its effect, so it may not just vanish.
+ * - `NotAsked`: somebody says that a unit is done, but it is to run and there is no doubt about it.
  * - `UnknownStep`: an option names a step that there is not; `available` are those there are.
  * - `StepOutOfRange`: the checkpoint stands at a step that its own workflow does not have.
  * - `InconsistentCheckpoint`: the checkpoint contradicts itself.
@@ -230,6 +242,7 @@ export type PlanProblem =
       readonly present?: string
       readonly inDoubt?: true
     }
+  | { readonly _tag: 'NotAsked'; readonly step: string; readonly group?: string }
   | { readonly _tag: 'UnknownStep'; readonly step: string; readonly available: ReadonlyArray<string> }
   | { readonly _tag: 'StepOutOfRange'; readonly stepIndex: number; readonly steps: number }
   | { readonly _tag: 'InconsistentCheckpoint'; readonly why: string }

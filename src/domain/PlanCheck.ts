@@ -19,28 +19,27 @@ import type { StepIdentity, TaskIdentity } from './WorkflowIdentity.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Where a checkpoint contradicts itself. Nothing that the transitions make does; one that came from outside may.
+ * Everywhere that a checkpoint contradicts itself. Nothing that the transitions make does; one that came from outside
+ * may.
  *
  * @category validation
  * @since 0.1.0
  */
-export const inconsistencies = (checkpoint: Checkpoint, records: Records): ReadonlyArray<PlanProblem> => {
+export function* inconsistencies(checkpoint: Checkpoint, records: Records): Iterable<PlanProblem> {
   const { state, workflow } = checkpoint
   const steps = workflow.steps.length
-  if (!Number.isInteger(state.stepIndex) || state.stepIndex < 0 || state.stepIndex >= steps) {
-    return [{ _tag: 'StepOutOfRange', stepIndex: state.stepIndex, steps }]
-  }
-  const wrong = (why: string): ReadonlyArray<PlanProblem> => [{ _tag: 'InconsistentCheckpoint', why }]
-  const named = workflow.steps[state.stepIndex]?.name
-  if (named !== state.step)
-    return wrong(`step ${state.stepIndex} is "${named}", but the state calls it "${state.step}"`)
+  const wrong = (why: string): PlanProblem => ({ _tag: 'InconsistentCheckpoint', why })
+  const named = Number.isInteger(state.stepIndex) ? workflow.steps[state.stepIndex]?.name : undefined
+  if (named === undefined) yield { _tag: 'StepOutOfRange', stepIndex: state.stepIndex, steps }
+  else if (named !== state.step)
+    yield wrong(`step ${state.stepIndex} is "${named}", but the state calls it "${state.step}"`)
   for (const record of checkpoint.completedSteps) {
     const why = wrongRecord(record, workflow.steps, records)
-    if (why !== undefined) return wrong(why)
+    if (why !== undefined) yield wrong(why)
   }
-  if (records.twice !== undefined) return wrong(`"${unitName(records.twice)}" is recorded twice`)
-  const why = wrongState(state, records.ofSteps[state.stepIndex] !== undefined)
-  return why === undefined ? [] : wrong(why)
+  if (records.twice !== undefined) yield wrong(`"${unitName(records.twice)}" is recorded twice`)
+  const why = named === state.step ? wrongState(state, records.ofSteps[state.stepIndex] !== undefined) : undefined
+  if (why !== undefined) yield wrong(why)
 }
 
 const wrongRecord = (
@@ -82,7 +81,18 @@ const wrongState = (state: State.CheckpointState, done: boolean): string | undef
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * The edits that a policy refuses.
+ * Whether the checkpoint is of another workflow.
+ *
+ * @category validation
+ * @since 0.1.0
+ */
+export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow): ReadonlyArray<PlanProblem> => {
+  const { name: expected } = checkpoint.workflow
+  return expected === found ? [] : [{ _tag: 'WrongWorkflow', expected, found }]
+}
+
+/**
+ * The edits that a policy refuses; none between two workflows that have nothing to do with one another.
  *
  * @category validation
  * @since 0.1.0
@@ -93,9 +103,7 @@ export const compare = (
   policy: Changes,
   records: Records
 ): ReadonlyArray<PlanProblem> => {
-  const expected = checkpoint.workflow.name
-  if (expected !== workflow.name) return [{ _tag: 'WrongWorkflow', expected, found: workflow.name }]
-  if (policy === 'ignore') return []
+  if (policy === 'ignore' || checkpoint.workflow.name !== workflow.name) return []
   const edit = {
     checkpoint,
     workflow,

@@ -39,6 +39,7 @@ export interface PlanContext {
   readonly rewound: number
   readonly rewoundStep: string
   readonly restartWave: string | undefined
+  readonly recovered: boolean
 }
 
 /**
@@ -74,7 +75,8 @@ export const contextOf = (
     from,
     rewound,
     rewoundStep: workflow.steps[rewound]?.name ?? '',
-    restartWave: options.restartWave
+    restartWave: options.restartWave,
+    recovered: options.recovered ?? false
   }
 }
 

@@ -93,19 +93,33 @@ const STRATEGIES: ReadonlySet<string> = new Set<RetryPolicy['_tag']>(['Constant'
  */
 export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, RetryPolicy> => {
   const policy: RetryPolicy = { ...standard, ...given }
-  const wrong = (field: string, expected: string): E.Either<InvalidRetryPolicy, never> =>
-    E.left({ _tag: 'InvalidRetryPolicy', field, expected })
-  if (!STRATEGIES.has(policy._tag)) return wrong('_tag', [...STRATEGIES].join(', '))
+  const problem = problemOf(policy)
+  return problem === undefined ? E.right(policy) : E.left(problem)
+}
+
+/**
+ * What is wrong with a policy that did not come from {@link make}.
+ *
+ * @category validation
+ * @since 0.1.0
+ */
+export const problemOf = (policy: RetryPolicy): InvalidRetryPolicy | undefined => {
+  const wrong = (field: string, expected: string): InvalidRetryPolicy => ({
+    _tag: 'InvalidRetryPolicy',
+    field,
+    expected
+  })
   const isDuration = (millis: number): boolean => Number.isFinite(millis) && millis >= 0
+  if (!STRATEGIES.has(policy._tag)) return wrong('_tag', [...STRATEGIES].join(', '))
   if (!Number.isInteger(policy.attempts) || policy.attempts < 1 || policy.attempts > MAX_ATTEMPTS) {
     return wrong('attempts', `a whole number from 1 to ${MAX_ATTEMPTS}`)
   }
   if (!isDuration(policy.delayMillis)) return wrong('delayMillis', 'a finite number ≥ 0')
   if (!isDuration(policy.maxDelayMillis)) return wrong('maxDelayMillis', 'a finite number ≥ 0')
   if (!(policy.jitter >= 0 && policy.jitter <= 1)) return wrong('jitter', 'a number from 0 to 1')
-  if (policy.withinMillis !== undefined && !isDuration(policy.withinMillis))
-    return wrong('withinMillis', 'a finite number ≥ 0')
-  return E.right(policy)
+  return policy.withinMillis === undefined || isDuration(policy.withinMillis)
+    ? undefined
+    : wrong('withinMillis', 'a finite number ≥ 0')
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -139,7 +153,7 @@ export const delay = (
     Math.min(Math.min(plain(policy, failed.attempt), policy.maxDelayMillis) * spread, policy.maxDelayMillis)
   )
   const late = policy.withinMillis !== undefined && failed.elapsedMillis + millis > policy.withinMillis
-  return late ? O.none : O.some(millis)
+  return late || !Number.isFinite(millis) ? O.none : O.some(millis)
 }
 
 const plain = (policy: RetryPolicy, attempt: number): number => {

@@ -75,14 +75,16 @@ export const make = (
 })
 
 /**
- * Reads whatever was thrown or rejected with. Never throws itself, even on objects whose properties do.
+ * Reads whatever was thrown or rejected with, and what its causes say. Never throws itself, even on objects whose
+ * properties do.
  *
  * @example
  * import { StepError } from 'dogear'
  * import assert from 'node:assert/strict'
  *
- * const error = StepError.fromUnknown(Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }))
- * assert.equal(error.message, 'socket hang up')
+ * const cause = Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' })
+ * const error = StepError.fromUnknown(new TypeError('fetch failed', { cause }))
+ * assert.equal(error.message, 'fetch failed: socket hang up')
  * assert.equal(error.code, 'ECONNRESET')
  * assert.equal(StepError.fromUnknown('no').message, 'no')
  *
@@ -93,47 +95,84 @@ export const fromUnknown = (thrown: unknown): StepError => {
   if (typeof thrown === 'string') return make('Error', thrown)
   if (typeof thrown !== 'object' || thrown === null) return make('Error', attempt(() => String(thrown)) ?? 'unknown')
   const name = text(thrown, 'name') ?? text(thrown, '_tag') ?? 'Error'
-  const code = text(thrown, 'code') ?? text(thrown, 'status') ?? text(thrown, 'statusCode')
   const stack = text(thrown, 'stack')
   const json = attempt(() => jsonFromUnknown({ ...thrown }))
   const data =
     json !== undefined && E.isRight(json) && Object.keys(json.right as object).length > 0 ? json.right : undefined
-  return make(name, text(thrown, 'message') ?? attempt(() => JSON.stringify(thrown)) ?? name, {
+  const [code] = signs(thrown).flatMap(({ code, status }) => code ?? status ?? [])
+  return make(name, messageOf(thrown) ?? attempt(() => JSON.stringify(thrown)) ?? name, {
     ...(code === undefined ? {} : { code }),
     ...(stack === undefined ? {} : { stack }),
     ...(data === undefined ? {} : { data })
   })
 }
 
-/** How many causes behind one another are looked at. */
+/** How many causes behind one another are looked at, and how many errors beside one another. */
 const MAX_CAUSES = 8
 
+/** A message, and behind it those of the causes that it does not repeat. */
+const messageOf = (thrown: object): string | undefined => {
+  const [first, ...more] = chain(thrown).flatMap((error) => [text(error, 'message') ?? [], ...besides(error)].flat())
+  return first === undefined
+    ? undefined
+    : more.reduce((said, next) => (next === '' || said.includes(next) ? said : `${said}: ${next}`), first)
+}
+
+/** The messages of an `AggregateError`'s errors. */
+const besides = (error: object): ReadonlyArray<string> => {
+  const errors = attempt(() => (error as { readonly errors?: unknown }).errors)
+  return Array.isArray(errors)
+    ? errors.slice(0, MAX_CAUSES).flatMap((one) => text(Object(one) as object, 'message') ?? [])
+    : []
+}
+
+/** An error and its causes, outermost first. */
+const chain = (thrown: unknown): ReadonlyArray<object> => {
+  const found: Array<object> = []
+  let at = thrown
+  while (found.length < MAX_CAUSES && typeof at === 'object' && at !== null) {
+    const from: object = at
+    found.push(from)
+    at = attempt(() => (from as { readonly cause?: unknown }).cause)
+  }
+  return found
+}
+
 /**
- * Everything by which an error may be told: `code`, `status`, `statusCode`, `name` and `type`, of itself and of its causes.
+ * By what an error may be told: its HTTP `status`, its `code`, and the `names` of its kind.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Signs {
+  readonly status: string | undefined
+  readonly code: string | undefined
+  readonly names: ReadonlyArray<string>
+}
+
+/**
+ * The signs of an error and of its causes, outermost first: `status` or `statusCode`; `code`; `name` and `type`.
  *
  * @example
  * import { StepError } from 'dogear'
  * import assert from 'node:assert/strict'
  *
  * const error = new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } })
- * assert.deepEqual(StepError.codes(error), ['TypeError', 'ECONNREFUSED'])
+ * assert.deepEqual(StepError.signs(error), [
+ *   { status: undefined, code: undefined, names: ['TypeError'] },
+ *   { status: undefined, code: 'ECONNREFUSED', names: [] }
+ * ])
  *
  * @category destructors
  * @since 0.1.0
  */
-export const codes = (thrown: unknown): ReadonlyArray<string> => {
-  const found: Array<string> = []
-  let at = thrown
-  for (let depth = 0; depth < MAX_CAUSES && typeof at === 'object' && at !== null; depth++) {
-    const from: object = at
-    for (const key of ['code', 'status', 'statusCode', 'name', 'type']) {
-      const code = text(from, key)
-      if (code !== undefined) found.push(code)
-    }
-    at = attempt(() => (from as { readonly cause?: unknown }).cause)
-  }
-  return found
-}
+export const signs = (thrown: unknown): ReadonlyArray<Signs> =>
+  chain(thrown).map((error) => ({
+    status: text(error, 'status') ?? text(error, 'statusCode'),
+    // The number of a DOMException says nothing that its name does not, and means something else to most readers.
+    code: attempt(() => error instanceof DOMException) === true ? undefined : text(error, 'code'),
+    names: ['name', 'type'].flatMap((key) => text(error, key) ?? [])
+  }))
 
 /** A property as text, if it is text or a number. */
 const text = (from: object, key: string): string | undefined => {

@@ -75,8 +75,8 @@ export const permanent = (error: StepError.StepError, outcome: Outcome = 'unknow
 
 /**
  * Classifies whatever was thrown, by its code and never by searching its text: HTTP 408, 425, 429 and 5xx, timeouts,
- * overload, and lost or refused connections are transient; everything else is permanent. Looked at are `code`, `status`,
- * `statusCode`, `name` and `type`, of the error and of its causes.
+ * overload, and lost or refused connections are transient; everything else is permanent. Looked at are `status` or
+ * `statusCode`, `code`, `name` and `type`, of the error and then of its causes: the first that says something decides.
  *
  * The outcome is always `unknown`: a connection that was refused says nothing of the request before it. Only the step
  * knows; it says so with {@link transient} or {@link permanent}.
@@ -98,7 +98,16 @@ export const permanent = (error: StepError.StepError, outcome: Outcome = 'unknow
 export const fromUnknown = (thrown: unknown): StepFailure => {
   if (isStepFailure(thrown)) return bounded(thrown)
   const error = StepError.fromUnknown(thrown)
-  return StepError.codes(thrown).some(isTransientCode) ? transient(error) : permanent(error)
+  return isTransient(StepError.signs(thrown)) ? transient(error) : permanent(error)
+}
+
+/** The outermost that says anything decides: behind a refusal there may well be a lost connection. */
+const isTransient = (chain: ReadonlyArray<StepError.Signs>): boolean => {
+  for (const { status, code, names } of chain) {
+    if (status !== undefined && /^[45]\d\d$/.test(status)) return status.startsWith('5') || TRANSIENT.has(status)
+    if (SERVER_ERROR.test(code ?? '') || [code ?? '', ...names].some((one) => TRANSIENT.has(one))) return true
+  }
+  return false
 }
 
 /** A step can make its failure by hand: what is kept of it is plain data within bounds all the same. */
@@ -145,7 +154,8 @@ const TRANSIENT: ReadonlySet<string> = new Set([
   '429'
 ])
 
-const isTransientCode = (code: string): boolean => TRANSIENT.has(code) || /^5\d\d$/.test(code)
+/** As a status every 5xx is transient; as a mere code not 53x and 55x: so FTP says that a password or a path is wrong. */
+const SERVER_ERROR = /^5([0-2]|9)\d$/
 
 // ---------------------------------------------------------------------------------------------------------------------
 // refinements

@@ -250,6 +250,8 @@ const stepFailed = (self: Fields, change: Change.StepFailed): Result => {
 
 const interrupted = (self: Fields, change: Change.Interrupted): Result => {
   if (stepAt(self.workflow, change) === undefined) return refuse(self, change, 'UnknownUnit', change.step)
+  if (self.completedSteps.steps === self.workflow.steps.length)
+    return refuse(self, change, 'AlreadyCompleted', change.step)
   const before = here(self.state, change.stepIndex)
   const begun =
     before.inFlight.length > 0 ||

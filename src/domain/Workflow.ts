@@ -110,6 +110,7 @@ export type WorkflowProblem =
   | { readonly _tag: 'DuplicateName'; readonly name: string; readonly within: string }
   | { readonly _tag: 'DuplicateCapture'; readonly variable: string; readonly places: ReadonlyArray<string> }
   | { readonly _tag: 'UnknownNeed'; readonly step: string; readonly group: string; readonly need: string }
+  | { readonly _tag: 'InvalidSetting'; readonly place: string; readonly field: string; readonly expected: string }
   | { readonly _tag: 'NeedCycle'; readonly step: string; readonly groups: ReadonlyArray<string> }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -373,6 +374,8 @@ export const describeProblem = (problem: WorkflowProblem): string => {
       return `variable "${problem.variable}" is captured by more than one step: ${problem.places.join(', ')}`
     case 'UnknownNeed':
       return `group "${problem.group}" of wave "${problem.step}" needs "${problem.need}", which is no group of that wave`
+    case 'InvalidSetting':
+      return `${problem.field} of "${problem.place}" must be ${problem.expected}`
     case 'NeedCycle':
       return `groups of wave "${problem.step}" need one another in a circle: ${problem.groups.join(', ')}`
   }

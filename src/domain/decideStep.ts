@@ -7,11 +7,14 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { CompletedStep } from './CompletedStep.js'
 import { describeEvidence } from './Explain.js'
 import type { Json } from './Json.js'
-import type { Answer, Decision, PlanProblem, RetryReason, Run, RunReason, Skip, SkipReason, Unit } from './Plan.js'
+import { fromUnknown } from './Json.js'
+import type { Decision, PlanProblem, RetryReason, Run, RunReason, Skip, SkipReason, Unit } from './Plan.js'
 import { unitName } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { isAssumed, recordOf } from './PlanContext.js'
+import { fromUnknown as fromThrown } from './StepError.js'
 import type { Step, Task, Wave } from './Workflow.js'
+import { groupNamed } from './Workflow.js'
 
 /**
  * The decisions so far, and what stands against them. Steps add theirs: 100,000 short lists would cost more than the
@@ -150,16 +153,34 @@ const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): v
   const record = recordOf(context, placed)
   const scheduled = repeats(context, placed)
   if (record !== undefined && scheduled === undefined) {
-    const fits = task.accepts(record.output)
+    const fits = fitsOf(task, record.output)
     goneBefore(context, placed, out)
     if (E.isLeft(fits)) out.problems.push({ _tag: 'OutputNotDecodable', ...nameOf(placed), ...fits.left })
     out.decisions.push(skip(placed, skipReasonOf(task, record)))
     return
   }
   const answer = context.confirm.size === 0 ? undefined : context.confirm.get(unitName(placed))
-  if (answer?._tag === 'Done') assume(placed, answer.output === undefined ? record?.output : answer.output, out)
-  else if (isAssumed(context, stepIndex)) assume(placed, context.outputs.get(unitName(placed)), out)
-  else out.decisions.push(schedule(context, placed, record, scheduled, answer))
+  const given = answer?._tag === 'Done' ? answer.output : undefined
+  if (isAssumed(context, stepIndex)) {
+    assume(placed, given === undefined ? context.outputs.get(unitName(placed)) : given, out)
+    return
+  }
+  const due = schedule(context, placed, record, scheduled, answer?._tag === 'Again')
+  if (answer?._tag === 'Done' && due._tag === 'Confirm') {
+    assume(placed, given === undefined ? record?.output : given, out)
+    return
+  }
+  // "Again" for what runs in any case is no contradiction. "Done" would leave out work that nobody did.
+  if (answer?._tag === 'Done') out.problems.push({ _tag: 'NotAsked', ...nameOf(placed) })
+  out.decisions.push(due)
+}
+
+const fitsOf = ({ accepts }: Task, output: Json | undefined): ReturnType<Task['accepts']> => {
+  try {
+    return accepts(output)
+  } catch (error) {
+    return E.left({ path: '$', expected: `something that its check takes: ${fromThrown(error).message.slice(0, 200)}` })
+  }
 }
 
 /** What is taken as done needs what it left behind. */
@@ -171,15 +192,19 @@ const goneBefore = (context: PlanContext, placed: Placed, out: Planned): void =>
   out.problems.push({ _tag: 'AssumedOutputMissing', ...nameOf(placed), expected })
 }
 
-/** A unit that somebody says is done needs the output that it would have given. */
-const assume = (placed: Placed<Task>, output: Json | undefined, out: Planned): void => {
-  const { accepts, captures } = placed.task
-  const fits = accepts(output)
-  const expected = E.isLeft(fits)
-    ? `${fits.left.path}: ${fits.left.expected}`
-    : output === undefined && captures.length > 0
-      ? `a value for ${captures.join(', ')}`
-      : undefined
+/** A unit that somebody says is done needs the output that it would have given, as plain JSON like any other. */
+const assume = (placed: Placed<Task>, given: Json | undefined, out: Planned): void => {
+  const { captures } = placed.task
+  const json = given === undefined ? E.right(undefined) : fromUnknown(given)
+  const output = E.isRight(json) ? json.right : undefined
+  const fits = fitsOf(placed.task, output)
+  const expected = E.isLeft(json)
+    ? `${json.left.path}: plain JSON, not ${json.left.found}`
+    : E.isLeft(fits)
+      ? `${fits.left.path}: ${fits.left.expected}`
+      : output === undefined && captures.length > 0
+        ? `a value for ${captures.join(', ')}`
+        : undefined
   if (expected !== undefined) out.problems.push({ _tag: 'AssumedOutputMissing', ...nameOf(placed), expected })
   out.decisions.push(skip(placed, output === undefined ? { _tag: 'Assumed' } : { _tag: 'Assumed', output }))
 }
@@ -202,17 +227,25 @@ const schedule = (
   placed: Placed<Task>,
   record: CompletedStep | undefined,
   scheduled: RunReason | undefined,
-  answer: Answer | undefined
+  again: boolean
 ): Decision => {
   const begun = trace(context, placed)
-  const mayHaveActed = record !== undefined || begun?.mayHaveActed === true
-  const asked = scheduled?._tag === 'Forced' || answer?._tag === 'Again'
-  if (mayHaveActed && !placed.task.idempotent && !asked) {
-    return { _tag: 'Confirm', ...unitOf(placed), reason: begun?.reason ?? scheduled ?? { _tag: 'NotStarted' } }
+  const mayHaveActed = record !== undefined || begun?.mayHaveActed === true || context.recovered
+  const asked = again || scheduled?._tag === 'Forced'
+  if (mayHaveActed && !asked && !isIdempotent(context, placed)) {
+    const reason = begun?.reason ?? scheduled ?? ({ _tag: 'MaybeLost' } as const)
+    return { _tag: 'Confirm', ...unitOf(placed), reason }
   }
   if (scheduled !== undefined) return run(placed, scheduled)
   if (begun === undefined) return run(placed, { _tag: 'NotStarted' })
   return { _tag: 'Retry', ...unitOf(placed), attempt: begun.attempt, reason: begun.reason }
+}
+
+/** What was not idempotent when it began does not become so by an edit. */
+const isIdempotent = ({ checkpoint, was }: PlanContext, { step, stepIndex, group, task }: Placed<Task>): boolean => {
+  const before = checkpoint.workflow.steps[was(step, stepIndex) ?? -1]
+  const unit = before?.kind === 'wave' ? groupNamed(before, group ?? '') : before
+  return task.idempotent && unit?.idempotent !== false
 }
 
 /** What the state says of a unit: how it ended or was cut short, and which attempt comes next. */

@@ -12,7 +12,7 @@ import type { CompletedStep } from './CompletedStep.js'
 import { decideStep } from './decideStep.js'
 import type { Json } from './Json.js'
 import type { Decision, PlanError, PlanOptions, PlanProblem, ResumePlan, Skip } from './Plan.js'
-import { compare, inconsistencies } from './PlanCheck.js'
+import { compare, inconsistencies, wrongWorkflow } from './PlanCheck.js'
 import type { PlanContext } from './PlanContext.js'
 import { contextOf, recordOf, unknownNames } from './PlanContext.js'
 import { recordsOf } from './Records.js'
@@ -54,13 +54,12 @@ export const planResume = (
     ...problemsOf(workflow).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem })),
     ...inconsistencies(checkpoint, records)
   ]
-  if (isNonEmpty(unfit)) return refuse(unfit)
+  const named = [...wrongWorkflow(checkpoint, workflow), ...unknownNames(workflow, options)]
+  const [first, ...more] = unfit
+  if (first !== undefined) return refuse([first, ...more, ...named])
   const context = contextOf(checkpoint, workflow, options, records)
   const decisions: Array<Decision> = []
-  const problems = [
-    ...compare(checkpoint, workflow, options.changes ?? 'completed', records),
-    ...unknownNames(workflow, options)
-  ]
+  const problems = [...compare(checkpoint, workflow, options.changes ?? 'completed', records), ...named]
   for (const [stepIndex, step] of workflow.steps.entries())
     decideStep(context, step, stepIndex, { decisions, problems })
   return isNonEmpty(problems) ? refuse(problems) : E.right(read(checkpoint, workflow, decisions, context))

@@ -12,7 +12,7 @@ import { fingerprint } from '../domain/Digest.js'
 import type { Json } from '../domain/Json.js'
 import { fromUnknown } from '../domain/Json.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
-import { never as noRetry } from '../domain/RetryPolicy.js'
+import { never as noRetry, problemOf as problemOfRetry } from '../domain/RetryPolicy.js'
 import { fromUnknown as fromThrown } from '../domain/StepError.js'
 import type { Group, OutputMismatch, Task, Wave, Workflow } from '../domain/Workflow.js'
 import * as W from '../domain/Workflow.js'
@@ -93,13 +93,13 @@ export interface TaskSpec<Outputs, Input, C> {
 }
 
 /**
- * A group of a wave: a task that may need other groups of the same wave. It starts when those have completed.
+ * A group of a wave: a task that may need other groups of the same wave, by name. It starts when those have completed.
  *
  * @category model
  * @since 0.1.0
  */
-export interface GroupSpec<Outputs, Input, C> extends TaskSpec<Outputs, Input, C> {
-  readonly needs?: ReadonlyArray<string>
+export interface GroupSpec<Outputs, Input, C, Groups extends string = string> extends TaskSpec<Outputs, Input, C> {
+  readonly needs?: ReadonlyArray<Groups>
 }
 
 /**
@@ -321,11 +321,33 @@ export const fromSteps = (
 ): Program<Readonly<Record<string, unknown>>> =>
   build({ name, decodeInput: E.right, encodeInput: anyInput }, steps, path)
 
-const anyInput = (input: unknown): E.Either<OutputMismatch, Json> => orEmpty(toJson(input))
+/**
+ * Everything that is wrong with a program: with its definition, and with how its tasks are to be tried.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const problems = (
+  program: Pick<Program<unknown, never>, 'name' | 'steps'>
+): ReadonlyArray<W.WorkflowProblem> => {
+  const found = [...W.problems(program)]
+  const look = (place: string, { retry, timeoutMillis }: ProgramTask): void => {
+    const wrong = problemOfRetry(retry)
+    if (wrong !== undefined)
+      found.push({ _tag: 'InvalidSetting', place, field: `retry.${wrong.field}`, expected: wrong.expected })
+    if (timeoutMillis !== undefined && !(timeoutMillis >= 0 && timeoutMillis < Infinity))
+      found.push({ _tag: 'InvalidSetting', place, field: 'timeoutMillis', expected: 'a finite number ≥ 0' })
+  }
+  for (const step of program.steps) {
+    if (step._tag === 'Task') look(step.name, step)
+    else for (const group of step.groups) look(`${step.name}/${group.name}`, group)
+  }
+  return found
+}
 
 /** No input is an empty one; `null` is `null`. */
-const orEmpty = (encoded: E.Either<OutputMismatch, Json | undefined>): E.Either<OutputMismatch, Json> =>
-  E.isRight(encoded) && encoded.right === undefined ? E.right({}) : (encoded as E.Either<OutputMismatch, Json>)
+const anyInput = (input: unknown): E.Either<OutputMismatch, Json> =>
+  E.map((json: Json | undefined) => (json === undefined ? {} : json))(toJson(input))
 
 /** The identity is made when it is first asked for: a builder's intermediate programs never are. */
 const build = <Outputs, Input>(
@@ -375,13 +397,27 @@ export const start = <C extends OutputCodec | undefined = undefined>(
   const codec: OutputCodec | undefined = options.input
   if (codec === undefined) return build({ name, decodeInput: E.right, encodeInput: anyInput }, [])
   const { encode, decode } = conversions(codec)
-  const encodeInput = (input: unknown): E.Either<OutputMismatch, Json> => orEmpty(encode(input))
+  const encodeInput = (input: unknown): E.Either<OutputMismatch, Json> =>
+    E.chain((json: Json | undefined) => (json === undefined ? E.left(NO_INPUT) : E.right(json)))(encode(input))
   return build({ name, decodeInput: decode, encodeInput }, [])
 }
+
+/** What a codec makes nothing of could not be told from no input on a resume. */
+const NO_INPUT: OutputMismatch = { path: '$', expected: 'something that is encoded as JSON' }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // combinators
 // ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A name that no step has yet. One that may be this or that is refused: its type would promise the outputs of both.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type NewName<N extends string, Outputs> = true extends IsUnion<N> ? never : Exclude<N, keyof Outputs>
+
+type IsUnion<A, B = A> = A extends unknown ? ([B] extends [A] ? false : true) : never
 
 /**
  * Adds a step. Its name must be new; later steps see its output under it.
@@ -391,7 +427,7 @@ export const start = <C extends OutputCodec | undefined = undefined>(
  */
 export const step =
   <N extends string, Outputs, Input, C extends OutputCodec | undefined = undefined>(
-    name: Exclude<N, keyof Outputs>,
+    name: NewName<N, Outputs>,
     spec: TaskSpec<Outputs, Input, C>
   ) =>
   (self: Program<Outputs, Input>): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input> =>
@@ -419,8 +455,8 @@ export const step =
  */
 export const wave =
   <N extends string, Outputs, Input, Cs extends Readonly<Record<string, unknown>>>(
-    name: Exclude<N, keyof Outputs>,
-    groups: { readonly [G in keyof Cs]: GroupSpec<Outputs, Input, Cs[G]> },
+    name: NewName<N, Outputs>,
+    groups: { readonly [G in keyof Cs]: GroupSpec<Outputs, Input, Cs[G], Extract<keyof Cs, string>> },
     options: WaveOptions = {}
   ) =>
   (

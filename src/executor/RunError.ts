@@ -85,7 +85,8 @@ export interface Unconfirmed {
 }
 
 /**
- * What is stored was recovered from damage, and nobody agreed to go on from it. Nothing was changed.
+ * What is stored was recovered from damage, and nobody agreed to go on from it. Nothing was changed. `cause`: what
+ * asking threw, if it did.
  *
  * @category errors
  * @since 0.1.0
@@ -95,6 +96,7 @@ export interface RecoveryRefused {
   readonly runId: string
   readonly from: string
   readonly lost: string
+  readonly cause: unknown
 }
 
 /**

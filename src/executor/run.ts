@@ -5,6 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change, Recovered, Started } from '../domain/Change.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import { start } from '../domain/Checkpoint.js'
@@ -16,14 +17,13 @@ import type { PlanOptions, PlanProblem, ResumePlan } from '../domain/Plan.js'
 import { hashPlan, openQuestions } from '../domain/Plan.js'
 import { planResume } from '../domain/planResume.js'
 import { replay } from '../domain/Transition.js'
-import type { Workflow } from '../domain/Workflow.js'
-import { problems as problemsOf } from '../domain/Workflow.js'
 import type { Workspace } from '../domain/Workspace.js'
 import type { Claim, Revision, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import { eventsOf } from './changes.js'
 import type { Environment, Executor } from './Environment.js'
 import { execute } from './execute.js'
 import type { Program } from './Program.js'
+import { problems as problemsOf } from './Program.js'
 import { make as makeRecorder, revisionOf } from './Recorder.js'
 import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
@@ -149,27 +149,40 @@ const perform =
     if (E.isLeft(input)) return input
     const runnable = checkDefinition(program)
     if (E.isLeft(runnable)) return runnable
+    const { storage, owner } = environment
     if (request._tag === 'Resume') {
-      const there = await environment.storage.load(runId)()
+      const there = await answering('load', storage.load(runId))
       if (E.isLeft(there)) return there
       if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
     }
-    const claimed = await environment.storage.claim(runId, environment.owner)()
+    const claimed = await answering('claim', storage.claim(runId, owner))
     if (E.isLeft(claimed)) return claimed
     const { claim, stored } = claimed.right
     try {
       const prepared = O.isNone(stored)
         ? begin(environment, program, runId, request, input.right)
-        : await goOn(environment, program, stored.value, request, input.right)
+        : await goOn(environment, program, runId, stored.value, request, input.right)
       return E.isLeft(prepared) ? prepared : await executePrepared(environment, program, claim, prepared.right)
     } finally {
       await releaseClaim(environment, claim)
     }
   }
 
+/** A store that throws where it should answer has failed as well. */
+const answering = async <A>(
+  operation: string,
+  task: TaskEither<StorageError, A>
+): Promise<E.Either<StorageError, A>> => {
+  try {
+    return await task()
+  } catch (cause) {
+    return E.left({ _tag: 'ReadFailed', where: 'the store', operation, code: 'THREW', cause })
+  }
+}
+
 /** What can't run is refused before anything is claimed. */
-const checkDefinition = (workflow: Workflow): E.Either<RunError, void> => {
-  const [problem, ...more] = problemsOf(workflow).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem }))
+const checkDefinition = (program: Pick<Program<unknown, never>, 'name' | 'steps'>): E.Either<RunError, void> => {
+  const [problem, ...more] = problemsOf(program).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem }))
   return problem === undefined ? E.right(undefined) : E.left({ _tag: 'PlanError', problems: [problem, ...more] })
 }
 
@@ -214,37 +227,39 @@ const begin = <Outputs, Input>(
   const place = workspace === undefined ? {} : { workspace }
   const started: Started = { _tag: 'Started', at, runId, workflow: program.identity, input, ...place }
   const checkpoint = start(started)
-  const plan = planResume(checkpoint, program)
-  if (E.isLeft(plan)) return plan
-  return E.right({ checkpoint, first: [revisionOf(checkpoint, started)], plan: plan.right, carry: [], resumed: false })
+  const options = request._tag === 'RunOrResume' ? request.options : {}
+  const planned = planFor(checkpoint, program, options)
+  if (E.isLeft(planned)) return planned
+  const carry = overrides(checkpoint, program, planned.right, options, at)
+  return E.right({ checkpoint, first: [revisionOf(checkpoint, started)], plan: planned.right, carry, resumed: false })
 }
 
 /** A stored run: restored, agreed on if damaged, planned, and the plan checked against what was asked. */
 const goOn = async <Outputs, Input>(
   environment: Environment,
   program: Program<Outputs, Input>,
+  runId: string,
   stored: Stored,
   request: Request<Input>,
   input: Json | undefined
 ): Promise<E.Either<RunError, Prepared>> => {
-  const restored = restoreStored(stored)
+  const restored = restoreStored(stored, runId)
   if (E.isLeft(restored)) return restored
   const checkpoint = restored.right
-  if (request._tag === 'Run') return E.left({ _tag: 'RunExists', runId: checkpoint.runId })
-  if (input !== undefined && !equals(input, checkpoint.input)) {
-    return E.left({ _tag: 'InputChanged', runId: checkpoint.runId })
-  }
+  if (request._tag === 'Run') return E.left({ _tag: 'RunExists', runId })
+  if (input !== undefined && !equals(input, checkpoint.input)) return E.left({ _tag: 'InputChanged', runId })
   const agreed = await agree(environment, stored, checkpoint, request.options)
   if (E.isLeft(agreed)) return agreed
   const at = timestamp(environment.clock.now())
-  const planned = planFor(checkpoint, program, request.options)
+  const options = { ...request.options, recovered: stored.found._tag === 'Recovered' }
+  const planned = planFor(checkpoint, program, options)
   return E.isLeft(planned)
     ? planned
     : E.right({
         checkpoint,
         first: [],
         plan: planned.right,
-        carry: [...agreed.right, ...overrides(checkpoint, program, planned.right, request.options, at)],
+        carry: [...agreed.right, ...overrides(checkpoint, program, planned.right, options, at)],
         resumed: true
       })
 }
@@ -277,28 +292,39 @@ const agree = async (
   const { runId } = checkpoint
   const { from, lost } = stored.found
   report(environment, { _tag: 'CheckpointRecovered', runId, from, lost })
-  const agreedBy = (await options.onRecovered?.({ runId, from, lost, checkpoint })) ?? O.none
-  if (O.isNone(agreedBy)) return E.left({ _tag: 'RecoveryRefused', runId, from, lost })
-  const at = timestamp(environment.clock.now())
-  return E.right([{ _tag: 'Recovered', at, from, lost, agreedBy: agreedBy.value }])
+  const refused = (cause?: unknown): E.Either<RunError, never> =>
+    E.left({ _tag: 'RecoveryRefused', runId, from, lost, cause })
+  try {
+    const agreedBy = (await options.onRecovered?.({ runId, from, lost, checkpoint })) ?? O.none
+    if (O.isNone(agreedBy)) return refused()
+    const at = timestamp(environment.clock.now())
+    return E.right([{ _tag: 'Recovered', at, from, lost, agreedBy: agreedBy.value }])
+  } catch (cause) {
+    return refused(cause)
+  }
 }
 
 /**
  * The checkpoint that a store keeps, decoded. Content of a newer format is `UnsupportedFormat`, anything else that
- * does not decode is `Corrupt`.
+ * does not decode is `Corrupt`, and so is that of another run where `runId` is given.
  *
  * @category decoding
  * @since 0.1.0
  */
-export const restoreStored = (stored: Stored): E.Either<StorageError, Checkpoint> => {
-  const restored = restore(stored)
-  if (E.isRight(restored)) return restored
-  const error = restored.left
-  const runId = runIdOf(stored)
+export const restoreStored = (stored: Stored, runId?: string): E.Either<StorageError, Checkpoint> => {
   const where = 'the stored checkpoint'
+  const restored = restore(stored)
+  if (E.isRight(restored)) {
+    const found = restored.right.runId
+    return runId === undefined || found === runId
+      ? restored
+      : E.left({ _tag: 'Corrupt', runId, where, why: `it is that of run ${found}`, cause: found })
+  }
+  const error = restored.left
+  const id = runId ?? runIdOf(stored)
   return error._tag === 'NewerFormat'
-    ? E.left({ _tag: 'UnsupportedFormat', runId, where, found: error.found, supported: error.supported })
-    : E.left({ _tag: 'Corrupt', runId, where, why: describeCodec(error), cause: error })
+    ? E.left({ _tag: 'UnsupportedFormat', runId: id, where, found: error.found, supported: error.supported })
+    : E.left({ _tag: 'Corrupt', runId: id, where, why: describeCodec(error), cause: error })
 }
 
 const runIdOf = ({ checkpoint }: Stored): string => {

@@ -78,7 +78,7 @@ const createdAt = ({ view }: ListedRun): string => (E.isRight(view) ? view.right
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 const viewOf = (runId: string, stored: Stored): E.Either<StorageError, RunView> => {
-  const restored = restoreStored(stored)
+  const restored = restoreStored(stored, runId)
   return E.isLeft(restored)
     ? restored
     : E.right({

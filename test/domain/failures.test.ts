@@ -167,6 +167,11 @@ describe('what was thrown', () => {
     [new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } }), 'Transient', 'unknown'],
     [{ code: 'rate_limit_exceeded', status: 429 }, 'Transient', 'unknown'],
     [{ code: 'ERR_BAD_RESPONSE', status: 502 }, 'Transient', 'unknown'],
+    [{ name: 'Error', status: 503, cause: { status: 401 } }, 'Transient', 'unknown'],
+    [{ status: 401, cause: { status: 503 } }, 'Permanent', 'unknown'],
+    [{ status: 404, code: 'ECONNRESET' }, 'Permanent', 'unknown'],
+    [coded(530), 'Permanent', 'unknown'],
+    [new DOMException('not now', 'AbortError'), 'Permanent', 'unknown'],
     [{ status: 400 }, 'Permanent', 'unknown'],
     [{ status: 401 }, 'Permanent', 'unknown'],
     [{ status: 403 }, 'Permanent', 'unknown'],
@@ -238,6 +243,22 @@ describe('a stored error', () => {
     [[1, 2], '[1,2]']
   ])('is made of whatever was thrown: %o', (thrown, message) => {
     assert.equal(Err.fromUnknown(thrown).message, message)
+  })
+
+  test('tells what its causes say, and gets their code if it has none of its own', () => {
+    const cause = Object.assign(new Error('connect ECONNREFUSED ::1:80'), { code: 'ECONNREFUSED' })
+    const refused = Err.fromUnknown(new TypeError('fetch failed', { cause }))
+    assert.deepEqual([refused.message, refused.code], ['fetch failed: connect ECONNREFUSED ::1:80', 'ECONNREFUSED'])
+    const own = Err.fromUnknown(
+      Object.assign(new Error('outer: inner', { cause: new Error('inner') }), { code: 'OWN' })
+    )
+    assert.deepEqual([own.message, own.code], ['outer: inner', 'OWN'])
+    const all = Err.fromUnknown(new AggregateError([new Error('first'), new Error('second')], 'none worked'))
+    assert.equal(all.message, 'none worked: first: second')
+    assert.equal(Err.fromUnknown(new DOMException('too late', 'TimeoutError')).code, undefined)
+    const circle = new Error('round')
+    circle.cause = circle
+    assert.equal(Err.fromUnknown(circle).message, 'round')
   })
 
   test('is made of what throws when it is looked at, too', () => {

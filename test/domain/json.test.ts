@@ -79,6 +79,8 @@ describe('the gate', () => {
     [Symbol('x'), 'a symbol'],
     [new Date(0), 'a Date'],
     [new Map(), 'a Map'],
+    [/b/.exec('abc'), 'a list with properties'],
+    [new (class Stack extends Array<number> {})(), 'a Stack'],
     [new Set(), 'a Set'],
     [/x/, 'a RegExp'],
     [Buffer.from('x'), 'a Buffer'],

@@ -295,6 +295,15 @@ describe('a checkpoint that contradicts itself is refused:', () => {
     )
   })
 
+  test('with all of them at once, and with the wrong name of its workflow', () => {
+    const records = [record(0, { step: 'x' }), record(7), group('x')]
+    const found = problems(standing(workflow, State.beforeStep(9, 'x'), records), { ...workflow, name: 'other' })
+    assert.deepEqual(
+      found.map(({ _tag }) => _tag),
+      ['StepOutOfRange', 'InconsistentCheckpoint', 'InconsistentCheckpoint', 'InconsistentCheckpoint', 'WrongWorkflow']
+    )
+  })
+
   test('and one that does not is planned', () => {
     assert.deepEqual(
       tags(planned(standing(workflow, State.beforeStep(1, 'step-1'), [record(0), group('g')]), workflow)),
@@ -582,6 +591,109 @@ describe('an answer', () => {
 // ---------------------------------------------------------------------------------------------------------------------
 // hash and explanation
 // ---------------------------------------------------------------------------------------------------------------------
+
+describe('an answer that nobody asked for', () => {
+  const workflow: Workflow = { name: 'release', steps: [W.task('build'), W.task('publish', { idempotent: false })] }
+  const failed = standing(workflow, State.failed(0, 'build', [failure()], true))
+  const answers = (answer: 'Again' | 'Done', unit = 'publish'): PlanOptions => ({
+    confirm: new Map([[unit, { _tag: answer }]])
+  })
+
+  test('that a step is done is refused: nobody did it', () => {
+    for (const unit of ['publish', 'build']) {
+      const [problem, ...more] = problems(failed, workflow, answers('Done', unit))
+      assert.deepEqual([problem, more], [{ _tag: 'NotAsked', step: unit }, []])
+    }
+  })
+
+  test('that it may run again changes nothing', () => {
+    assert.deepEqual(planned(failed, workflow, answers('Again')), planned(failed, workflow))
+  })
+
+  test('about what is recorded is no problem: it was given before', () => {
+    const { fingerprint } = W.task('build')
+    const done = standing(workflow, State.completed(0, 'build'), [record(0, { step: 'build', fingerprint })])
+    assert.equal(planned(done, workflow, answers('Done', 'build')).startIndex, 1)
+  })
+})
+
+describe('a run whose newest state was lost', () => {
+  const task = { pay: W.task('pay', { idempotent: false }), plain: W.task('plain') }
+  const groups = [W.group(W.task('pay', { idempotent: false })), W.group(W.task('plain'))]
+  const workflow: Workflow = { name: 'shop', steps: [task.plain, task.pay, W.wave('wave', groups), W.task('last')] }
+  const checkpoint = standing(workflow, State.beforeStep(0, 'plain'))
+
+  test('asks about all that is not idempotent and not recorded', () => {
+    assert.deepEqual(openQuestions(planned(checkpoint, workflow)), [])
+    const plan = planned(checkpoint, workflow, { recovered: true })
+    assert.deepEqual(
+      plan.decisions.map(({ _tag, step, group, reason }) => [_tag, step, group ?? '', reason._tag]),
+      [
+        ['Run', 'plain', '', 'NotStarted'],
+        ['Confirm', 'pay', '', 'MaybeLost'],
+        ['Confirm', 'wave', '', 'MaybeLost'],
+        ['Confirm', 'wave', 'pay', 'MaybeLost'],
+        ['Run', 'wave', 'plain', 'NotStarted'],
+        ['Run', 'last', '', 'NotStarted']
+      ]
+    )
+    const [question] = openQuestions(plan)
+    assert.ok(question !== undefined)
+    assert.match(describeQuestion(question), /newer state was lost, so it may have run$/)
+  })
+
+  test('takes the answers, of steps to come too', () => {
+    const confirm = new Map([
+      ['pay', { _tag: 'Done' }],
+      ['wave/pay', { _tag: 'Again' }]
+    ] as const)
+    const plan = planned(checkpoint, workflow, { recovered: true, confirm })
+    assert.deepEqual([openQuestions(plan), [...plan.skipSteps]], [[], [1]])
+  })
+})
+
+describe('what somebody says a step gave', () => {
+  const workflow: Workflow = { name: 'w', steps: [W.task('pay', { idempotent: false }), W.task('tell')] }
+  const asked = standing(workflow, State.beforeStep(0, 'pay', [{ attempt: 1 }]))
+
+  test('is plain JSON, or refused with the path', () => {
+    const says = (output: unknown): PlanOptions => ({
+      confirm: new Map([['pay', { _tag: 'Done', output: output as Json }]])
+    })
+    const expected = '$.at: plain JSON, not a Date'
+    const [problem] = problems(asked, workflow, says({ at: new Date(0) }))
+    assert.deepEqual(problem, { _tag: 'AssumedOutputMissing', step: 'pay', expected })
+    const [first] = planned(asked, workflow, says({ a: 1, b: undefined })).decisions
+    assert.deepEqual(first?.reason, { _tag: 'Assumed', output: { a: 1 } })
+    const outputs = new Map([['pay', new Map() as unknown as Json]])
+    assert.equal(problems(asked, workflow, { fromStep: 'tell', outputs })[0]?._tag, 'AssumedOutputMissing')
+  })
+})
+
+describe('a step in doubt', () => {
+  test('is asked about though it was declared idempotent since', () => {
+    const ran: Workflow = { name: 'w', steps: [W.task('pay', { idempotent: false })] }
+    const now: Workflow = { name: 'w', steps: [W.task('pay', { idempotent: true })] }
+    const checkpoint = standing(ran, State.beforeStep(0, 'pay', [{ attempt: 1 }]))
+    assert.equal(openQuestions(planned(checkpoint, now)).length, 1)
+  })
+})
+
+describe('a check of outputs that throws', () => {
+  test('is a problem of the plan, not of its caller', () => {
+    const broken = W.task('step-0', {
+      accepts: () => {
+        throw new Error('broken check')
+      }
+    })
+    const found = problems(standing(numbered(1), State.completed(0, 'step-0'), [record(0)]), {
+      name: 'numbered',
+      steps: [broken]
+    })
+    const expected = 'something that its check takes: broken check'
+    assert.deepEqual(found, [{ _tag: 'OutputNotDecodable', step: 'step-0', path: '$', expected }])
+  })
+})
 
 describe('the hash of a plan', () => {
   test('tells variables apart however deep they are', () => {

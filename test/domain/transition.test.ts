@@ -129,6 +129,7 @@ const rows: ReadonlyArray<Row> = [
     'NotInFlight',
     'build'
   ],
+  ['a run that is complete can not be stopped', stops(publish), checked, published, 'AlreadyCompleted', 'publish'],
   ['a step completes once', completes(build), after(starts(build)), built, 'AlreadyCompleted', 'build'],
   [
     'a group completes only in flight',

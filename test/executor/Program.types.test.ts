@@ -44,6 +44,23 @@ describe('the types of a program', () => {
     expectTypeOf<InputOf<typeof program>>().toEqualTypeOf<Json.Json>()
   })
 
+  test('a name is one name: of two that it may be, both outputs would be promised', () => {
+    const either = 'a' as 'a' | 'b'
+    // @ts-expect-error: it is not known which of the two steps there will be
+    void pipe(Program.start('w'), Program.step(either, { run: () => TE.right(1) }))
+  })
+
+  test('a group needs groups of its wave', () => {
+    pipe(
+      Program.start('w'),
+      Program.wave('checks', {
+        unit: { output: t.number, run: () => TE.right(1) },
+        // @ts-expect-error: there is no such group
+        lint: { needs: ['unti'], run: () => TE.right(2) }
+      })
+    )
+  })
+
   test('a wave gives an object of its groups, each with its type', () => {
     pipe(
       Program.start('checked'),

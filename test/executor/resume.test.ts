@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as t from 'io-ts'
 import { describe, expect, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import type { Checkpoint, CheckpointStorage, Event, Json, Plan } from '../../src/index.js'
@@ -12,6 +13,7 @@ import {
   planResume,
   Program,
   resume,
+  RetryPolicy,
   run,
   runOrResume,
   StepError,
@@ -472,8 +474,36 @@ describe('stored content', () => {
     ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
     const process = newProcess(world, { around: recovered('Recovered') })
     const onRecovered = () => Promise.reject(new Error('the terminal is gone'))
-    await assert.rejects(process.perform(resume(five(world.log), 'r', { onRecovered })), /terminal is gone/)
+    const { cause } = refused(await process.perform(resume(five(world.log), 'r', { onRecovered })), 'RecoveryRefused')
+    assert.match(String(cause), /terminal is gone/)
     assert.ok(E.isRight(await process.storage.claim('r', { host: 'h', pid: 1 })()))
+  })
+
+  test('after consent asks about what is not idempotent and may have run in what was lost', async () => {
+    const world = newWorld()
+    const flow = Program.fromSteps('pay', [
+      task('build', { run: () => TE.left(new Error('no')) }),
+      task('pay', { idempotent: false, run: () => TE.right((world.log.push('paid'), 1)) })
+    ])
+    ended(await newProcess(world).perform(run(flow, 'r', {})), 'Failed')
+    const onRecovered = () => Promise.resolve(O.some('ada'))
+    const process = newProcess(world, { around: recovered('Recovered') })
+    const { questions } = refused(await process.perform(resume(flow, 'r', { onRecovered })), 'Unconfirmed')
+    assert.deepEqual(
+      questions.map(({ step }) => step),
+      ['pay']
+    )
+    assert.deepEqual(world.log, [])
+  })
+
+  test('of another run is damage', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
+    const process = newProcess(world, {
+      around: recovered('Exact', (checkpoint) => ({ ...(checkpoint as Json.JsonObject), runId: 'other' }))
+    })
+    const { why, runId } = refused(await process.perform(resume(five(world.log), 'r')), 'Corrupt')
+    assert.deepEqual([why, runId], ['it is that of run other', 'r'])
   })
 
   test('content of a newer format is not touched, and says to upgrade', async () => {
@@ -655,5 +685,84 @@ describe('events', () => {
     ended(await process.perform(run(five([]), 'r', {})), 'Completed')
     assert.equal(wrong, undefined)
     assert.ok(behind.includes('StepCompleted'))
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what is refused before anything is claimed or written
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('a program that can not be tried as it says', () => {
+  const settings: ReadonlyArray<readonly [string, Partial<Parameters<typeof task>[1]>, string]> = [
+    ['a delay of NaN', { retry: { ...RetryPolicy.standard, delayMillis: Number('x') } }, 'retry.delayMillis'],
+    ['attempts of NaN', { retry: { ...RetryPolicy.standard, attempts: Number('x') } }, 'retry.attempts'],
+    ['a policy of its own making', { retry: { attempts: 3 } as RetryPolicy.RetryPolicy }, 'retry._tag'],
+    ['a timeout of NaN', { timeoutMillis: Number('x') }, 'timeoutMillis'],
+    ['a timeout without end', { timeoutMillis: Infinity }, 'timeoutMillis']
+  ]
+
+  test.each(settings)('is refused: %s', async (_, spec, field) => {
+    const world = newWorld()
+    const flow = Program.fromSteps('w', [task('build', { run: () => TE.right(1), ...spec })])
+    const process = newProcess(world)
+    const { problems } = refused(await process.perform(run(flow, 'r', {})), 'PlanError')
+    assert.deepEqual(
+      problems.map(
+        (one) => one._tag === 'InvalidWorkflow' && one.problem._tag === 'InvalidSetting' && one.problem.field
+      ),
+      [field]
+    )
+    assert.ok(O.isNone(right(await process.storage.load('r')())))
+  })
+})
+
+describe('an input codec that makes nothing of an input', () => {
+  test('is refused at the start: the resume would not know the input', async () => {
+    const flow = pipe(
+      Program.start('w', { input: t.union([t.undefined, t.type({ a: t.string })]) }),
+      Program.step('build', { run: () => TE.right(1) })
+    )
+    const process = newProcess(newWorld())
+    assert.equal(refused(await process.perform(run(flow, 'r', undefined)), 'InvalidInput').path, '$')
+    ended(await process.perform(run(flow, 'r', { a: 'x' })), 'Completed')
+  })
+})
+
+describe('the plan options of a run that turns out to be new', () => {
+  test('hold: another plan than the reviewed one is not executed', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    refused(await process.perform(runOrResume(five(world.log), 'r', {}, { planHash: 'reviewed' })), 'PlanChanged')
+    refused(await process.perform(runOrResume(five(world.log), 'r', {}, { fromStep: 'nonsense' })), 'PlanError')
+    assert.deepEqual(world.log, [])
+    ended(
+      await process.perform(runOrResume(five(world.log), 'r', {}, { fromStep: 'step-2', outputs: GIVEN })),
+      'Completed'
+    )
+    assert.deepEqual(world.log, ['step-2', 'step-3', 'step-4'])
+  })
+})
+
+const GIVEN = new Map([
+  ['step-0', 'given'],
+  ['step-1', 'given']
+])
+
+describe('a store that throws where it should answer', () => {
+  test.each(['load', 'claim'] as const)('has failed: %s', async (operation) => {
+    const throwing = (storage: CheckpointStorage): CheckpointStorage => ({
+      ...storage,
+      [operation]: () => () => Promise.reject(new Error('not connected'))
+    })
+    const process = newProcess(newWorld(), { around: throwing })
+    const error = refused(
+      await process.perform(resume(five([]), 'r')),
+      operation === 'load' ? 'ReadFailed' : 'NoSuchRun'
+    )
+    if (error._tag === 'ReadFailed') assert.equal(error.code, 'THREW')
+    if (operation === 'claim') {
+      const { code } = refused(await process.perform(run(five([]), 'r', {})), 'ReadFailed')
+      assert.equal(code, 'THREW')
+    }
   })
 })

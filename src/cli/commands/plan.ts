@@ -44,7 +44,7 @@ export const planCommand = async (context: Context, id: string | undefined, flag
   if (E.isLeft(options)) return options
   warnOf(context, workflow.right)
   const program = toProgram(workflow.right.file, workflow.right.path, () => NEVER_RUN)
-  const plan = planResume(checkpoint, program, options.right)
+  const plan = planResume(checkpoint, program, { ...options.right, recovered: found.right.found._tag === 'Recovered' })
   if (E.isLeft(plan)) return E.left(notDone(plan.left, planErrorHints(context, runId, plan.left.problems)))
   const edits = editsOf(checkpoint, program, options.right)
   if (context.json) context.screen.out(printed(planJson(found.right, plan.right, edits)))

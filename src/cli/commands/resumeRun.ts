@@ -58,16 +58,17 @@ export const resumeRun = async (
   if (O.isSome(heldBy)) return E.left(notDone({ _tag: 'HeldBy', runId, holder: heldBy.value }))
   const folder = checkpoint.workspace?.path ?? context.folder
   if (!existsSync(folder)) return E.left({ _tag: 'WorkspaceGone', runId, path: folder })
-  const options = planOptions(flags, workflow.file)
-  if (E.isLeft(options)) return options
+  const given = planOptions(flags, workflow.file)
+  if (E.isLeft(given)) return given
+  const options = { ...given.right, recovered: view.found._tag === 'Recovered' }
   warnOf(context, workflow)
   const execution = { workflow, runId, folder, done: progress(checkpoint).completed }
   const { program, narrator } = programFor(context, execution)
-  const agreed = await agreeToRecovery(context, view, program, options.right, flags)
+  const agreed = await agreeToRecovery(context, view, program, options, flags)
   if (E.isLeft(agreed)) return agreed
   const forced = await agreeToForce(context, view, flags)
   if (E.isLeft(forced)) return forced
-  const answered = await answerQuestions(context, view, program, options.right, flags)
+  const answered = await answerQuestions(context, view, program, options, flags)
   if (E.isLeft(answered)) return answered
   const same = await unlessMovedOn(context, view)
   if (E.isLeft(same)) return same
@@ -95,7 +96,7 @@ const agreeToRecovery = async (
   if (found._tag === 'Exact') return E.right(O.none)
   if (flags.yes === true) return E.right(O.some(`${userName()} (--yes)`))
   const { from, lost } = found
-  const refused = notDone({ _tag: 'RecoveryRefused', runId, from, lost }, [
+  const refused = notDone({ _tag: 'RecoveryRefused', runId, from, lost, cause: undefined }, [
     'To go on from what was recovered:',
     `  ${dogearCommand(context, ['resume', runId, ...wordsOf(flags), '--yes'])}`
   ])

@@ -60,6 +60,8 @@ const placeOf = (
       return stepsAt
     case 'InvalidName':
       return lastNamed(problem.name, units)
+    case 'InvalidSetting':
+      return lastNamed(problem.place.slice(problem.place.indexOf('/') + 1), units)
     case 'DuplicateName':
     case 'NoGroups':
     case 'NeedCycle':
