@@ -27,15 +27,21 @@ import { outputsFor, variablesFor } from './Values.js'
  */
 export type Stop = { readonly _tag: 'Interrupted'; readonly reason: InterruptReason } | { readonly _tag: 'Fenced' }
 
-/** What an attempt that ended tells. */
-interface Ended {
+/**
+ * What an attempt that ended tells.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Ended {
   readonly attempt: number
   readonly startedAt: number
   readonly endedAt: number
 }
 
 /**
- * How a task ended: with an output, with a failure after its last attempt, or not at all because work was to stop.
+ * How a task ended: with an output, with a failure after its last attempt, or not at all because work was to stop. Then
+ * `failed` is what its attempt made of that: none if it was cut short, or if the task waited for its next attempt.
  *
  * @category model
  * @since 0.1.0
@@ -43,7 +49,7 @@ interface Ended {
 export type TaskResult =
   | (Ended & { readonly _tag: 'Done'; readonly output: Json | undefined })
   | (Ended & { readonly _tag: 'Failed'; readonly failure: StepFailure })
-  | { readonly _tag: 'Stopped' }
+  | { readonly _tag: 'Stopped'; readonly failed?: Ended & { readonly failure: StepFailure } }
 
 /**
  * How a step ended. `carry`: changes that are not recorded yet, because they go out together with what comes next.

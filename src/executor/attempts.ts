@@ -5,6 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import { failures } from '../domain/CheckpointState.js'
 import type { Json } from '../domain/Json.js'
 import { delay } from '../domain/RetryPolicy.js'
 import * as StepError from '../domain/StepError.js'
@@ -16,7 +17,7 @@ import type { Clock } from '../ports/Clock.js'
 import { attemptFailed, attemptsStart } from './changes.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramTask } from './Program.js'
-import type { Session, TaskResult } from './Session.js'
+import type { Ended, Session, TaskResult } from './Session.js'
 import { contextFor } from './Session.js'
 import type { Place } from './Values.js'
 
@@ -24,11 +25,11 @@ import type { Place } from './Values.js'
 // model
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** How one attempt ended. */
+/** How one attempt ended. If it was stopped: with the failure that it gave, if it gave one. */
 type AttemptResult =
   | { readonly _tag: 'Done'; readonly output: Json | undefined }
   | { readonly _tag: 'Failed'; readonly failure: StepFailure; readonly settled: boolean }
-  | { readonly _tag: 'Stopped' }
+  | { readonly _tag: 'Stopped'; readonly failure: StepFailure | undefined }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // attempts
@@ -48,19 +49,19 @@ export const runAttempts = async (
   stopping: AbortSignal
 ): Promise<E.Either<StorageError | TransitionError, TaskResult>> => {
   const { clock, random } = session.environment
-  const begunAt = clock.now()
+  let begunAt = first === 1 ? undefined : begunBefore(session, place)
   for (let attempt = first; ; attempt++) {
-    const startedAt = attempt === first ? begunAt : clock.now()
+    const startedAt = clock.now()
+    begunAt ??= startedAt
     const result = await runAttempt(session, place, task, attempt, stopping)
-    const endedAt = clock.now()
-    if (result._tag === 'Stopped') return E.right(result)
-    if (result._tag === 'Done') return E.right({ ...result, attempt, startedAt, endedAt })
+    const ended = { attempt, startedAt, endedAt: clock.now() }
+    if (result._tag === 'Done') return E.right({ ...result, ...ended })
+    if (result._tag === 'Stopped') return E.right(stopped(result.failure, ended))
     const { failure } = result
     const wait = mayRetry(task, failure, result.settled)
-      ? delay(task.retry, { attempt, elapsedMillis: endedAt - begunAt, random: random() })
+      ? delay(task.retry, { attempt, elapsedMillis: ended.endedAt - begunAt, random: random() })
       : O.none
-    if (O.isNone(wait)) return E.right({ _tag: 'Failed', failure, attempt, startedAt, endedAt })
-    const ended = { attempt, startedAt, endedAt }
+    if (O.isNone(wait)) return E.right({ _tag: 'Failed', failure, ...ended })
     const saved = await session.recorder.record([attemptFailed(place, failure, ended, wait.value)])()
     if (E.isLeft(saved)) return saved
     await pause(clock, wait.value, stopping)
@@ -68,16 +69,33 @@ export const runAttempts = async (
     const next = { ...(place.group === undefined ? {} : { group: place.group }), attempt: attempt + 1 }
     const started = await session.recorder.record([attemptsStart(session, place, [next])])()
     if (E.isLeft(started)) return started
-    if (stopping.aborted) return E.right({ _tag: 'Stopped' })
   }
+}
+
+const stopped = (failure: StepFailure | undefined, ended: Ended): TaskResult =>
+  failure === undefined ? { _tag: 'Stopped' } : { _tag: 'Stopped', failed: { failure, ...ended } }
+
+/** When the first attempt began, if that was in another process: the bound on time is one for all of them. */
+const begunBefore = ({ recorder }: Session, { group }: Place): number | undefined => {
+  const [oldest] = failures(recorder.checkpoint().state).find((one) => one.group === group)?.attempts ?? []
+  return oldest === undefined ? undefined : Date.parse(oldest.startedAt)
 }
 
 /** Waits, or until work is to stop. */
 const pause = async (clock: Clock, millis: number, stopping: AbortSignal): Promise<void> => {
   const waking = new AbortController()
   const ignore = onAbort(stopping, () => waking.abort())
-  await clock.sleep(millis, waking.signal)()
+  await sleep(clock, millis, waking.signal)
   ignore()
+}
+
+/** Some clocks reject when the signal fires (`node:timers/promises` does): they have woken all the same. */
+const sleep = async (clock: Clock, millis: number, signal: AbortSignal): Promise<void> => {
+  try {
+    await clock.sleep(millis, signal)()
+  } catch {
+    // What a clock has to say beside the time, nobody asked.
+  }
 }
 
 /** What is not idempotent is tried again only if the failed attempt is known to have done nothing. */
@@ -95,38 +113,43 @@ const runAttempt = async (
   attempt: number,
   stopping: AbortSignal
 ): Promise<AttemptResult> => {
-  if (stopping.aborted) return { _tag: 'Stopped' }
+  if (stopping.aborted) return { _tag: 'Stopped', failure: NEVER_BEGAN }
   const { clock, graceMillis } = session.environment
   const { timeoutMillis } = task
   const leash = makeLeash()
   let timers: AbortController | undefined
   const after = (millis: number, then: () => void): void => {
     const { signal } = (timers ??= new AbortController())
-    void clock
-      .sleep(millis, signal)()
-      .then(() => (signal.aborted ? undefined : then()))
+    void sleep(clock, millis, signal).then(() => (signal.aborted ? undefined : then()))
   }
-  let timedOut = false
+  let told: Told
   let giveUp: () => void = () => undefined
-  const tell = (reason: unknown): void => {
+  const tell = (why: Told, reason: unknown): void => {
+    if (told !== undefined) return
+    told = why
     leash.pull(reason)
     after(graceMillis, giveUp)
   }
-  const ignore = onAbort(stopping, () => tell(stopping.reason))
+  const ignore = onAbort(stopping, () => tell('stop', stopping.reason))
   const ended = await new Promise<Settled>((resolve) => {
     giveUp = () => resolve({ _tag: 'GivenUp' })
     if (timeoutMillis !== undefined) {
-      after(timeoutMillis, () => {
-        timedOut = true
-        tell(new DOMException(`timed out after ${timeoutMillis} ms`, 'TimeoutError'))
-      })
+      after(timeoutMillis, () =>
+        tell('timeout', new DOMException(`timed out after ${timeoutMillis} ms`, 'TimeoutError'))
+      )
     }
     void settle(task, contextFor(session, place, attempt, leash.signal), resolve)
   })
   ignore()
   timers?.abort()
-  return judge(task, ended, { timedOut, stopped: stopping.aborted })
+  return judge(task, ended, told)
 }
+
+/** Why an attempt was told to end, if it was. The first reason counts. */
+type Told = 'timeout' | 'stop' | undefined
+
+/** Its start was on record when the stop came, and its work was not called. */
+const NEVER_BEGAN = Failure.permanent(StepError.make('NeverBegan', 'stopped before it began'), 'notApplied')
 
 /** A signal of its own for each attempt, made when the attempt first looks at it: most never do, and it is not cheap. */
 const makeLeash = (): { readonly signal: () => AbortSignal; readonly pull: (reason: unknown) => void } => {
@@ -166,18 +189,15 @@ const settle = async (
 }
 
 /** Work that ended well counts, even if it was told to stop; what failed after that was stopped, not wrong. */
-const judge = (
-  task: ProgramTask,
-  ended: Settled,
-  told: { readonly timedOut: boolean; readonly stopped: boolean }
-): AttemptResult => {
+const judge = (task: ProgramTask, ended: Settled, told: Told): AttemptResult => {
   if (ended._tag === 'Value') return keep(task, ended.value)
-  if (told.timedOut) {
+  if (told === 'timeout') {
     const error = StepError.make('TimeoutError', `timed out after ${task.timeoutMillis} ms`, { code: 'TIMEOUT' })
     return { _tag: 'Failed', failure: Failure.transient(error), settled: ended._tag !== 'GivenUp' }
   }
-  if (told.stopped || ended._tag === 'GivenUp') return { _tag: 'Stopped' }
-  return { _tag: 'Failed', failure: Failure.fromUnknown(ended.error), settled: true }
+  if (ended._tag === 'GivenUp') return { _tag: 'Stopped', failure: undefined }
+  const failure = Failure.fromUnknown(ended.error)
+  return told === 'stop' ? { _tag: 'Stopped', failure } : { _tag: 'Failed', failure, settled: true }
 }
 
 /** An output that can't be kept is the step's failure: it ran, so its outcome is unknown. */

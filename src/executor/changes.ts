@@ -9,7 +9,7 @@ import type { StepFailure } from '../domain/StepFailure.js'
 import { groupNamed } from '../domain/Workflow.js'
 import type { Event } from '../ports/Events.js'
 import type { Program, ProgramTask } from './Program.js'
-import type { Session, TaskResult } from './Session.js'
+import type { Ended, Session, TaskResult } from './Session.js'
 import { timestamp } from './Session.js'
 import type { Place } from './Values.js'
 import { add } from './Values.js'
@@ -44,7 +44,7 @@ export const attemptsStart = (session: Session, place: StepPlace, attempts: Read
 export const attemptFailed = (
   place: Place,
   failure: StepFailure,
-  ended: { readonly attempt: number; readonly startedAt: number; readonly endedAt: number },
+  ended: Ended,
   delayBeforeNextMillis: number
 ): Change => ({
   _tag: 'AttemptFailed',
@@ -56,6 +56,20 @@ export const attemptFailed = (
   outcome: failure.outcome,
   delayBeforeNextMillis
 })
+
+/**
+ * What is to be recorded of a stopped attempt: that it did nothing, if it says so and doing it twice may do harm, so that
+ * nobody is asked. Of everything else nothing: it stays in flight, and is repeated under its own number.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const attemptStopped = (
+  place: Place,
+  { idempotent }: ProgramTask,
+  { failed }: TaskResult & { readonly _tag: 'Stopped' }
+): ReadonlyArray<Change> =>
+  idempotent || failed?.failure.outcome !== 'notApplied' ? [] : [attemptFailed(place, failed.failure, failed, 0)]
 
 /**
  * A task ended well. Its value is there for the steps to come.
@@ -114,7 +128,7 @@ export const waveCompleted = (session: Session, place: StepPlace, startedAt: num
  * @category constructors
  * @since 0.1.0
  */
-export const taskFailed = (place: Place, result: TaskResult & { readonly _tag: 'Failed' }): Change => {
+export const taskFailed = (place: Place, result: Ended & { readonly failure: StepFailure }): Change => {
   const { stepIndex, step, group } = place
   const { error, outcome } = result.failure
   const last = { attempt: result.attempt, startedAt: timestamp(result.startedAt), error, outcome }
@@ -143,8 +157,8 @@ export const eventsOf = (program: Program<unknown, never>, runId: string, change
       })
     case 'AttemptFailed': {
       const unit = unitOf(runId, change)
-      const attempts = taskAt(program, unit)?.retry.attempts ?? change.attempt
       const { attempt, error } = change
+      const attempts = Math.max(taskAt(program, unit)?.retry.attempts ?? 0, attempt + 1)
       return [{ _tag: 'StepRetrying', ...unit, attempt, attempts, delayMillis: change.delayBeforeNextMillis, error }]
     }
     case 'StepCompleted':

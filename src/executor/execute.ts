@@ -10,7 +10,7 @@ import type { Decision, ResumePlan } from '../domain/Plan.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import { runAttempts } from './attempts.js'
-import { attemptsStart, taskCompleted, taskFailed } from './changes.js'
+import { attemptsStart, attemptStopped, taskCompleted, taskFailed } from './changes.js'
 import type { ProgramTask } from './Program.js'
 import type { RunOutcome } from './RunOutcome.js'
 import type { Session, StepEnd } from './Session.js'
@@ -77,7 +77,7 @@ const runTask = async (
   if (E.isLeft(result)) return result
   switch (result.right._tag) {
     case 'Stopped':
-      return E.right({ _tag: 'Stopped', carry: [] })
+      return E.right({ _tag: 'Stopped', carry: attemptStopped(place, task, result.right) })
     case 'Done':
       return E.right({ _tag: 'Done', carry: [taskCompleted(session, place, task, result.right)] })
     case 'Failed': {

@@ -12,7 +12,7 @@ import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import { runAttempts } from './attempts.js'
-import { attemptsStart, taskCompleted, taskFailed, waveCompleted } from './changes.js'
+import { attemptsStart, attemptStopped, taskCompleted, taskFailed, waveCompleted } from './changes.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramGroup, ProgramWave } from './Program.js'
 import type { Session, StepEnd, TaskResult } from './Session.js'
@@ -87,14 +87,14 @@ export const runWave = async (session: Session, due: Due): Promise<E.Either<Reco
       if (E.isLeft(saved)) failure = saved
     }
     if (failure === undefined) for (const { name, group, attempt } of ready) launch(name, group, attempt)
-    else halt.abort()
+    else halt.abort(NOT_SAVED)
     if (board.running.size === 0) break
     for (const ended of await inbox.take(board.running.size)) {
       board.running.delete(ended.group.name)
       if (E.isLeft(ended.result)) failure ??= ended.result
       else changes.push(...settle(session, place, board, ended, ended.result.right))
     }
-    if (board.failed.length > 0 && due.wave.onFailure === 'halt') halt.abort()
+    if (board.failed.length > 0 && due.wave.onFailure === 'halt') halt.abort(HALTED)
   }
   halt.dispose()
   if (failure !== undefined) return failure
@@ -146,9 +146,13 @@ const complete = ({ done, needing, ready }: Board, name: string): void => {
   }
 }
 
+/** Whether no failure forbids the start of further groups. */
+const mayStart = ({ failed }: Board, { onFailure }: ProgramWave): boolean =>
+  failed.length === 0 || onFailure === 'continue'
+
 /** Takes the groups that may start now: what they need is done, there is room, and no failure forbids it. */
 const take = (board: Board, wave: ProgramWave): ReadonlyArray<Waiting> => {
-  if (board.failed.length > 0 && wave.onFailure !== 'continue') return []
+  if (!mayStart(board, wave)) return []
   const taken = board.ready.splice(0, wave.concurrency - board.running.size)
   for (const { name } of taken) board.waiting.delete(name)
   return taken
@@ -173,14 +177,17 @@ const settle = (
     case 'Stopped': {
       if (session.stopping.aborted) {
         board.stopped = true
-        return []
+        return attemptStopped(place, group, result)
       }
+      if (result.failed !== undefined) return [taskFailed(place, result.failed)]
       return inFlightOf(session, group.name).map((attempt) => leftUndone(session, place, attempt, HALTED))
     }
   }
 }
 
 const HALTED = 'stopped because another group of the wave failed'
+
+const NOT_SAVED = 'stopped because the state of the run could not be saved'
 
 const NOT_RESUMED = 'in flight when the process ended, and not started again because another group of the wave failed'
 
@@ -199,7 +206,7 @@ const leftUndone = (
 ): Change => {
   const now = session.environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', why))
-  return taskFailed(place, { _tag: 'Failed', failure, attempt, startedAt: now, endedAt: now })
+  return taskFailed(place, { failure, attempt, startedAt: now, endedAt: now })
 }
 
 const conclude = async (
@@ -213,7 +220,8 @@ const conclude = async (
   if (board.done.size === wave.groups.length) {
     return E.right({ _tag: 'Done', carry: [...changes, waveCompleted(session, place, startedAt)] })
   }
-  if (board.stopped || board.failed.length === 0) return E.right({ _tag: 'Stopped', carry: changes })
+  const heldBack = session.stopping.aborted && board.ready.length > 0 && mayStart(board, wave)
+  if (board.stopped || heldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped', carry: changes })
   const retryable = board.failed.every((failure) => failure._tag === 'Transient')
   const undone = [...board.waiting.keys()].flatMap((group) =>
     inFlightOf(session, group).map((attempt) => leftUndone(session, { ...place, group }, attempt, NOT_RESUMED))
@@ -228,13 +236,16 @@ const conclude = async (
 // parts
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** A signal that fires with another, or on its own. */
+/** A signal that fires with another, for the same reason, or on its own. */
 const linked = (
   parent: AbortSignal
-): { readonly signal: AbortSignal; readonly abort: () => void; readonly dispose: () => void } => {
+): { readonly signal: AbortSignal; readonly abort: (why: string) => void; readonly dispose: () => void } => {
   const own = new AbortController()
-  const abort = (): void => own.abort()
-  return { signal: own.signal, abort, dispose: onAbort(parent, abort) }
+  return {
+    signal: own.signal,
+    abort: (why) => own.abort(new DOMException(why, 'AbortError')),
+    dispose: onAbort(parent, () => own.abort(parent.reason))
+  }
 }
 
 /** The next turn of the event loop. Taken when the module is loaded, before a test may replace it by a fake. */

@@ -4,7 +4,7 @@ import { pipe } from 'fp-ts/lib/function.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
-import type { Program as ProgramType, RunOutcome } from '../../src/index.js'
+import type { Clock, Program as ProgramType, RunOutcome } from '../../src/index.js'
 import { CheckpointState, Program, resume, RetryPolicy, run, StepError, StepFailure } from '../../src/index.js'
 import type { LooseSpec, World } from './fixtures.js'
 import {
@@ -19,6 +19,7 @@ import {
   policy,
   quiet,
   refused,
+  right,
   seconds,
   START,
   statesOf,
@@ -308,6 +309,26 @@ describe('timeouts', () => {
     assert.equal(outcome.retryable, true)
   })
 
+  test('of a timeout and a stop, the first decides what an attempt that then ends badly was', async () => {
+    const ends = async (stopAt: number): Promise<RunOutcome.RunOutcome> => {
+      const process = newProcess()
+      const deaf = pipe(
+        TE.fromTask(process.clock.sleep(1500, new AbortController().signal)),
+        TE.chain(() => TE.left('rolled back'))
+      )
+      const running = run(one({ timeoutMillis: 1000, run: () => deaf }), 'r', {})(process.environment)()
+      await quiet()
+      await process.clock.advance(stopAt)
+      process.stop()
+      return right(await patiently(process.clock, running))
+    }
+    const stopped = await ends(500)
+    assert.ok(stopped._tag === 'Interrupted', stopped._tag)
+    assert.deepEqual(CheckpointState.inFlight(stopped.checkpoint.state), [{ attempt: 1 }])
+    const timedOut = await ends(1200)
+    assert.equal(failure(timedOut).error.code, 'TIMEOUT')
+  })
+
   test('a timeout of a non-idempotent step is one effect, whatever its policy, and then a question', async () => {
     const process = newProcess()
     const { world, clock } = process
@@ -327,6 +348,41 @@ describe('timeouts', () => {
     assert.equal(failure(outcome).outcome, 'unknown')
     refused(await newProcess(world).perform(resume(program, 'r')), 'Unconfirmed')
     assert.deepEqual(world.log, ['effect'])
+  })
+})
+
+describe("a host's clock that rejects when its signal fires", () => {
+  const rejecting = (clock: Clock): Clock => ({
+    now: clock.now,
+    sleep: (millis, signal) => async () => {
+      await clock.sleep(millis, signal)()
+      if (signal.aborted) throw new DOMException('aborted', 'AbortError')
+    }
+  })
+
+  test('has woken all the same: an attempt that ends in time', async () => {
+    const process = newProcess()
+    const environment = { ...process.environment, clock: rejecting(process.clock) }
+    ended(await run(one({ timeoutMillis: 1000, run: () => TE.right(1) }), 'r', {})(environment)(), 'Completed')
+    await quiet()
+  })
+
+  test('and a stop in a wait for the next attempt, of a step as of a group', async () => {
+    const step = { retry: policy({ attempts: 2, delayMillis: seconds(60) }), run: () => TE.left(http(500)) }
+    for (const program of [one(step), Program.fromSteps('w', [Program.waveOf('all', [group('it', step)])])]) {
+      const process = newProcess()
+      const running = run(program, 'r', {})({ ...process.environment, clock: rejecting(process.clock) })()
+      await quiet()
+      process.stop()
+      let over: unknown
+      void running.then(
+        (result) => (over = result),
+        (error: unknown) => (over = error)
+      )
+      await quiet()
+      assert.ok(over !== undefined, 'it hangs')
+      ended(await running, 'Interrupted')
+    }
   })
 })
 
@@ -377,6 +433,47 @@ describe('attempts over several processes', () => {
     assert.deepEqual(world.log, ['1', '2'])
     ended(await newProcess(world).perform(resume(flaky(world, 4, false), 'r')), 'Failed')
     assert.deepEqual(world.log, ['1', '2', '3', '4'])
+  })
+
+  test('a bound on time counts from the first attempt of all, and a resume makes one more in any case', async () => {
+    const world = newWorld()
+    const clock = fakeClock()
+    const retry = policy({ _tag: 'Constant', attempts: 100, delayMillis: 1000, withinMillis: 5000 })
+    const step = {
+      retry,
+      run: () => {
+        world.log.push(String(clock.now() - START))
+        return TE.left(http(500))
+      }
+    }
+    const wave = Program.fromSteps('one', [Program.waveOf('it', [group('a', step)])])
+    for (const program of [one(step), wave]) {
+      world.data.runs.clear()
+      world.log.length = 0
+      const begun = clock.now() - START
+      const first = newProcess(world, { clock })
+      const running = run(program, 'r', {})(first.environment)()
+      await quiet()
+      await clock.advance(3500)
+      first.stop()
+      ended(await running, 'Interrupted')
+      const outcome = ended(await newProcess(world, { clock }).perform(resume(program, 'r')), 'Failed')
+      assert.deepEqual(
+        world.log.map((at) => Number(at) - begun),
+        [0, 1000, 2000, 3000, 3500, 4500]
+      )
+      assert.equal(outcome.failures[0]?.attempts.length, 6)
+    }
+    const late = newProcess(newWorld(), { clock })
+    const running = run(one(step), 'r', {})(late.environment)()
+    await quiet()
+    await clock.advance(500)
+    late.stop()
+    ended(await running, 'Interrupted')
+    await clock.advance(seconds(60))
+    world.log.length = 0
+    ended(await newProcess(late.world, { clock }).perform(resume(one(step), 'r')), 'Failed')
+    assert.equal(world.log.length, 1)
   })
 
   test('a step whose attempts are spent gets all of them again on resume, and its history begins anew', async () => {

@@ -4,18 +4,21 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import type { Program as ProgramType } from '../../src/index.js'
-import { CheckpointState, Program, resume, run } from '../../src/index.js'
-import type { Process } from './fixtures.js'
+import { CheckpointState, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
+import type { LooseSpec, Process } from './fixtures.js'
 import {
   ended,
+  fakeClock,
   group,
   historyOf,
   losable,
   newProcess,
   newWorld,
   patiently,
+  policy,
   quiet,
   refused,
+  slowSaves,
   START,
   stored,
   task
@@ -185,6 +188,93 @@ describe('a stop', () => {
     process.stop()
     ended(await running, 'Interrupted')
     refused(await newProcess(process.world).perform(resume(program, 'r')), 'Unconfirmed')
+  })
+
+  test('a non-idempotent step that obeys it and says that it did nothing is not asked about', async () => {
+    const rolledBack = StepFailure.transient(StepError.make('Aborted', 'nothing was sent'), 'notApplied')
+    for (const inWave of [false, true]) {
+      const process = newProcess()
+      const { log } = process.world
+      const spec: LooseSpec = {
+        idempotent: false,
+        run: ({ signal, attempt }) => {
+          log.push(`attempt ${attempt}`)
+          return pipe(
+            TE.fromTask(attempt === 1 ? process.clock.sleep(1000, signal) : () => Promise.resolve()),
+            TE.chain(() => (signal.aborted ? TE.left(rolledBack) : TE.right('paid')))
+          )
+        }
+      }
+      const step = inWave ? Program.waveOf('all', [group('pay', spec)]) : task('pay', spec)
+      const program = Program.fromSteps('pay', [step])
+      const running = run(program, 'r', {})(process.environment)()
+      await quiet()
+      process.stop()
+      const { checkpoint, inProgress } = ended(await running, 'Interrupted')
+      assert.equal(inProgress, true)
+      assert.deepEqual(CheckpointState.inFlight(checkpoint.state), [])
+      assert.deepEqual(
+        CheckpointState.failures(checkpoint.state).map(({ error, outcome }) => [error.message, outcome]),
+        [['nothing was sent', 'notApplied']]
+      )
+      ended(await newProcess(process.world).perform(resume(program, 'r')), 'Completed')
+      assert.deepEqual(log, ['attempt 1', 'attempt 2'])
+    }
+  })
+
+  test('what an idempotent step says when it obeys changes nothing: that attempt is repeated', async () => {
+    const process = newProcess()
+    const rolledBack = StepFailure.transient(StepError.make('Aborted', 'nothing was sent'), 'notApplied')
+    const program = Program.fromSteps('copy', [
+      task('copy', {
+        run: ({ signal, attempt }) => {
+          process.world.log.push(`attempt ${attempt}`)
+          return pipe(
+            TE.fromTask(process.clock.sleep(1000, signal)),
+            TE.chain(() => (signal.aborted ? TE.left(rolledBack) : TE.right(1)))
+          )
+        }
+      })
+    ])
+    const running = run(program, 'r', {})(process.environment)()
+    await quiet()
+    process.stop()
+    ended(await running, 'Interrupted')
+    const next = newProcess(process.world, { clock: process.clock })
+    ended(await next.perform(resume(program, 'r')), 'Completed')
+    assert.deepEqual(process.world.log, ['attempt 1', 'attempt 1'])
+  })
+
+  test('one that comes while the start is being saved leaves no question about a step that never ran', async () => {
+    for (const inWave of [false, true]) {
+      for (const retry of [false, true]) {
+        const clock = fakeClock()
+        const process = newProcess(newWorld(), { clock, around: slowSaves(clock, 100) })
+        const { log } = process.world
+        const spec: LooseSpec = {
+          idempotent: false,
+          retry: policy({ attempts: 3, delayMillis: 0 }),
+          run: ({ attempt }) => {
+            log.push(`attempt ${attempt}`)
+            return retry && attempt === 1
+              ? TE.left(StepFailure.transient(StepError.make('Busy', 'try again'), 'notApplied'))
+              : TE.right('paid')
+          }
+        }
+        const step = inWave ? Program.waveOf('all', [group('pay', spec)]) : task('pay', spec)
+        const program = Program.fromSteps('pay', [step])
+        const running = run(program, 'r', {})(process.environment)()
+        await quiet()
+        // Each save takes 100 ms: the start of the first attempt, its failure, the start of the second.
+        await clock.advance(retry ? 250 : 50)
+        process.stop()
+        ended(await patiently(clock, running), 'Interrupted')
+        assert.deepEqual(log, retry ? ['attempt 1'] : [])
+        const next = newProcess(process.world)
+        ended(await next.perform(resume(program, 'r')), 'Completed')
+        assert.equal(log.length, retry ? 2 : 1)
+      }
+    }
   })
 
   test('in a wave every running group is told, what ended well is kept, and only the rest runs again', async () => {

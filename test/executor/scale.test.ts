@@ -165,10 +165,13 @@ describe('a wide wave', () => {
     const groups = Array.from({ length }, (_, index) => {
       const one = group(`g${index}`, { needs: needs(index), run: () => TE.right(1) })
       const { name, needs: needed } = one
-      return Object.defineProperties({ ...one }, {
-        name: { get: () => ((looks += 1), name), enumerable: true },
-        needs: { get: () => ((looks += 1), needed), enumerable: true }
-      })
+      return Object.defineProperties(
+        { ...one },
+        {
+          name: { get: () => ((looks += 1), name), enumerable: true },
+          needs: { get: () => ((looks += 1), needed), enumerable: true }
+        }
+      )
     })
     return { program: Program.fromSteps('wide', [Program.waveOf('all', groups, { concurrency })]), looks: () => looks }
   }

@@ -4,7 +4,7 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
 import type { Program as ProgramType } from '../../src/index.js'
-import { CheckpointState, Program, resume, run } from '../../src/index.js'
+import { CheckpointState, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
 import type { LooseSpec, Process, World } from './fixtures.js'
 import {
   ended,
@@ -165,10 +165,61 @@ describe('when a group fails', () => {
       outcome.failures.map((one) => [one.group, one.error.name, one.outcome]),
       [
         ['bad', 'Error', 'unknown'],
-        ['slow', 'Halted', 'unknown']
+        ['slow', 'Error', 'unknown']
       ]
     )
+    assert.equal(outcome.failures[1]?.error.message, 'told to stop')
     assert.deepEqual(await recordedGroups(process), ['good', 'waiting'])
+  })
+
+  test('halt: a group that fails while it is halted keeps its failure; one that gives none was stopped', async () => {
+    const process = newProcess()
+    let reason: unknown
+    const late = (name: string, outcome: 'notApplied' | 'unknown'): ProgramType.ProgramGroup =>
+      group(name, {
+        idempotent: false,
+        run: ({ signal, attempt }) =>
+          pipe(
+            TE.fromTask(process.clock.sleep(100, new AbortController().signal)),
+            TE.chain(() => {
+              if (!signal.aborted) return TE.right(attempt)
+              reason = signal.reason
+              return TE.left(StepFailure.permanent(StepError.make('Mine', name), outcome))
+            })
+          )
+      })
+    const program = (fails?: string): ProgramType.Program<unknown> =>
+      Program.fromSteps('w', [
+        Program.waveOf(
+          'all',
+          [
+            worker(process, 'bad', { millis: 10, ...(fails === undefined ? {} : { fails }) }),
+            late('rolled-back', 'notApplied'),
+            late('unsure', 'unknown'),
+            group('deaf', { run: () => (fails === undefined ? TE.right(1) : () => new Promise(() => undefined)) })
+          ],
+          { onFailure: 'halt' }
+        )
+      ])
+    const outcome = ended(await process.perform(run(program('no'), 'r', {})), 'Failed')
+    assert.deepEqual(
+      outcome.failures.map((one) => [one.group, one.error.name, one.outcome]),
+      [
+        ['bad', 'Error', 'unknown'],
+        ['rolled-back', 'Mine', 'notApplied'],
+        ['unsure', 'Mine', 'unknown'],
+        ['deaf', 'Halted', 'unknown']
+      ]
+    )
+    assert.match((reason as Error).message, /another group of the wave failed/)
+    const confirm = new Map([['all/unsure', { _tag: 'Again' } as const]])
+    const error = refused(await newProcess(process.world).perform(resume(program(), 'r')), 'Unconfirmed')
+    assert.deepEqual(
+      error.questions.map((one) => one.group),
+      ['unsure']
+    )
+    const next = newProcess(process.world, { clock: process.clock })
+    ended(await next.perform(resume(program(), 'r', { confirm })), 'Completed')
   })
 
   test('halt: a group in its second attempt, and one that waits for it, are halted as well', async () => {
@@ -429,6 +480,40 @@ describe('a wave as a whole', () => {
     process.stop()
     ended(await running, 'Interrupted')
     assert.deepEqual(process.world.log, ['+a', '!a'])
+  })
+
+  test('a stop while groups could still start is an interruption, whatever failed; else the failure is the end', async () => {
+    for (const [needs, tag] of [
+      [[], 'Interrupted'],
+      [['a'], 'Failed']
+    ] as const) {
+      const world = newWorld()
+      const program = (process: Process, fails?: string): ProgramType.Program<unknown> => {
+        const ends = TE.fromTask(process.clock.sleep(50, new AbortController().signal))
+        const groups = [
+          worker(process, 'a', fails === undefined ? {} : { fails }),
+          group('b', { run: () => ends }),
+          worker(process, 'c', { needs }),
+          worker(process, 'd', { needs })
+        ]
+        return Program.fromSteps('w', [Program.waveOf('all', groups, { concurrency: 1, onFailure: 'continue' })])
+      }
+      const process = newProcess(world)
+      const running = run(program(process, 'no'), 'r', {})(process.environment)()
+      await quiet()
+      await process.clock.advance(10)
+      process.stop()
+      const outcome = ended(await patiently(process.clock, running), tag)
+      assert.deepEqual(
+        CheckpointState.failures(outcome.checkpoint.state).map((one) => one.group),
+        ['a']
+      )
+      assert.deepEqual(await recordedGroups(process), ['b'])
+      world.log.length = 0
+      const next = newProcess(world)
+      ended(await next.perform(resume(program(next), 'r')), 'Completed')
+      assert.deepEqual(startsOf(world.log), ['a', 'c', 'd'])
+    }
   })
 
   test('its log is the same in every world: nothing depends on chance', async () => {
