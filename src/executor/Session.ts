@@ -11,6 +11,7 @@ import type { Json } from '../domain/Json.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import type { Claim } from '../ports/CheckpointStorage.js'
 import type { Event } from '../ports/Events.js'
+import type { Interrupt } from '../ports/Interrupt.js'
 import type { Environment } from './Environment.js'
 import type { Program, StepContext } from './Program.js'
 import { idempotencyKey } from './Program.js'
@@ -79,7 +80,8 @@ export interface Session {
 }
 
 /**
- * Fires when the host asks for a stop or the claim is lost. `dispose` takes the listeners away again.
+ * Fires when the host asks for a stop or the claim is lost, with the reason that was given there. `dispose` takes the
+ * listeners away again.
  *
  * @category constructors
  * @since 0.1.0
@@ -90,7 +92,7 @@ export const stopOn = (
 ): { readonly stopping: AbortSignal; readonly stop: Session['stop']; readonly dispose: () => void } => {
   const controller = new AbortController()
   const asked = interrupt.signal
-  const ignore = [asked, lost].map((source) => onAbort(source, () => controller.abort()))
+  const ignore = [asked, lost].map((source) => onAbort(source, () => controller.abort(source.reason)))
   // Keeps the one listener on this signal in place while steps come and go.
   onAbort(controller.signal, () => undefined)
   return {
@@ -99,11 +101,23 @@ export const stopOn = (
       lost.aborted
         ? { _tag: 'Fenced' }
         : asked.aborted
-          ? { _tag: 'Interrupted', reason: interrupt.reason() }
+          ? { _tag: 'Interrupted', reason: reasonOf(interrupt) }
           : undefined,
     dispose: () => {
       for (const one of ignore) one()
     }
+  }
+}
+
+const REASONS: Readonly<Record<InterruptReason, true>> = { signal: true, aborted: true, paused: true, pending: true }
+
+/** Only a reason that we know is written: a host in JavaScript may give any, and another could not be read again. */
+const reasonOf = (interrupt: Interrupt): InterruptReason => {
+  try {
+    const reason = interrupt.reason()
+    return Object.hasOwn(REASONS, reason) ? reason : 'aborted'
+  } catch {
+    return 'aborted'
   }
 }
 

@@ -6,14 +6,14 @@
 import type { InterruptReason } from '../domain/CheckpointState.js'
 
 /**
- * Fires when somebody wants the run to stop. The executor then aborts the step that runs, records the interruption
- * and ends; `reason` says what for.
+ * Fires when somebody wants the run to stop. The executor then aborts the step that runs, for the same `signal.reason`,
+ * records the interruption and ends; `reason` says what for.
  *
  * @category model
  * @since 0.1.0
  */
 export interface Interrupt {
   readonly signal: AbortSignal
-  /** What the stop is for; asked only after `signal` fired. */
+  /** What the stop is for; asked only after `signal` fired. Anything else than these reasons is recorded as `aborted`. */
   readonly reason: () => InterruptReason
 }

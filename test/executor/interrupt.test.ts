@@ -3,7 +3,7 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
-import type { Program as ProgramType } from '../../src/index.js'
+import type { Program as ProgramType, StorageError } from '../../src/index.js'
 import { CheckpointState, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
 import type { LooseSpec, Process } from './fixtures.js'
 import {
@@ -277,6 +277,41 @@ describe('a stop', () => {
     }
   })
 
+  test('the signal of a step has the reason that the host gave, in a wave, too', async () => {
+    for (const inWave of [false, true]) {
+      const stop = new AbortController()
+      const process = newProcess(newWorld(), { interrupt: { signal: stop.signal, reason: () => 'aborted' } })
+      let reason: unknown
+      const spec: LooseSpec = {
+        run: ({ signal }) =>
+          pipe(
+            TE.fromTask(process.clock.sleep(1000, signal)),
+            TE.chain(() => TE.left((reason = signal.reason)))
+          )
+      }
+      const step = inWave ? Program.waveOf('all', [group('it', spec)]) : task('it', spec)
+      const running = run(Program.fromSteps('p', [step]), 'r', {})(process.environment)()
+      await quiet()
+      const given = new Error('deploy 42')
+      stop.abort(given)
+      ended(await running, 'Interrupted')
+      assert.equal(reason, given)
+    }
+  })
+
+  test.each<[string, () => never]>([
+    ['unknown', () => 'shutdown' as never],
+    ['inherited', () => 'constructor' as never],
+    ['no text', () => undefined as never],
+    ['thrown', () => assert.fail('a bug of the host')]
+  ])('a reason that is %s is recorded as aborted, and the run can be read and resumed', async (_, reason) => {
+    const process = newProcess(newWorld(), { interrupt: { signal: AbortSignal.abort(), reason } })
+    const outcome = ended(await process.perform(run(sleepy(process), 'r', {})), 'Interrupted')
+    assert.equal(outcome.reason, 'aborted')
+    const next = newProcess(process.world)
+    ended(await next.perform(resume(sleepy(next), 'r')), 'Completed')
+  })
+
   test('in a wave every running group is told, what ended well is kept, and only the rest runs again', async () => {
     const world = newWorld()
     const process = newProcess(world)
@@ -339,6 +374,7 @@ describe('a run that was taken over', () => {
     const { around, lose } = losable()
     const process = newProcess(newWorld(), { around })
     let told = false
+    let reason: unknown
     const program = Program.fromSteps('lost', [
       task('it', {
         run: ({ signal }) =>
@@ -346,6 +382,7 @@ describe('a run that was taken over', () => {
             TE.fromTask(process.clock.sleep(1000, signal)),
             TE.map(() => {
               told = signal.aborted
+              reason = signal.reason
               return 'done all the same'
             })
           )
@@ -358,6 +395,7 @@ describe('a run that was taken over', () => {
     lose()
     assert.deepEqual(await running, { _tag: 'Right', right: { _tag: 'Fenced', runId: 'r' } })
     assert.equal(told, true)
+    assert.equal((reason as StorageError)._tag, 'Fenced')
     assert.equal(process.saves.length, before)
     assert.deepEqual(process.world.log, [])
     assert.deepEqual(
