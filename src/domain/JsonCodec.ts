@@ -128,18 +128,26 @@ export const fields = <A>(name: string, spec: Spec<A>): t.Type<A> => {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** A codec of what a test says yes to, taken as it is. */
+const refined = <A>(name: string, is: (value: unknown) => boolean): t.Type<A> => {
+  const yes = is as (value: unknown) => value is A
+  return new t.Type<A>(
+    name,
+    yes,
+    (value, context) => (yes(value) ? t.success(value) : t.failure(value, context)),
+    t.identity
+  )
+}
+
 /**
  * A whole number from 0 up to `Number.MAX_SAFE_INTEGER`.
  *
  * @category codecs
  * @since 0.1.0
  */
-export const natural: t.Type<number> = new t.Type<number>(
+export const natural: t.Type<number> = refined(
   'a whole number ≥ 0',
-  (value): value is number => Number.isSafeInteger(value) && (value as number) >= 0,
-  (value, context) =>
-    Number.isSafeInteger(value) && (value as number) >= 0 ? t.success(value as number) : t.failure(value, context),
-  t.identity
+  (value) => Number.isSafeInteger(value) && (value as number) >= 0
 )
 
 /**
@@ -148,12 +156,9 @@ export const natural: t.Type<number> = new t.Type<number>(
  * @category codecs
  * @since 0.1.0
  */
-export const millis: t.Type<number> = new t.Type<number>(
+export const millis: t.Type<number> = refined(
   'milliseconds ≥ 0',
-  (value): value is number => Number.isFinite(value) && (value as number) >= 0,
-  (value, context) =>
-    Number.isFinite(value) && (value as number) >= 0 ? t.success(value as number) : t.failure(value, context),
-  t.identity
+  (value) => Number.isFinite(value) && (value as number) >= 0
 )
 
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
@@ -164,11 +169,9 @@ const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
  * @category codecs
  * @since 0.1.0
  */
-export const time: t.Type<string> = new t.Type<string>(
+export const time: t.Type<string> = refined(
   'a UTC time like 2026-01-02T03:04:05.678Z',
-  (value): value is string => typeof value === 'string' && TIME.test(value),
-  (value, context) => (typeof value === 'string' && TIME.test(value) ? t.success(value) : t.failure(value, context)),
-  t.identity
+  (value) => typeof value === 'string' && TIME.test(value)
 )
 
 /**
@@ -177,12 +180,7 @@ export const time: t.Type<string> = new t.Type<string>(
  * @category codecs
  * @since 0.1.0
  */
-export const json: t.Type<Json> = new t.Type<Json>(
-  'a JSON value',
-  (value): value is Json => value !== undefined,
-  (value, context) => (value === undefined ? t.failure(value, context) : t.success(value as Json)),
-  t.identity
-)
+export const json: t.Type<Json> = refined('a JSON value', (value) => value !== undefined)
 
 /**
  * A JSON object.
@@ -190,12 +188,7 @@ export const json: t.Type<Json> = new t.Type<Json>(
  * @category codecs
  * @since 0.1.0
  */
-export const jsonObject: t.Type<JsonObject> = new t.Type<JsonObject>(
-  'a JSON object',
-  (value): value is JsonObject => isRecord(value),
-  (value, context) => (isRecord(value) ? t.success(value as JsonObject) : t.failure(value, context)),
-  t.identity
-)
+export const jsonObject: t.Type<JsonObject> = refined('a JSON object', isRecord)
 
 /**
  * A list.
@@ -211,15 +204,8 @@ export const list = <A>(item: t.Type<A>): t.Type<ReadonlyArray<A>> => checked(t.
  * @category combinators
  * @since 0.1.0
  */
-export const oneOf = <A extends string>(...texts: ReadonlyArray<A>): t.Type<A> => {
-  const is = (value: unknown): value is A => (texts as ReadonlyArray<unknown>).includes(value)
-  return new t.Type<A>(
-    texts.join(' | '),
-    is,
-    (value, context) => (is(value) ? t.success(value) : t.failure(value, context)),
-    t.identity
-  )
-}
+export const oneOf = <A extends string>(...texts: ReadonlyArray<A>): t.Type<A> =>
+  refined(texts.join(' | '), (value) => (texts as ReadonlyArray<unknown>).includes(value))
 
 /**
  * A union of objects told apart by one field, with the fault looked for in the member that the field names.

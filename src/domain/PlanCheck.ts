@@ -12,7 +12,8 @@ import type { Records } from './Records.js'
 import { finderIn, hasBegun } from './Records.js'
 import type { Step, Workflow } from './Workflow.js'
 import { groupNamed } from './Workflow.js'
-import type { StepIdentity, TaskIdentity } from './WorkflowIdentity.js'
+import type { StepIdentity } from './WorkflowIdentity.js'
+import { groupOf } from './WorkflowIdentity.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // the checkpoint against itself
@@ -207,6 +208,3 @@ function* vanished({ checkpoint, workflow, isAt }: Edited): Iterable<PlanProblem
 
 const definitionOf = (step: Step, group: string | undefined): Step | undefined =>
   group === undefined ? step : step._tag === 'Wave' ? groupNamed(step, group) : undefined
-
-const groupOf = (step: StepIdentity, name: string): TaskIdentity | undefined =>
-  step.kind === 'wave' ? groupNamed(step, name) : undefined

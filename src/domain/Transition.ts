@@ -7,6 +7,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Checkpoint, Fields } from './Checkpoint.js'
+import { adopted } from './adopted.js'
 import { make } from './Checkpoint.js'
 import type { CheckpointState, FailedAttempt, Failure, InFlight } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
@@ -14,8 +15,8 @@ import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
 import { unitName } from './Plan.js'
 import { brief } from './StepError.js'
-import { groupNamed } from './Workflow.js'
 import type { StepIdentity, TaskIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
+import { groupOf } from './WorkflowIdentity.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -120,7 +121,7 @@ const replaced = (self: Fields, change: Change.Change): Result => {
     case 'WorkflowEdited':
       return change.workflow.steps.length === 0
         ? refuse(self, change, 'UnknownUnit', change.workflow.name)
-        : E.right(edited(self, change.workflow))
+        : E.right(adopted(self, change.workflow))
     case 'AttemptStarted':
       return attemptStarted(self, change)
     case 'AttemptFailed':
@@ -341,76 +342,6 @@ const settled = (state: CheckpointState, unit: Unit & { readonly step: string })
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// edits
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Takes a checkpoint over to an edited workflow. Steps are matched by name: records get their new index and
- * fingerprint, those of steps that are gone fall away. What the state says of a step that is still there stays true.
- */
-const edited = (self: Fields, workflow: WorkflowIdentity): Replaced => {
-  const indexOf = new Map(workflow.steps.map((step, index) => [step.name, index]))
-  const records: Array<CompletedStep> = []
-  for (const record of self.completedSteps) {
-    const stepIndex = indexOf.get(record.step)
-    if (stepIndex === undefined) continue
-    const step = workflow.steps[stepIndex] as StepIdentity
-    const unit = record.group === undefined ? step : groupOf(step, record.group)
-    if (unit !== undefined) records.push({ ...record, stepIndex, fingerprint: unit.fingerprint })
-  }
-  const completedSteps = Steps.from(finishedOnly(records, workflow))
-  return { workflow, completedSteps, state: stateAfterEdit(self.state, completedSteps, workflow, indexOf) }
-}
-
-/** A wave that got another group is not finished any more: its own record falls away, its groups' records stay. */
-const finishedOnly = (
-  records: ReadonlyArray<CompletedStep>,
-  workflow: WorkflowIdentity
-): ReadonlyArray<CompletedStep> => {
-  const groups = new Map<number, number>()
-  for (const { group, stepIndex } of records)
-    if (group !== undefined) groups.set(stepIndex, (groups.get(stepIndex) ?? 0) + 1)
-  return records.filter((record) => {
-    const step = workflow.steps[record.stepIndex]
-    if (step === undefined || step.kind === 'task') return record.group === undefined
-    return record.group !== undefined || groups.get(record.stepIndex) === step.groups.length
-  })
-}
-
-const stateAfterEdit = (
-  state: CheckpointState,
-  completedSteps: CompletedSteps,
-  workflow: WorkflowIdentity,
-  indexOf: ReadonlyMap<string, number>
-): CheckpointState => {
-  const stepIndex = indexOf.get(state.step)
-  const step = stepIndex === undefined ? undefined : workflow.steps[stepIndex]
-  if (
-    stepIndex !== undefined &&
-    step !== undefined &&
-    (state._tag !== 'Completed' || Steps.hasStep(completedSteps, stepIndex))
-  ) {
-    const known = (unit: { readonly group?: string }): boolean =>
-      step.kind === 'task'
-        ? unit.group === undefined
-        : unit.group !== undefined && groupOf(step, unit.group) !== undefined
-    switch (state._tag) {
-      case 'Completed':
-        return { ...state, stepIndex }
-      case 'Failed':
-        return { ...state, stepIndex, failures: state.failures.filter(known) }
-      case 'BeforeStep':
-      case 'Interrupted':
-        return { ...state, stepIndex, inFlight: state.inFlight.filter(known), failures: state.failures.filter(known) }
-    }
-  }
-  const open = workflow.steps.findIndex((_, index) => !Steps.hasStep(completedSteps, index))
-  const at = open === -1 ? workflow.steps.length - 1 : open
-  const name = workflow.steps[at]?.name ?? ''
-  return open === -1 ? State.completed(at, name) : State.beforeStep(at, name)
-}
-
-// ---------------------------------------------------------------------------------------------------------------------
 // parts
 // ---------------------------------------------------------------------------------------------------------------------
 
@@ -439,9 +370,6 @@ const stepAt = (
   const step = workflow.steps[unit.stepIndex]
   return step?.name === unit.step ? step : undefined
 }
-
-const groupOf = (step: StepIdentity, name: string): TaskIdentity | undefined =>
-  step.kind === 'wave' ? groupNamed(step, name) : undefined
 
 const groupAt = (
   workflow: WorkflowIdentity,

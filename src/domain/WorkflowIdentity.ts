@@ -6,6 +6,7 @@
  */
 import { fingerprint } from './Digest.js'
 import type { Step, Workflow } from './Workflow.js'
+import { groupNamed } from './Workflow.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -105,3 +106,16 @@ const ofStep = (step: Step): StepIdentity =>
           idempotent: group.idempotent
         }))
       }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A group of a step; a task has none.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const groupOf = (step: StepIdentity, name: string): TaskIdentity | undefined =>
+  step.kind === 'wave' ? groupNamed(step, name) : undefined
