@@ -189,9 +189,13 @@ const neededBy = (program: Program<unknown, never>, place: Place): ReadonlySet<s
 
 const INSPECT = Symbol.for('nodejs.util.inspect.custom')
 
-/** An object whose properties are made when they are first looked at. It prints as what it stands for. */
+/**
+ * An object whose properties are made when they are first looked at. It prints as what it stands for: Node asks what is
+ * behind a proxy, not the proxy, how to print it; so that stands in its prototype, where no listing finds it.
+ */
 const lazily = (read: (name: string) => (() => unknown) | undefined, names: () => ReadonlyArray<string>): unknown => {
-  const target = Object.create(null) as Record<PropertyKey, unknown>
+  const printed = Object.create(null, { [INSPECT]: { value: () => ({ ...proxy }) } }) as object
+  const target = Object.create(printed) as Record<PropertyKey, unknown>
   const make = (name: PropertyKey): void => {
     if (typeof name !== 'string' || name in target) return
     const value = read(name)
@@ -208,9 +212,12 @@ const lazily = (read: (name: string) => (() => unknown) | undefined, names: () =
     getOwnPropertyDescriptor: (made, name) => {
       make(name)
       return Reflect.getOwnPropertyDescriptor(made, name)
+    },
+    preventExtensions: (made) => {
+      seen().forEach(make)
+      return Reflect.preventExtensions(made)
     }
   })
-  Object.defineProperty(target, INSPECT, { value: () => ({ ...proxy }), configurable: true })
   return proxy
 }
 

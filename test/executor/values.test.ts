@@ -147,6 +147,24 @@ describe('what a step sees', () => {
     }
   })
 
+  test('outputs can be frozen, read or not, and a plain copy of them can be sent to a worker', async () => {
+    const steps = [gives('one', { a: 1 }), gives('two', 2)]
+    const look = ({ outputs }: Seen): unknown => {
+      const copy = structuredClone({ ...outputs })
+      assert.deepEqual(Reflect.ownKeys(outputs), ['one', 'two'])
+      return [copy, inspect(outputs)]
+    }
+    const frozen = (context: Seen): unknown => {
+      assert.equal(Object.freeze(context.outputs), context.outputs)
+      assert.ok(Object.isFrozen(context.outputs))
+      assert.throws(() => ((context.outputs as Record<string, unknown>)['one'] = 666), TypeError)
+      return look(context)
+    }
+    const seen = [{ one: { a: 1 }, two: 2 }, '{ one: { a: 1 }, two: 2 }']
+    for (const one of await seenTwice(steps, {}, look)) assert.deepEqual(one, seen)
+    for (const one of await seenTwice(steps, {}, frozen)) assert.deepEqual(one, seen)
+  })
+
   test('the first step sees no outputs at all, not even of waves to come', async () => {
     const process = newProcess()
     let keys: ReadonlyArray<string> = ['?']
