@@ -93,7 +93,7 @@ export const claim = async (
   }
   for (let n = 0; n < ATTEMPTS; n++) {
     const outcome = await tryOnce(attempt)
-    if (E.isRight(outcome) && O.isNone(outcome.right)) continue
+    if (E.isRight(outcome) ? O.isNone(outcome.right) : isRemoved(outcome.left) && n + 1 < ATTEMPTS) continue
     if (E.isLeft(outcome)) await putAway(attempt)
     return E.map((granted: O.Option<Granted>) => (granted as O.Some<Granted>).value)(outcome)
   }
@@ -107,6 +107,9 @@ const putAway = async ({ context, record, heartbeat }: Attempt): Promise<void> =
   context.givenUp.add(record.token)
   await heartbeat.stop()
 }
+
+/** A folder was gone that had just been there, or been made: somebody removed the run. */
+const isRemoved = (error: StorageError): boolean => error._tag === 'WriteFailed' && error.code === 'ENOENT'
 
 const CROWDED = { code: 'EAGAIN', message: `another claim was quicker, ${ATTEMPTS} times` }
 

@@ -82,7 +82,7 @@ export interface Damage {
  * - `sum`: the checksum in line 1: no two claims have the same, since each has a token.
  * - `found`: what the claim found, unless it was recovered, or the owner ended before it could say so.
  * - `changes`: `changes[i]` led to `base.revision + i`; empty without a base.
- * - `damage`: the first damage; nothing after it is used (but for damage of line 1, on which nothing else depends).
+ * - `damage`: of line 1, on which nothing else depends; and the first of another line: nothing from there on is used.
  * - `end`: where the good bytes end.
  * - `clean`: from there on there are only NUL bytes.
  *
@@ -96,7 +96,7 @@ export interface Journal {
   readonly base: Base | undefined
   readonly changes: ReadonlyArray<Json>
   readonly released: boolean
-  readonly damage: Damage | undefined
+  readonly damage: ReadonlyArray<Damage>
   readonly end: number
   readonly clean: boolean
 }
@@ -112,7 +112,7 @@ interface Draft {
   base: Base | undefined
   readonly changes: Array<Json>
   released: boolean
-  damage: Damage | undefined
+  readonly damage: Array<Damage>
   end: number
   newerFormat: number | undefined
 }
@@ -131,12 +131,12 @@ export const parse = (bytes: Buffer, runId: string, number: number): E.Either<nu
     base: undefined,
     changes: [],
     released: false,
-    damage: undefined,
+    damage: [],
     end: 0,
     newerFormat: undefined
   }
   let line = 0
-  for (let from = 0; from < written.length && !isFinal(draft.damage);) {
+  for (let from = 0; from < written.length && !draft.damage.some(isFinal);) {
     line++
     const newline = written.indexOf(NEWLINE, from)
     const until = newline === -1 ? written.length : newline
@@ -146,10 +146,10 @@ export const parse = (bytes: Buffer, runId: string, number: number): E.Either<nu
     const isLast = until + 1 >= written.length
     if (why === undefined) draft.end = Math.min(until + 1, written.length)
     else if (line > 1 && isLast && (newline === -1 || hasHole(text, from))) break
-    else draft.damage ??= { line, why }
+    else draft.damage.push({ line, why })
     from = until + 1
   }
-  if (line === 0) draft.damage = { line: 1, why: 'the file is empty' }
+  if (line === 0) draft.damage.push({ line: 1, why: 'the file is empty' })
   const { newerFormat: _, ...journal } = draft
   const sum = bytes.toString('latin1', Line.SUM_BEGIN, Line.SUM_END)
   return E.right({ ...journal, sum, clean: draft.end === written.length })
@@ -185,7 +185,7 @@ const hasHole = (text: Buffer, offset: number): boolean => {
 }
 
 /** Only what line 1 says can be done without. */
-const isFinal = (damage: Damage | undefined): boolean => damage !== undefined && damage.line > 1
+const isFinal = ({ line }: Damage): boolean => line > 1
 
 const endOfWritten = (bytes: Buffer): number => {
   let end = bytes.length
@@ -330,7 +330,7 @@ export const newestRevision = (self: Journal): number =>
  */
 export const upTo = (self: Journal, number: number, found: FoundRecord | undefined): Journal => {
   if (found === undefined || number < found.epoch) return self
-  if (number > found.epoch) return { ...self, base: undefined, changes: [], damage: undefined }
+  if (number > found.epoch) return { ...self, base: undefined, changes: [], damage: [] }
   if (self.base === undefined || self.base.revision > found.revision) return { ...self, base: undefined, changes: [] }
   return { ...self, changes: self.changes.slice(0, found.revision - self.base.revision + 1) }
 }

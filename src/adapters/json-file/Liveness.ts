@@ -32,7 +32,7 @@ const isAlive = (
   damage: Journal['damage']
 ): boolean => {
   const beats = (): boolean => isFresh(context, heartbeat(layout, token))
-  if (damage !== undefined && !beats()) return false
+  if (damage.length > 0 && !beats()) return false
   return isOurs(context, process) ? !context.givenUp.has(token) : (context.processes.isAlive(process) ?? beats())
 }
 

@@ -84,14 +84,14 @@ export const readJournal = async (
     const now = await readOnce(context, layout, number)
     if (E.isLeft(now) || O.isNone(now.right)) return now
     const journal = now.right.value
-    if (journal.damage === undefined || reading === READINGS || agree(journal, before)) return now
+    if (journal.damage.length === 0 || reading === READINGS || agree(journal, before)) return now
     before = journal
     await sleep(BETWEEN_READINGS_MILLIS)
   }
 }
 
 const agree = (a: Journal.Journal, b: Journal.Journal | undefined): boolean =>
-  a.damage?.line === b?.damage?.line && a.end === b?.end
+  b !== undefined && a.damage.at(-1)?.line === b.damage.at(-1)?.line && a.end === b.end
 
 const readOnce = async (
   { fs, settings }: Context,
@@ -125,7 +125,7 @@ export const isUnchanged = async (
   layout: Layout.Layout,
   { number, journal }: Numbered
 ): Promise<E.Either<StorageError, boolean>> => {
-  if (!journal.clean || journal.damage !== undefined) return E.right(false)
+  if (!journal.clean || journal.damage.length > 0) return E.right(false)
   const where = Layout.journal(layout, number)
   const rest = await withFile(fs, where, async (fd, { size }) => {
     const sum = await readBetween(fs, where, fd, Line.SUM_BEGIN, Line.SUM_END)
@@ -221,7 +221,7 @@ const descend = async (
       newest = { number, journal }
       break
     }
-    if (journal.damage !== undefined) damage.push(describe(number, journal.damage))
+    damage.push(...describe(number, journal.damage))
     if (found === undefined && journal.found !== undefined) found = { ...journal.found, by: number }
   }
   if (found !== undefined && isShort(found, newest)) damage.push(describeShort(found))
@@ -243,8 +243,8 @@ const isShort = ({ epoch, revision }: Found, newest: Numbered | undefined): bool
 const describeShort = ({ epoch, revision, by }: Found): string =>
   `history/${Layout.journalName(epoch)} had revision ${revision} when history/${Layout.journalName(by)} was begun`
 
-const describe = (number: number, { line, why }: Journal.Damage): string =>
-  `line ${line} of history/${Layout.journalName(number)} is damaged (${why})`
+const describe = (number: number, damage: ReadonlyArray<Journal.Damage>): ReadonlyArray<string> =>
+  damage.map(({ line, why }) => `line ${line} of history/${Layout.journalName(number)} is damaged (${why})`)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // what is stored
@@ -289,7 +289,7 @@ const isAhead = (of: Copy.CopyOf, { lineage, newest }: Journals, reached: number
 const fromJournal = ({ number, journal }: Numbered, above: ReadonlyArray<string>): Content => {
   const base = journal.base as Journal.Base
   const revision = Journal.newestRevision(journal)
-  const damage = journal.damage === undefined ? above : [...above, describe(number, journal.damage)]
+  const damage = [...above, ...describe(number, journal.damage)]
   return {
     revision,
     checkpoint: base.checkpoint,
@@ -306,7 +306,7 @@ const fromJournal = ({ number, journal }: Numbered, above: ReadonlyArray<string>
 }
 
 const whatIsGone = ({ damage }: Journal.Journal, above: ReadonlyArray<string>, revision: number): string =>
-  above.length === 0 && damage?.line === 1
+  above.length === 0 && damage.every(({ line }) => line === 1)
     ? 'no revision, only who wrote them'
     : `every revision after ${revision} that was saved there`
 
@@ -324,9 +324,9 @@ const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, r
 const shortfallOf = (newest: Numbered | undefined, reached: number): ReadonlyArray<string> => {
   if (newest === undefined) return ['no journal has a checkpoint any more']
   const { number, journal } = newest
-  return journal.damage === undefined
+  return journal.damage.length === 0
     ? [`the journals end at revision ${reached} of history/${Layout.journalName(number)}`]
-    : [describe(number, journal.damage)]
+    : describe(number, journal.damage)
 }
 
 /**
@@ -359,7 +359,7 @@ export const read = async (
 
 const isDoubtful = ({ journals: { newest, damage }, content }: Reading): boolean =>
   damage.length === 0 &&
-  newest?.journal.damage === undefined &&
+  (newest === undefined || newest.journal.damage.length === 0) &&
   (E.isLeft(content) || (O.isSome(content.right) && content.right.value.found._tag !== 'Exact'))
 
 const readOnceMore = async (

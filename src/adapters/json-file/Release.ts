@@ -14,7 +14,7 @@ import { quietly, writing } from './Fault.js'
 import { writeFully } from './Files.js'
 import type { Layout } from './Layout.js'
 import { tombstone } from './Layout.js'
-import { sweep } from './Prune.js'
+import { isTaken, sweep } from './Prune.js'
 import { discard, publishEnd, releasedLine } from './Publish.js'
 import * as Read from './Read.js'
 import type { Session } from './Session.js'
@@ -92,28 +92,48 @@ const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
   const granted = await claim(context, layout, { host: hostname(), pid: process.pid }, false)
   if (E.isLeft(granted)) return granted
   const { session } = granted.right
-  const { token } = session.record
-  if (!Sessions.watch(session)) return release(session)
+  if (!Sessions.watch(session)) return putBack(session, session.ended ?? fenced(session))
   // Windows moves no folder in which a file is open.
   if (IS_WINDOWS) await closeFiles(session)
-  const moved = await moveAway(context, layout, token)
+  const { number } = session.journal
+  const grave = tombstone(layout, session.record.token, number)
+  const moved = await moveAway(context, layout, grave, number)
   if (E.isLeft(moved)) return putBack(session, moved.left)
+  if (moved.right === 'Taken') return putBack(session, Sessions.fence(session, true))
   session.released = true
   Sessions.end(session, fenced(session))
   if (!IS_WINDOWS) await closeFiles(session)
   await session.heartbeat.stop()
-  return writing(layout.run, 'rm', () => context.fs.removeTree(tombstone(layout, token)))
+  return writing(layout.run, 'rm', () => context.fs.removeTree(grave.run))
 }
 
 const IS_WINDOWS = process.platform === 'win32'
 
-/** Once the folder is gone from its place, and durably so, the run is removed; what is left is to free its space. */
-const moveAway = (context: Context, layout: Layout, token: string): Promise<Result> =>
-  writing(layout.run, 'rename', async () => {
-    await context.fs.rename(layout.run, tombstone(layout, token))
-    await context.fs.fsyncFolder(layout.runs)
-    await context.fs.fsyncFolder(layout.root)
-  })
+/**
+ * Once the folder is gone from its place, and durably so, the run is removed; what is left is to free its space. But
+ * somebody may have claimed it since we looked, and have saved: then it is not ours to remove, and goes back.
+ */
+const moveAway = async (
+  { fs }: Context,
+  layout: Layout,
+  grave: Layout,
+  number: number
+): Promise<E.Either<StorageError, 'Moved' | 'Taken'>> => {
+  const moved = await writing(layout.run, 'rename', () => fs.rename(layout.run, grave.run))
+  if (E.isLeft(moved)) return moved
+  // Whoever else removed a run may have found it already, and brought it back.
+  const taken = await isTaken(fs, [grave, layout], number)
+  if (E.isRight(taken) && !taken.right) {
+    return writing(layout.run, 'fsync', async () => {
+      await fs.fsyncFolder(layout.runs)
+      await fs.fsyncFolder(layout.root)
+      return 'Moved' as const
+    })
+  }
+  const back = await writing(grave.run, 'rename', () => fs.rename(grave.run, layout.run))
+  if (E.isLeft(back) && back.left.code !== 'ENOENT') return back
+  return E.isLeft(taken) ? taken : E.right('Taken')
+}
 
 const closeFiles = async ({ context, spare, journal }: Session): Promise<void> => {
   await discard(context, spare)

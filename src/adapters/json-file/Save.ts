@@ -32,6 +32,18 @@ const AT_ONCE_BYTES = 65_536
 /** The journal grows by its own size, but at least and at most by so much: short runs stay small, long ones seldom grow. */
 const EXTENSION_BYTES = { least: 65_536, most: 1_048_576 }
 
+/** Line 1, what the claim found, and the released line. */
+const RECORDS_BYTES = 65_536
+
+/**
+ * How long a journal can be: before its last save a base and changes, the tail of a journal whose owner was killed.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const longestJournal = (checkpointBytes: number, compactBytes: number): number =>
+  RECORDS_BYTES + 2 * checkpointBytes + compactBytes + EXTENSION_BYTES.least + EXTENSION_BYTES.most
+
 // ---------------------------------------------------------------------------------------------------------------------
 // saving
 // ---------------------------------------------------------------------------------------------------------------------

@@ -17,11 +17,22 @@ export interface Sized {
   readonly bytes: number
 }
 
-interface Part extends Sized {
-  readonly value: Json
+/** Where a value is; only that of a value that is named is made into a path. */
+interface Place {
+  readonly above: Place | undefined
+  readonly step: string | number
+}
+
+interface Found {
+  readonly place: Place
+  readonly bytes: number
 }
 
 const NAMED = 5
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * How many bytes the JSON text of a value has; escapes aside.
@@ -29,12 +40,7 @@ const NAMED = 5
  * @category destructors
  * @since 0.1.0
  */
-export const bytesOf = (value: Json): number => {
-  if (typeof value === 'string') return Buffer.byteLength(value) + 2
-  if (typeof value !== 'object' || value === null) return String(value).length
-  if (!isObject(value)) return value.reduce<number>((sum, item) => sum + bytesOf(item) + 1, 2)
-  return Object.keys(value).reduce((sum, key) => sum + key.length + 4 + bytesOf(value[key] as Json), 2)
-}
+export const bytesOf = (value: Json): number => measure(value, undefined, '$', 0, undefined)
 
 /**
  * The biggest values in a value, biggest first. What is big only because of one thing in it is left out for that thing.
@@ -43,29 +49,52 @@ export const bytesOf = (value: Json): number => {
  * @since 0.1.0
  */
 export const biggest = (value: Json): ReadonlyArray<Sized> => {
-  let parts: ReadonlyArray<Part> = [{ path: '$', bytes: bytesOf(value), value }]
-  for (;;) {
-    const open = parts.find(isDivisible)
-    if (open === undefined) break
-    parts = [...parts.filter((part) => part !== open), ...partsOf(open)].sort(bySize).slice(0, 4 * NAMED)
+  const found: Array<Found> = []
+  measure(value, undefined, '$', 0, found)
+  return found.map(({ place, bytes }) => ({ path: pathOf(place), bytes }))
+}
+
+/** One pass, in which nothing is made for a value that is not among the biggest: there may be millions. */
+const measure = (
+  value: Json,
+  above: Place | undefined,
+  step: string | number,
+  depth: number,
+  found: Array<Found> | undefined
+): number => {
+  if (typeof value !== 'object' || value === null) {
+    const bytes = typeof value === 'string' ? Buffer.byteLength(value) + 2 : String(value).length
+    if (found !== undefined && isAmong(found, bytes)) put(found, { place: { above, step }, bytes })
+    return bytes
   }
-  return parts.slice(0, NAMED).map(({ path, bytes }) => ({ path, bytes }))
+  const place = { above, step }
+  const inside: Array<Found> | undefined = found === undefined ? undefined : []
+  let bytes = 2
+  let largest = 0
+  const add = (item: Json, key: string | number, around: number): void => {
+    const size = measure(item, place, key, depth + 1, inside)
+    bytes += size + around
+    largest = Math.max(largest, size)
+  }
+  if (isObject(value)) for (const key of Object.keys(value)) add(value[key] as Json, key, key.length + 4)
+  else for (let index = 0; index < value.length; index++) add(value[index] as Json, index, 1)
+  if (found === undefined || inside === undefined) return bytes
+  // The containers at the top say nothing, and neither do those with one thing in them that is most of it.
+  const isDivided = depth < 2 ? inside.length > 0 : largest > bytes / 2
+  for (const one of isDivided ? inside : [{ place, bytes }]) if (isAmong(found, one.bytes)) put(found, one)
+  return bytes
 }
 
-const bySize = (a: Sized, b: Sized): number => b.bytes - a.bytes
+const isAmong = (found: ReadonlyArray<Found>, bytes: number): boolean =>
+  found.length < NAMED || bytes > (found[NAMED - 1] as Found).bytes
 
-/** The containers at the top say nothing, and neither do those with one thing in them that is most of it. */
-const isDivisible = (part: Part): boolean => {
-  const depth = part.path.split(/[.[]/).length - 1
-  return depth < 2 ? partsOf(part).length > 0 : (partsOf(part)[0]?.bytes ?? 0) > part.bytes / 2
+const put = (found: Array<Found>, one: Found): void => {
+  const before = found.findIndex(({ bytes }) => bytes < one.bytes)
+  found.splice(before === -1 ? found.length : before, 0, one)
+  found.length = Math.min(found.length, NAMED)
 }
 
-const partsOf = ({ path, value }: Part): ReadonlyArray<Part> => {
-  if (typeof value !== 'object' || value === null) return []
-  const parts = isObject(value)
-    ? Object.keys(value).map((key) => part(`${path}.${key}`, value[key] as Json))
-    : value.map((item, index) => part(`${path}[${index}]`, item))
-  return parts.sort(bySize)
+const pathOf = ({ above, step }: Place): string => {
+  if (above === undefined) return String(step)
+  return `${pathOf(above)}${typeof step === 'number' ? `[${step}]` : `.${step}`}`
 }
-
-const part = (path: string, value: Json): Part => ({ path, bytes: bytesOf(value), value })

@@ -27,7 +27,7 @@ import type { Processes } from './Processes.js'
 import { nodeProcesses } from './Processes.js'
 import * as Read from './Read.js'
 import * as Release from './Release.js'
-import { save } from './Save.js'
+import { longestJournal, save } from './Save.js'
 import type { Session } from './Session.js'
 
 export type { Facts, FileSystem } from './FileSystem.js'
@@ -48,7 +48,7 @@ export { nodeProcesses } from './Processes.js'
  *   5 s, at least 1 s), and after what time without one it counts as dead (`staleMillis`, default 30 s). Processes of one
  *   machine don't need it: a dead one is seen at once.
  * - `limits`: the largest checkpoint that is saved (`checkpointBytes`, default 64 MiB), the largest file that is read
- *   (`readBytes`, default three times that), and how much in changes never leads to a compaction (`compactBytes`, default
+ *   (`readBytes`, default three times that; never less than a journal of this store may have), and how much in changes never leads to a compaction (`compactBytes`, default
  *   1 MiB).
  * - `fs`, `processes`: the outside world, for tests.
  *
@@ -73,21 +73,26 @@ const MEBIBYTE = 1_048_576
 /** Of this thread, whichever store they were made by. */
 const givenUp = new Set<string>()
 
-const contextOf = (root: string, options: JsonFileOptions): Context => ({
-  root,
-  fs: options.fs ?? nodeFileSystem,
-  processes: options.processes ?? nodeProcesses,
-  settings: {
-    keep: Math.max(1, options.keep ?? 10),
-    checkIntervalMillis: options.checkIntervalMillis ?? 3_000,
-    heartbeatMillis: options.heartbeat?.updateMillis ?? 5_000,
-    staleMillis: options.heartbeat?.staleMillis ?? 30_000,
-    checkpointBytes: options.limits?.checkpointBytes ?? 64 * MEBIBYTE,
-    readBytes: options.limits?.readBytes ?? 3 * (options.limits?.checkpointBytes ?? 64 * MEBIBYTE),
-    compactBytes: options.limits?.compactBytes ?? MEBIBYTE
-  },
-  givenUp
-})
+const contextOf = (root: string, options: JsonFileOptions): Context => {
+  const { keep = 10, checkIntervalMillis = 3_000, heartbeat, limits } = options
+  const checkpointBytes = limits?.checkpointBytes ?? 64 * MEBIBYTE
+  const compactBytes = limits?.compactBytes ?? MEBIBYTE
+  return {
+    root,
+    fs: options.fs ?? nodeFileSystem,
+    processes: options.processes ?? nodeProcesses,
+    settings: {
+      keep: Math.max(1, keep),
+      checkIntervalMillis,
+      heartbeatMillis: heartbeat?.updateMillis ?? 5_000,
+      staleMillis: heartbeat?.staleMillis ?? 30_000,
+      checkpointBytes,
+      readBytes: Math.max(limits?.readBytes ?? 3 * checkpointBytes, longestJournal(checkpointBytes, compactBytes)),
+      compactBytes
+    },
+    givenUp
+  }
+}
 
 /**
  * A store below a folder, which is made when it is needed. A save is one append and one `fdatasync`, however long the run

@@ -6,6 +6,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
+import { parse } from '../../../src/adapters/json-file/Journal.js'
 import type { Json } from '../../../src/domain/Json.js'
 import type { Stored } from '../../../src/ports/CheckpointStorage.js'
 import { assertLoads, claimed, left, OTHER, revisions, right, some } from '../storageFixture.js'
@@ -234,6 +235,40 @@ describe('going on after damage', () => {
       assert.deepEqual(payloadsOf(some(await right(next(root).loadRevision('a', revision)))), upTo(revision + 1))
     }
     assert.deepEqual(await right(next(root).loadRevision('a', 4)), O.none)
+  })
+})
+
+describe('damage of the first line', () => {
+  const withDamage = async (...lines: ReadonlyArray<number>): Promise<string> => {
+    const root = await make(true)
+    rmSync(placesOf(root).copy)
+    const bytes = readFileSync(journalOf(root, 2))
+    for (const line of lines) {
+      let at = 0
+      for (let n = 1; n < line; n++) at = bytes.indexOf(10, at) + 1
+      bytes.writeUInt8(bytes.readUInt8(at + 60) ^ 1, at + 60)
+    }
+    writeFileSync(journalOf(root, 2), bytes)
+    return root
+  }
+
+  test('alone loses no revision, and says so', async () => {
+    const { revision, found } = some(await right(next(await withDamage(1)).load('a')))
+    assert.equal(revision, SAVED - 1)
+    assert.ok(found._tag === 'Recovered' && found.lost.includes('no revision'), JSON.stringify(found))
+  })
+
+  test('does not hide that others were lost', async () => {
+    const { revision, found } = some(await right(next(await withDamage(1, 4)).load('a')))
+    assert.equal(revision, 2)
+    assert.ok(found._tag === 'Recovered' && !found.lost.includes('no revision'), JSON.stringify(found))
+    assert.ok(found.lost.includes('line 1') && found.lost.includes('line 4'), found.lost)
+  })
+
+  test('and of the second is enough to know that nothing in it is of use', () => {
+    const begun = performance.now()
+    assert.ok(E.isRight(parse(Buffer.alloc(8 * 1_048_576, '\n'), 'a', 1)))
+    assert.ok(performance.now() - begun < 1000, `${performance.now() - begun} ms`)
   })
 })
 

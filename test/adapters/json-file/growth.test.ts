@@ -220,6 +220,27 @@ describe('a checkpoint that is too large', () => {
     assert.equal(some(await right(storage.load('a'))).revision, 1)
   })
 
+  test('however small that is, what an owner that was killed left can be read, also by who says to read less', async () => {
+    for (const compactBytes of [0, 1000, MIB]) {
+      const root = folder()
+      const limits = { checkpointBytes: 4000, compactBytes }
+      const claim = await claimed(next(root, { limits }), 'a')
+      const storage = next(root, { limits })
+      const owned = await claimed(storage, 'a')
+      let n = 0
+      while ((await storage.save(owned, step(n, 1500))())._tag === 'Right' && n < 3000) n++
+      assert.ok(claim.epoch === 1 && n > 1)
+      for (const readBytes of [undefined, 100]) {
+        const stored = some(
+          await right(
+            next(root, { limits: { ...limits, ...(readBytes === undefined ? {} : { readBytes }) } }).load('a')
+          )
+        )
+        assert.equal(stored.revision, n - 1)
+      }
+    }
+  })
+
   test('by default has more than 64 MiB', { timeout: 60_000 }, async () => {
     const root = folder()
     const storage = next(root)

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterAll } from 'vitest'
 import type { FileSystem, JsonFileOptions, Processes } from '../../../src/adapters/json-file/index.js'
 import { jsonFileStorage, nodeFileSystem, nodeProcesses } from '../../../src/adapters/json-file/index.js'
+import type { Json } from '../../../src/domain/Json.js'
 import type { CheckpointStorage, Claim, StorageError } from '../../../src/ports/CheckpointStorage.js'
 import { claimed, revisions, right } from '../storageFixture.js'
 
@@ -89,8 +90,8 @@ export const next = (root: string, options: JsonFileOptions = {}): CheckpointSto
 /** Saves payloads one by one, after those that are there; gives nothing back. */
 export const work = async (
   storage: CheckpointStorage,
-  payloads: ReadonlyArray<number>,
-  before: ReadonlyArray<number> = []
+  payloads: ReadonlyArray<Json>,
+  before: ReadonlyArray<Json> = []
 ): Promise<Claim> => {
   const claim = await claimed(storage, 'a')
   for (let n = 1; n <= payloads.length; n++) {

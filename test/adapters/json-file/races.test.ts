@@ -1,16 +1,16 @@
 /** What others do between two calls of ours: each case is one in which a protocol with one rule less fails. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/adapters/json-file/index.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
-import { assertLoads, claimed, left, OTHER, revisions, right, some } from '../storageFixture.js'
+import { assertLoads, claimed, left, OTHER, revisions, right, seed, some } from '../storageFixture.js'
 import { folder, journalName, journalOf, journalsOf, next, placesOf, work } from './kit.js'
 
-type Asynchronous = 'readdir' | 'link' | 'open' | 'read' | 'fsyncFolder' | 'rename'
+type Asynchronous = 'readdir' | 'mkdir' | 'link' | 'open' | 'read' | 'fsyncFolder' | 'rename'
 
 /** A file system in which something happens once, before or after the first call that fits. */
 const meanwhile = (
@@ -237,5 +237,48 @@ describe('while somebody removes a run', () => {
     const fs = meanwhile('link', () => claimed(next(root), 'a'))
     await left(next(root, { fs }).remove('a'), 'HeldBy')
     await assertLoads(next(root), 'a', [0])
+  })
+
+  test('another one claims it just before it is removed: that is said, and the run is still there', async () => {
+    const root = folder()
+    await work(next(root), [0])
+    const fs = meanwhile(
+      'readdir',
+      () => claimed(next(root), 'a'),
+      'before',
+      (path) => path === placesOf(root).run
+    )
+    await left(next(root, { fs }).remove('a'), 'Fenced')
+    await assertLoads(next(root), 'a', [0])
+  })
+
+  for (const swept of [false, true]) {
+    test(`another one claims it and saves before it is moved away: it comes back${swept ? ', whoever else removes one then' : ''}`, async () => {
+      const root = folder()
+      await work(next(root), [0])
+      const base = meanwhile('rename', () => work(next(root), ['a', 'b'], [0]))
+      const fs: FileSystem = {
+        ...base,
+        rename: async (from, to) => {
+          await base.rename(from, to)
+          if (swept && from === placesOf(root).run) await right(next(root).remove('another'))
+        }
+      }
+      const { by } = await left(next(root, { fs }).remove('a'), 'Fenced')
+      assert.deepEqual(by, O.some(3))
+      await assertLoads(next(root), 'a', [0, 'a', 'b'])
+      assert.deepEqual(readdirSync(root), ['runs'])
+    })
+  }
+
+  test('another one claims it: what it finds is no folder, and it makes a new one', async () => {
+    for (const call of ['mkdir', 'open', 'fsyncFolder', 'link'] as const) {
+      const root = folder()
+      await seed(next(root), 'a', [0])
+      const remove = (): Promise<unknown> => right(next(root).remove('a'))
+      const { claim, stored } = await right(next(root, { fs: meanwhile(call, remove) }).claim('a', OTHER))
+      if (call !== 'mkdir') assert.deepEqual(stored, O.none, call)
+      assert.ok(claim.epoch > 0)
+    }
   })
 })
