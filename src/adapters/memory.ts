@@ -23,7 +23,6 @@ import type {
   HeldBy,
   HistoryEntry,
   Holder,
-  Listed,
   Revision,
   RevisionConflict,
   StorageError,
@@ -161,7 +160,10 @@ export const memoryStorage = (data: MemoryData = memoryData()): CheckpointStorag
 
     list: () =>
       TE.fromIO(() =>
-        [...data.runs].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([runId, run]) => listed(runId, stored(run)))
+        [...data.runs]
+          .filter(([, run]) => O.isSome(stored(run)))
+          .map(([runId]) => runId)
+          .sort()
       ),
 
     remove: (runId) =>
@@ -251,9 +253,6 @@ const stored = (run: Run, revision = newestRevision(run)): O.Option<Stored> =>
       heldBy: O.fromNullable(run.held?.holder)
     }))
   )
-
-const listed = (runId: string, found: O.Option<Stored>): ReadonlyArray<Listed> =>
-  O.isSome(found) ? [{ runId, stored: E.right(found.value) }] : []
 
 const entries = ({ revision, changes }: Segment): ReadonlyArray<HistoryEntry> =>
   changes.map((text, index) => {

@@ -6,23 +6,39 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Status } from '../domain/Checkpoint.js'
-import { status } from '../domain/Checkpoint.js'
-import type { Found, Holder, Listed, StorageError, Stored } from '../ports/CheckpointStorage.js'
+import { progress, status } from '../domain/Checkpoint.js'
+import type { Json } from '../domain/Json.js'
+import type { Found, Holder, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import type { Executor } from './Environment.js'
 import { restoreStored } from './run.js'
 
 /**
- * A run as it is stored: its checkpoint, what it is doing, who holds it, and how it was found.
+ * What a listing says of a run.
  *
  * @category model
  * @since 0.1.0
  */
-export interface RunView {
+export interface RunSummary {
   readonly runId: string
-  readonly checkpoint: Checkpoint
+  readonly revision: number
+  readonly workflow: { readonly name: string; readonly path?: string }
+  readonly input: Json
   readonly status: Status
+  readonly steps: { readonly completed: number; readonly total: number }
+  readonly createdAt: string
+  readonly updatedAt: string
   readonly heldBy: O.Option<Holder>
   readonly found: Found
+}
+
+/**
+ * A run as it is stored, whole.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface RunView extends RunSummary {
+  readonly checkpoint: Checkpoint
 }
 
 /**
@@ -33,7 +49,7 @@ export interface RunView {
  */
 export interface ListedRun {
   readonly runId: string
-  readonly view: E.Either<StorageError, RunView>
+  readonly summary: E.Either<StorageError, RunSummary>
 }
 
 /**
@@ -54,38 +70,45 @@ export const viewRun =
   }
 
 /**
- * Every run there is, newest first; those that can't be read come last. A damaged run breaks nothing.
+ * Every run there is, newest first; those that can't be read come last. They are read one after the other, and only the
+ * summaries are kept. A damaged run breaks nothing.
  *
  * @category looking
  * @since 0.1.0
  */
-export const listRuns: Executor<ReadonlyArray<ListedRun>> =
-  ({ storage }) =>
-  async () => {
-    const listed = await storage.list()()
-    if (E.isLeft(listed)) return listed
-    const runs = listed.right.map(listedRun)
-    return E.right([...runs].sort((a, b) => compareText(createdAt(b), createdAt(a)) || compareText(a.runId, b.runId)))
+export const listRuns: Executor<ReadonlyArray<ListedRun>> = (environment) => async () => {
+  const listed = await environment.storage.list()()
+  if (E.isLeft(listed)) return listed
+  const runs: Array<ListedRun> = []
+  for (const runId of listed.right) {
+    const stored = await environment.storage.load(runId)()
+    if (E.isLeft(stored)) runs.push({ runId, summary: stored })
+    else if (O.isSome(stored.right)) runs.push({ runId, summary: E.map(summaryOf)(viewOf(runId, stored.right.value)) })
   }
+  return E.right(runs.sort((a, b) => compareText(createdAt(b), createdAt(a)) || compareText(a.runId, b.runId)))
+}
 
-const listedRun = ({ runId, stored }: Listed): ListedRun => ({
-  runId,
-  view: E.isLeft(stored) ? stored : viewOf(runId, stored.right)
-})
-
-const createdAt = ({ view }: ListedRun): string => (E.isRight(view) ? view.right.checkpoint.createdAt : '')
+const createdAt = ({ summary }: ListedRun): string => (E.isRight(summary) ? summary.right.createdAt : '')
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-const viewOf = (runId: string, stored: Stored): E.Either<StorageError, RunView> => {
-  const restored = restoreStored(stored, runId)
-  return E.isLeft(restored)
-    ? restored
-    : E.right({
-        runId,
-        checkpoint: restored.right,
-        status: status(restored.right, O.isSome(stored.heldBy)),
-        heldBy: stored.heldBy,
-        found: stored.found
-      })
-}
+const summaryOf = ({ checkpoint: _, ...summary }: RunView): RunSummary => summary
+
+const viewOf = (runId: string, { found, heldBy, ...content }: Stored): E.Either<StorageError, RunView> =>
+  E.map((checkpoint: Checkpoint): RunView => {
+    const { revision, workflow, input, createdAt, updatedAt } = checkpoint
+    const path = workflow.path === undefined ? {} : { path: workflow.path }
+    return {
+      runId,
+      revision,
+      workflow: { name: workflow.name, ...path },
+      input,
+      status: status(checkpoint, O.isSome(heldBy)),
+      steps: progress(checkpoint),
+      createdAt,
+      updatedAt,
+      heldBy,
+      found,
+      checkpoint
+    }
+  })(restoreStored({ found, heldBy, ...content }, runId))

@@ -7,7 +7,6 @@
  * @since 0.1.0
  */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import type { Either } from 'fp-ts/lib/Either.js'
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change } from '../domain/Change.js'
@@ -124,17 +123,6 @@ export interface HistoryEntry {
 }
 
 /**
- * One run of a listing. A damaged one is listed with its error and breaks nothing.
- *
- * @category model
- * @since 0.1.0
- */
-export interface Listed {
-  readonly runId: string
-  readonly stored: Either<StorageError, Stored>
-}
-
-/**
  * Where checkpoints live.
  *
  * Laws: a save that resolved is in every later `load` and `claim` · two claims never both have a save of one revision
@@ -157,8 +145,8 @@ export interface CheckpointStorage {
   readonly history: (runId: string) => TaskEither<StorageError, ReadonlyArray<HistoryEntry>>
   /** One revision of the history. */
   readonly loadRevision: (runId: string, revision: number) => TaskEither<StorageError, Option<Stored>>
-  /** Every run there is, by run id. */
-  readonly list: () => TaskEither<StorageError, ReadonlyArray<Listed>>
+  /** The ids of all runs, in order, damaged ones too. One that was claimed and never saved may be among them. */
+  readonly list: () => TaskEither<StorageError, ReadonlyArray<string>>
   /** Deletes a run for good. Refused while a live owner holds it. An id that is used again starts from nothing. */
   readonly remove: (runId: string) => TaskEither<StorageError, void>
 }

@@ -14,7 +14,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/RunId.js'
-import type { CheckpointStorage, Claim, Listed, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import type { CheckpointStorage, Claim, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import * as Claiming from './Claim.js'
 import type { Context } from './Context.js'
 import type { FileSystem } from './FileSystem.js'
@@ -181,15 +181,10 @@ const load = async (context: Context, layout: Layout.Layout): Promise<E.Either<S
   )
 }
 
-const list = async (context: Context): Promise<E.Either<StorageError, ReadonlyArray<Listed>>> => {
+/** The folders of runs. What is in them is not looked at: one that can't be read is listed like any other. */
+const list = async (context: Context): Promise<E.Either<StorageError, ReadonlyArray<string>>> => {
   const names = await namesIn(context.fs, Layout.runsOf(context.root))
-  if (E.isLeft(names)) return names
-  const runIds = O.isNone(names.right) ? [] : names.right.value.filter((name) => E.isRight(RunId.parse(name))).sort()
-  const listed: Array<Listed> = []
-  for (const runId of runIds) {
-    const stored = await load(context, Layout.of(context.root, runId))
-    if (E.isLeft(stored)) listed.push({ runId, stored })
-    else if (O.isSome(stored.right)) listed.push({ runId, stored: E.right(stored.right.value) })
-  }
-  return E.right(listed)
+  return E.map((found: O.Option<ReadonlyArray<string>>) =>
+    O.isNone(found) ? [] : found.value.filter((name) => E.isRight(RunId.parse(name))).sort()
+  )(names)
 }

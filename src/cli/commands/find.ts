@@ -5,11 +5,10 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { progress } from '../../domain/Checkpoint.js'
 import * as RunId from '../../domain/RunId.js'
 import type { Environment } from '../../executor/Environment.js'
 import { describeStorage } from '../../executor/RunError.js'
-import type { ListedRun, RunView } from '../../executor/runs.js'
+import type { ListedRun, RunSummary, RunView } from '../../executor/runs.js'
 import { listRuns, viewRun } from '../../executor/runs.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
@@ -33,7 +32,7 @@ export const MIN_PREFIX = 4
  * @since 0.1.0
  */
 export interface Runs {
-  readonly views: ReadonlyArray<RunView>
+  readonly runs: ReadonlyArray<RunSummary>
   readonly damaged: ReadonlyArray<{ readonly runId: string; readonly error: StorageError }>
 }
 
@@ -51,8 +50,8 @@ export const allRuns = async (environment: Environment): Promise<E.Either<CliErr
   const listed = await listRuns(environment)()
   if (E.isLeft(listed)) return E.left(notDone(listed.left))
   return E.right({
-    views: listed.right.flatMap(({ view }) => (E.isRight(view) ? [view.right] : [])),
-    damaged: listed.right.flatMap(({ runId, view }) => (E.isLeft(view) ? [{ runId, error: view.left }] : []))
+    runs: listed.right.flatMap(({ summary }) => (E.isRight(summary) ? [summary.right] : [])),
+    damaged: listed.right.flatMap(({ runId, summary }) => (E.isLeft(summary) ? [{ runId, error: summary.left }] : []))
   })
 }
 
@@ -73,19 +72,32 @@ export const warnOfDamaged = ({ screen }: Context, { damaged }: Runs): void => {
  * @since 0.1.0
  */
 export const findRun = async (environment: Environment, id: string): Promise<E.Either<CliError, RunView>> => {
+  const none = notDone({ _tag: 'NoSuchRun', runId: printable(id) })
   if (E.isRight(RunId.parse(id))) {
     const found = await viewRun(id)(environment)()
     if (E.isLeft(found)) return E.left(notDone(found.left))
     if (O.isSome(found.right)) return E.right(found.right.value)
   }
-  const none = notDone({ _tag: 'NoSuchRun', runId: printable(id) })
   if (id.length < MIN_PREFIX) return E.left(none)
   const listed = await listRuns(environment)()
   if (E.isLeft(listed)) return E.left(notDone(listed.left))
   const [first, ...others] = listed.right.filter(({ runId }) => runId.startsWith(id))
   if (first === undefined) return E.left(none)
-  if (others.length > 0) return E.left({ _tag: 'AmbiguousRun', prefix: id, candidates: [first, ...others].map(lineOf) })
-  return E.isLeft(first.view) ? E.left(notDone(first.view.left)) : first.view
+  return others.length === 0
+    ? viewOf(environment, first.runId)
+    : E.left({ _tag: 'AmbiguousRun', prefix: id, candidates: [first, ...others].map(lineOf) })
+}
+
+/**
+ * A run that was listed, whole.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const viewOf = async (environment: Environment, runId: string): Promise<E.Either<CliError, RunView>> => {
+  const found = await viewRun(runId)(environment)()
+  if (E.isLeft(found)) return E.left(notDone(found.left))
+  return O.isSome(found.right) ? E.right(found.right.value) : E.left(notDone({ _tag: 'NoSuchRun', runId }))
 }
 
 /**
@@ -103,14 +115,16 @@ export const findOrOnly = async (
   const runs = await allRuns(environment)
   if (E.isLeft(runs)) return runs
   warnOfDamaged(context, runs.right)
-  const unfinished = runs.right.views.filter(isUnfinished)
+  const unfinished = runs.right.runs.filter(isUnfinished)
   const [only, ...others] = unfinished
   if (only === undefined) {
-    const active = runs.right.views.filter((view) => view.status !== 'completed').map(lineOf)
+    const active = runs.right.runs.filter((run) => run.status !== 'completed').map(summaryLine)
     const hints = active.length === 0 ? [`List all: ${dogearCommand(context, ['runs'])}`] : ['In progress:', ...active]
     return E.left({ _tag: 'NothingToResume', hints })
   }
-  return others.length === 0 ? E.right(only) : E.left({ _tag: 'SeveralUnfinished', candidates: unfinished.map(lineOf) })
+  return others.length === 0
+    ? viewOf(environment, only.runId)
+    : E.left({ _tag: 'SeveralUnfinished', candidates: unfinished.map(summaryLine) })
 }
 
 /**
@@ -119,20 +133,18 @@ export const findOrOnly = async (
  * @category refinements
  * @since 0.1.0
  */
-export const isUnfinished = ({ status, heldBy }: RunView): boolean => status !== 'completed' && O.isNone(heldBy)
+export const isUnfinished = ({ status, heldBy }: RunSummary): boolean => status !== 'completed' && O.isNone(heldBy)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // showing
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** A run as a line of a list of candidates. */
-const lineOf = (run: RunView | ListedRun): string => {
-  const view = 'checkpoint' in run ? E.right(run) : run.view
-  if (E.isLeft(view)) return `${run.runId}  (can't be read)`
-  const { checkpoint, status } = view.right
-  const { completed, total } = progress(checkpoint)
-  return `${run.runId}  ${checkpoint.workflow.name}  ${status}  ${completed}/${total} steps  ${minute(checkpoint.createdAt)}`
-}
+const lineOf = ({ runId, summary }: ListedRun): string =>
+  E.isLeft(summary) ? `${runId}  (can't be read)` : summaryLine(summary.right)
+
+const summaryLine = ({ runId, workflow, status, steps, createdAt }: RunSummary): string =>
+  `${runId}  ${workflow.name}  ${status}  ${steps.completed}/${steps.total} steps  ${minute(createdAt)}`
 
 /**
  * A time as people read it: `2026-01-02 03:04 UTC`.

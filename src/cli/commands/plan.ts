@@ -102,7 +102,7 @@ const describeEdit = ({ edit, step, recorded, present }: StepEdit): string => {
 const short = (fingerprint: string): string => fingerprint.slice(0, 'v1:'.length + 12)
 
 const planJson = (view: RunView, plan: ResumePlan, edits: ReadonlyArray<StepEdit>): JsonObject => ({
-  ...summaryJson(view.runId, view.checkpoint, view.status),
+  ...summaryJson(view),
   plan_hash: hashPlan(plan),
   start_index: plan.startIndex,
   retry_current: plan.retryCurrent,

@@ -7,12 +7,11 @@ import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { progress } from '../../domain/Checkpoint.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import { equals, isObject } from '../../domain/Json.js'
 import * as RunId from '../../domain/RunId.js'
 import { run } from '../../executor/run.js'
-import type { RunView } from '../../executor/runs.js'
+import type { RunSummary, RunView } from '../../executor/runs.js'
 import { viewRun } from '../../executor/runs.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
@@ -22,7 +21,7 @@ import type { Result } from './Context.js'
 import { dogearCommand, environmentFor } from './Context.js'
 import type { Attended, Loaded } from './execution.js'
 import { execute, programFor, warnOf } from './execution.js'
-import { allRuns, isUnfinished, minute, warnOfDamaged } from './find.js'
+import { allRuns, isUnfinished, minute, viewOf, warnOfDamaged } from './find.js'
 import { resumeRun } from './resumeRun.js'
 import { knowing, loadWorkflow } from './workflowOf.js'
 
@@ -98,7 +97,7 @@ const inputOf = (texts: ReadonlyArray<string>): E.Either<CliError, JsonObject> =
 }
 
 /** Whether a run was started with another value of something that is given now. */
-const differs = ({ checkpoint: { input } }: RunView, given: JsonObject): boolean =>
+const differs = ({ input }: RunSummary, given: JsonObject): boolean =>
   Object.entries(given).some(([name, value]) => {
     const stored = isObject(input) ? input[name] : undefined
     return stored === undefined || !equals(stored, value)
@@ -125,7 +124,7 @@ const chooseById = async (
   return E.left(notDone({ _tag: 'RunExists', runId: id }, resumeHints(context, view)))
 }
 
-const resumeHints = (context: Attended, view: RunView): ReadonlyArray<string> =>
+const resumeHints = (context: Attended, view: RunSummary): ReadonlyArray<string> =>
   isUnfinished(view) ? [`  ${dogearCommand(context, ['resume', view.runId])}`] : []
 
 const chooseEarlier = async (
@@ -135,40 +134,41 @@ const chooseEarlier = async (
   flags: RunFlags
 ): Promise<E.Either<CliError, Choice>> => {
   const fresh: Choice = { _tag: 'Start', runId: randomUUID() }
-  const runs = await allRuns(environmentFor(context))
+  const environment = environmentFor(context)
+  const runs = await allRuns(environment)
   if (E.isLeft(runs)) return runs
   warnOfDamaged(context, runs.right)
-  const mine = runs.right.views.filter((view) => isUnfinished(view) && isOf(view, workflow))
-  const [view] = mine
+  const mine = runs.right.runs.filter((one) => isUnfinished(one) && isOf(one, workflow))
+  const [nearest] = mine
     .filter((one) => !differs(one, given))
     .sort((a, b) => nearness(b, workflow) - nearness(a, workflow))
   const unasked = flags.resume === true || flags.yes === true
-  if (view === undefined) {
+  const takeUp = async ({ runId }: RunSummary): Promise<E.Either<CliError, Choice>> =>
+    E.map((view: RunView): Choice => ({ _tag: 'TakeUp', view }))(await viewOf(environment, runId))
+  if (nearest === undefined) {
     const [other] = mine
-    return unasked && other !== undefined ? E.right({ _tag: 'TakeUp', view: other }) : E.right(fresh)
+    return unasked && other !== undefined ? takeUp(other) : E.right(fresh)
   }
-  if (unasked) return E.right({ _tag: 'TakeUp', view })
+  if (unasked) return takeUp(nearest)
   if (context.interactive) {
-    const answer = await offer(context, view)
+    const answer = await offer(context, nearest)
     if (O.isNone(answer)) return E.left({ _tag: 'Declined' })
-    return E.right(answer.value ? { _tag: 'TakeUp', view } : fresh)
+    return answer.value ? takeUp(nearest) : E.right(fresh)
   }
-  context.screen.line(`An earlier run is unfinished (${position(view)}). To go on with it instead:`)
-  context.screen.line(`  ${dogearCommand(context, ['resume', view.runId])}`)
+  context.screen.line(`An earlier run is unfinished (${position(nearest)}). To go on with it instead:`)
+  context.screen.line(`  ${dogearCommand(context, ['resume', nearest.runId])}`)
   return E.right(fresh)
 }
 
 /** A run keeps to its workflow's name, so one that was renamed can't be taken up. */
-const isOf = ({ checkpoint: { workflow } }: RunView, { file }: Loaded): boolean => workflow.name === file.name
+const isOf = ({ workflow }: RunSummary, { file }: Loaded): boolean => workflow.name === file.name
 
-const nearness = ({ checkpoint: { workflow } }: RunView, { path }: Loaded): number => (workflow.path === path ? 1 : 0)
+const nearness = ({ workflow }: RunSummary, { path }: Loaded): number => (workflow.path === path ? 1 : 0)
 
-const offer = async ({ screen, prompt }: Attended, view: RunView): Promise<O.Option<boolean>> => {
+const offer = async ({ screen, prompt }: Attended, view: RunSummary): Promise<O.Option<boolean>> => {
   screen.line(`Run ${view.runId}, ${position(view)}`)
   return confirm(prompt, 'Previous execution found. Resume?', true)
 }
 
-const position = ({ status, checkpoint }: RunView): string => {
-  const { completed, total } = progress(checkpoint)
-  return `${status}, ${completed}/${total} steps completed, started ${minute(checkpoint.createdAt)}`
-}
+const position = ({ status, steps, createdAt }: RunSummary): string =>
+  `${status}, ${steps.completed}/${steps.total} steps completed, started ${minute(createdAt)}`

@@ -5,8 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Status } from '../../domain/Checkpoint.js'
-import { progress } from '../../domain/Checkpoint.js'
-import type { RunView } from '../../executor/runs.js'
+import type { RunSummary } from '../../executor/runs.js'
 import { usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printed, summaryJson } from '../report/runJson.js'
@@ -50,14 +49,14 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
   const runs = await allRuns(environmentFor(context))
   if (E.isLeft(runs)) return runs
   warnOfDamaged(context, runs.right)
-  const views = runs.right.views.filter((view) => status === undefined || view.status === status)
+  const shown = runs.right.runs.filter((run) => status === undefined || run.status === status)
   const { screen } = context
   if (context.json || flags.output === 'json') {
-    screen.out(printed(views.map((view) => summaryJson(view.runId, view.checkpoint, view.status))))
-  } else if (views.length === 0) {
+    screen.out(printed(shown.map(summaryJson)))
+  } else if (shown.length === 0) {
     screen.out(status === undefined ? 'No runs yet. Start one with: dogear run <file>\n' : `No ${status} runs\n`)
   } else {
-    for (const line of table(runs.right, views, screen.outStyle)) screen.out(`${line}\n`)
+    for (const line of table(runs.right, shown, screen.outStyle)) screen.out(`${line}\n`)
   }
   return E.right(ExitCode.done)
 }
@@ -68,12 +67,11 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
 
 const HEADINGS = ['RUN-ID', 'NAME', 'STATUS', 'STARTED', 'STEPS']
 
-const table = (runs: Runs, views: ReadonlyArray<RunView>, style: Style): ReadonlyArray<string> => {
-  const shortened = shortIds([...runs.views, ...runs.damaged].map(({ runId }) => runId))
-  const rows = views.map(({ runId, checkpoint, status }) => {
-    const { completed, total } = progress(checkpoint)
+const table = (all: Runs, shown: ReadonlyArray<RunSummary>, style: Style): ReadonlyArray<string> => {
+  const shortened = shortIds([...all.runs, ...all.damaged].map(({ runId }) => runId))
+  const rows = shown.map(({ runId, workflow, status, steps, createdAt }) => {
     const id = shortened.get(runId) ?? runId
-    return [id, printable(checkpoint.workflow.name), status, minute(checkpoint.createdAt), `${completed}/${total}`]
+    return [id, printable(workflow.name), status, minute(createdAt), `${steps.completed}/${steps.total}`]
   })
   const widths = HEADINGS.map((heading, column) =>
     rows.reduce((widest, row) => Math.max(widest, (row[column] ?? '').length), heading.length)

@@ -140,9 +140,9 @@ const historyLines = (history: ReadonlyArray<HistoryEntry>, style: Style): Reado
 // ---------------------------------------------------------------------------------------------------------------------
 
 const showJson = (view: RunView, history: ReadonlyArray<HistoryEntry> | undefined): JsonObject => {
-  const { runId, checkpoint, status, found } = view
+  const { checkpoint, found } = view
   return {
-    ...summaryJson(runId, checkpoint, status),
+    ...summaryJson(view),
     revision: checkpoint.revision,
     generation: checkpoint.generation,
     state: checkpoint.state._tag,

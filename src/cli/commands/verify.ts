@@ -8,7 +8,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../domain/Json.js'
 import { describeStorage } from '../../executor/RunError.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
-import type { RunView } from '../../executor/runs.js'
+import type { RunSummary } from '../../executor/runs.js'
 import type { CliError } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { holderJson, printed } from '../report/runJson.js'
@@ -21,8 +21,8 @@ import { allRuns, findRun } from './find.js'
 
 /** What was found of one run. */
 type Finding =
-  | { readonly _tag: 'Exact'; readonly view: RunView }
-  | { readonly _tag: 'Recovered'; readonly view: RunView; readonly from: string; readonly lost: string }
+  | { readonly _tag: 'Exact'; readonly run: RunSummary }
+  | { readonly _tag: 'Recovered'; readonly run: RunSummary; readonly from: string; readonly lost: string }
   | { readonly _tag: 'Damaged'; readonly runId: string; readonly error: StorageError }
 
 /**
@@ -35,7 +35,7 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
   const runs = id === undefined ? await allRuns(environmentFor(context)) : await oneRun(context, id)
   if (E.isLeft(runs)) return runs
   const findings: ReadonlyArray<Finding> = [
-    ...runs.right.views.map(findingOf),
+    ...runs.right.runs.map(findingOf),
     ...runs.right.damaged.map((one) => ({ _tag: 'Damaged', ...one }) as const)
   ]
   const { screen } = context
@@ -48,25 +48,25 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
 /** A run that can't be read at all is an error, which says why. */
 const oneRun = async (context: Context, id: string): Promise<E.Either<CliError, Runs>> => {
   const found = await findRun(environmentFor(context), id)
-  return E.isLeft(found) ? found : E.right({ views: [found.right], damaged: [] })
+  return E.isLeft(found) ? found : E.right({ runs: [found.right], damaged: [] })
 }
 
-const findingOf = (view: RunView): Finding =>
-  view.found._tag === 'Exact'
-    ? { _tag: 'Exact', view }
-    : { _tag: 'Recovered', view, from: view.found.from, lost: view.found.lost }
+const findingOf = (run: RunSummary): Finding =>
+  run.found._tag === 'Exact'
+    ? { _tag: 'Exact', run }
+    : { _tag: 'Recovered', run, from: run.found.from, lost: run.found.lost }
 
 const findingLine = (finding: Finding, style: Style): string => {
   switch (finding._tag) {
     case 'Exact': {
-      const { runId, checkpoint, heldBy } = finding.view
+      const { runId, revision, heldBy } = finding.run
       const held = O.isNone(heldBy) ? '' : `, held by process ${heldBy.value.pid} on ${heldBy.value.host}`
-      return `${style.green('✓')} ${runId}  exact, revision ${checkpoint.revision}${held}`
+      return `${style.green('✓')} ${runId}  exact, revision ${revision}${held}`
     }
     case 'Recovered': {
-      const { runId, checkpoint } = finding.view
+      const { runId, revision } = finding.run
       const what = printable(`recovered from ${finding.from}; lost: ${finding.lost}`)
-      return `${style.yellow('!')} ${runId}  ${what}, revision ${checkpoint.revision}`
+      return `${style.yellow('!')} ${runId}  ${what}, revision ${revision}`
     }
     case 'Damaged':
       return `${style.red('✗')} ${printable(finding.runId)}  damaged: ${printable(describeStorage(finding.error))}`
@@ -77,10 +77,10 @@ const findingJson = (finding: Finding): Json => {
   switch (finding._tag) {
     case 'Exact':
     case 'Recovered': {
-      const { runId, checkpoint } = finding.view
+      const { runId, revision } = finding.run
       const loss = finding._tag === 'Exact' ? {} : { from: finding.from, lost: finding.lost }
       const found = finding._tag === 'Exact' ? 'exact' : 'recovered'
-      return { run_id: runId, found, revision: checkpoint.revision, held_by: holderJson(finding.view), ...loss }
+      return { run_id: runId, found, revision, held_by: holderJson(finding.run), ...loss }
     }
     case 'Damaged':
       return {

@@ -11,7 +11,7 @@ import type { Json, JsonObject } from '../../domain/Json.js'
 import type { Confirm } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { StepError } from '../../domain/StepError.js'
-import type { RunView } from '../../executor/runs.js'
+import type { RunSummary } from '../../executor/runs.js'
 import type { CliError } from '../CliError.js'
 import { code, describe } from '../CliError.js'
 
@@ -29,18 +29,17 @@ export const printed = (document: Json): string => `${JSON.stringify(document, n
  * @category destructors
  * @since 0.1.0
  */
-export const summaryJson = (runId: string, checkpoint: Checkpoint, status: Status): JsonObject => {
-  const { completed, total } = progress(checkpoint)
-  return {
-    run_id: runId,
-    run_name: checkpoint.workflow.name,
-    status,
-    created_at: checkpoint.createdAt,
-    updated_at: checkpoint.updatedAt,
-    steps_completed: completed,
-    steps_total: total
-  }
-}
+export const summaryJson = (
+  run: Pick<RunSummary, 'runId' | 'workflow' | 'status' | 'steps' | 'createdAt' | 'updatedAt'>
+): JsonObject => ({
+  run_id: run.runId,
+  run_name: run.workflow.name,
+  status: run.status,
+  created_at: run.createdAt,
+  updated_at: run.updatedAt,
+  steps_completed: run.steps.completed,
+  steps_total: run.steps.total
+})
 
 /**
  * What the end of a run says of it. `resume`: the command that goes on; `questions`: what that will ask.
@@ -54,7 +53,7 @@ export const endJson = (
   resume = '',
   questions: ReadonlyArray<Confirm> = []
 ): JsonObject => ({
-  ...summaryJson(checkpoint.runId, checkpoint, status),
+  ...summaryJson({ ...checkpoint, status, steps: progress(checkpoint) }),
   variables: Object.fromEntries(checkpoint.variables),
   failures: failuresJson(checkpoint),
   ...(status === 'completed' ? {} : { questions: questions.map(unitName), resume_command: resume })
@@ -92,7 +91,7 @@ export const errorJson = ({ name, message, code }: StepError): JsonObject => ({
  * @category destructors
  * @since 0.1.0
  */
-export const holderJson = ({ heldBy }: RunView): Json =>
+export const holderJson = ({ heldBy }: RunSummary): Json =>
   O.isNone(heldBy) ? null : { host: heldBy.value.host, pid: heldBy.value.pid, since: heldBy.value.since }
 
 /**

@@ -190,11 +190,7 @@ describe('a journal that has', () => {
       const root = runWith(bytes)
       const before = digestOf(root)
       assert.equal(await outcome(root), gives)
-      const listing = await right(next(root).list())
-      assert.deepEqual(
-        listing.map(({ stored }) => stored._tag),
-        gives === 'None' ? [] : [gives === 'Recovered' ? 'Right' : 'Left']
-      )
+      assert.deepEqual(await right(next(root).list()), ['a'])
       const history = await next(root).history('a')()
       if (E.isLeft(history)) assertIsStorageError(history.left)
       if (gives !== 'None' && gives !== 'Recovered') {
@@ -266,13 +262,7 @@ describe.runIf(POSIX)('in the place of', () => {
         assert.ok(why.length > 0)
         await left(next(root).claim('a', OTHER), 'Insecure')
         await left(next(root).remove('a'), 'Insecure')
-        assert.deepEqual(
-          (await right(next(root).list())).map(({ runId, stored }) => [runId, stored._tag]),
-          [
-            ['a', 'Left'],
-            ['b', 'Right']
-          ]
-        )
+        assert.deepEqual(await right(next(root).list()), ['a', 'b'])
         await assertLoads(next(root), 'b', ['b'])
         end?.()
       })
@@ -320,14 +310,7 @@ describe('names in the folders', () => {
     for (const name of ['README', '.git', 'Upper', 'a.', 'con', 'x y']) mkdirSync(join(root, 'runs', name))
     writeFileSync(join(root, 'runs', 'file'), 'x')
     await assertLoads(next(root), 'a', [1, 2])
-    const listing = await right(next(root).list())
-    assert.deepEqual(
-      listing.map(({ runId, stored }) => [runId, stored._tag]),
-      [
-        ['a', 'Right'],
-        ['file', 'Left']
-      ]
-    )
+    assert.deepEqual(await right(next(root).list()), ['a', 'file'])
     const storage = next(root)
     const claim = await claimed(storage, 'a')
     await right(storage.save(claim, revisions([1, 2, 3])))
