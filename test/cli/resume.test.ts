@@ -229,6 +229,32 @@ steps:
     ])
   })
 
+  test('`verify` tells at once all that stands in the way of a resume', async () => {
+    within({ 'w.yml': three })
+    const work = `${place.folder}/work`
+    await place.shell(`mkdir '${work}'`)
+    await place.dogear(['run', `${place.folder}/w.yml`, '--id', 'r', '--home', `${place.folder}/.dogear`], {
+      cwd: work
+    })
+    expect(await place.dogear(['verify', 'r'])).toMatchObject({ code: 0 })
+    place.write('w.yml', three.replaceAll('echo one', 'echo uno').replace('{ name: three', '{ name: drei'))
+    await place.shell(`rm -r '${work}'`)
+    const journal = `.dogear/runs/r/history/e000001.jsonl`
+    const lines = place.read(journal).split('\n')
+    lines[lines.length - 3] = (lines[lines.length - 3] ?? '').replace('"kind"', '"kInd"')
+    place.write(journal, lines.join('\n'))
+    const { code, stdout } = await place.dogear(['verify', 'r'])
+    expect(code).toBe(5)
+    expect(stdout).toContain('recovered from')
+    expect(stdout).toContain('In the way of a resume:')
+    expect(stdout).toContain('Workspace not found for run r')
+    expect(stdout).toContain('"one" was changed after it ran')
+    const [report] = JSON.parse((await place.dogear(['verify', 'r', '--json'])).stdout) as { obstacles: string[] }[]
+    expect(report?.obstacles).toHaveLength(2)
+    await place.shell('rm w.yml')
+    expect((await place.dogear(['verify', 'r'])).stdout).toMatch(/w\.yml/)
+  })
+
   test('`plan` runs no step and writes no file', async () => {
     await failedRun('r')
     const state = async (): Promise<string> => (await place.shell('find . -type f | sort | xargs sha256sum')).stdout

@@ -17,7 +17,6 @@ import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import { printable } from '../terminal/Style.js'
-import { toProgram } from '../workflow/toProgram.js'
 import type { Context, Result } from './Context.js'
 import { dogearCommand, environmentFor } from './Context.js'
 import { warnOf } from './execution.js'
@@ -26,7 +25,7 @@ import { answerHints, isDone, planErrorHints } from './hints.js'
 import type { PlanFlags } from './planFlags.js'
 import { planOptions, wordsOf } from './planFlags.js'
 
-import { workflowOf } from './workflowOf.js'
+import { plannable, workflowOf } from './workflowOf.js'
 
 /**
  * Plans a resume of the run of this id; without an id, of the only unfinished one.
@@ -43,7 +42,7 @@ export const planCommand = async (context: Context, id: string | undefined, flag
   const options = planOptions(flags, workflow.right.file)
   if (E.isLeft(options)) return options
   warnOf(context, workflow.right)
-  const program = toProgram(workflow.right.file, workflow.right.path, () => NEVER_RUN)
+  const program = plannable(workflow.right)
   const plan = planResume(checkpoint, program, { ...options.right, recovered: found.right.found._tag === 'Recovered' })
   if (E.isLeft(plan)) return E.left(notDone(plan.left, planErrorHints(context, runId, plan.left.problems)))
   const edits = editsOf(checkpoint, program, options.right)
@@ -53,9 +52,6 @@ export const planCommand = async (context: Context, id: string | undefined, flag
       context.screen.out(`${line}\n`)
   return E.right(ExitCode.done)
 }
-
-/** Nothing of a program runs when it is planned. */
-const NEVER_RUN = (): (() => Promise<E.Either<unknown, unknown>>) => () => Promise.resolve(E.left('only planned'))
 
 type StepEdit = PlanProblem & { readonly _tag: 'WorkflowChanged' }
 

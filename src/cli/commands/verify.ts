@@ -1,15 +1,19 @@
 /**
- * `dogear verify`: whether what is stored is what was written.
+ * `dogear verify`: whether what is stored is what was written, and whether a resume can go on from it.
  *
  * @since 0.1.0
  */
+import { existsSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import { describeProblem } from '../../domain/Explain.js'
 import type { Json } from '../../domain/Json.js'
+import { planResume } from '../../domain/planResume.js'
 import { describeStorage } from '../../executor/RunError.js'
-import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { RunSummary } from '../../executor/runs.js'
+import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
+import { describe } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { holderJson, printed } from '../report/runJson.js'
 import type { Style } from '../terminal/Style.js'
@@ -17,16 +21,24 @@ import { printable } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import type { Runs } from './find.js'
-import { allRuns, findRun } from './find.js'
+import { allRuns, findRun, isUnfinished, viewOf } from './find.js'
+import { plannable, workflowOf } from './workflowOf.js'
 
 /** What was found of one run. */
 type Finding =
-  | { readonly _tag: 'Exact'; readonly run: RunSummary }
-  | { readonly _tag: 'Recovered'; readonly run: RunSummary; readonly from: string; readonly lost: string }
+  | { readonly _tag: 'Exact'; readonly run: RunSummary; readonly obstacles: ReadonlyArray<string> }
+  | {
+      readonly _tag: 'Recovered'
+      readonly run: RunSummary
+      readonly obstacles: ReadonlyArray<string>
+      readonly from: string
+      readonly lost: string
+    }
   | { readonly _tag: 'Damaged'; readonly runId: string; readonly error: StorageError }
 
 /**
- * Checks the run of this id, or all.
+ * Checks the run of this id, or all: whether what is stored is what was written, and all that stands in the way of
+ * going on with it.
  *
  * @category commands
  * @since 0.1.0
@@ -34,15 +46,32 @@ type Finding =
 export const verifyCommand = async (context: Context, id: string | undefined): Promise<Result> => {
   const runs = id === undefined ? await allRuns(environmentFor(context)) : await oneRun(context, id)
   if (E.isLeft(runs)) return runs
-  const findings: ReadonlyArray<Finding> = [
-    ...runs.right.runs.map(findingOf),
-    ...runs.right.damaged.map((one) => ({ _tag: 'Damaged', ...one }) as const)
-  ]
+  const found: Array<Finding> = []
+  for (const run of runs.right.runs) found.push(findingOf(run, await obstaclesOf(context, run)))
+  for (const one of runs.right.damaged) found.push({ _tag: 'Damaged', ...one })
   const { screen } = context
-  if (context.json) screen.out(printed(findings.map(findingJson)))
-  else if (findings.length === 0) screen.out('No runs yet\n')
-  else for (const finding of findings) screen.out(`${findingLine(finding, screen.outStyle)}\n`)
-  return E.right(findings.every(({ _tag }) => _tag === 'Exact') ? ExitCode.done : ExitCode.storage)
+  if (context.json) screen.out(printed(found.map(findingJson)))
+  else if (found.length === 0) screen.out('No runs yet\n')
+  else for (const finding of found) for (const line of findingLines(finding, screen.outStyle)) screen.out(`${line}\n`)
+  if (found.some(({ _tag }) => _tag !== 'Exact')) return E.right(ExitCode.storage)
+  return E.right(
+    found.some((one) => one._tag === 'Exact' && one.obstacles.length > 0) ? ExitCode.refused : ExitCode.done
+  )
+}
+
+/** All that would be refused if the run were resumed as it is: its folder, its file, its plan. */
+const obstaclesOf = async (context: Context, run: RunSummary): Promise<ReadonlyArray<string>> => {
+  if (!isUnfinished(run)) return []
+  const view = await viewOf(environmentFor(context), run.runId)
+  if (E.isLeft(view)) return [describe(view.left)]
+  const { checkpoint, found } = view.right
+  const path = checkpoint.workspace?.path
+  const gone: ReadonlyArray<CliError> =
+    path === undefined || existsSync(path) ? [] : [{ _tag: 'WorkspaceGone', runId: run.runId, path }]
+  const workflow = await workflowOf(context, checkpoint)
+  if (E.isLeft(workflow)) return [...gone, workflow.left].map(describe)
+  const plan = planResume(checkpoint, plannable(workflow.right), { recovered: found._tag === 'Recovered' })
+  return [...gone.map(describe), ...(E.isLeft(plan) ? plan.left.problems.map(describeProblem) : [])]
 }
 
 /** A run that can't be read at all is an error, which says why. */
@@ -51,26 +80,24 @@ const oneRun = async (context: Context, id: string): Promise<E.Either<CliError, 
   return E.isLeft(found) ? found : E.right({ runs: [found.right], damaged: [] })
 }
 
-const findingOf = (run: RunSummary): Finding =>
+const findingOf = (run: RunSummary, obstacles: ReadonlyArray<string>): Finding =>
   run.found._tag === 'Exact'
-    ? { _tag: 'Exact', run }
-    : { _tag: 'Recovered', run, from: run.found.from, lost: run.found.lost }
+    ? { _tag: 'Exact', run, obstacles }
+    : { _tag: 'Recovered', run, obstacles, from: run.found.from, lost: run.found.lost }
 
-const findingLine = (finding: Finding, style: Style): string => {
-  switch (finding._tag) {
-    case 'Exact': {
-      const { runId, revision, heldBy } = finding.run
-      const held = O.isNone(heldBy) ? '' : `, held by process ${heldBy.value.pid} on ${heldBy.value.host}`
-      return `${style.green('✓')} ${runId}  exact, revision ${revision}${held}`
-    }
-    case 'Recovered': {
-      const { runId, revision } = finding.run
-      const what = printable(`recovered from ${finding.from}; lost: ${finding.lost}`)
-      return `${style.yellow('!')} ${runId}  ${what}, revision ${revision}`
-    }
-    case 'Damaged':
-      return `${style.red('✗')} ${printable(finding.runId)}  damaged: ${printable(describeStorage(finding.error))}`
+const findingLines = (finding: Finding, style: Style): ReadonlyArray<string> => {
+  if (finding._tag === 'Damaged') {
+    return [`${style.red('✗')} ${printable(finding.runId)}  damaged: ${printable(describeStorage(finding.error))}`]
   }
+  const { runId, revision, heldBy } = finding.run
+  const held = O.isNone(heldBy) ? '' : `, held by process ${heldBy.value.pid} on ${heldBy.value.host}`
+  const obstacles = finding.obstacles.flatMap((text) => text.split('\n').map((line) => `    ${printable(line)}`))
+  const mark = finding._tag === 'Recovered' || obstacles.length > 0 ? style.yellow('!') : style.green('✓')
+  const what = finding._tag === 'Exact' ? 'exact' : printable(`recovered from ${finding.from}; lost: ${finding.lost}`)
+  return [
+    `${mark} ${runId}  ${what}, revision ${revision}${held}`,
+    ...(obstacles.length === 0 ? [] : ['  In the way of a resume:', ...obstacles])
+  ]
 }
 
 const findingJson = (finding: Finding): Json => {
@@ -80,7 +107,7 @@ const findingJson = (finding: Finding): Json => {
       const { runId, revision } = finding.run
       const loss = finding._tag === 'Exact' ? {} : { from: finding.from, lost: finding.lost }
       const found = finding._tag === 'Exact' ? 'exact' : 'recovered'
-      return { run_id: runId, found, revision, held_by: holderJson(finding.run), ...loss }
+      return { run_id: runId, found, revision, held_by: holderJson(finding.run), ...loss, obstacles: finding.obstacles }
     }
     case 'Damaged':
       return {

@@ -5,9 +5,11 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
+import type { Program } from '../../executor/Program.js'
 import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
 import { load, shownPath } from '../workflow/load.js'
+import { toProgram } from '../workflow/toProgram.js'
 import { unknownVariables } from '../workflow/unknownVariables.js'
 import type { Context } from './Context.js'
 import type { Loaded } from './execution.js'
@@ -56,3 +58,12 @@ export const knowing = (workflow: Loaded, variables: Iterable<string>): E.Either
   const problems = unknownVariables(workflow.file, variables)
   return problems.length > 0 ? E.left({ _tag: 'InvalidWorkflow', file: workflow.shown, problems }) : E.right(workflow)
 }
+
+/**
+ * A program of a workflow that is only planned: nothing of it runs.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const plannable = ({ file, path }: Loaded): Program<Readonly<Record<string, unknown>>> =>
+  toProgram(file, path, () => () => () => Promise.resolve(E.left('only planned')))
