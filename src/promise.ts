@@ -9,14 +9,12 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
-import type { NodeEnvironment } from './adapters/node/index.js'
 import { interruptFrom, nodeEnvironment } from './adapters/node/index.js'
 import type { Checkpoint } from './domain/Checkpoint.js'
 import type { Json } from './domain/Json.js'
 import type { ResumePlan } from './domain/Plan.js'
 import { unitName } from './domain/Plan.js'
 import { planResume } from './domain/planResume.js'
-import type { Environment } from './executor/Environment.js'
 import type {
   GroupSpec,
   OutputCodec,
@@ -35,6 +33,7 @@ import { describe } from './executor/RunError.js'
 import type { RunOutcome } from './executor/RunOutcome.js'
 import { viewRun } from './executor/runs.js'
 import type { CheckpointStorage } from './ports/CheckpointStorage.js'
+import type { Environment } from './ports/Environment.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // defining
@@ -159,7 +158,7 @@ export interface Options {
   readonly id: string
   readonly storage: CheckpointStorage
   readonly signal?: AbortSignal
-  readonly environment?: Partial<Omit<NodeEnvironment, 'storage'>>
+  readonly environment?: Partial<Omit<Environment, 'storage'>>
 }
 
 /**
@@ -341,7 +340,7 @@ const forResume = ({ onRecovered, ...options }: GoOnOptions): ResumeOptions => (
     : { onRecovered: async (recovery: Recovery) => O.fromNullable(await onRecovered(recovery)) })
 })
 
-const environmentOf = ({ storage, signal, environment }: Options): NodeEnvironment =>
+const environmentOf = ({ storage, signal, environment }: Options): Environment =>
   nodeEnvironment(storage, { ...(signal === undefined ? {} : { interrupt: interruptFrom(signal) }), ...environment })
 
 const perform = async (

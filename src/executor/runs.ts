@@ -9,7 +9,7 @@ import type { Checkpoint, Status } from '../domain/Checkpoint.js'
 import { progress, status } from '../domain/Checkpoint.js'
 import type { Json } from '../domain/Json.js'
 import type { Found, Holder, StorageError, Stored } from '../ports/CheckpointStorage.js'
-import type { Executor } from './Environment.js'
+import type { Executor } from './Executor.js'
 import { restoreStored } from './run.js'
 
 /**

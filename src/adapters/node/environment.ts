@@ -3,30 +3,11 @@
  *
  * @since 0.1.0
  */
-import type { CheckpointStorage, Owner } from '../../ports/CheckpointStorage.js'
-import type { Clock } from '../../ports/Clock.js'
-import type { Events } from '../../ports/Events.js'
-import type { Interrupt } from '../../ports/Interrupt.js'
+import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
+import type { Environment } from '../../ports/Environment.js'
 import { systemClock } from './clock.js'
 import { neverInterrupted } from './interrupt.js'
 import { processOwner } from './owner.js'
-
-/**
- * Every port that a run needs, of this process. What the executor calls its environment.
- *
- * @category model
- * @since 0.1.0
- */
-export interface NodeEnvironment {
-  readonly storage: CheckpointStorage
-  readonly clock: Clock
-  readonly owner: Owner
-  readonly interrupt: Interrupt
-  readonly events: Events
-  /** A number from 0 to below 1. */
-  readonly random: () => number
-  readonly graceMillis: number
-}
 
 /**
  * The environment of this process around a store: system clock, no observer, never interrupted, 10 seconds of grace
@@ -46,8 +27,8 @@ export interface NodeEnvironment {
  */
 export const nodeEnvironment = (
   storage: CheckpointStorage,
-  given: Partial<Omit<NodeEnvironment, 'storage'>> = {}
-): NodeEnvironment => ({
+  given: Partial<Omit<Environment, 'storage'>> = {}
+): Environment => ({
   storage,
   clock: systemClock,
   owner: processOwner(),

@@ -10,7 +10,6 @@
 export { systemClock } from './clock.js'
 export { abortOnSignals, exitCode, interruptFrom, neverInterrupted } from './interrupt.js'
 export type { SignalHandlers, StopSignal } from './interrupt.js'
-export type { NodeEnvironment } from './environment.js'
 export { nodeEnvironment } from './environment.js'
 export { processOwner } from './owner.js'
 export { subprocess } from './subprocess.js'

@@ -6,7 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as RunId from '../../domain/RunId.js'
-import type { Environment } from '../../executor/Environment.js'
+import type { Environment } from '../../ports/Environment.js'
 import { describeStorage } from '../../executor/RunError.js'
 import type { ListedRun, RunSummary, RunView } from '../../executor/runs.js'
 import { listRuns, viewRun } from '../../executor/runs.js'

@@ -1,0 +1,29 @@
+/**
+ * What a run needs of the world: one record of ports.
+ *
+ * @since 0.1.0
+ */
+import type { CheckpointStorage, Owner } from './CheckpointStorage.js'
+import type { Clock } from './Clock.js'
+import type { Events } from './Events.js'
+import type { Interrupt } from './Interrupt.js'
+
+/**
+ * The ports that a run uses.
+ *
+ * - `owner`: who runs, for the message that another claimant gets. `random`: from 0 to below 1, for jitter.
+ * - `graceMillis`: how long an attempt that was told to stop may take to do so before the run goes on without it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Environment {
+  readonly storage: CheckpointStorage
+  readonly clock: Clock
+  readonly owner: Owner
+  readonly interrupt: Interrupt
+  readonly events: Events
+  /** A number from 0 to below 1. */
+  readonly random: () => number
+  readonly graceMillis: number
+}
