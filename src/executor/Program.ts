@@ -415,9 +415,11 @@ const NO_INPUT: OutputMismatch = { path: '$', expected: 'something that is encod
  * @category model
  * @since 0.1.0
  */
-export type NewName<N extends string, Outputs> = true extends IsUnion<N> ? never : Exclude<N, keyof Outputs>
-
-type IsUnion<A, B = A> = A extends unknown ? ([B] extends [A] ? false : true) : never
+export type NewName<N extends string, Outputs, All = N> = N extends unknown
+  ? [All] extends [N]
+    ? Exclude<N, keyof Outputs>
+    : never
+  : never
 
 /**
  * Adds a step. Its name must be new; later steps see its output under it.
