@@ -332,5 +332,8 @@ export const upTo = (self: Journal, number: number, found: FoundRecord | undefin
   if (found === undefined || number < found.epoch) return self
   if (number > found.epoch) return { ...self, base: undefined, changes: [], damage: [] }
   if (self.base === undefined || self.base.revision > found.revision) return { ...self, base: undefined, changes: [] }
-  return { ...self, changes: self.changes.slice(0, found.revision - self.base.revision + 1) }
+  const changes = self.changes.slice(0, found.revision - self.base.revision + 1)
+  // Behind what was found, damage is of lines that were refused.
+  const reaches = newestRevision(self) >= found.revision
+  return { ...self, changes, damage: reaches ? self.damage.filter(({ line }) => line === 1) : self.damage }
 }
