@@ -81,7 +81,8 @@ export const make = (checkpoint: Checkpoint): Values => {
 export const add = (values: Values, place: Place, value: Json | undefined, captured: ReadonlyArray<string>): void => {
   const left: Left = { stepIndex: place.stepIndex, group: place.group, value }
   values.units.set(unitName(place), left)
-  if (value !== undefined) for (const name of captured) capture(values, { stepIndex: place.stepIndex, group: place.group, name, value })
+  if (value !== undefined)
+    for (const name of captured) capture(values, { stepIndex: place.stepIndex, group: place.group, name, value })
 }
 
 /** The newest of a name counts. There is an older one only if the definition was edited. */
