@@ -247,11 +247,7 @@ const publishNext = async (session: Session, spare: Unpublished): Promise<E.Eith
   const file = session.spare
   session.spares += 1
   session.spare = spare
-  const published = await publish(context, layout, file, {
-    ...record,
-    epoch: journal.number + 1,
-    continues: journal.number
-  })
+  const published = await publish(context, layout, file, { ...record, epoch: journal.number + 1 })
   if (E.isRight(published) && published.right._tag === 'Published') return E.right(published.right.journal)
   return E.left(
     E.isLeft(published) ? poison(session, published.left) : fence(session, published.right._tag !== 'Moved')
