@@ -77,7 +77,7 @@ const givenUp = new Set<string>()
 const LEAST_STALE_MILLIS = 2_000
 
 const contextOf = (root: string, options: JsonFileOptions): Context => {
-  const { keep = 10, checkIntervalMillis = 3_000, heartbeat, limits } = options
+  const { heartbeat, limits } = options
   const checkpointBytes = limits?.checkpointBytes ?? 64 * MEBIBYTE
   const compactBytes = limits?.compactBytes ?? MEBIBYTE
   return {
@@ -85,8 +85,8 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
     fs: options.fs ?? nodeFileSystem,
     processes: options.processes ?? nodeProcesses,
     settings: {
-      keep: Math.max(1, keep),
-      checkIntervalMillis,
+      keep: Math.max(1, options.keep ?? 10),
+      checkIntervalMillis: options.checkIntervalMillis ?? 3_000,
       heartbeatMillis: heartbeat?.updateMillis ?? 5_000,
       staleMillis: Math.max(LEAST_STALE_MILLIS, heartbeat?.staleMillis ?? 30_000),
       checkpointBytes,
