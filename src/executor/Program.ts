@@ -30,7 +30,7 @@ import * as Identity from '../domain/WorkflowIdentity.js'
  *   `variables`: input fields and captured outputs. Of its own wave a group sees what the groups gave that it needs, and
  *   nothing else. All are copies of what is stored: the same on a resume as in an undisturbed run.
  * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit, another after a rewind.
- * - `signal` fires when the attempt is to stop: interrupted, timed out, or the run was taken over.
+ * - `signal` fires when the attempt is to stop: interrupted, timed out, or the run was taken over. Its `reason` says why.
  *
  * @category model
  * @since 0.1.0

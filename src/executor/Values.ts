@@ -81,7 +81,8 @@ export const make = (checkpoint: Checkpoint): Values => {
 export const add = (values: Values, place: Place, value: Json | undefined, captured: ReadonlyArray<string>): void => {
   const left: Left = { stepIndex: place.stepIndex, group: place.group, value }
   values.units.set(unitName(place), left)
-  if (value !== undefined) for (const name of captured) capture(values, { ...left, name, value })
+  if (value !== undefined)
+    for (const name of captured) capture(values, { stepIndex: place.stepIndex, group: place.group, name, value })
 }
 
 /** The newest of a name counts. There is an older one only if the definition was edited. */
@@ -117,7 +118,9 @@ export const variablesFor = (
 ): Map<string, Json> => {
   const sees = sight(program, place)
   const variables = new Map<string, Json>(isObject(input) ? Object.entries(structuredClone(input)) : [])
-  for (const left of values.captured) if (sees(left)) variables.set(left.name, copyOf(left.value))
+  for (const one of values.captured) {
+    if (one.stepIndex < place.stepIndex || sees(one)) variables.set(one.name, copyOf(one.value))
+  }
   return variables
 }
 

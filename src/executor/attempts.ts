@@ -18,7 +18,7 @@ import { attemptFailed, attemptsStart } from './changes.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramTask } from './Program.js'
 import type { Ended, Session, TaskResult } from './Session.js'
-import { contextFor } from './Session.js'
+import { contextFor, report } from './Session.js'
 import type { Place } from './Values.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -64,12 +64,26 @@ export const runAttempts = async (
     if (O.isNone(wait)) return E.right({ _tag: 'Failed', failure, ...ended })
     const saved = await session.recorder.record([attemptFailed(place, failure, ended, wait.value)])()
     if (E.isLeft(saved)) return saved
+    tellOfRetry(session, place, task, failure, attempt, wait.value)
     await pause(clock, wait.value, stopping)
     if (stopping.aborted) return E.right({ _tag: 'Stopped' })
     const next = { ...(place.group === undefined ? {} : { group: place.group }), attempt: attempt + 1 }
     const started = await session.recorder.record([attemptsStart(session, place, [next])])()
     if (E.isLeft(started)) return started
   }
+}
+
+const tellOfRetry = (
+  { environment, recorder }: Session,
+  place: Place,
+  task: ProgramTask,
+  { error }: StepFailure,
+  attempt: number,
+  delayMillis: number
+): void => {
+  const { runId } = recorder.checkpoint()
+  const { attempts } = task.retry
+  report(environment, { _tag: 'StepRetrying', runId, ...place, attempt, attempts, delayMillis, error })
 }
 
 const stopped = (failure: StepFailure | undefined, ended: Ended): TaskResult =>

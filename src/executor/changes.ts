@@ -155,12 +155,6 @@ export const eventsOf = (program: Program<unknown, never>, runId: string, change
         const unit = unitOf(runId, { ...change, ...(group === undefined ? {} : { group }) })
         return { _tag: 'StepStarted', ...unit, summary: taskAt(program, unit)?.summary ?? unit.step, attempt }
       })
-    case 'AttemptFailed': {
-      const unit = unitOf(runId, change)
-      const { attempt, error } = change
-      const attempts = Math.max(taskAt(program, unit)?.retry.attempts ?? 0, attempt + 1)
-      return [{ _tag: 'StepRetrying', ...unit, attempt, attempts, delayMillis: change.delayBeforeNextMillis, error }]
-    }
     case 'StepCompleted':
     case 'GroupCompleted': {
       const { attempts, durationMillis } = change
@@ -174,6 +168,8 @@ export const eventsOf = (program: Program<unknown, never>, runId: string, change
         ? []
         : [{ _tag: 'StepFailed', ...unitOf(runId, change), error: last.error, attempts: last.attempt }]
     }
+    // That another attempt follows is told by who makes it: none does at once after one that was stopped.
+    case 'AttemptFailed':
     case 'Started':
     case 'WorkflowEdited':
     case 'Recovered':

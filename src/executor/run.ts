@@ -152,11 +152,11 @@ const perform =
     if (E.isLeft(runnable)) return runnable
     const { storage, owner } = environment
     if (request._tag === 'Resume') {
-      const there = await answering('load', storage.load(runId))
+      const there = await answering('load', () => storage.load(runId))
       if (E.isLeft(there)) return there
       if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
     }
-    const claimed = await answering('claim', storage.claim(runId, owner))
+    const claimed = await answering('claim', () => storage.claim(runId, owner))
     if (E.isLeft(claimed)) return claimed
     const { claim, stored } = claimed.right
     try {
@@ -169,13 +169,18 @@ const perform =
     }
   }
 
-/** A store that throws where it should answer has failed as well. */
-const answering = async <A>(
+/**
+ * Asks a store. One that throws where it should answer has failed as well.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const answering = async <A>(
   operation: string,
-  task: TaskEither<StorageError, A>
+  ask: () => TaskEither<StorageError, A>
 ): Promise<E.Either<StorageError, A>> => {
   try {
-    return await task()
+    return await ask()()
   } catch (cause) {
     return E.left({ _tag: 'ReadFailed', where: 'the store', operation, code: 'THREW', cause })
   }

@@ -10,7 +10,7 @@ import { progress, status } from '../domain/Checkpoint.js'
 import type { Json } from '../domain/Json.js'
 import type { Found, Holder, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import type { Executor } from './Executor.js'
-import { restoreStored } from './run.js'
+import { answering, restoreStored } from './run.js'
 
 /**
  * What a listing says of a run.
@@ -62,7 +62,7 @@ export const viewRun =
   (runId: string): Executor<O.Option<RunView>> =>
   ({ storage }) =>
   async () => {
-    const stored = await storage.load(runId)()
+    const stored = await answering('load', () => storage.load(runId))
     if (E.isLeft(stored)) return stored
     if (O.isNone(stored.right)) return E.right(O.none)
     const view = viewOf(runId, stored.right.value)
@@ -76,17 +76,20 @@ export const viewRun =
  * @category looking
  * @since 0.1.0
  */
-export const listRuns: Executor<ReadonlyArray<ListedRun>> = (environment) => async () => {
-  const listed = await environment.storage.list()()
-  if (E.isLeft(listed)) return listed
-  const runs: Array<ListedRun> = []
-  for (const runId of listed.right) {
-    const stored = await environment.storage.load(runId)()
-    if (E.isLeft(stored)) runs.push({ runId, summary: stored })
-    else if (O.isSome(stored.right)) runs.push({ runId, summary: E.map(summaryOf)(viewOf(runId, stored.right.value)) })
+export const listRuns: Executor<ReadonlyArray<ListedRun>> =
+  ({ storage }) =>
+  async () => {
+    const listed = await answering('list', storage.list)
+    if (E.isLeft(listed)) return listed
+    const runs: Array<ListedRun> = []
+    for (const runId of listed.right) {
+      const stored = await answering('load', () => storage.load(runId))
+      if (E.isLeft(stored)) runs.push({ runId, summary: stored })
+      else if (O.isSome(stored.right))
+        runs.push({ runId, summary: E.map(summaryOf)(viewOf(runId, stored.right.value)) })
+    }
+    return E.right(runs.sort((a, b) => compareText(createdAt(b), createdAt(a)) || compareText(a.runId, b.runId)))
   }
-  return E.right(runs.sort((a, b) => compareText(createdAt(b), createdAt(a)) || compareText(a.runId, b.runId)))
-}
 
 const createdAt = ({ summary }: ListedRun): string => (E.isRight(summary) ? summary.right.createdAt : '')
 

@@ -21,7 +21,9 @@ export interface EventUnit {
 }
 
 /**
- * Something that happened in a run. Everything is reported after the fact that it tells of is durable, with no exception.
+ * Something that happened in a run. What tells of a change of the run is reported after that is durable. `RunPlanned` and
+ * `CheckpointRecovered` tell what was found and decided before anything is written, and change nothing; `RunFenced` tells
+ * that nothing more can be written.
  *
  * @category model
  * @since 0.1.0

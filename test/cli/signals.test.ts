@@ -53,7 +53,7 @@ test('a second signal ends everything at once', async () => {
   })
   const running = await begun()
   process.kill(running.pid, 'SIGINT')
-  await new Promise((resolve) => setTimeout(resolve, 300))
+  await new Promise((resolve) => setTimeout(resolve, 700))
   const before = performance.now()
   process.kill(running.pid, 'SIGINT')
   const { code, signal } = await running.ended

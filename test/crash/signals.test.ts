@@ -116,7 +116,7 @@ describe('dogear, stopped by a signal at any time', () => {
       const running = dogear(world, ['run', 'chain.yaml', '--id', 'chain-1'])
       await until(() => effectsOf(world).length === 1, 'it runs', 60_000)
       running.signal('SIGTERM')
-      await sleep(300)
+      await sleep(700)
       assert.equal(running.child.exitCode, null, 'it waits for the step')
       const pressed = performance.now()
       running.signal('SIGTERM')

@@ -217,6 +217,7 @@ describe('a stop', () => {
         CheckpointState.failures(checkpoint.state).map(({ error, outcome }) => [error.message, outcome]),
         [['nothing was sent', 'notApplied']]
       )
+      assert.ok(!process.events.some(({ _tag }) => _tag === 'StepRetrying'), 'nobody says that it is tried again now')
       ended(await newProcess(process.world).perform(resume(program, 'r')), 'Completed')
       assert.deepEqual(log, ['attempt 1', 'attempt 2'])
     }

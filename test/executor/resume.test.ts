@@ -752,7 +752,9 @@ describe('a store that throws where it should answer', () => {
   test.each(['load', 'claim'] as const)('has failed: %s', async (operation) => {
     const throwing = (storage: CheckpointStorage): CheckpointStorage => ({
       ...storage,
-      [operation]: () => () => Promise.reject(new Error('not connected'))
+      [operation]: () => {
+        throw new Error('not connected')
+      }
     })
     const process = newProcess(newWorld(), { around: throwing })
     const error = refused(

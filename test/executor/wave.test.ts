@@ -374,6 +374,13 @@ describe('what is needed', () => {
     assert.ok(at('-base') < at('+left') && at('-left') < at('+top') && at('-right') < at('+top'))
   })
 
+  test('of those that may start, the first of the wave is first, whenever it became so', async () => {
+    const process = newProcess()
+    const groups = { late: { needs: ['b'] }, later: { needs: ['late', 'b', 'b'] }, b: {}, c: {} }
+    ended(await process.perform(run(waveOf(process, groups, { concurrency: 1 }), 'r', {})), 'Completed')
+    assert.deepEqual(startsOf(process.world.log), ['b', 'late', 'later', 'c'])
+  })
+
   test('a needed group is durable before what needs it starts', async () => {
     const process = newProcess()
     let found: ReadonlyArray<string> = []

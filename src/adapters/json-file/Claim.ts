@@ -132,13 +132,13 @@ const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
 
 /** Step 1. Nothing has been changed yet when a claim is refused here. */
 const look = async ({ context, layout, reads }: Attempt): Promise<E.Either<StorageError, O.Option<Journals>>> => {
-  const reading = await Read.read(context, layout)
+  const reading = await (reads ? Read.read : Read.readHighest)(context, layout)
   if (E.isLeft(reading)) return reading
   if (O.isNone(reading.right)) return E.right(O.none)
   const { journals, content } = reading.right.value
   const holder = holderOf(context, layout, journals.highest)
   if (O.isSome(holder)) return E.left(heldBy(layout, holder.value))
-  if (E.isLeft(content) && (reads || content.left._tag !== 'Corrupt')) return content
+  if (E.isLeft(content)) return content
   return (journals.numbers[0] ?? 0) < Layout.MAX_NUMBER
     ? E.right(O.some(journals))
     : E.left({ _tag: 'Corrupt', runId: layout.runId, where: layout.history, why: 'it has no number left for a claim' })

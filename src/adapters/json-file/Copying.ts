@@ -34,9 +34,7 @@ export const consider = (session: Session): void => {
 }
 
 const isDue = (session: Session): boolean =>
-  session.copied === -1 ||
-  isAtRest(session) ||
-  (session.writtenBytes >= session.nextCopyBytes && performance.now() >= session.nextCopyMillis)
+  isAtRest(session) || (session.writtenBytes >= session.nextCopyBytes && performance.now() >= session.nextCopyMillis)
 
 const isAtRest = ({ saved }: Session): boolean =>
   saved?.revision.change._tag === 'StepFailed' || saved?.revision.change._tag === 'Interrupted'
@@ -62,11 +60,14 @@ export const make = async (session: Session): Promise<void> => {
     epoch: saved.number,
     revision
   }
-  session.copied = revision
   session.nextCopyMillis = Number.POSITIVE_INFINITY
   const text = Copy.encode(of, checkpoint(), context.settings.readBytes)
   const now = standing(context.fs, journal)
-  if (E.isRight(now) && now.right === 'Owner') await quietly(() => replace(session, text))
+  if (E.isRight(now) && now.right === 'Owner') {
+    await quietly(async () => {
+      if (await replace(session, text)) session.copied = revision
+    })
+  }
   const end = performance.now()
   const took = end - begun
   session.copyingMillis += took
@@ -77,18 +78,22 @@ export const make = async (session: Session): Promise<void> => {
 
 /**
  * Made beside it, read back, and only then given its name: what write-file-atomic publishes may be half a file. The check
- * comes last. If the run is removed after it, what was made moves away with the folder, and can't get into another run's.
+ * comes last. Whether it has its name now. If the run is removed after it, what was made moves away with the folder, and can't get into another run's.
  */
 const replace = async (
   { context: { fs, settings }, layout, journal, record }: Session,
   text: string
-): Promise<void> => {
+): Promise<boolean> => {
   const made = copyInTheMaking(layout, record.token)
   await fs.replace(made, text)
   const found = await readWhole(fs, made, settings.readBytes, layout.runId)
   const isWhole = E.isRight(found) && O.isSome(found.right) && found.right.value.equals(Buffer.from(text))
   const now = standing(fs, journal)
-  if (!isWhole || E.isLeft(now) || now.right !== 'Owner') return fs.unlinkSync(made)
+  if (!isWhole || E.isLeft(now) || now.right !== 'Owner') {
+    fs.unlinkSync(made)
+    return false
+  }
   await fs.rename(made, layout.copy)
   await fs.fsyncFolder(layout.run)
+  return true
 }

@@ -74,23 +74,24 @@ export const openFailed = (where: string, cause: unknown): StorageError => {
 // combinators
 // ---------------------------------------------------------------------------------------------------------------------
 
+/** Runs a call; what it throws or rejects with becomes an error of the port. */
+const attempting =
+  <Failure>(failed: (where: string, operation: string, cause: unknown) => Failure) =>
+  async <A>(where: string, operation: string, call: () => A | Promise<A>): Promise<E.Either<Failure, A>> => {
+    try {
+      return E.right(await call())
+    } catch (cause) {
+      return E.left(failed(where, operation, cause))
+    }
+  }
+
 /**
  * Runs a call that reads; what it throws or rejects with becomes `ReadFailed`.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const reading = async <A>(
-  where: string,
-  operation: string,
-  call: () => A | Promise<A>
-): Promise<E.Either<ReadFailed, A>> => {
-  try {
-    return E.right(await call())
-  } catch (cause) {
-    return E.left(readFailed(where, operation, cause))
-  }
-}
+export const reading = attempting(readFailed)
 
 /**
  * Runs a call that writes; what it throws or rejects with becomes `WriteFailed`.
@@ -98,17 +99,7 @@ export const reading = async <A>(
  * @category combinators
  * @since 0.1.0
  */
-export const writing = async <A>(
-  where: string,
-  operation: string,
-  call: () => A | Promise<A>
-): Promise<E.Either<WriteFailed, A>> => {
-  try {
-    return E.right(await call())
-  } catch (cause) {
-    return E.left(writeFailed(where, operation, cause))
-  }
-}
+export const writing = attempting(writeFailed)
 
 /**
  * Runs a call that nothing depends on (cleaning up), and forgets what became of it.

@@ -25,8 +25,8 @@ import type { ProcessIdentity } from './Processes.js'
 export const FORMAT = 1
 
 /**
- * Line 1 of a journal: who writes it. `epoch` is the file's number, `lineage` the same in all journals of a run,
- * `continues` the owner's previous journal after a compaction.
+ * Line 1 of a journal: who writes it. `epoch` is the file's number, `lineage` the same in all journals of a run. After a
+ * compaction an owner has another journal with the same token.
  *
  * @category model
  * @since 0.1.0
@@ -39,7 +39,6 @@ export interface ClaimRecord {
   readonly owner: Owner
   readonly since: string
   readonly process: ProcessIdentity
-  readonly continues?: number
 }
 
 /**
@@ -238,7 +237,7 @@ const stranger = (record: JsonObject, runId: string, number: number): string | u
       : undefined
 
 const takeClaim = (draft: Draft, record: JsonObject): string | undefined => {
-  const { lineage, token, owner, since, process, continues } = record
+  const { lineage, token, owner, since, process } = record
   if (!isToken(lineage) || !isToken(token) || typeof since !== 'string') return 'it is no claim'
   if (!isObject(owner ?? null) || !isObject(process ?? null)) return 'it is no claim'
   const { host, pid } = owner as JsonObject
@@ -251,8 +250,7 @@ const takeClaim = (draft: Draft, record: JsonObject): string | undefined => {
     token,
     owner: { host, pid },
     since,
-    process: identity,
-    ...(typeof continues === 'number' ? { continues } : {})
+    process: identity
   }
   return undefined
 }
@@ -332,5 +330,8 @@ export const upTo = (self: Journal, number: number, found: FoundRecord | undefin
   if (found === undefined || number < found.epoch) return self
   if (number > found.epoch) return { ...self, base: undefined, changes: [], damage: [] }
   if (self.base === undefined || self.base.revision > found.revision) return { ...self, base: undefined, changes: [] }
-  return { ...self, changes: self.changes.slice(0, found.revision - self.base.revision + 1) }
+  const changes = self.changes.slice(0, found.revision - self.base.revision + 1)
+  // Behind what was found, damage is of lines that were refused.
+  const reaches = newestRevision(self) >= found.revision
+  return { ...self, changes, damage: reaches ? self.damage.filter(({ line }) => line === 1) : self.damage }
 }

@@ -102,16 +102,25 @@ const readOnce = async (
   const bytes = await readWhole(fs, where, settings.readBytes, layout.runId)
   if (E.isLeft(bytes)) return bytes
   if (O.isNone(bytes.right)) return E.right(O.none)
-  const journal = Journal.parse(bytes.right.value, layout.runId, number)
-  return E.isRight(journal)
-    ? E.right(O.some(journal.right))
-    : E.left({
-        _tag: 'UnsupportedFormat',
-        runId: layout.runId,
-        where,
-        found: journal.left,
-        supported: Journal.FORMAT
-      })
+  return parse(layout, number, bytes.right.value)
+}
+
+const parse = (
+  layout: Layout.Layout,
+  number: number,
+  bytes: Buffer
+): E.Either<StorageError, O.Option<Journal.Journal>> => {
+  const { runId } = layout
+  return E.bimap(
+    (found: number): StorageError => ({
+      _tag: 'UnsupportedFormat',
+      runId,
+      where: Layout.journal(layout, number),
+      found,
+      supported: Journal.FORMAT
+    }),
+    O.some<Journal.Journal>
+  )(Journal.parse(bytes, runId, number))
 }
 
 /**
@@ -212,6 +221,8 @@ const descend = async (
   let newest: Numbered | undefined
   let found: Found | undefined
   for (const number of numbers) {
+    // What is between has nothing that counts.
+    if (found !== undefined && number > found.epoch) continue
     const read = await readJournal(context, layout, number)
     if (E.isLeft(read)) return read
     if (O.isNone(read.right)) return E.right(O.none)
@@ -265,12 +276,13 @@ export const contentOf = async (
 ): Promise<E.Either<StorageError, O.Option<Content>>> => {
   const { newest, damage } = journals
   const reached = newest === undefined ? -1 : Journal.newestRevision(newest.journal)
-  if (glance._tag === 'Copy' && isAhead(glance.of, journals, reached)) {
+  const ahead = glance._tag === 'Copy' && isAhead(glance.of, journals, reached) ? glance.of : undefined
+  if (ahead !== undefined) {
     const copy = await Copy.read(context, layout)
     if (E.isLeft(copy)) return copy
     if (O.isSome(copy.right)) return E.right(O.some(fromCopy(copy.right.value, journals, reached)))
   }
-  if (newest !== undefined) return E.right(O.some(fromJournal(newest, damage)))
+  if (newest !== undefined) return E.right(O.some(fromJournal(newest, [...damage, ...describeAhead(ahead)])))
   if (damage.length > 0) return E.left(corrupt(layout.runId, layout.history, damage.join('; ')))
   const isForeign = glance._tag === 'Copy' && journals.lineage !== undefined && glance.of.lineage !== journals.lineage
   return glance._tag === 'Absent' || isForeign
@@ -285,6 +297,9 @@ const corrupt = (runId: string, where: string, why: string): Corrupt => ({ _tag:
 /** A copy of another lineage was written by a zombie of a run that was removed. */
 const isAhead = (of: Copy.CopyOf, { lineage, newest }: Journals, reached: number): boolean =>
   (lineage === undefined || lineage === of.lineage) && Copy.isAhead(of, newest?.number ?? 0, reached)
+
+const describeAhead = (of: Copy.CopyOf | undefined): ReadonlyArray<string> =>
+  of === undefined ? [] : [`checkpoint.json says that there was revision ${of.revision}, and is damaged itself`]
 
 const fromJournal = ({ number, journal }: Numbered, above: ReadonlyArray<string>): Content => {
   const base = journal.base as Journal.Base
@@ -378,4 +393,56 @@ const readOnceMore = async (
   // Who claims the run hands it on: else the copy, which may be all that is left, would be that of another one.
   const lineage = journals.right.value.lineage ?? (glance.right._tag === 'Copy' ? glance.right.of.lineage : undefined)
   return E.right(O.some({ journals: { ...journals.right.value, lineage }, content }))
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// who holds a run
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Reads no more of a run than says who holds it; for whoever only wants to remove it. None: there is no such run.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const readHighest = async (
+  context: Context,
+  layout: Layout.Layout
+): Promise<E.Either<StorageError, O.Option<Reading>>> => {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const listed = await list(context, layout)
+    if (E.isLeft(listed)) return listed
+    if (O.isNone(listed.right)) return E.right(O.none)
+    const numbers = listed.right.value
+    const read = await readOwner(context, layout, numbers[0])
+    if (E.isLeft(read)) return read
+    if (O.isNone(read.right) && numbers.length > 0) continue
+    const highest = O.toUndefined(read.right)
+    const glance = await Copy.glance(context, layout)
+    const told = E.isRight(glance) && glance.right._tag === 'Copy' ? glance.right.of.lineage : undefined
+    const lineage = highest?.claim?.lineage ?? told
+    const journals: Journals = { numbers, highest, lineage, newest: undefined, damage: [], looked: [] }
+    return E.right(O.some({ journals, content: E.right(O.none) }))
+  }
+  return E.left(readFailed(layout.history, 'open', CHANGING))
+}
+
+const HEAD_BYTES = 65_536
+
+/** Of a journal that is too large only line 1 is read. Whether it was released is not known then, as with damage. */
+const readOwner = async (
+  context: Context,
+  layout: Layout.Layout,
+  number: number | undefined
+): Promise<E.Either<StorageError, O.Option<Journal.Journal>>> => {
+  if (number === undefined) return E.right(O.none)
+  const whole = await readJournal(context, layout, number)
+  if (E.isRight(whole) || whole.left._tag !== 'TooLarge') return whole
+  const where = Layout.journal(layout, number)
+  const head = await withFile(context.fs, where, (fd) => readBetween(context.fs, where, fd, 0, HEAD_BYTES))
+  if (E.isLeft(head)) return head
+  if (O.isNone(head.right)) return E.right(O.none)
+  const bytes = head.right.value
+  const journal = parse(layout, number, bytes.subarray(0, bytes.indexOf('\n') + 1))
+  return E.map(O.map((one: Journal.Journal) => ({ ...one, damage: [{ line: 2, why: 'it is too large' }] })))(journal)
 }

@@ -66,8 +66,7 @@ const endJournal = async (session: Session): Promise<Result> => {
 
 /** A journal whose write failed isn't written again; so the next number says that nobody holds the run. */
 const giveUpNumber = async ({ context, layout, journal, record, spare }: Session): Promise<void> => {
-  const epoch = journal.number + 1
-  await quietly(() => publishEnd(context, layout, spare, { ...record, epoch, continues: journal.number }))
+  await quietly(() => publishEnd(context, layout, spare, { ...record, epoch: journal.number + 1 }))
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -11,12 +11,12 @@ import type { Change } from '../../domain/Change.js'
 import type { Json } from '../../domain/Json.js'
 import type { Revision, RevisionConflict, StorageError, TooLarge } from '../../ports/CheckpointStorage.js'
 import * as Copying from './Copying.js'
-import { quietly, writeFailed } from './Fault.js'
+import { codeOf, quietly, writeFailed } from './Fault.js'
 import { NOTHING_WRITTEN, writeFully } from './Files.js'
 import { FORMAT } from './Journal.js'
 import * as Line from './Line.js'
 import { prune } from './Prune.js'
-import type { Published } from './Publish.js'
+import type { Published, Unpublished } from './Publish.js'
 import { prepare, publish, standing } from './Publish.js'
 import type { Session } from './Session.js'
 import { fence, later, poison } from './Session.js'
@@ -155,8 +155,8 @@ const append = (session: Session, line: Buffer, done: Done, onDurable: () => voi
   }
 
   let written = 0
-  extend(session, journal.position + line.length)
   try {
+    extend(session, journal.position + line.length)
     if (line.length <= AT_ONCE_BYTES) written = fs.writeSync(journal.fd, line, journal.position)
   } catch (cause) {
     return fail('write', cause)
@@ -168,7 +168,10 @@ const append = (session: Session, line: Buffer, done: Done, onDurable: () => voi
   )
 }
 
-/** So that most syncs find the length and the blocks of the file unchanged. On a full disk it has to do without. */
+/**
+ * So that most syncs find the length and the blocks of the file unchanged. Where there is no space it has to do without;
+ * any other error is that of a write that failed.
+ */
 const extend = ({ context: { fs }, journal }: Session, end: number): void => {
   if (end <= journal.allocated) return
   const { least, most } = EXTENSION_BYTES
@@ -176,11 +179,14 @@ const extend = ({ context: { fs }, journal }: Session, end: number): void => {
   try {
     fs.extendSync(journal.fd, Math.max(journal.allocated, end), to)
     journal.allocated = to
-  } catch {
+  } catch (cause) {
+    if (!NO_SPACE.includes(codeOf(cause))) throw cause
     journal.allocated = end
     void quietly(() => fs.ftruncateSync(journal.fd, journal.position))
   }
 }
+
+const NO_SPACE: ReadonlyArray<string> = ['ENOSPC', 'EDQUOT', 'EFBIG']
 
 // ---------------------------------------------------------------------------------------------------------------------
 // compaction
@@ -202,7 +208,10 @@ const isTooMuch = ({ baseBytes, changeBytes, context }: Session): boolean =>
 /** Whether a new base at least halves what is to be read. Where a run only grows, it doesn't. */
 const pays = ({ baseBytes, changeBytes }: Session, base: Buffer): boolean => 2 * base.length <= baseBytes + changeBytes
 
-/** Goes on in a new journal, which this save begins. */
+/**
+ * Goes on in a new journal, which this save begins. The file for the one after that is made before it is published: that
+ * it can be linked then proves that both are in the same folder. Without such a file it is put off, if it can be.
+ */
 const compact = async (
   session: Session,
   revisions: ReadonlyNonEmptyArray<Revision>,
@@ -210,7 +219,12 @@ const compact = async (
   done: Done
 ): Promise<void> => {
   session.moving = true
-  const next = await publishNext(session)
+  const spare = await prepare(session.context, session.layout, session.record.token, session.spares + 1)
+  if (E.isLeft(spare)) {
+    session.moving = false
+    return isTooMuch(session) ? done(E.left(poison(session, spare.left))) : putOff(session, revisions, done)
+  }
+  const next = await publishNext(session, spare.right)
   session.moving = false
   if (E.isLeft(next)) return done(next)
   const { fs } = session.context
@@ -221,19 +235,19 @@ const compact = async (
   await quietly(() => fs.close(fd))
 }
 
-const publishNext = async (session: Session): Promise<E.Either<StorageError, Published>> => {
+const putOff = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
+  session.compactBytes = 2 * session.changeBytes
+  const line = saveLine(session, revisions)
+  if (E.isLeft(line)) return done(line)
+  saveChanges(session, revisions, line.right, done)
+}
+
+const publishNext = async (session: Session, spare: Unpublished): Promise<E.Either<StorageError, Published>> => {
   const { context, layout, journal, record } = session
-  // Made before the other one is published: that it can be linked then proves that both are in the same folder.
-  const spare = await prepare(context, layout, record.token, session.spares + 1)
-  if (E.isLeft(spare)) return E.left(poison(session, spare.left))
   const file = session.spare
   session.spares += 1
-  session.spare = spare.right
-  const published = await publish(context, layout, file, {
-    ...record,
-    epoch: journal.number + 1,
-    continues: journal.number
-  })
+  session.spare = spare
+  const published = await publish(context, layout, file, { ...record, epoch: journal.number + 1 })
   if (E.isRight(published) && published.right._tag === 'Published') return E.right(published.right.journal)
   return E.left(
     E.isLeft(published) ? poison(session, published.left) : fence(session, published.right._tag !== 'Moved')

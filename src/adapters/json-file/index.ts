@@ -45,7 +45,7 @@ export { nodeProcesses } from './Processes.js'
  * - `keep`: how many journals with a whole checkpoint are kept of a run. Default 10.
  * - `checkIntervalMillis`: how often an owner looks, during a long step, whether it was superseded. Default 3 s.
  * - `heartbeat`: how often an owner on another host or in another container gives a sign of life (`updateMillis`, default
- *   5 s, at least 1 s), and after what time without one it counts as dead (`staleMillis`, default 30 s). Processes of one
+ *   5 s, at least 1 s), and after what time without one it counts as dead (`staleMillis`, default 30 s, at least 2 s). Processes of one
  *   machine don't need it: a dead one is seen at once.
  * - `limits`: the largest checkpoint that is saved (`checkpointBytes`, default 64 MiB), the largest file that is read
  *   (`readBytes`, default three times that; never less than a journal of this store may have), and how much in changes never leads to a compaction (`compactBytes`, default
@@ -73,8 +73,11 @@ const MEBIBYTE = 1_048_576
 /** Of this thread, whichever store they were made by. */
 const givenUp = new Set<string>()
 
+/** proper-lockfile touches a heartbeat once a second at most. */
+const LEAST_STALE_MILLIS = 2_000
+
 const contextOf = (root: string, options: JsonFileOptions): Context => {
-  const { keep = 10, checkIntervalMillis = 3_000, heartbeat, limits } = options
+  const { heartbeat, limits } = options
   const checkpointBytes = limits?.checkpointBytes ?? 64 * MEBIBYTE
   const compactBytes = limits?.compactBytes ?? MEBIBYTE
   return {
@@ -82,10 +85,10 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
     fs: options.fs ?? nodeFileSystem,
     processes: options.processes ?? nodeProcesses,
     settings: {
-      keep: Math.max(1, keep),
-      checkIntervalMillis,
+      keep: Math.max(1, options.keep ?? 10),
+      checkIntervalMillis: options.checkIntervalMillis ?? 3_000,
       heartbeatMillis: heartbeat?.updateMillis ?? 5_000,
-      staleMillis: heartbeat?.staleMillis ?? 30_000,
+      staleMillis: Math.max(LEAST_STALE_MILLIS, heartbeat?.staleMillis ?? 30_000),
       checkpointBytes,
       readBytes: Math.max(limits?.readBytes ?? 3 * checkpointBytes, longestJournal(checkpointBytes, compactBytes)),
       compactBytes

@@ -70,9 +70,15 @@ export const neverInterrupted: Interrupt = {
  */
 export const interruptFrom = (signal: AbortSignal): Interrupt => ({ signal, reason: () => 'aborted' })
 
+/** How long after the first signal the same one is that signal once more. */
+const REPEATED_MILLIS = 500
+
 /**
  * Installs signal handlers: the first of the signals asks to stop, a second one ends the process at once. For the
  * outermost program, once; a library leaves signals to its host.
+ *
+ * The same signal within half a second of the first is no second one: of a Ctrl+C under npm a program hears twice, from
+ * the terminal and from npm.
  *
  * The second signal also ends the commands that still run. The process then dies of the signal, as a shell expects
  * (it reports 130 for SIGINT, 143 for SIGTERM); where that can't be, because another handler takes the signal or the
@@ -98,15 +104,18 @@ export const abortOnSignals = (options: { readonly signals?: ReadonlyArray<StopS
   const stop = new AbortController()
   setMaxListeners(0, stop.signal)
   let received: O.Option<StopSignal> = O.none
+  let receivedAt = 0
 
   const dispose = (): void => signals.forEach((signal) => process.off(signal, handle))
   const handle = (signal: NodeJS.Signals): void => {
-    if (O.isSome(received)) {
+    if (O.isNone(received)) {
+      received = O.some(signal as StopSignal)
+      receivedAt = performance.now()
+      stop.abort(new DOMException(`The process received ${signal}`, 'AbortError'))
+    } else if (signal !== received.value || performance.now() - receivedAt >= REPEATED_MILLIS) {
       dispose()
-      return endNow(signal as StopSignal)
+      endNow(signal as StopSignal)
     }
-    received = O.some(signal as StopSignal)
-    stop.abort(new DOMException(`The process received ${signal}`, 'AbortError'))
   }
   signals.forEach((signal) => process.on(signal, handle))
 

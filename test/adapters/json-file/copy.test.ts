@@ -9,7 +9,7 @@ import type { Change } from '../../../src/domain/Change.js'
 import type { Json, JsonObject } from '../../../src/domain/Json.js'
 import type { Revision } from '../../../src/ports/CheckpointStorage.js'
 import { assertLoads, claimed, left, OTHER, revisions, right, seed, some } from '../storageFixture.js'
-import { folder, journalOf, next, placesOf, recorded, systemError, untilCopied, work } from './kit.js'
+import { folder, journalOf, next, placesOf, recorded, systemError, until, untilCopied, work } from './kit.js'
 
 const copyOf = (root: string): JsonObject & { readonly copyOf: JsonObject } =>
   JSON.parse(readFileSync(placesOf(root).copy, 'utf8')) as JsonObject & { readonly copyOf: JsonObject }
@@ -133,6 +133,21 @@ describe('checkpoint.json', () => {
     await assertLoads(storage, 'a', [1, 2, 3, 4])
   })
 
+  test('that is ahead of the journals tells so also when it can not be used itself', async () => {
+    const root = folder()
+    await seed(next(root), 'a', [1, 2, 3])
+    const lines = readFileSync(journalOf(root, 1), 'utf8').split('\n')
+    writeFileSync(journalOf(root, 1), `${lines.slice(0, -3).join('\n')}\n`)
+    writeFileSync(placesOf(root).copy, JSON.stringify({ ...copyOf(root), payloads: [1, 2, 4] }, null, 2))
+    for (let n = 0; n < 2; n++) {
+      const { revision, found } = some(await right(next(root).load('a')))
+      assert.equal(revision, 1)
+      assert.ok(found._tag === 'Recovered' && found.lost.includes('checkpoint.json'), JSON.stringify(found))
+      assert.ok(found.lost.includes('revision 2'), found.lost)
+      await claimed(next(root), 'a')
+    }
+  })
+
   test('that a zombie of a removed run wrote is ignored', async () => {
     const root = folder()
     await seed(next(root), 'a', ['old', 'old', 'old'])
@@ -168,6 +183,21 @@ describe('when checkpoint.json cannot be written', () => {
     await seed(next(root, { fs }), 'a', [1, 2, 3])
     assert.ok(!existsSync(placesOf(root).copy))
     await assertLoads(next(root), 'a', [1, 2, 3])
+  })
+
+  test('and later can, the release does it', async () => {
+    const root = folder()
+    let tried = 0
+    const fs = {
+      ...nodeFileSystem,
+      replace: (path: string, text: string) =>
+        tried++ === 0 ? Promise.reject(systemError('ENOSPC')) : nodeFileSystem.replace(path, text)
+    }
+    const storage = next(root, { fs })
+    const claim = await work(storage, [1])
+    await until(() => tried > 0)
+    await right(storage.release(claim))
+    assert.deepEqual(copyOf(root)['payloads'], [1])
   })
 
   test('as a whole, as on a full disk, half of it is not left lying about', async () => {

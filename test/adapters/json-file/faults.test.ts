@@ -198,6 +198,22 @@ describe('after a failed write or sync', () => {
 
   const ELSEWHERE = { host: 'h', pid: 1, thread: 1, start: 'x', bootId: null, pidNamespace: null }
 
+  test('a journal that cannot be made longer for want of space is appended to; after any other error it is not', async () => {
+    for (const code of ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO', 'EROFS']) {
+      const root = folder()
+      const fs = intercepted((made) => {
+        if (made.call === 'extendSync') throw systemError(code)
+      })
+      const storage = next(root, { fs })
+      const claim = await claimed(storage, 'a')
+      if (code.startsWith('EI') || code === 'EROFS') {
+        assert.equal((await left(storage.save(claim, revisions([0])), 'WriteFailed')).code, code)
+        await left(storage.save(claim, revisions([0])), 'WriteFailed')
+      } else await right(storage.save(claim, revisions([0])))
+      await right(storage.release(claim))
+    }
+  })
+
   test('a release that failed does not keep the process from claiming again', async () => {
     const root = folder()
     const { storage, break: broken } = breaking(root, 'write')

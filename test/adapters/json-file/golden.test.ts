@@ -119,13 +119,8 @@ test('what is written today has the fields of format 1, in their order', async (
   await right(storage.release(await claimed(storage, 'b')))
   const known = shapesIn(golden)
   for (const shape of shapesIn(root)) assert.ok(known.includes(shape) || shape.startsWith('released'), shape)
-  assert.deepEqual(
-    shapesIn(root)
-      .map((shape) => shape.split(' ')[0])
-      .sort()
-      .join(),
-    [...known.map((shape) => shape.split(' ')[0]), 'released'].sort().join()
-  )
+  const kindsOf = (shapes: ReadonlyArray<string>) => [...new Set(shapes.map((shape) => shape.split(' ')[0]))].sort()
+  assert.deepEqual(kindsOf(shapesIn(root)), kindsOf(known))
 })
 
 test('a golden run of a newer format is refused, and nothing older used in its place', async () => {

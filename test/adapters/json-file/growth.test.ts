@@ -7,7 +7,7 @@ import { describe, test } from 'vitest'
 import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
 import type { Json } from '../../../src/domain/Json.js'
 import type { Revision } from '../../../src/ports/CheckpointStorage.js'
-import { assertLoads, claimed, left, OTHER, revisions, right, some } from '../storageFixture.js'
+import { assertLoads, claimed, left, OTHER, revisions, right, seed, some } from '../storageFixture.js'
 import { folder, intercepted, journalName, journalsOf, next, placesOf, systemError, work } from './kit.js'
 
 const SWEEP = process.env['DOGEAR_SWEEP'] === '1'
@@ -88,6 +88,27 @@ describe('compaction', () => {
       const loaded = some(await right(next(root).load('a')))
       assert.ok(loaded.revision >= 1 && loaded.found._tag === 'Exact', `after ${nth} calls: ${JSON.stringify(loaded)}`)
     }
+  })
+
+  test('for which there is no file is put off: the save is an append', async () => {
+    const root = folder()
+    let isShort = false
+    const storage = next(root, {
+      fs: {
+        ...nodeFileSystem,
+        open: (path, how) =>
+          how === 'create' && isShort ? Promise.reject(systemError('EMFILE')) : nodeFileSystem.open(path, how)
+      },
+      limits: { compactBytes: 0 }
+    })
+    const claim = await claimed(storage, 'a')
+    isShort = true
+    for (let n = 1; n <= 20; n++) await right(storage.save(claim, revisions(upTo(n))))
+    assert.deepEqual(journalsOf(root), [journalName(1)])
+    isShort = false
+    for (let n = 21; n <= 100; n++) await right(storage.save(claim, revisions(upTo(n))))
+    assert.ok(journalsOf(root).length > 1)
+    await assertLoads(storage, 'a', upTo(100))
   })
 
   test('is rare: ten thousand saves write less than three times what they save', { timeout: 120_000 }, async () => {
@@ -189,6 +210,20 @@ describe('pruning', () => {
       )
     }
   })
+})
+
+test('claims without a save are not looked at by all later ones', async () => {
+  const root = folder()
+  await work(next(root), [1, 2])
+  for (let n = 0; n < 30; n++) await seed(next(root), 'a', [])
+  const opened: Array<string> = []
+  const fs = intercepted(({ call, target }) => {
+    if (call === 'open' && /e\d+\.jsonl$/.test(String(target))) opened.push(String(target))
+  })
+  await claimed(next(root, { fs }), 'a')
+  assert.ok(opened.length <= 8, opened.join())
+  await assertLoads(next(root), 'a', [1, 2])
+  assert.equal((await right(next(root).history('a'))).length, 2)
 })
 
 describe('a checkpoint that is too large', () => {

@@ -1,13 +1,14 @@
 /** What somebody may have put in our place: each gets an error of the port or is stepped over; nothing is run, followed or changed. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, renameSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { createServer } from 'node:net'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
+import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
 import type { StorageError } from '../../../src/ports/CheckpointStorage.js'
 import { assertLoads, claimed, left, OTHER, revisions, right, seed, some } from '../storageFixture.js'
 import { assertIsStorageError, digestOf, folder, journalOf, next, placesOf, untilCopied } from './kit.js'
@@ -261,10 +262,14 @@ describe.runIf(POSIX)('in the place of', () => {
         assert.equal(where, path)
         assert.ok(why.length > 0)
         await left(next(root).claim('a', OTHER), 'Insecure')
-        await left(next(root).remove('a'), 'Insecure')
+        if (place !== 'checkpoint.json') await left(next(root).remove('a'), 'Insecure')
         assert.deepEqual(await right(next(root).list()), ['a', 'b'])
         await assertLoads(next(root), 'b', ['b'])
+        // Whether the run may be removed does not depend on a copy.
+        if (place === 'checkpoint.json') await right(next(root).remove('a'))
+        if (place === 'checkpoint.json') assert.deepEqual(await right(next(root).load('a')), O.none)
         end?.()
+        assert.ok(existsSync(kept))
       })
     }
   }
@@ -336,6 +341,19 @@ describe('names in the folders', () => {
     const { bytes, limitBytes } = await left(next(root).load('a'), 'TooLarge')
     assert.deepEqual([bytes, limitBytes], [200 * 1024 * 1024, 192 * 1024 * 1024])
     await left(next(root).claim('a', OTHER), 'TooLarge')
+  })
+
+  test('a run with such a file can be removed, unless its owner lives', async () => {
+    const root = folder()
+    const owner = jsonFileStorage(root)
+    const claim = await claimed(owner, 'a')
+    await right(owner.save(claim, revisions([1])))
+    truncateSync(journalOf(root, 1), 200 * 1024 * 1024)
+    await left(jsonFileStorage(root).remove('a'), 'HeldBy')
+    await right(owner.release(claim))
+    truncateSync(journalOf(root, 1), 200 * 1024 * 1024)
+    await right(jsonFileStorage(root).remove('a'))
+    assert.deepEqual(await right(next(root).load('a')), O.none)
   })
 })
 

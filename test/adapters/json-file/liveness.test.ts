@@ -50,6 +50,16 @@ describe('an owner whose process cannot be seen', () => {
     await left(other.claim('a', OTHER), 'HeldBy')
   })
 
+  test('is not dead earlier than a heartbeat can be that proper-lockfile keeps, whatever one asks for', async () => {
+    const { root } = await owned()
+    const soon = Date.now() / 1000 - 1.5
+    utimesSync(heartbeatOf(root), soon, soon)
+    const other = jsonFileStorage(root, { processes: faraway('far'), heartbeat: { staleMillis: 100 } })
+    await left(other.claim('a', OTHER), 'HeldBy')
+    utimesSync(heartbeatOf(root), soon - 1, soon - 1)
+    await right(other.claim('a', OTHER))
+  })
+
   test('is dead when its heartbeat is stale, or gone; woken then, it is refused', async () => {
     for (const how of ['stale', 'gone']) {
       const { root, storage, claim, other } = await owned()

@@ -135,6 +135,22 @@ describe('a recovery from checkpoint.json', () => {
   })
 })
 
+describe('a line that was refused', () => {
+  test('is no loss, also when it is damaged', async () => {
+    const root = folder()
+    const former = next(root)
+    const zombie = await work(former, [0, 1])
+    await claimed(next(root), 'a')
+    await left(former.save(zombie, revisions([0, 1, 'zombie'])), 'Fenced')
+    damageLine(journalOf(root, 1), 5)
+    await assertLoads(next(root), 'a', [0, 1])
+    await claimed(next(root), 'a')
+    await assertLoads(next(root), 'a', [0, 1])
+    damageLine(journalOf(root, 1), 4)
+    assert.equal(some(await right(next(root).load('a'))).found._tag, 'Recovered')
+  })
+})
+
 describe('what a claim found', () => {
   /** A file system in which nothing that is written to a file becomes durable by itself; and what has. */
   const synced = () => {

@@ -5,6 +5,11 @@ import { describe, test } from 'vitest'
 import { abortOnSignals, exitCode, interruptFrom, neverInterrupted } from '../../../src/adapters/node/index.js'
 import { isRunning, program, until } from './processes.js'
 
+/** A repetition of the same signal that comes earlier than this is no second one. */
+const REPEATED_MILLIS = 500
+
+const wait = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
+
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Prints that it is ready, then each signal that it is told of, and lives on. */
@@ -82,12 +87,27 @@ describe('signal handlers', () => {
       child.kill(signal)
       await until('it was told', () => printed() === `ready\n${signal} signal AbortError\n`)
       assert.equal(child.exitCode ?? child.signalCode, null)
+      await wait(REPEATED_MILLIS + 50)
       const before = Date.now()
       child.kill(signal)
       assert.deepEqual(await ended, { code: null, signal })
       assert.ok(Date.now() - before < 1_000)
     })
   }
+
+  test('the same signal twice at once is one, as npm makes of a Ctrl+C; later it ends the process at once', async () => {
+    const { child, printed, ended } = program(LIVES_ON)
+    await until('it is ready', () => printed() === 'ready\n')
+    child.kill('SIGINT')
+    await wait(5)
+    child.kill('SIGINT')
+    await until('it was told', () => printed().includes('SIGINT'))
+    await wait(100)
+    assert.equal(child.exitCode ?? child.signalCode, null)
+    await wait(REPEATED_MILLIS)
+    child.kill('SIGINT')
+    assert.deepEqual(await ended, { code: null, signal: 'SIGINT' })
+  })
 
   test('the second signal may be another one than the first', async () => {
     const { child, printed, ended } = program(LIVES_ON)
@@ -103,6 +123,7 @@ describe('signal handlers', () => {
     await until('it is ready', () => printed() === 'ready\n')
     child.kill('SIGTERM')
     await until('it was told', () => printed().includes('SIGTERM'))
+    await wait(REPEATED_MILLIS + 50)
     child.kill('SIGTERM')
     assert.deepEqual(await ended, { code: 143, signal: null })
   })
@@ -140,6 +161,7 @@ describe('the end of the process', () => {
       async ({ child, printed }) => {
         child.kill('SIGINT')
         await until('it stops', () => printed().includes('stopping'))
+        await wait(REPEATED_MILLIS + 50)
         child.kill('SIGINT')
       }
     )
