@@ -17,8 +17,8 @@ import type { Clock } from '../ports/Clock.js'
 import { attemptFailed, attemptsStart } from './changes.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramTask } from './Program.js'
-import type { Ended, Session, TaskResult } from './Session.js'
-import { contextFor, report } from './Session.js'
+import type { Ended, RunScope, TaskResult } from './RunScope.js'
+import { contextFor, report } from './RunScope.js'
 import type { Place } from './Values.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -42,18 +42,18 @@ type AttemptResult =
  * @since 0.1.0
  */
 export const runAttempts = async (
-  session: Session,
+  scope: RunScope,
   place: Place,
   task: ProgramTask,
   first: number,
   stopping: AbortSignal
 ): Promise<E.Either<StorageError | TransitionError, TaskResult>> => {
-  const { clock, random } = session.environment
-  let begunAt = first === 1 ? undefined : begunBefore(session, place)
+  const { clock, random } = scope.environment
+  let begunAt = first === 1 ? undefined : begunBefore(scope, place)
   for (let attempt = first; ; attempt++) {
     const startedAt = clock.now()
     begunAt ??= startedAt
-    const result = await runAttempt(session, place, task, attempt, stopping)
+    const result = await runAttempt(scope, place, task, attempt, stopping)
     const ended = { attempt, startedAt, endedAt: clock.now() }
     if (result._tag === 'Done') return E.right({ ...result, ...ended })
     if (result._tag === 'Stopped') return E.right(stopped(result.failure, ended))
@@ -62,19 +62,19 @@ export const runAttempts = async (
       ? delay(task.retry, { attempt, elapsedMillis: ended.endedAt - begunAt, random: random() })
       : O.none
     if (O.isNone(wait)) return E.right({ _tag: 'Failed', failure, ...ended })
-    const saved = await session.recorder.record([attemptFailed(place, failure, ended, wait.value)])()
+    const saved = await scope.recorder.record([attemptFailed(place, failure, ended, wait.value)])()
     if (E.isLeft(saved)) return saved
-    tellOfRetry(session, place, task, failure, attempt, wait.value)
+    tellOfRetry(scope, place, task, failure, attempt, wait.value)
     await pause(clock, wait.value, stopping)
     if (stopping.aborted) return E.right({ _tag: 'Stopped' })
     const next = { ...(place.group === undefined ? {} : { group: place.group }), attempt: attempt + 1 }
-    const started = await session.recorder.record([attemptsStart(session, place, [next])])()
+    const started = await scope.recorder.record([attemptsStart(scope, place, [next])])()
     if (E.isLeft(started)) return started
   }
 }
 
 const tellOfRetry = (
-  { environment, recorder }: Session,
+  { environment, recorder }: RunScope,
   place: Place,
   task: ProgramTask,
   { error }: StepFailure,
@@ -90,7 +90,7 @@ const stopped = (failure: StepFailure | undefined, ended: Ended): TaskResult =>
   failure === undefined ? { _tag: 'Stopped' } : { _tag: 'Stopped', failed: { failure, ...ended } }
 
 /** When the first attempt began, if that was in another process: the bound on time is one for all of them. */
-const begunBefore = ({ recorder }: Session, { group }: Place): number | undefined => {
+const begunBefore = ({ recorder }: RunScope, { group }: Place): number | undefined => {
   const [oldest] = failures(recorder.checkpoint().state).find((one) => one.group === group)?.attempts ?? []
   return oldest === undefined ? undefined : Date.parse(oldest.startedAt)
 }
@@ -121,14 +121,14 @@ const mayRetry = (task: ProgramTask, failure: StepFailure, settled: boolean): bo
 // ---------------------------------------------------------------------------------------------------------------------
 
 const runAttempt = async (
-  session: Session,
+  scope: RunScope,
   place: Place,
   task: ProgramTask,
   attempt: number,
   stopping: AbortSignal
 ): Promise<AttemptResult> => {
   if (stopping.aborted) return { _tag: 'Stopped', failure: NEVER_BEGAN }
-  const { clock, graceMillis } = session.environment
+  const { clock, graceMillis } = scope.environment
   const { timeoutMillis } = task
   const leash = makeLeash()
   let timers: AbortController | undefined
@@ -152,7 +152,7 @@ const runAttempt = async (
         tell('timeout', new DOMException(`timed out after ${timeoutMillis} ms`, 'TimeoutError'))
       )
     }
-    void settle(task, contextFor(session, place, attempt, leash.signal), resolve)
+    void settle(task, contextFor(scope, place, attempt, leash.signal), resolve)
   })
   ignore()
   timers?.abort()

@@ -9,8 +9,8 @@ import type { StepFailure } from '../domain/StepFailure.js'
 import { groupNamed } from '../domain/Workflow.js'
 import type { Event } from '../ports/Events.js'
 import type { Program, ProgramTask } from './Program.js'
-import type { Ended, Session, TaskResult } from './Session.js'
-import { timestamp } from './Session.js'
+import type { Ended, RunScope, TaskResult } from './RunScope.js'
+import { timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
 import { add } from './Values.js'
 
@@ -27,9 +27,9 @@ type StepPlace = Omit<Place, 'group'>
  * @category constructors
  * @since 0.1.0
  */
-export const attemptsStart = (session: Session, place: StepPlace, attempts: ReadonlyArray<InFlight>): Change => ({
+export const attemptsStart = (scope: RunScope, place: StepPlace, attempts: ReadonlyArray<InFlight>): Change => ({
   _tag: 'AttemptStarted',
-  at: timestamp(session.environment.clock.now()),
+  at: timestamp(scope.environment.clock.now()),
   stepIndex: place.stepIndex,
   step: place.step,
   attempts
@@ -78,14 +78,14 @@ export const attemptStopped = (
  * @since 0.1.0
  */
 export const taskCompleted = (
-  session: Session,
+  scope: RunScope,
   place: Place,
   task: ProgramTask,
   result: TaskResult & { readonly _tag: 'Done' }
 ): Change => {
   const { output } = result
   const captured = output === undefined ? [] : task.captures
-  add(session.values, place, output, captured)
+  add(scope.values, place, output, captured)
   const completion = {
     at: timestamp(result.endedAt),
     stepIndex: place.stepIndex,
@@ -108,8 +108,8 @@ export const taskCompleted = (
  * @category constructors
  * @since 0.1.0
  */
-export const waveCompleted = (session: Session, place: StepPlace, startedAt: number): Change => {
-  const now = session.environment.clock.now()
+export const waveCompleted = (scope: RunScope, place: StepPlace, startedAt: number): Change => {
+  const now = scope.environment.clock.now()
   return {
     _tag: 'StepCompleted',
     at: timestamp(now),

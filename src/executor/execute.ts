@@ -13,8 +13,8 @@ import { runAttempts } from './attempts.js'
 import { attemptsStart, attemptStopped, taskCompleted, taskFailed } from './changes.js'
 import type { ProgramTask } from './Program.js'
 import type { RunOutcome } from './RunOutcome.js'
-import type { Session, StepEnd } from './Session.js'
-import { report, timestamp } from './Session.js'
+import type { RunScope, StepEnd } from './RunScope.js'
+import { report, timestamp } from './RunScope.js'
 import { runWave } from './wave.js'
 
 type Failure = StorageError | TransitionError
@@ -27,43 +27,43 @@ type Failure = StorageError | TransitionError
  * @since 0.1.0
  */
 export const execute = async (
-  session: Session,
+  scope: RunScope,
   plan: ResumePlan,
   carry: ReadonlyArray<Change>
 ): Promise<E.Either<Failure, RunOutcome>> => {
   let due = carry
   let at = 0
-  for (const [stepIndex, step] of session.program.steps.entries()) {
+  for (const [stepIndex, step] of scope.program.steps.entries()) {
     const decision = plan.decisions[at] as Decision
     const groups = step._tag === 'Wave' ? plan.decisions.slice(at + 1, at + 1 + step.groups.length) : []
     at += 1 + groups.length
     if (decision._tag === 'Skip') continue
-    if (session.stop() !== undefined) return await interrupt(session, stepIndex, step.name, due)
+    if (scope.stop() !== undefined) return await interrupt(scope, stepIndex, step.name, due)
     const ended =
       step._tag === 'Wave'
-        ? await runWave(session, { stepIndex, wave: step, decisions: groups, carry: due })
-        : await runTask(session, stepIndex, step, decision, due)
+        ? await runWave(scope, { stepIndex, wave: step, decisions: groups, carry: due })
+        : await runTask(scope, stepIndex, step, decision, due)
     if (E.isLeft(ended)) return ended
-    if (ended.right._tag === 'Failed') return E.right(failed(session, stepIndex, step.name))
-    if (ended.right._tag === 'Stopped') return interrupt(session, stepIndex, step.name, ended.right.carry)
+    if (ended.right._tag === 'Failed') return E.right(failed(scope, stepIndex, step.name))
+    if (ended.right._tag === 'Stopped') return interrupt(scope, stepIndex, step.name, ended.right.carry)
     due = ended.right.carry
   }
-  const last = await recordAll(session, due)
+  const last = await recordAll(scope, due)
   if (E.isLeft(last)) return last
-  const checkpoint = session.recorder.checkpoint()
-  report(session.environment, { _tag: 'RunCompleted', runId: checkpoint.runId })
+  const checkpoint = scope.recorder.checkpoint()
+  report(scope.environment, { _tag: 'RunCompleted', runId: checkpoint.runId })
   return E.right({ _tag: 'Completed', runId: checkpoint.runId, checkpoint })
 }
 
-const recordAll = async (session: Session, changes: ReadonlyArray<Change>): Promise<E.Either<Failure, unknown>> =>
-  changes.length === 0 ? E.right(undefined) : await session.recorder.record(changes)()
+const recordAll = async (scope: RunScope, changes: ReadonlyArray<Change>): Promise<E.Either<Failure, unknown>> =>
+  changes.length === 0 ? E.right(undefined) : await scope.recorder.record(changes)()
 
 // ---------------------------------------------------------------------------------------------------------------------
 // a task
 // ---------------------------------------------------------------------------------------------------------------------
 
 const runTask = async (
-  session: Session,
+  scope: RunScope,
   stepIndex: number,
   task: ProgramTask,
   decision: Decision,
@@ -71,17 +71,17 @@ const runTask = async (
 ): Promise<E.Either<Failure, StepEnd>> => {
   const place = { stepIndex, step: task.name }
   const attempt = decision._tag === 'Retry' ? decision.attempt : 1
-  const started = await session.recorder.record([...carry, attemptsStart(session, place, [{ attempt }])])()
+  const started = await scope.recorder.record([...carry, attemptsStart(scope, place, [{ attempt }])])()
   if (E.isLeft(started)) return started
-  const result = await runAttempts(session, place, task, attempt, session.stopping)
+  const result = await runAttempts(scope, place, task, attempt, scope.stopping)
   if (E.isLeft(result)) return result
   switch (result.right._tag) {
     case 'Stopped':
       return E.right({ _tag: 'Stopped', carry: attemptStopped(place, task, result.right) })
     case 'Done':
-      return E.right({ _tag: 'Done', carry: [taskCompleted(session, place, task, result.right)] })
+      return E.right({ _tag: 'Done', carry: [taskCompleted(scope, place, task, result.right)] })
     case 'Failed': {
-      const saved = await session.recorder.record([taskFailed(place, result.right)])()
+      const saved = await scope.recorder.record([taskFailed(place, result.right)])()
       return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed' })
     }
   }
@@ -91,10 +91,10 @@ const runTask = async (
 // ends
 // ---------------------------------------------------------------------------------------------------------------------
 
-const failed = (session: Session, stepIndex: number, step: string): RunOutcome => {
-  const checkpoint = session.recorder.checkpoint()
+const failed = (scope: RunScope, stepIndex: number, step: string): RunOutcome => {
+  const checkpoint = scope.recorder.checkpoint()
   const { runId, state } = checkpoint
-  report(session.environment, { _tag: 'RunFailed', runId, stepIndex, step })
+  report(scope.environment, { _tag: 'RunFailed', runId, stepIndex, step })
   return {
     _tag: 'Failed',
     runId,
@@ -108,22 +108,22 @@ const failed = (session: Session, stepIndex: number, step: string): RunOutcome =
 
 /** Records the interruption. A run that was taken over records nothing; that it was is reported once, where it is seen. */
 const interrupt = async (
-  session: Session,
+  scope: RunScope,
   stepIndex: number,
   step: string,
   carry: ReadonlyArray<Change>
 ): Promise<E.Either<Failure, RunOutcome>> => {
-  const stop = session.stop()
-  const { runId } = session.recorder.checkpoint()
+  const stop = scope.stop()
+  const { runId } = scope.recorder.checkpoint()
   if (stop === undefined || stop._tag === 'Fenced') return E.right({ _tag: 'Fenced', runId })
-  const at = timestamp(session.environment.clock.now())
-  const saved = await session.recorder.record([
+  const at = timestamp(scope.environment.clock.now())
+  const saved = await scope.recorder.record([
     ...carry,
     { _tag: 'Interrupted', at, stepIndex, step, reason: stop.reason }
   ])()
   if (E.isLeft(saved)) return saved
   const checkpoint = saved.right
   const inProgress = checkpoint.state._tag === 'Interrupted' && checkpoint.state.inProgress
-  report(session.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
+  report(scope.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
   return E.right({ _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason: stop.reason })
 }

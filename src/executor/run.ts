@@ -28,8 +28,8 @@ import { problems as problemsOf } from './Program.js'
 import { make as makeRecorder, revisionOf } from './Recorder.js'
 import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
-import type { Session } from './Session.js'
-import { report, stopOn, timestamp } from './Session.js'
+import type { RunScope } from './RunScope.js'
+import { report, stopOn, timestamp } from './RunScope.js'
 import { make as makeValues } from './Values.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -358,9 +358,9 @@ const executePrepared = async <Outputs, Input>(
   const after = replay(checkpoint, carry)
   if (E.isLeft(after)) return after
   const { stopping, stop, dispose } = stopOn(environment, claim)
-  const session: Session = { environment, program, recorder, values: makeValues(after.right), stopping, stop }
+  const scope: RunScope = { environment, program, recorder, values: makeValues(after.right), stopping, stop }
   try {
-    const ended = await execute(session, plan, carry)
+    const ended = await execute(scope, plan, carry)
     if (E.isLeft(ended) && ended.left._tag !== 'Fenced') return ended
     if (E.isRight(ended) && ended.right._tag !== 'Fenced') return ended
     report(environment, { _tag: 'RunFenced', runId })

@@ -15,8 +15,8 @@ import { runAttempts } from './attempts.js'
 import { attemptsStart, attemptStopped, taskCompleted, taskFailed, waveCompleted } from './changes.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramGroup, ProgramWave } from './Program.js'
-import type { Session, StepEnd, TaskResult } from './Session.js'
-import { timestamp } from './Session.js'
+import type { RunScope, StepEnd, TaskResult } from './RunScope.js'
+import { timestamp } from './RunScope.js'
 
 type RecordError = StorageError | TransitionError
 
@@ -60,15 +60,15 @@ interface Board {
  * @category effects
  * @since 0.1.0
  */
-export const runWave = async (session: Session, due: Due): Promise<E.Either<RecordError, StepEnd>> => {
-  const startedAt = session.environment.clock.now()
+export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<RecordError, StepEnd>> => {
+  const startedAt = scope.environment.clock.now()
   const place = { stepIndex: due.stepIndex, step: due.wave.name }
   const board = boardOf(due)
-  const halt = linked(session.stopping)
+  const halt = linked(scope.stopping)
   const inbox = makeInbox<Ended>()
   const launch = (name: string, group: ProgramGroup, attempt: number): void => {
     board.running.add(name)
-    void runAttempts(session, { ...place, group: name }, group, attempt, halt.signal).then((result) =>
+    void runAttempts(scope, { ...place, group: name }, group, attempt, halt.signal).then((result) =>
       inbox.put({ group, result })
     )
   }
@@ -78,11 +78,11 @@ export const runWave = async (session: Session, due: Due): Promise<E.Either<Reco
     const ready = failure === undefined && !halt.signal.aborted ? take(board, due.wave) : []
     if (ready.length > 0) {
       const attempts = ready.map(({ name, attempt }) => ({ group: name, attempt }))
-      changes.push(attemptsStart(session, place, attempts))
+      changes.push(attemptsStart(scope, place, attempts))
     }
     if (board.running.size === 0 && ready.length === 0) break
     if (changes.length > 0 && failure === undefined) {
-      const saved = await session.recorder.record(changes)()
+      const saved = await scope.recorder.record(changes)()
       changes = []
       if (E.isLeft(saved)) failure = saved
     }
@@ -92,13 +92,13 @@ export const runWave = async (session: Session, due: Due): Promise<E.Either<Reco
     for (const ended of await inbox.take(board.running.size)) {
       board.running.delete(ended.group.name)
       if (E.isLeft(ended.result)) failure ??= ended.result
-      else changes.push(...settle(session, place, board, ended, ended.result.right))
+      else changes.push(...settle(scope, place, board, ended, ended.result.right))
     }
     if (board.failed.length > 0 && due.wave.onFailure === 'halt') halt.abort(HALTED)
   }
   halt.dispose()
   if (failure !== undefined) return failure
-  return await conclude(session, place, board, due.wave, changes, startedAt)
+  return await conclude(scope, place, board, due.wave, changes, startedAt)
 }
 
 const boardOf = ({ wave, decisions }: Due): Board => {
@@ -160,7 +160,7 @@ const take = (board: Board, wave: ProgramWave): ReadonlyArray<Waiting> => {
 
 /** Notes how a group ended, and gives what is to be recorded of it. */
 const settle = (
-  session: Session,
+  scope: RunScope,
   step: { readonly stepIndex: number; readonly step: string },
   board: Board,
   { group }: Ended,
@@ -170,17 +170,17 @@ const settle = (
   switch (result._tag) {
     case 'Done':
       complete(board, group.name)
-      return [taskCompleted(session, place, group, result)]
+      return [taskCompleted(scope, place, group, result)]
     case 'Failed':
       board.failed.push(result.failure)
       return [taskFailed(place, result)]
     case 'Stopped': {
-      if (session.stopping.aborted) {
+      if (scope.stopping.aborted) {
         board.stopped = true
         return attemptStopped(place, group, result)
       }
       if (result.failed !== undefined) return [taskFailed(place, result.failed)]
-      return inFlightOf(session, group.name).map((attempt) => leftUndone(session, place, attempt, HALTED))
+      return inFlightOf(scope, group.name).map((attempt) => leftUndone(scope, place, attempt, HALTED))
     }
   }
 }
@@ -192,25 +192,25 @@ const NOT_SAVED = 'stopped because the state of the run could not be saved'
 const NOT_RESUMED = 'in flight when the process ended, and not started again because another group of the wave failed'
 
 /** The attempt of a group that the record has in flight, if there is one: who waits for the next attempt has none. */
-const inFlightOf = (session: Session, group: string): ReadonlyArray<number> =>
-  State.inFlight(session.recorder.checkpoint().state)
+const inFlightOf = (scope: RunScope, group: string): ReadonlyArray<number> =>
+  State.inFlight(scope.recorder.checkpoint().state)
     .filter((one) => one.group === group)
     .map(({ attempt }) => attempt)
 
 /** An attempt that nobody will hear the end of: what it did is not known. */
 const leftUndone = (
-  session: Session,
+  scope: RunScope,
   place: { readonly stepIndex: number; readonly step: string; readonly group: string },
   attempt: number,
   why: string
 ): Change => {
-  const now = session.environment.clock.now()
+  const now = scope.environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', why))
   return taskFailed(place, { failure, attempt, startedAt: now, endedAt: now })
 }
 
 const conclude = async (
-  session: Session,
+  scope: RunScope,
   place: { readonly stepIndex: number; readonly step: string },
   board: Board,
   wave: ProgramWave,
@@ -218,17 +218,17 @@ const conclude = async (
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
   if (board.done.size === wave.groups.length) {
-    return E.right({ _tag: 'Done', carry: [...changes, waveCompleted(session, place, startedAt)] })
+    return E.right({ _tag: 'Done', carry: [...changes, waveCompleted(scope, place, startedAt)] })
   }
-  const heldBack = session.stopping.aborted && board.ready.length > 0 && mayStart(board, wave)
+  const heldBack = scope.stopping.aborted && board.ready.length > 0 && mayStart(board, wave)
   if (board.stopped || heldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped', carry: changes })
   const retryable = board.failed.every((failure) => failure._tag === 'Transient')
   const undone = [...board.waiting.keys()].flatMap((group) =>
-    inFlightOf(session, group).map((attempt) => leftUndone(session, { ...place, group }, attempt, NOT_RESUMED))
+    inFlightOf(scope, group).map((attempt) => leftUndone(scope, { ...place, group }, attempt, NOT_RESUMED))
   )
-  const at = timestamp(session.environment.clock.now())
+  const at = timestamp(scope.environment.clock.now())
   const failed: Change = { _tag: 'StepFailed', at, ...place, retryable }
-  const saved = await session.recorder.record([...changes, ...undone, failed])()
+  const saved = await scope.recorder.record([...changes, ...undone, failed])()
   return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed' })
 }
 

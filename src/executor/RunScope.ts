@@ -70,7 +70,7 @@ export type StepEnd =
  * @category model
  * @since 0.1.0
  */
-export interface Session {
+export interface RunScope {
   readonly environment: Environment
   readonly program: Program<unknown, never>
   readonly recorder: Recorder
@@ -89,7 +89,7 @@ export interface Session {
 export const stopOn = (
   { interrupt }: Environment,
   { lost }: Claim
-): { readonly stopping: AbortSignal; readonly stop: Session['stop']; readonly dispose: () => void } => {
+): { readonly stopping: AbortSignal; readonly stop: RunScope['stop']; readonly dispose: () => void } => {
   const controller = new AbortController()
   const asked = interrupt.signal
   const ignore = [asked, lost].map((source) => onAbort(source, () => controller.abort(source.reason)))
@@ -162,13 +162,13 @@ export const report = ({ events }: Environment, event: Event): void => {
  * @since 0.1.0
  */
 export const contextFor = (
-  session: Session,
+  scope: RunScope,
   place: Place,
   attempt: number,
   signal: () => AbortSignal
 ): StepContext<unknown, unknown> => {
-  const { program, values } = session
-  const { runId, createdAt, generation, input } = session.recorder.checkpoint()
+  const { program, values } = scope
+  const { runId, createdAt, generation, input } = scope.recorder.checkpoint()
   const made: { key?: string; input?: { readonly value: unknown }; outputs?: unknown; variables?: Variables } = {}
   return {
     runId,
