@@ -10,14 +10,14 @@ import type * as t from 'io-ts'
 import type { Variables } from '../domain/Checkpoint.js'
 import { fingerprint } from '../domain/Digest.js'
 import type { Json } from '../domain/Json.js'
-import { fromUnknown } from '../domain/Json.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { never as noRetry, problemOf as problemOfRetry } from '../domain/RetryPolicy.js'
-import { fromUnknown as fromThrown } from '../domain/StepError.js'
 import type { Group, OutputMismatch, Task, Wave, Workflow } from '../domain/Workflow.js'
 import * as W from '../domain/Workflow.js'
 import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
 import * as Identity from '../domain/WorkflowIdentity.js'
+import type { Conversions } from './conversions.js'
+import { conversions, toJson } from './conversions.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -130,13 +130,9 @@ export type OnFailure = 'finish' | 'continue' | 'halt'
  * @category model
  * @since 0.1.0
  */
-export interface Runnable {
+export interface Runnable extends Conversions {
   /** What it does. */
   readonly run: (context: StepContext<unknown, unknown>) => TaskEither<unknown, unknown>
-  /** An output as JSON; `undefined` if there is none. */
-  readonly encode: (output: unknown) => E.Either<OutputMismatch, Json | undefined>
-  /** What later steps see of a stored output. */
-  readonly decode: (output: Json | undefined) => E.Either<OutputMismatch, unknown>
   readonly retry: RetryPolicy
   readonly timeoutMillis: number | undefined
 }
@@ -197,64 +193,6 @@ export interface Program<Outputs, Input = Json> extends Workflow {
 // ---------------------------------------------------------------------------------------------------------------------
 // constructors
 // ---------------------------------------------------------------------------------------------------------------------
-
-const mismatchOf = (errors: t.Errors): OutputMismatch => {
-  const context = errors[0]?.context ?? []
-  const path = context.slice(1).map(({ key }) => (/^\d+$/.test(key) ? `[${key}]` : `.${key}`))
-  return { path: `$${path.join('')}`, expected: (context.at(-1)?.type.name ?? 'something else').slice(0, 200) }
-}
-
-const toJson = (value: unknown): E.Either<OutputMismatch, Json | undefined> => {
-  if (value === undefined) return E.right(undefined)
-  const json = fromUnknown(value)
-  return E.isRight(json) ? json : E.left({ path: json.left.path, expected: `plain JSON, not ${json.left.found}` })
-}
-
-/** Encoding and decoding with a codec, or as plain JSON without one. Decoded values are fresh copies. */
-const conversions = (codec: OutputCodec | undefined): Pick<Runnable, 'encode' | 'decode'> & Pick<Task, 'accepts'> => {
-  if (codec === undefined) {
-    return {
-      encode: toJson,
-      decode: (output) => E.right(output === undefined ? null : structuredClone(output)),
-      accepts: () => E.right(undefined)
-    }
-  }
-  const decode: Runnable['decode'] = (output) =>
-    decodeWith(codec, output === undefined ? undefined : structuredClone(output))
-  return {
-    encode: (output) => {
-      const encoded = encodeWith(codec, output)
-      if (E.isLeft(encoded)) return encoded
-      const back = decode(encoded.right)
-      return E.isRight(back) ? encoded : back
-    },
-    decode,
-    accepts: (output) => {
-      const decoded = decodeWith(codec, output)
-      return E.isRight(decoded) ? E.right(undefined) : decoded
-    }
-  }
-}
-
-/** A codec that throws does not take the value either: planning stays total. */
-const decodeWith = (codec: OutputCodec, value: unknown): E.Either<OutputMismatch, unknown> => {
-  try {
-    const decoded = codec.decode(value)
-    return E.isRight(decoded) ? decoded : E.left(mismatchOf(decoded.left))
-  } catch (error) {
-    return E.left({ path: '$', expected: `something that ${codec.name} decodes: ${messageOf(error)}` })
-  }
-}
-
-const encodeWith = (codec: OutputCodec, value: unknown): E.Either<OutputMismatch, Json | undefined> => {
-  try {
-    return toJson(codec.encode(value))
-  } catch (error) {
-    return E.left({ path: '$', expected: `something that ${codec.name} encodes: ${messageOf(error)}` })
-  }
-}
-
-const messageOf = (thrown: unknown): string => fromThrown(thrown).message.slice(0, 200)
 
 /**
  * A task that can run, for programs that are put together from data; {@link step} is the typed way.
