@@ -48,7 +48,7 @@ interface Attempt {
   readonly reads: boolean
   session: Session | undefined
   heartbeat: Heartbeat.Heartbeat | undefined
-  spares: number
+  files: number
 }
 
 /** What one attempt came to. `Again`: somebody else was quicker. */
@@ -89,7 +89,7 @@ export const claim = async (
     reads,
     session: undefined,
     heartbeat: undefined,
-    spares: 0
+    files: 0
   }
   for (let n = 0; n < ATTEMPTS; n++) {
     const outcome = await tryOnce(attempt)
@@ -121,9 +121,9 @@ const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
   if (E.isLeft(before)) return before
   const ready = await getReady(attempt, O.isSome(before.right) && before.right.value.numbers.length > 0)
   if (E.isLeft(ready)) return ready
-  const files = await prepareTwo(attempt)
-  if (E.isLeft(files)) return files
-  const outcome = await publishNext(attempt, before.right, files.right)
+  const file = await prepare(context, layout, attempt.record.token, ++attempt.files)
+  if (E.isLeft(file)) return file
+  const outcome = await publishNext(attempt, before.right, file.right)
   if (E.isLeft(outcome) || O.isNone(outcome.right)) return outcome
   const former = O.isSome(before.right) ? before.right.value.highest?.claim?.token : undefined
   await quietly(() => cleanUp(context, layout, attempt.record.token, former))
@@ -175,41 +175,23 @@ const isThere = ({ fs }: Context, path: string): boolean => {
   }
 }
 
-/** The journal of this claim, and the one for its first compaction. */
-const prepareTwo = async (attempt: Attempt): Promise<E.Either<StorageError, readonly [Unpublished, Unpublished]>> => {
-  const { context, layout, record } = attempt
-  const file = await prepare(context, layout, record.token, ++attempt.spares)
-  if (E.isLeft(file)) return file
-  const spare = await prepare(context, layout, record.token, ++attempt.spares)
-  if (E.isRight(spare)) return E.right([file.right, spare.right])
-  await discard(context, file.right)
-  return spare
-}
-
 /** The rest of step 2, and steps 3 to 5. */
-const publishNext = async (
-  attempt: Attempt,
-  before: O.Option<Journals>,
-  [file, spare]: readonly [Unpublished, Unpublished]
-): Promise<Outcome> => {
+const publishNext = async (attempt: Attempt, before: O.Option<Journals>, file: Unpublished): Promise<Outcome> => {
   const { context, layout } = attempt
   const listed = await Read.list(context, layout)
   const highest = E.isRight(listed) && O.isSome(listed.right) ? (listed.right.value[0] ?? 0) : 0
   if (E.isLeft(listed) || highest !== (O.isSome(before) ? (before.value.numbers[0] ?? 0) : 0)) {
     await discard(context, file)
-    await discard(context, spare)
     return E.isLeft(listed) ? listed : AGAIN
   }
   const lineage = (O.isSome(before) ? before.value.lineage : undefined) ?? newId()
   const record: ClaimRecord = { ...attempt.record, lineage, epoch: highest + 1 }
   const published = await publish(context, layout, file, record)
-  if (E.isLeft(published) || published.right._tag !== 'Published') {
-    await discard(context, spare)
-    return E.isLeft(published) ? published : AGAIN
-  }
+  if (E.isLeft(published)) return published
+  if (published.right._tag !== 'Published') return AGAIN
   const { journal } = published.right
-  const outcome = await grant(attempt, record, journal, spare, before)
-  if (E.isLeft(outcome) || O.isNone(outcome.right)) await putBack(attempt, record, journal, spare, outcome)
+  const outcome = await grant(attempt, record, journal, before)
+  if (E.isLeft(outcome) || O.isNone(outcome.right)) await putBack(attempt, record, journal, outcome)
   return outcome
 }
 
@@ -218,10 +200,9 @@ const grant = async (
   attempt: Attempt,
   record: ClaimRecord,
   journal: Published,
-  spare: Unpublished,
   before: O.Option<Journals>
 ): Promise<Outcome> => {
-  const { context, layout, spares, heartbeat } = attempt
+  const { context, layout, heartbeat } = attempt
   const below = await readBelow(attempt, journal.number, before)
   if (E.isLeft(below)) return below
   const { content, found, newest } = below.right
@@ -231,7 +212,7 @@ const grant = async (
   if (E.isLeft(now)) return now
   if (now.right !== 'Owner' || heartbeat === undefined) return AGAIN
   const revision = O.isSome(content) ? content.value.revision : -1
-  attempt.session = Sessions.make({ context, layout, record, journal, spare, spares, heartbeat, revision })
+  attempt.session = Sessions.make({ context, layout, record, journal, heartbeat, revision })
   return E.right(O.some({ session: attempt.session, content }))
 }
 
@@ -239,16 +220,12 @@ const grant = async (
 const putBack = async (
   { context, layout }: Attempt,
   record: ClaimRecord,
-  { number, path, fd, position }: Published,
-  spare: Unpublished,
+  journal: Published,
   outcome: Outcome
 ): Promise<void> => {
-  if (E.isLeft(outcome) && outcome.left._tag === 'WriteFailed') {
-    await quietly(() => publishEnd(context, layout, spare, { ...record, epoch: number + 1 }))
-  } else {
-    await discard(context, spare)
-    await writeFully(context.fs, path, fd, releasedLine(-1), position)
-  }
+  const { path, fd, position } = journal
+  if (E.isLeft(outcome) && outcome.left._tag === 'WriteFailed') await publishEnd(context, layout, journal, record)
+  else await writeFully(context.fs, path, fd, releasedLine(-1), position)
   await quietly(() => context.fs.close(fd))
 }
 

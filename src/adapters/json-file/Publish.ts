@@ -144,7 +144,29 @@ export const publish = async (
 }
 
 /**
- * Publishes a journal that is given back at once, for an owner that can't write into its own.
+ * Makes the file for the number after that of a journal of ours. The check comes after it: if the run was removed, the file
+ * may be in the folder of one that uses its id anew. Right of a standing: ours is no more the one that counts.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const prepareNext = async (
+  context: Context,
+  layout: Layout.Layout,
+  journal: Published,
+  token: string
+): Promise<E.Either<StorageError, Unpublished | Exclude<Standing, 'Owner'>>> => {
+  const file = await prepare(context, layout, token, journal.number + 1)
+  if (E.isLeft(file)) return file
+  const now = standing(context.fs, journal)
+  if (E.isRight(now) && now.right === 'Owner') return file
+  await discard(context, file.right)
+  return E.isLeft(now) ? now : E.right(now.right as Exclude<Standing, 'Owner'>)
+}
+
+/**
+ * Takes the number after that of a journal of ours and gives it back at once, for an owner that can't write into its own.
+ * As far as the disk lets it.
  *
  * @category constructors
  * @since 0.1.0
@@ -152,13 +174,19 @@ export const publish = async (
 export const publishEnd = async (
   context: Context,
   layout: Layout.Layout,
-  file: Unpublished,
+  journal: Published,
   record: ClaimRecord
 ): Promise<void> => {
-  const bytes = Buffer.concat([claimLine(record), releasedLine(-1)])
-  const published = await publishBytes(context, layout, file, record.epoch, bytes)
-  await quietly(() => context.fs.close(file.fd))
-  if (E.isRight(published) && published.right._tag === 'Published') await context.fs.close(published.right.journal.fd)
+  const epoch = journal.number + 1
+  const file = await prepareNext(context, layout, journal, record.token)
+  if (E.isLeft(file) || typeof file.right === 'string') return
+  const { fd } = file.right
+  const bytes = Buffer.concat([claimLine({ ...record, epoch }), releasedLine(-1)])
+  const published = await publishBytes(context, layout, file.right, epoch, bytes)
+  await quietly(() => context.fs.close(fd))
+  if (E.isLeft(published) || published.right._tag !== 'Published') return
+  const { journal: ended } = published.right
+  await quietly(() => context.fs.close(ended.fd))
 }
 
 /** What says whose line it is comes first, for people. */

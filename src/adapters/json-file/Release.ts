@@ -15,7 +15,7 @@ import { writeFully } from './Files.js'
 import type { Layout } from './Layout.js'
 import { tombstone } from './Layout.js'
 import { isTaken, sweep } from './Prune.js'
-import { discard, publishEnd, releasedLine } from './Publish.js'
+import { publishEnd, releasedLine } from './Publish.js'
 import * as Read from './Read.js'
 import type { Session } from './Session.js'
 import * as Sessions from './Session.js'
@@ -44,7 +44,6 @@ const releaseNow = async (session: Session): Promise<Result> => {
   const isOwner = Sessions.watch(session)
   const result = isOwner ? await endJournal(session) : E.right(undefined)
   if (session.ended !== undefined && session.ended._tag !== 'Fenced') await giveUpNumber(session)
-  else await discard(session.context, session.spare)
   Sessions.end(session, fenced(session))
   await quietly(() => session.context.fs.close(session.journal.fd))
   await session.heartbeat.stop()
@@ -65,9 +64,8 @@ const endJournal = async (session: Session): Promise<Result> => {
 }
 
 /** A journal whose write failed isn't written again; so the next number says that nobody holds the run. */
-const giveUpNumber = async ({ context, layout, journal, record, spare }: Session): Promise<void> => {
-  await quietly(() => publishEnd(context, layout, spare, { ...record, epoch: journal.number + 1 }))
-}
+const giveUpNumber = ({ context, layout, journal, record }: Session): Promise<void> =>
+  publishEnd(context, layout, journal, record)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // removing
@@ -93,7 +91,7 @@ const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
   const { session } = granted.right
   if (!Sessions.watch(session)) return putBack(session, session.ended ?? fenced(session))
   // Windows moves no folder in which a file is open.
-  if (IS_WINDOWS) await closeFiles(session)
+  if (IS_WINDOWS) await closeJournal(session)
   const { number } = session.journal
   const grave = tombstone(layout, session.record.token, number)
   const moved = await moveAway(context, layout, grave, number)
@@ -101,7 +99,7 @@ const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
   if (moved.right === 'Taken') return putBack(session, Sessions.fence(session, true))
   session.released = true
   Sessions.end(session, fenced(session))
-  if (!IS_WINDOWS) await closeFiles(session)
+  if (!IS_WINDOWS) await closeJournal(session)
   await session.heartbeat.stop()
   return writing(layout.run, 'rm', () => context.fs.removeTree(grave.run))
 }
@@ -134,10 +132,7 @@ const moveAway = async (
   return E.isLeft(taken) ? taken : E.right('Taken')
 }
 
-const closeFiles = async ({ context, spare, journal }: Session): Promise<void> => {
-  await discard(context, spare)
-  await quietly(() => context.fs.close(journal.fd))
-}
+const closeJournal = ({ context, journal }: Session): Promise<void> => quietly(() => context.fs.close(journal.fd))
 
 const putBack = async (session: Session, error: StorageError): Promise<Result> => {
   if (!IS_WINDOWS) await release(session)

@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../domain/Change.js'
 import type { Json } from '../../domain/Json.js'
@@ -16,8 +17,8 @@ import { NOTHING_WRITTEN, writeFully } from './Files.js'
 import { FORMAT } from './Journal.js'
 import * as Line from './Line.js'
 import { prune } from './Prune.js'
-import type { Published, Unpublished } from './Publish.js'
-import { prepare, publish, standing } from './Publish.js'
+import type { Published } from './Publish.js'
+import { prepareNext, publish, standing } from './Publish.js'
 import type { Session } from './Session.js'
 import { fence, later, poison } from './Session.js'
 import { biggest, bytesOf } from './Size.js'
@@ -208,31 +209,36 @@ const isTooMuch = ({ baseBytes, changeBytes, context }: Session): boolean =>
 /** Whether a new base at least halves what is to be read. Where a run only grows, it doesn't. */
 const pays = ({ baseBytes, changeBytes }: Session, base: Buffer): boolean => 2 * base.length <= baseBytes + changeBytes
 
-/**
- * Goes on in a new journal, which this save begins. The file for the one after that is made before it is published: that
- * it can be linked then proves that both are in the same folder. Without such a file it is put off, if it can be.
- */
+/** Goes on in a new journal, which this save begins. */
 const compact = async (
   session: Session,
   revisions: ReadonlyNonEmptyArray<Revision>,
   line: Buffer,
   done: Done
 ): Promise<void> => {
+  const { context, journal } = session
   session.moving = true
-  const spare = await prepare(session.context, session.layout, session.record.token, session.spares + 1)
-  if (E.isLeft(spare)) {
-    session.moving = false
-    return isTooMuch(session) ? done(E.left(poison(session, spare.left))) : putOff(session, revisions, done)
-  }
-  const next = await publishNext(session, spare.right)
+  const next = await publishNext(session)
   session.moving = false
   if (E.isLeft(next)) return done(next)
-  const { fs } = session.context
-  const { fd, position } = session.journal
-  session.journal = next.right
+  if (O.isNone(next.right)) return putOff(session, revisions, done)
+  session.journal = next.right.value
   saveBase(session, revisions, line, done)
-  await quietly(() => fs.ftruncateSync(fd, position))
-  await quietly(() => fs.close(fd))
+  await quietly(() => context.fs.ftruncateSync(journal.fd, journal.position))
+  await quietly(() => context.fs.close(journal.fd))
+}
+
+/** None: there can be no file for it, and it can wait. */
+const publishNext = async (session: Session): Promise<E.Either<StorageError, O.Option<Published>>> => {
+  const { context, layout, journal, record } = session
+  const file = await prepareNext(context, layout, journal, record.token)
+  if (E.isLeft(file)) return isTooMuch(session) ? E.left(poison(session, file.left)) : E.right(O.none)
+  if (typeof file.right === 'string') return E.left(fence(session, file.right === 'Superseded'))
+  const published = await publish(context, layout, file.right, { ...record, epoch: journal.number + 1 })
+  if (E.isLeft(published)) return E.left(poison(session, published.left))
+  return published.right._tag === 'Published'
+    ? E.right(O.some(published.right.journal))
+    : E.left(fence(session, published.right._tag !== 'Moved'))
 }
 
 const putOff = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
@@ -240,18 +246,6 @@ const putOff = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, do
   const line = saveLine(session, revisions)
   if (E.isLeft(line)) return done(line)
   saveChanges(session, revisions, line.right, done)
-}
-
-const publishNext = async (session: Session, spare: Unpublished): Promise<E.Either<StorageError, Published>> => {
-  const { context, layout, journal, record } = session
-  const file = session.spare
-  session.spares += 1
-  session.spare = spare
-  const published = await publish(context, layout, file, { ...record, epoch: journal.number + 1 })
-  if (E.isRight(published) && published.right._tag === 'Published') return E.right(published.right.journal)
-  return E.left(
-    E.isLeft(published) ? poison(session, published.left) : fence(session, published.right._tag !== 'Moved')
-  )
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

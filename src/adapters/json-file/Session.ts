@@ -11,7 +11,7 @@ import { quietly } from './Fault.js'
 import type { Heartbeat } from './Heartbeat.js'
 import type { ClaimRecord } from './Journal.js'
 import type { Layout } from './Layout.js'
-import type { Published, Unpublished } from './Publish.js'
+import type { Published } from './Publish.js'
 import { standing } from './Publish.js'
 import type { Turn } from './Turn.js'
 import { make as makeTurn } from './Turn.js'
@@ -23,7 +23,7 @@ import { make as makeTurn } from './Turn.js'
 /**
  * The state of a claim.
  *
- * - `journal`: the file in use; `spare`: the one for the next compaction, made in the same folder.
+ * - `journal`: the file in use.
  * - `revision`: the newest acknowledged one; -1 if there is none.
  * - `baseBytes`, `changeBytes`: what the journal has of either; no base yet if `baseBytes` is 0. `compactBytes`: how much
  *   in changes makes it worth a look whether a compaction pays.
@@ -48,8 +48,6 @@ export interface Session {
   readonly turn: Turn
   readonly startMillis: number
   journal: Published
-  spare: Unpublished
-  spares: number
   heartbeat: Heartbeat
   timer: NodeJS.Timeout | undefined
   revision: number
@@ -81,7 +79,7 @@ export interface Session {
  * @since 0.1.0
  */
 export const make = (
-  parts: Pick<Session, 'context' | 'layout' | 'record' | 'journal' | 'spare' | 'spares' | 'heartbeat' | 'revision'>
+  parts: Pick<Session, 'context' | 'layout' | 'record' | 'journal' | 'heartbeat' | 'revision'>
 ): Session => {
   const lost = new AbortController()
   const self: Session = {

@@ -4,9 +4,10 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describe, test } from 'vitest'
+import type { FileSystem } from '../../../src/adapters/json-file/index.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
 import type { Json } from '../../../src/domain/Json.js'
-import type { Revision } from '../../../src/ports/CheckpointStorage.js'
+import type { CheckpointStorage, Claim, Revision } from '../../../src/ports/CheckpointStorage.js'
 import { assertLoads, claimed, left, OTHER, revisions, right, seed, some } from '../storageFixture.js'
 import { folder, intercepted, journalName, journalsOf, next, placesOf, systemError, work } from './kit.js'
 
@@ -59,19 +60,56 @@ describe('compaction', () => {
     await assertLoads(next(root), 'a', [0, 1, 'second'])
   })
 
-  test('of a removed run puts nothing into the run that uses its id', async () => {
+  /** After how many saves the next one goes into another journal. */
+  const beforeCompaction = async (): Promise<number> => {
     const root = folder()
     const storage = next(root, { limits: { compactBytes: 0 } })
-    const claim = await work(storage, upTo(2))
-    const successor = next(root)
-    await right(successor.remove('a'))
-    const { claim: second } = await right(successor.claim('a', OTHER))
-    await right(successor.save(second, revisions(['new'])))
-    await left(storage.save(claim, revisions(upTo(3))), 'Fenced')
-    assert.deepEqual(journalsOf(root), [journalName(1)])
-    await right(successor.save(second, revisions(['new', 2])))
-    await assertLoads(next(root), 'a', ['new', 2])
-  })
+    const claim = await claimed(storage, 'a')
+    for (let n = 0; ; n++) {
+      await right(storage.save(claim, revisions(upTo(n + 1))))
+      if (journalsOf(root).length > 1) return n
+    }
+  }
+
+  for (const when of ['before', 'after its file was made', 'before that is linked'] as const) {
+    test(`of a run that was removed (${when}) puts nothing into the run that uses its id`, async () => {
+      const root = folder()
+      const later: { successor?: CheckpointStorage; claim?: Claim } = {}
+      const replace = async (): Promise<void> => {
+        const successor = next(root)
+        await right(successor.remove('a'))
+        const claim = await claimed(successor, 'a')
+        await right(successor.save(claim, revisions(['new'])))
+        Object.assign(later, { successor, claim })
+      }
+      let armed = false
+      const fs: FileSystem = {
+        ...nodeFileSystem,
+        open: async (path, how) => {
+          const fd = await nodeFileSystem.open(path, how)
+          if (armed && how === 'create' && when === 'after its file was made') await replace()
+          return fd
+        },
+        link: async (from, to) => {
+          if (armed && when === 'before that is linked') await replace()
+          return nodeFileSystem.link(from, to)
+        }
+      }
+      const storage = next(root, { fs, limits: { compactBytes: 0 } })
+      const n = await beforeCompaction()
+      const claim = await work(storage, upTo(n))
+      armed = true
+      if (when === 'before') await replace()
+      await left(storage.save(claim, revisions(upTo(n + 1))), 'Fenced')
+      await left(storage.save(claim, revisions(upTo(n + 1))), 'Fenced')
+      await right(storage.release(claim))
+      const { successor, claim: second } = later
+      assert.ok(successor !== undefined && second !== undefined)
+      assert.deepEqual(journalsOf(root), [journalName(1)])
+      await right(successor.save(second, revisions(['new', 2])))
+      await assertLoads(next(root), 'a', ['new', 2])
+    })
+  }
 
   test('that is interrupted anywhere loses nothing', async () => {
     for (let nth = 0; nth < 40; nth++) {
