@@ -70,7 +70,17 @@ export const nodeProcesses: Processes = {
 
 let known: ProcessIdentity | undefined
 
-const identify = (): ProcessIdentity => (known ??= fromProc() ?? fromNode())
+const identify = (): ProcessIdentity => (known ??= hasProc() ? fromProc() : fromNode())
+
+/** Whether /proc tells who we are. What the system says when it is short of something is no answer to that. */
+const hasProc = (): boolean => {
+  try {
+    fromProc()
+    return true
+  } catch (cause) {
+    return ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR'].includes(codeOf(cause))
+  }
+}
 
 const fromNode = (): ProcessIdentity => ({
   host: hostname(),
@@ -85,23 +95,14 @@ const fromNode = (): ProcessIdentity => ({
  * `/proc` may be one of another namespace, with other ids in it than `process.pid`: then only those are of use that it has
  * itself, and only to those who look at it from where we do.
  */
-const fromProc = (): ProcessIdentity | undefined => {
-  try {
-    const [pid, , thread] = readlinkSync('/proc/thread-self').split('/').map(Number) as [number, number, number]
-    const start = startOf(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1'))
-    if (start === undefined) return undefined
-    const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
-    const namespace = readlinkSync('/proc/self/ns/pid')
-    const pidNamespace = pid === process.pid ? namespace : `${namespace}, seen from outside`
-    return { host: hostname(), pid, thread, start, bootId, pidNamespace }
-  } catch (cause) {
-    if (WILL_PASS.includes(codeOf(cause))) throw cause
-    return undefined
-  }
+const fromProc = (): ProcessIdentity => {
+  const [pid, , thread] = readlinkSync('/proc/thread-self').split('/').map(Number) as [number, number, number]
+  const start = startOf(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1')) ?? ''
+  const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
+  const namespace = readlinkSync('/proc/self/ns/pid')
+  const pidNamespace = pid === process.pid ? namespace : `${namespace}, seen from outside`
+  return { host: hostname(), pid, thread, start, bootId, pidNamespace }
 }
-
-/** What the system says when it is short of something; other errors it will give each time. */
-const WILL_PASS: ReadonlyArray<string> = ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR']
 
 /** Pids mean the same to both: one boot of one kernel, one pid namespace. */
 const isSameSystem = (a: ProcessIdentity, b: ProcessIdentity): boolean =>

@@ -155,9 +155,10 @@ const append = (session: Session, line: Buffer, done: Done, onDurable: () => voi
     }
   }
 
+  const extended = extend(session, journal.position + line.length)
+  if (E.isLeft(extended)) return fail('write', extended.left)
   let written = 0
   try {
-    extend(session, journal.position + line.length)
     if (line.length <= AT_ONCE_BYTES) written = fs.writeSync(journal.fd, line, journal.position)
   } catch (cause) {
     return fail('write', cause)
@@ -173,19 +174,22 @@ const append = (session: Session, line: Buffer, done: Done, onDurable: () => voi
  * So that most syncs find the length and the blocks of the file unchanged. Where there is no space it has to do without;
  * any other error is that of a write that failed.
  */
-const extend = ({ context: { fs }, journal }: Session, end: number): void => {
-  if (end <= journal.allocated) return
+const extend = ({ context: { fs }, journal }: Session, end: number): E.Either<unknown, void> => {
+  if (end <= journal.allocated) return DONE
   const { least, most } = EXTENSION_BYTES
   const to = Math.ceil(end / least) * least + Math.min(most, Math.floor(end / least) * least)
   try {
     fs.extendSync(journal.fd, Math.max(journal.allocated, end), to)
     journal.allocated = to
   } catch (cause) {
-    if (!NO_SPACE.includes(codeOf(cause))) throw cause
+    if (!NO_SPACE.includes(codeOf(cause))) return E.left(cause)
     journal.allocated = end
     void quietly(() => fs.ftruncateSync(journal.fd, journal.position))
   }
+  return DONE
 }
+
+const DONE = E.right(undefined)
 
 const NO_SPACE: ReadonlyArray<string> = ['ENOSPC', 'EDQUOT', 'EFBIG']
 
