@@ -8,7 +8,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Document, Scalar as YamlScalar, YAMLMap, YAMLSeq } from 'yaml'
-import { Composer, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, Parser } from 'yaml'
+import { Composer, isAlias, isMap, isNode, isScalar, isSeq, Lexer, LineCounter, Parser } from 'yaml'
 import type { CST } from 'yaml'
 import type { Position, Problem, Report } from './Problem.js'
 
@@ -170,6 +170,7 @@ const convert = (document: Document.Parsed, reader: Reader): Node =>
 
 /** `offset`: where to point for a value that is not there. */
 const convertNode = (reader: Reader, node: unknown, offset: number): Node => {
+  refuseTag(reader, node, offset)
   if (isScalar(node)) return convertScalar(reader, node, reader.placeOf(startOf(node, offset)))
   if (isMap(node)) return convertMap(reader, node, startOf(node, offset))
   if (isSeq(node)) return convertList(reader, node, startOf(node, offset))
@@ -177,6 +178,15 @@ const convertNode = (reader: Reader, node: unknown, offset: number): Node => {
   if (isAlias(node)) reader.report(at, 'aliases are not supported: write it out')
   return { _tag: 'Scalar', at, value: null, source: '' }
 }
+
+/** YAML would take a tag away without a word, also the lone "!" of a script that begins with it. */
+const refuseTag = ({ placeOf, report }: Reader, node: unknown, offset: number): void => {
+  if (!isNode(node) || isAlias(node) || node.tag === undefined) return
+  const tag = node.tag.replace('tag:yaml.org,2002:', '!!')
+  report(placeOf(startOf(node, offset)), tag === '!' ? BEGINS_WITH_TAG : `tags are not supported: leave "${tag}" away`)
+}
+
+const BEGINS_WITH_TAG = 'it begins with "!", which makes a tag of it: put it in quotes'
 
 const startOf = (node: { readonly range?: readonly [number, ...Array<number>] | null }, otherwise: number): number =>
   node.range?.[0] ?? otherwise
@@ -193,6 +203,7 @@ const convertMap = (reader: Reader, map: YAMLMap, offset: number): Mapping => {
   for (const { key, value } of map.items) {
     const keyOffset = isScalar(key) ? startOf(key, offset) : offset
     const at = reader.placeOf(keyOffset)
+    refuseTag(reader, key, keyOffset)
     const converted = convertNode(reader, value, keyOffset)
     if (!isScalar(key) || typeof key.value !== 'string') {
       reader.report(at, 'a key must be text: put it in quotes')
