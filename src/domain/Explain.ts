@@ -165,6 +165,9 @@ export const describeProblem = (problem: PlanProblem): string => {
 
 const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {
   const name = unitName(problem)
+  if (problem.inDoubt === true && problem.present !== undefined) {
+    return `"${name}" is only a number, and not the step any more that is not idempotent and may have had its effect (recorded ${problem.recorded}, now ${problem.present}). Put that back to its place and confirm it, or accept the edit with "ignore"`
+  }
   if (problem.inDoubt === true) {
     return `"${name}" is gone from the workflow, but it is not idempotent and may have had its effect (recorded ${problem.recorded}). Put it back and confirm it`
   }

@@ -191,7 +191,10 @@ function* editsOfAll({ checkpoint, workflow, isAt, was }: Edited): Iterable<Plan
   }
 }
 
-/** Units that may have had their effect, must not have it twice, and are gone: nobody could be asked about them. */
+/**
+ * Units that may have had their effect, must not have it twice, and are gone, or whose number another bears now: nobody
+ * could be asked about them.
+ */
 function* vanished({ checkpoint, workflow, isAt }: Edited): Iterable<PlanProblem> {
   const { state } = checkpoint
   const step = checkpoint.workflow.steps[state.stepIndex]
@@ -200,9 +203,14 @@ function* vanished({ checkpoint, workflow, isAt }: Edited): Iterable<PlanProblem
   for (const group of State.inDoubt(state)) {
     const unit = step === undefined ? undefined : group === undefined ? step : groupOf(step, group)
     if (unit === undefined || unit.kind === 'wave' || unit.idempotent) continue
-    if (now !== undefined && definitionOf(now, group)?._tag === 'Task') continue
+    const present = now === undefined ? undefined : definitionOf(now, group)
+    const isAnother = present?._tag === 'Task' && present.numbered && present.fingerprint !== unit.fingerprint
+    if (present?._tag === 'Task' && !isAnother) continue
     const name = { step: state.step, ...(group === undefined ? {} : { group }) }
-    yield { ...changed('removed', name, unit.fingerprint), inDoubt: true } as PlanProblem
+    const edit = isAnother
+      ? changed('changed', name, unit.fingerprint, present.fingerprint)
+      : changed('removed', name, unit.fingerprint)
+    yield { ...edit, inDoubt: true } as PlanProblem
   }
 }
 

@@ -30,6 +30,7 @@ export interface OutputMismatch {
  * - `fingerprint` tells whether the definition is the one that ran; `summary` is for people and not part of it.
  * - `idempotent: false` means that running it twice may do harm: if it may have taken effect, we ask before it runs again.
  * - `captures`: the variables that its output becomes.
+ * - `numbered`: its name is only its number, so after an edit another task may bear it.
  * - `accepts` tells whether a recorded output (`undefined`: none) still fits.
  *
  * @category model
@@ -42,6 +43,7 @@ export interface Task {
   readonly fingerprint: string
   readonly idempotent: boolean
   readonly captures: ReadonlyArray<string>
+  readonly numbered: boolean
   /** Whether a recorded output (`undefined`: none) still fits. */
   readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
 }
@@ -129,6 +131,7 @@ export interface TaskOptions {
   readonly definition?: Json
   readonly idempotent?: boolean
   readonly captures?: ReadonlyArray<string>
+  readonly numbered?: boolean
   /** Whether a recorded output (`undefined`: none) still fits. */
   readonly accepts?: (output: Json | undefined) => E.Either<OutputMismatch, void>
 }
@@ -159,6 +162,7 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
     fingerprint: fingerprint({ kind: 'task', name, definition: options.definition ?? null, idempotent, captures }),
     idempotent,
     captures,
+    numbered: options.numbered ?? false,
     accepts: options.accepts ?? acceptsAnything
   }
 }

@@ -156,6 +156,7 @@ const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): v
     const fits = fitsOf(task, record.output)
     goneBefore(context, placed, out)
     if (E.isLeft(fits)) out.problems.push({ _tag: 'OutputNotDecodable', ...nameOf(placed), ...fits.left })
+    if (record.fingerprint !== task.fingerprint) uncaptured(placed, record, out)
     out.decisions.push(skip(placed, skipReasonOf(task, record)))
     return
   }
@@ -173,6 +174,14 @@ const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): v
   // "Again" for what runs in any case is no contradiction. "Done" would leave out work that nobody did.
   if (answer?._tag === 'Done') out.problems.push({ _tag: 'NotAsked', ...nameOf(placed) })
   out.decisions.push(due)
+}
+
+/** What was accepted in spite of a change may by now be said to set a variable that it never set. */
+const uncaptured = (placed: Placed<Task>, { captured }: CompletedStep, out: Planned): void => {
+  const missing = placed.task.captures.filter((name) => !captured.includes(name))
+  if (missing.length === 0) return
+  const expected = `a value for ${missing.join(', ')}`
+  out.problems.push({ _tag: 'AssumedOutputMissing', ...nameOf(placed), expected })
 }
 
 const fitsOf = ({ accepts }: Task, output: Json | undefined): ReturnType<Task['accepts']> => {

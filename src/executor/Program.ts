@@ -73,7 +73,7 @@ export type OutputOf<C> = C extends OutputCodec ? t.TypeOf<C> : Json
  * - `version`: raise it when `run` changes so much that a run that did the old one must not go on with the new.
  * - `idempotent`: default true. `capture`: the variable that its output becomes.
  * - `retry`: default none. `timeoutMillis`: for each attempt, default none.
- * - `summary`: for people, default its name.
+ * - `summary`: for people, default its name. `numbered`: its name is only its number, see `Workflow.Task`; default false.
  *
  * @category model
  * @since 0.1.0
@@ -88,6 +88,7 @@ export interface TaskSpec<Outputs, Input, C> {
   readonly version?: string
   readonly idempotent?: boolean
   readonly capture?: string
+  readonly numbered?: boolean
   readonly retry?: RetryPolicy
   readonly timeoutMillis?: number
 }
@@ -211,6 +212,7 @@ export const task = (
     accepts,
     ...(spec.summary === undefined ? {} : { summary: spec.summary }),
     ...(spec.idempotent === undefined ? {} : { idempotent: spec.idempotent }),
+    ...(spec.numbered === undefined ? {} : { numbered: spec.numbered }),
     ...(spec.capture === undefined ? {} : { captures: [spec.capture] })
   })
   // Field by field, not spread: all tasks are then objects of one kind to the engine, and a plan of many is quick.
@@ -221,6 +223,7 @@ export const task = (
     fingerprint: defined.fingerprint,
     idempotent: defined.idempotent,
     captures: defined.captures,
+    numbered: defined.numbered,
     accepts,
     encode,
     decode,

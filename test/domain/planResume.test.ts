@@ -679,6 +679,44 @@ describe('a step in doubt', () => {
   })
 })
 
+describe('a step whose name is only its number', () => {
+  const ran: Workflow = {
+    name: 'w',
+    steps: [W.task('step-1', { idempotent: false, numbered: true, definition: 'publish' })]
+  }
+  const asked = standing(ran, State.beforeStep(0, 'step-1', [{ attempt: 1 }]))
+  const now: Workflow = {
+    name: 'w',
+    steps: [
+      W.task('step-1', { numbered: true, definition: 'check' }),
+      W.task('step-2', { idempotent: false, numbered: true, definition: 'publish' })
+    ]
+  }
+
+  test('and that is in doubt is not taken for another that has this number now', () => {
+    assert.equal(openQuestions(planned(asked, ran)).length, 1)
+    const [problem] = problems(asked, now)
+    assert.ok(problem?._tag === 'WorkflowChanged' && problem.inDoubt === true && problem.edit === 'changed')
+    assert.match(describeProblem(problem), /is only a number, and not the step any more/)
+    assert.equal(planned(asked, now, { changes: 'ignore' }).startIndex, 0)
+  })
+
+  test('may be edited like any other when it is not in doubt', () => {
+    assert.equal(planned(standing(ran, State.beforeStep(0, 'step-1')), now).startIndex, 0)
+  })
+})
+
+describe('a completed step that is accepted in spite of a change', () => {
+  test('has no value for a variable that it did not capture when it ran: it is said', () => {
+    const now: Workflow = { name: 'numbered', steps: [W.task('step-0', { captures: ['release'] }), W.task('step-1')] }
+    const done = standing(numbered(2), State.completed(0, 'step-0'), [record(0, { output: 'V1' })])
+    assert.deepEqual(problems(done, now, { changes: 'ignore' }), [
+      { _tag: 'AssumedOutputMissing', step: 'step-0', expected: 'a value for release' }
+    ])
+    assert.equal(planned(done, now, { fromStep: 'step-0', changes: 'ignore' }).startIndex, 0)
+  })
+})
+
 describe('a check of outputs that throws', () => {
   test('is a problem of the plan, not of its caller', () => {
     const broken = W.task('step-0', {

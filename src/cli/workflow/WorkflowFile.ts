@@ -124,6 +124,14 @@ export const MAX_TASKS = 10_000
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
+ * The name of a step that was given none: its number.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const numberedName = (index: number): string => `step-${index + 1}`
+
+/**
  * What a task's fingerprint covers beside its name, `idempotent` and `capture`: what it executes, and its version.
  *
  * @category destructors

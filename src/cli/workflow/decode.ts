@@ -17,7 +17,7 @@ import { definitionProblems } from './definitionProblems.js'
 import type { Entry, Mapping, Node, Source } from './Source.js'
 import { objection } from './Variable.js'
 import type { GroupEntry, StepEntry, TaskEntry, WaveEntry, WorkflowFile } from './WorkflowFile.js'
-import { MAX_TASKS } from './WorkflowFile.js'
+import { MAX_TASKS, numberedName } from './WorkflowFile.js'
 
 const WORKFLOW_KEYS = ['name', 'input', 'steps', 'commands']
 const STEP_KEYS = ['name', 'wave', ...TASK_KEYS]
@@ -117,7 +117,7 @@ const taskOf = (reports: Reports, node: Mapping, index: number): TaskEntry => {
   const name = Field.text(reports.report, entry)
   return decodeTask(reports, fields, {
     at: entry?.value.at ?? node.at,
-    name: O.getOrElse(() => `step-${index + 1}`)(name),
+    name: O.getOrElse(() => numberedName(index))(name),
     telling: O.isSome(name)
   })
 }
