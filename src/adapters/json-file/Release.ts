@@ -15,7 +15,7 @@ import { writeFully } from './Files.js'
 import type { Layout } from './Layout.js'
 import { tombstone } from './Layout.js'
 import { isTaken, sweep } from './Prune.js'
-import { publishEnd, releasedLine } from './Publish.js'
+import { publishEnd, releasedLine, standing } from './Publish.js'
 import * as Read from './Read.js'
 import type { Session } from './Session.js'
 import * as Sessions from './Session.js'
@@ -43,7 +43,7 @@ const releaseNow = async (session: Session): Promise<Result> => {
   await quietly(() => Copying.make(session))
   const isOwner = Sessions.watch(session)
   const result = isOwner ? await endJournal(session) : E.right(undefined)
-  if (session.ended !== undefined && session.ended._tag !== 'Fenced') await giveUpNumber(session)
+  if (session.ended !== undefined && stands(session)) await giveUpNumber(session)
   Sessions.end(session, fenced(session))
   await quietly(() => session.context.fs.close(session.journal.fd))
   await session.heartbeat.stop()
@@ -61,6 +61,12 @@ const endJournal = async (session: Session): Promise<Result> => {
   journal.position += line.length
   const cut = await writing(journal.path, 'ftruncate', () => context.fs.ftruncateSync(journal.fd, journal.position))
   return E.isLeft(cut) ? E.left(Sessions.poison(session, cut.left)) : cut
+}
+
+/** Also who was fenced may turn out to have the run: a removal that had moved it away brought it back. */
+const stands = ({ context, journal }: Session): boolean => {
+  const now = standing(context.fs, journal)
+  return E.isRight(now) && now.right === 'Owner'
 }
 
 /** A journal whose write failed isn't written again; so the next number says that nobody holds the run. */
