@@ -322,6 +322,22 @@ steps:
     expect(place.read('log')).toBe('published\npublished\n')
   })
 
+  test('that completed runs again only if somebody agrees to that: with --from-step too', async () => {
+    within({
+      'w.yml': `
+steps:
+  - { name: build, shell: echo built }
+  - { name: publish, shell: echo published >> log, idempotent: false }
+`
+    })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    const refused = await place.dogear(['resume', 'r', '--from-step', 'build'])
+    expect({ code: refused.code, log: place.read('log') }).toEqual({ code: 2, log: 'published\n' })
+    expect(refused.stderr).toContain('Completed, not idempotent, and to run again: publish. To agree, add --yes')
+    expect((await place.dogear(['resume', 'r', '--from-step', 'build', '--yes'])).code).toBe(0)
+    expect(place.read('log')).toBe('published\npublished\n')
+  })
+
   test('taken as done, with its output, it does not run', async () => {
     await crashed()
     const without = await place.dogear(['resume', 'r', '--confirm', 'publish=done'])

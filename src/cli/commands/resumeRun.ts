@@ -7,11 +7,13 @@ import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { progress } from '../../domain/Checkpoint.js'
 import { describeQuestion } from '../../domain/Explain.js'
 import type { Answer, Confirm, PlanOptions } from '../../domain/Plan.js'
 import { hashPlan, openQuestions, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
+import { tasks } from '../../domain/Workflow.js'
 import type { Program } from '../../executor/Program.js'
 import type { Recovery, ResumeOptions } from '../../executor/run.js'
 import { resume } from '../../executor/run.js'
@@ -66,7 +68,7 @@ export const resumeRun = async (
   const { program, narrator } = programFor(context, execution)
   const agreed = await agreeToRecovery(context, view, program, options, flags)
   if (E.isLeft(agreed)) return agreed
-  const forced = await agreeToForce(context, view, flags)
+  const forced = await agreeToForce(context, view, program, options, flags)
   if (E.isLeft(forced)) return forced
   const answered = await answerQuestions(context, view, program, options, flags)
   if (E.isLeft(answered)) return answered
@@ -124,18 +126,46 @@ const userName = (): string => {
   }
 }
 
+/** Work that counts is lost only with somebody's word, and so is work that must not be done twice. */
 const agreeToForce = async (
   context: Attended,
   { checkpoint }: RunView,
+  program: AnyProgram,
+  options: PlanOptions,
   flags: ResumeFlags
 ): Promise<E.Either<CliError, void>> => {
+  if (flags.yes === true) return E.right(undefined)
   const { completed } = progress(checkpoint)
-  if (flags.force !== true || flags.yes === true || completed === 0) return E.right(undefined)
-  const warning = `Force restart will lose ${completed} completed step${completed === 1 ? '' : 's'}.`
-  if (!context.interactive) return E.left(usage(`${warning} To agree, add --yes`))
-  return isYes(await confirm(context.prompt, `${warning} Continue?`, false))
+  const twice = doneTwice(checkpoint, program, options)
+  const warnings = [
+    ...(twice.length === 0 ? [] : [`Completed, not idempotent, and to run again: ${twice.join(', ')}.`]),
+    ...(flags.force === true && completed > 0
+      ? [`Force restart will lose ${completed} completed step${completed === 1 ? '' : 's'}.`]
+      : [])
+  ]
+  if (warnings.length === 0) return E.right(undefined)
+  if (!context.interactive) return E.left(usage(`${warnings.join(' ')} To agree, add --yes`))
+  return isYes(await confirm(context.prompt, `${warnings.join(' ')} Continue?`, false))
     ? E.right(undefined)
     : E.left({ _tag: 'Declined' })
+}
+
+/** What is recorded as done, is not idempotent, and runs again. */
+const doneTwice = (checkpoint: Checkpoint, program: AnyProgram, options: PlanOptions): ReadonlyArray<string> => {
+  const plan = planResume(checkpoint, program, options)
+  if (E.isLeft(plan)) return []
+  const recorded = new Set(Array.from(checkpoint.completedSteps, unitName))
+  const harmful = new Set(
+    program.steps.flatMap((step) =>
+      tasks(step)
+        .filter(({ idempotent }) => !idempotent)
+        .map(({ name }) => unitName(step._tag === 'Task' ? { step: name } : { step: step.name, group: name }))
+    )
+  )
+  return plan.right.decisions
+    .filter(({ _tag }) => _tag === 'Run' || _tag === 'Retry')
+    .map((decision) => unitName(decision))
+    .filter((name) => recorded.has(name) && harmful.has(name))
 }
 
 /** Answers are for the run that was asked about. What was not asked about is planned anew by the executor. */
