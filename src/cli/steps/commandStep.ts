@@ -114,7 +114,7 @@ const commandFor = (
 }
 
 const filled = (action: Action, variables: Variables): E.Either<string, Command['what']> => {
-  if (action._tag === 'Shell') return E.right(action)
+  if (action._tag === 'Shell') return E.right(scriptOf(action.script))
   const words: Array<string> = []
   for (const { template } of action.argv) {
     const word = Template.fill(template, variables)
@@ -126,6 +126,10 @@ const filled = (action: Action, variables: Variables): E.Either<string, Command[
   const argv: ReadonlyNonEmptyArray<string> = [command, ...more]
   return E.right({ _tag: 'Argv', argv })
 }
+
+/** A script stops at its first command that fails, where the shell can do that. */
+const scriptOf = (script: string): Command['what'] =>
+  process.platform === 'win32' ? { _tag: 'Shell', script } : { _tag: 'Argv', argv: ['/bin/sh', '-e', '-c', script] }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // ends
