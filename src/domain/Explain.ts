@@ -151,7 +151,9 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'NotAsked':
       return `"${unitName(problem)}" can't be confirmed as done: there is no doubt that it has to run`
     case 'UnknownStep':
-      return `step '${problem.step}' not found. Available steps: ${problem.available.map((name) => `'${name}'`).join(', ')}`
+      return `step '${problem.step}' not found. Available steps: ${quoted(problem.available)}`
+    case 'NotAWave':
+      return `step '${problem.step}' is not a wave. Waves: ${quoted(problem.available)}`
     case 'StepOutOfRange':
       return `the checkpoint stands at step ${problem.stepIndex + 1}, but its workflow has ${count(problem.steps, 'step')}`
     case 'InconsistentCheckpoint':
@@ -162,6 +164,9 @@ export const describeProblem = (problem: PlanProblem): string => {
       return `"${unitName(problem)}" can't be taken as done without its output: expected ${problem.expected}`
   }
 }
+
+const quoted = (names: ReadonlyArray<string>): string =>
+  names.length === 0 ? 'there are none' : names.map((name) => `'${name}'`).join(', ')
 
 const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {
   const name = unitName(problem)

@@ -222,6 +222,7 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  *   With `inDoubt` the step did not complete but may have had its effect, so it may not just vanish.
  * - `NotAsked`: somebody says that a unit is done, but it is to run and there is no doubt about it.
  * - `UnknownStep`: an option names a step that there is not; `available` are those there are.
+ * - `NotAWave`: `restartWave` names a task; `available` are the waves.
  * - `StepOutOfRange`: the checkpoint stands at a step that its own workflow does not have.
  * - `InconsistentCheckpoint`: the checkpoint contradicts itself.
  * - `OutputNotDecodable`: a recorded output no longer fits its step, with the path into it.
@@ -244,6 +245,7 @@ export type PlanProblem =
     }
   | { readonly _tag: 'NotAsked'; readonly step: string; readonly group?: string }
   | { readonly _tag: 'UnknownStep'; readonly step: string; readonly available: ReadonlyArray<string> }
+  | { readonly _tag: 'NotAWave'; readonly step: string; readonly available: ReadonlyArray<string> }
   | { readonly _tag: 'StepOutOfRange'; readonly stepIndex: number; readonly steps: number }
   | { readonly _tag: 'InconsistentCheckpoint'; readonly why: string }
   | {

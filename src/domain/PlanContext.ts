@@ -159,7 +159,9 @@ export const unknownNames = (workflow: Workflow, options: PlanOptions): Readonly
     ...(options.fromStep === undefined || steps.includes(options.fromStep) ? [] : [unknown(options.fromStep, steps)]),
     ...(options.restartWave === undefined || waveNames.includes(options.restartWave)
       ? []
-      : [unknown(options.restartWave, waveNames)]),
+      : steps.includes(options.restartWave)
+        ? [{ _tag: 'NotAWave', step: options.restartWave, available: waveNames } as const]
+        : [unknown(options.restartWave, waveNames)]),
     ...confirmed.filter((name) => !units.has(name)).map((name) => unknown(name, [...units]))
   ]
 }

@@ -679,6 +679,18 @@ describe('a step in doubt', () => {
   })
 })
 
+describe('restartWave', () => {
+  test('of a task says that it is none, and which waves there are', () => {
+    const workflow: Workflow = { name: 'w', steps: [W.task('a'), W.wave('checks', [W.group(W.task('g'))])] }
+    const [problem] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'a' })
+    assert.ok(problem !== undefined)
+    assert.equal(describeProblem(problem), "step 'a' is not a wave. Waves: 'checks'")
+    const [none] = problems(standing(numbered(1), State.beforeStep(0, 'step-0')), numbered(1), { restartWave: 'x' })
+    assert.ok(none !== undefined)
+    assert.equal(describeProblem(none), "step 'x' not found. Available steps: there are none")
+  })
+})
+
 describe('a step whose name is only its number', () => {
   const ran: Workflow = {
     name: 'w',
