@@ -179,8 +179,8 @@ describe('the tarball', () => {
   })
 
   test('the licence of every package that the command contains is in it', () => {
-    const folder = join(consumer.installed, 'dist/cli')
-    const notices = readFileSync(join(folder, 'THIRD-PARTY-NOTICES.txt'), 'utf8')
+    const notices = readFileSync(join(consumer.installed, 'dist/cli/THIRD-PARTY-NOTICES.txt'), 'utf8')
+    const folder = join(root, 'dist/cli')
     const contained = readdirSync(folder)
       .filter((name) => name.endsWith('.map'))
       .flatMap((name) => sourcesOf(join(folder, name)))
