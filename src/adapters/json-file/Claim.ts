@@ -21,8 +21,8 @@ import type { Published, Unpublished } from './Publish.js'
 import { discard, foundLine, prepare, publish, publishEnd, releasedLine, standing } from './Publish.js'
 import type { Content, Journals, Numbered } from './Read.js'
 import * as Read from './Read.js'
-import type { Session } from './Session.js'
-import * as Sessions from './Session.js'
+import type { Holding } from './Holding.js'
+import * as Sessions from './Holding.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -35,7 +35,7 @@ import * as Sessions from './Session.js'
  * @since 0.1.0
  */
 export interface Granted {
-  readonly session: Session
+  readonly holding: Holding
   readonly content: O.Option<Content>
 }
 
@@ -46,7 +46,7 @@ interface Attempt {
   readonly record: Omit<ClaimRecord, 'epoch' | 'lineage'>
   /** Whether unreadable content refuses the claim. Who only wants to remove the run need not read it. */
   readonly reads: boolean
-  session: Session | undefined
+  holding: Holding | undefined
   heartbeat: Heartbeat.Heartbeat | undefined
   files: number
 }
@@ -87,7 +87,7 @@ export const claim = async (
       process: self.right
     },
     reads,
-    session: undefined,
+    holding: undefined,
     heartbeat: undefined,
     files: 0
   }
@@ -159,8 +159,8 @@ const getReady = async (attempt: Attempt, hasJournals: boolean): Promise<E.Eithe
   const heartbeat = await Heartbeat.start(
     Layout.heartbeat(layout, record.token),
     context.settings,
-    () => attempt.session === undefined || Sessions.watch(attempt.session),
-    (error) => attempt.session?.lose(error)
+    () => attempt.holding === undefined || Sessions.watch(attempt.holding),
+    (error) => attempt.holding?.lose(error)
   )
   if (E.isLeft(heartbeat)) return heartbeat
   attempt.heartbeat = heartbeat.right
@@ -212,8 +212,8 @@ const grant = async (
   if (E.isLeft(now)) return now
   if (now.right !== 'Owner' || heartbeat === undefined) return AGAIN
   const revision = O.isSome(content) ? content.value.revision : -1
-  attempt.session = Sessions.make({ context, layout, record, journal, heartbeat, revision })
-  return E.right(O.some({ session: attempt.session, content }))
+  attempt.holding = Sessions.make({ context, layout, record, journal, heartbeat, revision })
+  return E.right(O.some({ holding: attempt.holding, content }))
 }
 
 /** Gives a journal back whose claim can't be granted: in itself, or by the next number if it can't be written. */

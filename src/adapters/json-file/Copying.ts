@@ -11,8 +11,8 @@ import { readWhole } from './Files.js'
 import { FORMAT } from './Journal.js'
 import { copyInTheMaking } from './Layout.js'
 import { standing } from './Publish.js'
-import type { Session } from './Session.js'
-import { later } from './Session.js'
+import type { Holding } from './Holding.js'
+import { later } from './Holding.js'
 
 /** How much of a claim's time goes into copies while it runs. */
 const SHARE_OF_TIME = 0.05
@@ -27,16 +27,16 @@ const SHARE_OF_BYTES = 0.25
  * @category combinators
  * @since 0.1.0
  */
-export const consider = (session: Session): void => {
-  if (session.copying || !isDue(session)) return
-  session.copying = true
-  later(session, () => make(session))
+export const consider = (holding: Holding): void => {
+  if (holding.copying || !isDue(holding)) return
+  holding.copying = true
+  later(holding, () => make(holding))
 }
 
-const isDue = (session: Session): boolean =>
-  isAtRest(session) || (session.writtenBytes >= session.nextCopyBytes && performance.now() >= session.nextCopyMillis)
+const isDue = (holding: Holding): boolean =>
+  isAtRest(holding) || (holding.writtenBytes >= holding.nextCopyBytes && performance.now() >= holding.nextCopyMillis)
 
-const isAtRest = ({ saved }: Session): boolean =>
+const isAtRest = ({ saved }: Holding): boolean =>
   saved?.revision.change._tag === 'StepFailed' || saved?.revision.change._tag === 'Interrupted'
 
 /**
@@ -45,12 +45,12 @@ const isAtRest = ({ saved }: Session): boolean =>
  * @category combinators
  * @since 0.1.0
  */
-export const make = async (session: Session): Promise<void> => {
-  const { context, layout, journal, record, saved, moving } = session
-  session.copying = false
-  if (saved === undefined || moving || session.ended !== undefined) return
+export const make = async (holding: Holding): Promise<void> => {
+  const { context, layout, journal, record, saved, moving } = holding
+  holding.copying = false
+  if (saved === undefined || moving || holding.ended !== undefined) return
   const { revision, checkpoint } = saved.revision
-  if (revision === session.copied) return
+  if (revision === holding.copied) return
   const begun = performance.now()
   const of = {
     format: FORMAT,
@@ -60,20 +60,20 @@ export const make = async (session: Session): Promise<void> => {
     epoch: saved.number,
     revision
   }
-  session.nextCopyMillis = Number.POSITIVE_INFINITY
+  holding.nextCopyMillis = Number.POSITIVE_INFINITY
   const text = Copy.encode(of, checkpoint(), context.settings.readBytes)
   const now = standing(context.fs, journal)
   if (E.isRight(now) && now.right === 'Owner') {
     await quietly(async () => {
-      if (await replace(session, text)) session.copied = revision
+      if (await replace(holding, text)) holding.copied = revision
     })
   }
   const end = performance.now()
   const took = end - begun
-  session.copyingMillis += took
-  session.copiedBytes += text.length
-  session.nextCopyMillis = Math.max(end, session.startMillis + (session.copyingMillis + took) / SHARE_OF_TIME)
-  session.nextCopyBytes = (session.copiedBytes + text.length) / SHARE_OF_BYTES
+  holding.copyingMillis += took
+  holding.copiedBytes += text.length
+  holding.nextCopyMillis = Math.max(end, holding.startMillis + (holding.copyingMillis + took) / SHARE_OF_TIME)
+  holding.nextCopyBytes = (holding.copiedBytes + text.length) / SHARE_OF_BYTES
 }
 
 /**
@@ -81,7 +81,7 @@ export const make = async (session: Session): Promise<void> => {
  * comes last. Whether it has its name now. If the run is removed after it, what was made moves away with the folder, and can't get into another run's.
  */
 const replace = async (
-  { context: { fs, settings }, layout, journal, record }: Session,
+  { context: { fs, settings }, layout, journal, record }: Holding,
   text: string
 ): Promise<boolean> => {
   const made = copyInTheMaking(layout, record.token)

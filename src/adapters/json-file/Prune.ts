@@ -15,7 +15,7 @@ import * as Layout from './Layout.js'
 import type { Published } from './Publish.js'
 import { standing } from './Publish.js'
 import { readJournal } from './Read.js'
-import type { Session } from './Session.js'
+import type { Holding } from './Holding.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // journals
@@ -28,7 +28,7 @@ import type { Session } from './Session.js'
  * @category combinators
  * @since 0.1.0
  */
-export const prune = async ({ context, layout, record }: Session, journal: Published): Promise<void> => {
+export const prune = async ({ context, layout, record }: Holding, journal: Published): Promise<void> => {
   const names = await namesIn(context.fs, layout.history)
   if (E.isLeft(names) || O.isNone(names.right)) return
   const below = Layout.numbers(names.right.value).filter((number) => number < journal.number)

@@ -17,8 +17,8 @@ import { tombstone } from './Layout.js'
 import { isTaken, sweep } from './Prune.js'
 import { publishEnd, releasedLine, standing } from './Publish.js'
 import * as Read from './Read.js'
-import type { Session } from './Session.js'
-import * as Sessions from './Session.js'
+import type { Holding } from './Holding.js'
+import * as Sessions from './Holding.js'
 import { take } from './Turn.js'
 
 type Result = E.Either<StorageError, void>
@@ -33,44 +33,44 @@ type Result = E.Either<StorageError, void>
  * @category combinators
  * @since 0.1.0
  */
-export const release = (session: Session): Promise<Result> =>
-  take(session.turn, (done) => void releaseNow(session).then(done))
+export const release = (holding: Holding): Promise<Result> =>
+  take(holding.turn, (done) => void releaseNow(holding).then(done))
 
-const releaseNow = async (session: Session): Promise<Result> => {
-  if (session.released) return E.right(undefined)
-  session.released = true
-  await session.background
-  await quietly(() => Copying.make(session))
-  const isOwner = Sessions.watch(session)
-  const result = isOwner ? await endJournal(session) : E.right(undefined)
-  if (session.ended !== undefined && stands(session)) await giveUpNumber(session)
-  Sessions.end(session, fenced(session))
-  await quietly(() => session.context.fs.close(session.journal.fd))
-  await session.heartbeat.stop()
+const releaseNow = async (holding: Holding): Promise<Result> => {
+  if (holding.released) return E.right(undefined)
+  holding.released = true
+  await holding.background
+  await quietly(() => Copying.make(holding))
+  const isOwner = Sessions.watch(holding)
+  const result = isOwner ? await endJournal(holding) : E.right(undefined)
+  if (holding.ended !== undefined && stands(holding)) await giveUpNumber(holding)
+  Sessions.end(holding, fenced(holding))
+  await quietly(() => holding.context.fs.close(holding.journal.fd))
+  await holding.heartbeat.stop()
   return result
 }
 
-const fenced = ({ claim: { runId, epoch } }: Session): StorageError => ({ _tag: 'Fenced', runId, epoch, by: O.none })
+const fenced = ({ claim: { runId, epoch } }: Holding): StorageError => ({ _tag: 'Fenced', runId, epoch, by: O.none })
 
 /** Not synced: it only spares others the question whether we live. */
-const endJournal = async (session: Session): Promise<Result> => {
-  const { context, journal, baseBytes, revision } = session
+const endJournal = async (holding: Holding): Promise<Result> => {
+  const { context, journal, baseBytes, revision } = holding
   const line = releasedLine(baseBytes > 0 ? revision : -1)
   const written = await writeFully(context.fs, journal.path, journal.fd, line, journal.position)
-  if (E.isLeft(written)) return E.left(Sessions.poison(session, written.left))
+  if (E.isLeft(written)) return E.left(Sessions.poison(holding, written.left))
   journal.position += line.length
   const cut = await writing(journal.path, 'ftruncate', () => context.fs.ftruncateSync(journal.fd, journal.position))
-  return E.isLeft(cut) ? E.left(Sessions.poison(session, cut.left)) : cut
+  return E.isLeft(cut) ? E.left(Sessions.poison(holding, cut.left)) : cut
 }
 
 /** Also who was fenced may turn out to have the run: a removal that had moved it away brought it back. */
-const stands = ({ context, journal }: Session): boolean => {
+const stands = ({ context, journal }: Holding): boolean => {
   const now = standing(context.fs, journal)
   return E.isRight(now) && now.right === 'Owner'
 }
 
 /** A journal whose write failed isn't written again; so the next number says that nobody holds the run. */
-const giveUpNumber = ({ context, layout, journal, record }: Session): Promise<void> =>
+const giveUpNumber = ({ context, layout, journal, record }: Holding): Promise<void> =>
   publishEnd(context, layout, journal, record)
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -94,19 +94,19 @@ export const remove = async (context: Context, layout: Layout): Promise<Result> 
 const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
   const granted = await claim(context, layout, { host: hostname(), pid: process.pid }, false)
   if (E.isLeft(granted)) return granted
-  const { session } = granted.right
-  if (!Sessions.watch(session)) return putBack(session, session.ended ?? fenced(session))
+  const { holding } = granted.right
+  if (!Sessions.watch(holding)) return putBack(holding, holding.ended ?? fenced(holding))
   // Windows moves no folder in which a file is open.
-  if (IS_WINDOWS) await closeJournal(session)
-  const { number } = session.journal
-  const grave = tombstone(layout, session.record.token, number)
+  if (IS_WINDOWS) await closeJournal(holding)
+  const { number } = holding.journal
+  const grave = tombstone(layout, holding.record.token, number)
   const moved = await moveAway(context, layout, grave, number)
-  if (E.isLeft(moved)) return putBack(session, moved.left)
-  if (moved.right === 'Taken') return putBack(session, Sessions.fence(session, true))
-  session.released = true
-  Sessions.end(session, fenced(session))
-  if (!IS_WINDOWS) await closeJournal(session)
-  await session.heartbeat.stop()
+  if (E.isLeft(moved)) return putBack(holding, moved.left)
+  if (moved.right === 'Taken') return putBack(holding, Sessions.fence(holding, true))
+  holding.released = true
+  Sessions.end(holding, fenced(holding))
+  if (!IS_WINDOWS) await closeJournal(holding)
+  await holding.heartbeat.stop()
   return writing(layout.run, 'rm', () => context.fs.removeTree(grave.run))
 }
 
@@ -138,13 +138,13 @@ const moveAway = async (
   return E.isLeft(taken) ? taken : E.right('Taken')
 }
 
-const closeJournal = ({ context, journal }: Session): Promise<void> => quietly(() => context.fs.close(journal.fd))
+const closeJournal = ({ context, journal }: Holding): Promise<void> => quietly(() => context.fs.close(journal.fd))
 
-const putBack = async (session: Session, error: StorageError): Promise<Result> => {
-  if (!IS_WINDOWS) await release(session)
+const putBack = async (holding: Holding, error: StorageError): Promise<Result> => {
+  if (!IS_WINDOWS) await release(holding)
   else {
-    Sessions.poison(session, error)
-    await session.heartbeat.stop()
+    Sessions.poison(holding, error)
+    await holding.heartbeat.stop()
   }
   return E.left(error)
 }

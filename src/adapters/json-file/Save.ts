@@ -19,8 +19,8 @@ import * as Line from './Line.js'
 import { prune } from './Prune.js'
 import type { Published } from './Publish.js'
 import { prepareNext, publish, standing } from './Publish.js'
-import type { Session } from './Session.js'
-import { fence, later, poison } from './Session.js'
+import type { Holding } from './Holding.js'
+import { fence, later, poison } from './Holding.js'
 import { biggest, bytesOf } from './Size.js'
 import { take } from './Turn.js'
 
@@ -55,19 +55,19 @@ export const longestJournal = (checkpointBytes: number, compactBytes: number): n
  * @category combinators
  * @since 0.1.0
  */
-export const save = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>): Promise<Saved> =>
-  take(session.turn, (done) => begin(session, revisions, done))
+export const save = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): Promise<Saved> =>
+  take(holding.turn, (done) => begin(holding, revisions, done))
 
-const begin = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
-  if (session.ended !== undefined) return done(E.left(session.ended))
-  const conflict = conflictOf(session, revisions)
+const begin = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
+  if (holding.ended !== undefined) return done(E.left(holding.ended))
+  const conflict = conflictOf(holding, revisions)
   if (conflict !== undefined) return done(E.left(conflict))
-  const plan = planOf(session, revisions)
+  const plan = planOf(holding, revisions)
   if (E.isLeft(plan)) return done(plan)
   const { kind, line } = plan.right
-  if (kind === 'compaction') void compact(session, revisions, line, done)
-  else if (kind === 'base') saveBase(session, revisions, line, done)
-  else saveChanges(session, revisions, line, done)
+  if (kind === 'compaction') void compact(holding, revisions, line, done)
+  else if (kind === 'base') saveBase(holding, revisions, line, done)
+  else saveChanges(holding, revisions, line, done)
 }
 
 /** What to write, and where: into the journal in use, or as the first of a new one. */
@@ -76,40 +76,40 @@ interface Plan {
   readonly line: Buffer
 }
 
-const planOf = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>): E.Either<StorageError, Plan> => {
+const planOf = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): E.Either<StorageError, Plan> => {
   const as = (kind: Plan['kind']) => E.map((line: Buffer): Plan => ({ kind, line }))
-  const { number } = session.journal
-  if (session.baseBytes === 0) return as('base')(baseLine(session, revisions, number))
-  if (isOutgrown(session)) {
-    const base = baseLine(session, revisions, number + 1)
-    if (isTooMuch(session) || (E.isRight(base) && pays(session, base.right))) return as('compaction')(base)
-    session.compactBytes = 2 * session.changeBytes
+  const { number } = holding.journal
+  if (holding.baseBytes === 0) return as('base')(baseLine(holding, revisions, number))
+  if (isOutgrown(holding)) {
+    const base = baseLine(holding, revisions, number + 1)
+    if (isTooMuch(holding) || (E.isRight(base) && pays(holding, base.right))) return as('compaction')(base)
+    holding.compactBytes = 2 * holding.changeBytes
   }
-  return as('changes')(saveLine(session, revisions))
+  return as('changes')(saveLine(holding, revisions))
 }
 
-const saveChanges = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void =>
-  append(session, line, done, () => {
-    session.changeBytes += line.length
-    session.writtenBytes += line.length
-    acknowledge(session, revisions, done)
+const saveChanges = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void =>
+  append(holding, line, done, () => {
+    holding.changeBytes += line.length
+    holding.writtenBytes += line.length
+    acknowledge(holding, revisions, done)
   })
 
-const saveBase = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void => {
+const saveBase = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void => {
   // Not the one in use when it is pruned: that may have no base yet.
-  const { journal } = session
-  append(session, line, done, () => {
-    session.baseBytes = line.length
-    session.changeBytes = 0
-    session.compactBytes = 0
-    session.writtenBytes += line.length
-    acknowledge(session, revisions, done)
-    later(session, () => prune(session, journal))
+  const { journal } = holding
+  append(holding, line, done, () => {
+    holding.baseBytes = line.length
+    holding.changeBytes = 0
+    holding.compactBytes = 0
+    holding.writtenBytes += line.length
+    acknowledge(holding, revisions, done)
+    later(holding, () => prune(holding, journal))
   })
 }
 
 const conflictOf = (
-  { layout, revision }: Session,
+  { layout, revision }: Holding,
   revisions: ReadonlyNonEmptyArray<Revision>
 ): RevisionConflict | undefined => {
   let expected = revision
@@ -119,12 +119,12 @@ const conflictOf = (
   return undefined
 }
 
-const acknowledge = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
+const acknowledge = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
   const newest = revisions[revisions.length - 1] as Revision
-  session.revision = newest.revision
-  session.saved = { revision: newest, number: session.journal.number }
+  holding.revision = newest.revision
+  holding.saved = { revision: newest, number: holding.journal.number }
   done(E.right(undefined))
-  Copying.consider(session)
+  Copying.consider(holding)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -132,17 +132,17 @@ const acknowledge = (session: Session, revisions: ReadonlyNonEmptyArray<Revision
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** Appends a line, syncs, makes the check; in this order. */
-const append = (session: Session, line: Buffer, done: Done, onDurable: () => void): void => {
-  const { fs } = session.context
-  const { journal } = session
+const append = (holding: Holding, line: Buffer, done: Done, onDurable: () => void): void => {
+  const { fs } = holding.context
+  const { journal } = holding
   const fail = (operation: string, cause: unknown): void =>
-    done(E.left(poison(session, writeFailed(journal.path, operation, cause))))
+    done(E.left(poison(holding, writeFailed(journal.path, operation, cause))))
 
   const check = (error: Error | null): void => {
     if (error !== null) return fail('fdatasync', error)
     const now = standing(fs, journal)
-    if (E.isLeft(now)) return done(E.left(poison(session, now.left)))
-    if (now.right !== 'Owner') return done(E.left(fence(session, now.right === 'Superseded')))
+    if (E.isLeft(now)) return done(E.left(poison(holding, now.left)))
+    if (now.right !== 'Owner') return done(E.left(fence(holding, now.right === 'Superseded')))
     journal.position += line.length
     onDurable()
   }
@@ -155,7 +155,7 @@ const append = (session: Session, line: Buffer, done: Done, onDurable: () => voi
     }
   }
 
-  const extended = extend(session, journal.position + line.length)
+  const extended = extend(holding, journal.position + line.length)
   if (E.isLeft(extended)) return fail('write', extended.left)
   let written = 0
   try {
@@ -166,7 +166,7 @@ const append = (session: Session, line: Buffer, done: Done, onDurable: () => voi
   if (written === line.length) return sync()
   if (written === 0 && line.length <= AT_ONCE_BYTES) return fail('write', NOTHING_WRITTEN)
   void writeFully(fs, journal.path, journal.fd, line.subarray(written), journal.position + written).then((rest) =>
-    E.isLeft(rest) ? done(E.left(poison(session, rest.left))) : sync()
+    E.isLeft(rest) ? done(E.left(poison(holding, rest.left))) : sync()
   )
 }
 
@@ -174,7 +174,7 @@ const append = (session: Session, line: Buffer, done: Done, onDurable: () => voi
  * So that most syncs find the length and the blocks of the file unchanged. Where there is no space it has to do without;
  * any other error is that of a write that failed.
  */
-const extend = ({ context: { fs }, journal }: Session, end: number): E.Either<unknown, void> => {
+const extend = ({ context: { fs }, journal }: Holding, end: number): E.Either<unknown, void> => {
   if (end <= journal.allocated) return DONE
   const { least, most } = EXTENSION_BYTES
   const to = Math.ceil(end / least) * least + Math.min(most, Math.floor(end / least) * least)
@@ -198,80 +198,80 @@ const NO_SPACE: ReadonlyArray<string> = ['ENOSPC', 'EDQUOT', 'EFBIG']
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** Whether it is time to see what a new base would bring. That takes as long as the run is, so the next look waits. */
-const isOutgrown = (session: Session): boolean => {
-  const { baseBytes, changeBytes, compactBytes, context } = session
+const isOutgrown = (holding: Holding): boolean => {
+  const { baseBytes, changeBytes, compactBytes, context } = holding
   return (
     changeBytes > context.settings.compactBytes &&
-    (changeBytes > Math.max(baseBytes, compactBytes) || isTooMuch(session))
+    (changeBytes > Math.max(baseBytes, compactBytes) || isTooMuch(holding))
   )
 }
 
 /** Whether the checkpoint may be over its limit by now; then there must be a new base, and if there can't be, it is. */
-const isTooMuch = ({ baseBytes, changeBytes, context }: Session): boolean =>
+const isTooMuch = ({ baseBytes, changeBytes, context }: Holding): boolean =>
   baseBytes + changeBytes > context.settings.checkpointBytes
 
 /** Whether a new base at least halves what is to be read. Where a run only grows, it doesn't. */
-const pays = ({ baseBytes, changeBytes }: Session, base: Buffer): boolean => 2 * base.length <= baseBytes + changeBytes
+const pays = ({ baseBytes, changeBytes }: Holding, base: Buffer): boolean => 2 * base.length <= baseBytes + changeBytes
 
 /** Goes on in a new journal, which this save begins. */
 const compact = async (
-  session: Session,
+  holding: Holding,
   revisions: ReadonlyNonEmptyArray<Revision>,
   line: Buffer,
   done: Done
 ): Promise<void> => {
-  const { context, journal } = session
-  session.moving = true
-  const next = await publishNext(session)
-  session.moving = false
+  const { context, journal } = holding
+  holding.moving = true
+  const next = await publishNext(holding)
+  holding.moving = false
   if (E.isLeft(next)) return done(next)
-  if (O.isNone(next.right)) return putOff(session, revisions, done)
-  session.journal = next.right.value
-  saveBase(session, revisions, line, done)
+  if (O.isNone(next.right)) return putOff(holding, revisions, done)
+  holding.journal = next.right.value
+  saveBase(holding, revisions, line, done)
   await quietly(() => context.fs.ftruncateSync(journal.fd, journal.position))
   await quietly(() => context.fs.close(journal.fd))
 }
 
 /** None: there can be no file for it, and it can wait. */
-const publishNext = async (session: Session): Promise<E.Either<StorageError, O.Option<Published>>> => {
-  const { context, layout, journal, record } = session
+const publishNext = async (holding: Holding): Promise<E.Either<StorageError, O.Option<Published>>> => {
+  const { context, layout, journal, record } = holding
   const file = await prepareNext(context, layout, journal, record.token)
-  if (E.isLeft(file)) return isTooMuch(session) ? E.left(poison(session, file.left)) : E.right(O.none)
-  if (typeof file.right === 'string') return E.left(fence(session, file.right === 'Superseded'))
+  if (E.isLeft(file)) return isTooMuch(holding) ? E.left(poison(holding, file.left)) : E.right(O.none)
+  if (typeof file.right === 'string') return E.left(fence(holding, file.right === 'Superseded'))
   const published = await publish(context, layout, file.right, { ...record, epoch: journal.number + 1 })
-  if (E.isLeft(published)) return E.left(poison(session, published.left))
+  if (E.isLeft(published)) return E.left(poison(holding, published.left))
   return published.right._tag === 'Published'
     ? E.right(O.some(published.right.journal))
-    : E.left(fence(session, published.right._tag !== 'Moved'))
+    : E.left(fence(holding, published.right._tag !== 'Moved'))
 }
 
-const putOff = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
-  session.compactBytes = 2 * session.changeBytes
-  const line = saveLine(session, revisions)
+const putOff = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
+  holding.compactBytes = 2 * holding.changeBytes
+  const line = saveLine(holding, revisions)
   if (E.isLeft(line)) return done(line)
-  saveChanges(session, revisions, line.right, done)
+  saveChanges(holding, revisions, line.right, done)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // lines
 // ---------------------------------------------------------------------------------------------------------------------
 
-const saveLine = (session: Session, revisions: ReadonlyNonEmptyArray<Revision>): E.Either<StorageError, Buffer> =>
-  encode(session, { kind: 'save', revision: revisions[0].revision, changes: revisions.map(({ change }) => change) })
+const saveLine = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): E.Either<StorageError, Buffer> =>
+  encode(holding, { kind: 'save', revision: revisions[0].revision, changes: revisions.map(({ change }) => change) })
 
 /**
  * The checkpoint is that of the first revision, so that each one of them can be had again. What a `Started` says is all in
  * it; with a long workflow it is not written twice.
  */
 const baseLine = (
-  session: Session,
+  holding: Holding,
   revisions: ReadonlyNonEmptyArray<Revision>,
   epoch: number
 ): E.Either<StorageError, Buffer> =>
-  encode(session, {
+  encode(holding, {
     kind: 'base',
     format: FORMAT,
-    runId: session.layout.runId,
+    runId: holding.layout.runId,
     epoch,
     revision: revisions[0].revision,
     checkpoint: revisions[0].checkpoint(),
@@ -288,7 +288,7 @@ interface Fields {
   readonly changes: ReadonlyArray<Pick<Change, '_tag' | 'at'>>
 }
 
-const encode = ({ context, layout, journal }: Session, fields: Fields): E.Either<StorageError, Buffer> => {
+const encode = ({ context, layout, journal }: Holding, fields: Fields): E.Either<StorageError, Buffer> => {
   const limitBytes = context.settings.checkpointBytes
   const tooLarge = (bytes: number): TooLarge => {
     const value = (fields.checkpoint ?? { changes: fields.changes }) as Json

@@ -28,7 +28,7 @@ import { nodeProcesses } from './Processes.js'
 import * as Read from './Read.js'
 import * as Release from './Release.js'
 import { longestJournal, save } from './Save.js'
-import type { Session } from './Session.js'
+import type { Holding } from './Holding.js'
 
 export type { Facts, FileSystem } from './FileSystem.js'
 export { nodeFileSystem } from './FileSystem.js'
@@ -126,7 +126,7 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
  */
 export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): CheckpointStorage => {
   const context = contextOf(root, options)
-  const sessions = new WeakMap<AbortSignal, Session>()
+  const holdings = new WeakMap<AbortSignal, Holding>()
 
   /** Nothing touches a file before the run id is known to be one. */
   const on =
@@ -141,10 +141,10 @@ export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): Ch
 
   /** This is on the way of every step. */
   const within =
-    <A>(claim: Claim, act: (session: Session) => Promise<E.Either<StorageError, A>>): TaskEither<StorageError, A> =>
+    <A>(claim: Claim, act: (holding: Holding) => Promise<E.Either<StorageError, A>>): TaskEither<StorageError, A> =>
     () => {
-      const session = sessions.get(claim.lost)
-      if (session !== undefined) return act(session)
+      const holding = holdings.get(claim.lost)
+      if (holding !== undefined) return act(holding)
       const valid = RunId.parse(claim.runId)
       return Promise.resolve(E.left(E.isLeft(valid) ? valid.left : unknownClaim(claim)))
     }
@@ -153,15 +153,15 @@ export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): Ch
     claim: (runId, owner) =>
       on(runId, async (layout) => {
         const granted = await Claiming.claim(context, layout, owner)
-        return E.map(({ session, content }: Claiming.Granted) => {
-          sessions.set(session.claim.lost, session)
+        return E.map(({ holding, content }: Claiming.Granted) => {
+          holdings.set(holding.claim.lost, holding)
           return {
-            claim: session.claim,
+            claim: holding.claim,
             stored: O.map((found: Read.Content) => ({ ...found, heldBy: O.none }))(content)
           }
         })(granted)
       }),
-    save: (claim, revisions) => within(claim, (session) => save(session, revisions)),
+    save: (claim, revisions) => within(claim, (holding) => save(holding, revisions)),
     release: (claim) => within(claim, Release.release),
     load: (runId) => on(runId, (layout) => load(context, layout)),
     history: (runId) => on(runId, (layout) => History.history(context, layout)),

@@ -39,7 +39,7 @@ import { make as makeTurn } from './Turn.js'
  * @category model
  * @since 0.1.0
  */
-export interface Session {
+export interface Holding {
   readonly context: Context
   readonly layout: Layout
   readonly claim: Claim
@@ -73,16 +73,16 @@ export interface Session {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * A session for a journal that was just published. It watches over its claim until it ends.
+ * A holding for a journal that was just published. It watches over its claim until it ends.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (
-  parts: Pick<Session, 'context' | 'layout' | 'record' | 'journal' | 'heartbeat' | 'revision'>
-): Session => {
+  parts: Pick<Holding, 'context' | 'layout' | 'record' | 'journal' | 'heartbeat' | 'revision'>
+): Holding => {
   const lost = new AbortController()
-  const self: Session = {
+  const self: Holding = {
     ...parts,
     claim: { runId: parts.layout.runId, epoch: parts.journal.number, lost: lost.signal },
     lose: (error) => lost.abort(error),
@@ -115,12 +115,12 @@ export const make = (
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Makes the check between saves. Whether the session goes on. A check that fails says nothing yet; the next save will.
+ * Makes the check between saves. Whether the holding goes on. A check that fails says nothing yet; the next save will.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const watch = (self: Session): boolean => {
+export const watch = (self: Holding): boolean => {
   if (self.ended !== undefined) return false
   if (self.moving) return true
   const now = standing(self.context.fs, self.journal)
@@ -129,12 +129,12 @@ export const watch = (self: Session): boolean => {
 }
 
 /**
- * Ends a session that a later claim took the run from, or whose run was removed, and tells its owner.
+ * Ends a holding that a later claim took the run from, or whose run was removed, and tells its owner.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const fence = (self: Session, isSuperseded: boolean): Fenced => {
+export const fence = (self: Holding, isSuperseded: boolean): Fenced => {
   const { runId, epoch } = self.claim
   const by = isSuperseded ? O.some(self.journal.number + 1) : O.none
   const error: Fenced = { _tag: 'Fenced', runId, epoch, by }
@@ -144,12 +144,12 @@ export const fence = (self: Session, isSuperseded: boolean): Fenced => {
 }
 
 /**
- * Ends a session one of whose writes failed: its journal is never written again.
+ * Ends a holding one of whose writes failed: its journal is never written again.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const poison = <Failure extends StorageError>(self: Session, error: Failure): Failure => {
+export const poison = <Failure extends StorageError>(self: Holding, error: Failure): Failure => {
   self.context.givenUp.add(self.record.token)
   end(self, error)
   return error
@@ -161,7 +161,7 @@ export const poison = <Failure extends StorageError>(self: Session, error: Failu
  * @category combinators
  * @since 0.1.0
  */
-export const end = (self: Session, error: StorageError): void => {
+export const end = (self: Holding, error: StorageError): void => {
   self.ended ??= error
   clearInterval(self.timer)
 }
@@ -172,6 +172,6 @@ export const end = (self: Session, error: StorageError): void => {
  * @category combinators
  * @since 0.1.0
  */
-export const later = (self: Session, work: () => Promise<void>): void => {
+export const later = (self: Holding, work: () => Promise<void>): void => {
   self.background = self.background.then(() => quietly(work))
 }
