@@ -1,4 +1,8 @@
+import * as E from 'fp-ts/lib/Either.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
 import { afterEach, describe, expect, test } from 'vitest'
+import type { StepFailure } from '../../src/domain/StepFailure.js'
+import { CAPTURE_BYTES, commandStep } from '../../src/cli/steps/commandStep.js'
 import { type Sandbox, sandbox } from './dogear.js'
 
 let place: Sandbox
@@ -25,3 +29,79 @@ describe('a script', () => {
     expect(place.read('log')).toBe('two\n')
   })
 })
+
+describe('what a step captures', () => {
+  const capturing = (command: string): string =>
+    `steps:\n  - { name: big, shell: ${JSON.stringify(command)}, capture: name }\n  - { name: uses, shell: 'echo "$name" > used' }`
+  const letters = (count: number): string => `head -c ${count} /dev/zero | tr '\\0' x`
+  const MOST = 131_072 - 'name'.length - 2
+
+  test.skipIf(process.platform !== 'linux')('may be as much as one variable of an environment holds', async () => {
+    place = sandbox({ 'w.yml': capturing(letters(MOST)) })
+    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    expect(code, stderr).toBe(0)
+    expect(place.read('used')).toBe(`${'x'.repeat(MOST)}\n`)
+  })
+
+  test.skipIf(process.platform !== 'linux').each([MOST + 1, 2_000_000])(
+    'and a step with more, %i bytes, has failed, so that it can be mended',
+    async (bytes) => {
+      place = sandbox({ 'w.yml': capturing(letters(bytes)) })
+      const failed = await place.dogear(['run', 'w.yml'])
+      expect(failed.stderr).toContain(
+        `its output can't become the variable "name": it has ${bytes} bytes, and ${MOST} are possible. Use a file instead\n`
+      )
+      expect(failed.code).toBe(1)
+      expect(JSON.parse((await place.dogear(['runs', '--json'])).stdout)).toMatchObject([{ steps_completed: 0 }])
+      place.write('w.yml', capturing('echo less'))
+      expect((await place.dogear(['resume'])).code).toBe(0)
+      expect(place.read('used')).toBe('less\n')
+    }
+  )
+
+  test('is cut elsewhere than on Linux, which is said', async () => {
+    const warnings: string[] = []
+    const stdout = 'x'.repeat(CAPTURE_BYTES)
+    const ended = await onPlatform('darwin', () => captured({ stdout, truncatedBytes: 5 }, warnings))
+    expect(ended).toEqual(E.right(stdout))
+    expect(warnings).toEqual(['"v" has only the first 1048576 bytes of its output, which has 1048581'])
+  })
+})
+
+/** What becomes of the output of a command that captures it. */
+const captured = (
+  { stdout, truncatedBytes }: { readonly stdout: string; readonly truncatedBytes: number },
+  warnings: string[]
+): Promise<E.Either<StepFailure, string | undefined>> => {
+  const at = { line: 1, column: 1 }
+  const step = commandStep(
+    {
+      subprocess: {
+        run: () => TE.right({ exit: { _tag: 'Code', code: 0 }, stdout, truncatedBytes, stderrTail: '' })
+      },
+      inherited: {},
+      folder: '.',
+      home: '.dogear',
+      onOutput: () => undefined,
+      onWarning: (_, message) => warnings.push(message)
+    },
+    {
+      ...{ _tag: 'Task', at, name: 'a', action: { _tag: 'Shell', script: 'x' }, summary: 'a' },
+      ...{ capture: 'v', idempotent: true }
+    }
+  )
+  return step({
+    ...{ runId: 'r', step: 'a', attempt: 1, idempotencyKey: 'k', input: {}, outputs: {}, variables: new Map() },
+    signal: new AbortController().signal
+  })()
+}
+
+const onPlatform = async <A>(platform: NodeJS.Platform, body: () => Promise<A>): Promise<A> => {
+  const own = process.platform
+  Object.defineProperty(process, 'platform', { value: platform })
+  try {
+    return await body()
+  } finally {
+    Object.defineProperty(process, 'platform', { value: own })
+  }
+}

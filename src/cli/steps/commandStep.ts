@@ -5,6 +5,7 @@
  */
 import { stripVTControlCharacters } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as StepError from '../../domain/StepError.js'
@@ -57,8 +58,13 @@ export interface Surroundings {
  */
 export const CAPTURE_BYTES = 1_048_576
 
-/** What Linux takes in one environment variable: 32 pages. */
-const VARIABLE_BYTES = 131_072
+/**
+ * What Linux takes of one environment variable: its name, `=`, its value and a NUL. A step that captures more fails.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const VARIABLE_BYTES = 131_072
 
 /** How long a command has, after SIGTERM, before it is killed. */
 const GRACE_MILLIS = 5_000
@@ -142,19 +148,26 @@ const capture = (
   { stdout, truncatedBytes }: Ended
 ): E.Either<StepFailure, string> => {
   const text = stdout.trim()
-  if (text.includes('\0')) {
-    const message = `its output can't become the variable "${name}": it contains a NUL character`
+  const why = objectionTo(text, name, truncatedBytes)
+  if (O.isSome(why)) {
+    const message = `its output can't become the variable "${name}": ${why.value}`
     return E.left(Failure.permanent(StepError.make('VariableError', message, { code: 'VARIABLE' })))
   }
-  const bytes = Buffer.byteLength(text)
   if (truncatedBytes > 0) {
     const total = Buffer.byteLength(stdout) + truncatedBytes
     onWarning(source, `"${name}" has only the first ${CAPTURE_BYTES} bytes of its output, which has ${total}`)
   }
-  if (bytes + name.length + 2 > VARIABLE_BYTES && process.platform === 'linux') {
-    onWarning(source, `"${name}" has ${bytes} bytes, too many for the environment of later steps. Use a file instead`)
-  }
   return E.right(text)
+}
+
+/** Why a text can't be the value of a variable. If it were recorded, no later step could start. */
+const objectionTo = (text: string, name: string, truncatedBytes: number): O.Option<string> => {
+  if (text.includes('\0')) return O.some('it contains a NUL character')
+  const bytes = Buffer.byteLength(text) + truncatedBytes
+  const most = VARIABLE_BYTES - name.length - 2
+  return process.platform === 'linux' && bytes > most
+    ? O.some(`it has ${bytes} bytes, and ${most} are possible. Use a file instead`)
+    : O.none
 }
 
 const unsuccessful = ({ exit, stderrTail }: Ended, task: TaskEntry): StepFailure => {
