@@ -59,6 +59,22 @@ describe('what a step captures', () => {
     }
   )
 
+  test.each([
+    ['a lone byte', '\\377'],
+    ['a character that is not finished', 'abc\\360\\237\\230']
+  ])('is not changed without a word: %s fails the step', async (_, bytes) => {
+    place = sandbox({ 'w.yml': capturing(`printf '${bytes}'`.replaceAll('\\', '\\')) })
+    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    expect(stderr).toContain(`its output can't become the variable "name": it is not UTF-8 text. Use a file instead\n`)
+    expect(code).toBe(1)
+  })
+
+  test('may have characters of several bytes, and the one that stands in for bytes that are none', async () => {
+    place = sandbox({ 'w.yml': capturing("printf '\\360\\237'; sleep 0.1; printf '\\230\\200\\357\\277\\275'") })
+    expect((await place.dogear(['run', 'w.yml'])).code).toBe(0)
+    expect(place.read('used')).toBe('😀\ufffd\n')
+  })
+
   test('is cut elsewhere than on Linux, which is said', async () => {
     const warnings: string[] = []
     const stdout = 'x'.repeat(CAPTURE_BYTES)

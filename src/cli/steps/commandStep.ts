@@ -16,6 +16,7 @@ import type { Command, Ended, NotStarted, Subprocess } from '../../ports/Subproc
 import { printable } from '../terminal/Style.js'
 import * as Template from '../workflow/Template.js'
 import type { Action, TaskEntry } from '../workflow/WorkflowFile.js'
+import * as Utf8 from './Utf8.js'
 import type { Variables } from './stepEnvironment.js'
 import { environmentOf, variablesAsText } from './stepEnvironment.js'
 
@@ -85,7 +86,13 @@ export const commandStep =
   (context: StepContext<unknown, unknown>): TaskEither<StepFailure, string | undefined> =>
   async () => {
     const source: Source = { step: context.step, ...(context.group === undefined ? {} : { group: context.group }) }
-    const command = commandFor(surroundings, task, context, source)
+    const utf8 = Utf8.make()
+    const command = commandFor(
+      task.capture === undefined ? surroundings : watched(surroundings, utf8),
+      task,
+      context,
+      source
+    )
     if (E.isLeft(command)) {
       return E.left(
         Failure.permanent(StepError.make('VariableError', command.left, { code: 'VARIABLE' }), 'notApplied')
@@ -95,8 +102,20 @@ export const commandStep =
     if (E.isLeft(ended)) return E.left(notStarted(ended.left, task, command.right))
     const { exit } = ended.right
     if (exit._tag === 'Signal' || exit.code !== 0) return E.left(unsuccessful(ended.right, task))
-    return task.capture === undefined ? E.right(undefined) : capture(surroundings, source, task.capture, ended.right)
+    if (task.capture === undefined) return E.right(undefined)
+    return utf8.end()
+      ? capture(surroundings, source, task.capture, ended.right)
+      : E.left(noVariable(task.capture, 'it is not UTF-8 text. Use a file instead'))
   }
+
+/** The same, with somebody who looks at the bytes of standard output. */
+const watched = (surroundings: Surroundings, utf8: Utf8.Utf8): Surroundings => ({
+  ...surroundings,
+  onOutput: (source, stream, chunk) => {
+    if (stream === 'stdout') utf8.add(chunk)
+    surroundings.onOutput(source, stream, chunk)
+  }
+})
 
 const commandFor = (
   { inherited, folder, home, onOutput }: Surroundings,
@@ -149,16 +168,18 @@ const capture = (
 ): E.Either<StepFailure, string> => {
   const text = stdout.trim()
   const why = objectionTo(text, name, truncatedBytes)
-  if (O.isSome(why)) {
-    const message = `its output can't become the variable "${name}": ${why.value}`
-    return E.left(Failure.permanent(StepError.make('VariableError', message, { code: 'VARIABLE' })))
-  }
+  if (O.isSome(why)) return E.left(noVariable(name, why.value))
   if (truncatedBytes > 0) {
     const total = Buffer.byteLength(stdout) + truncatedBytes
     onWarning(source, `"${name}" has only the first ${CAPTURE_BYTES} bytes of its output, which has ${total}`)
   }
   return E.right(text)
 }
+
+const noVariable = (name: string, why: string): StepFailure =>
+  Failure.permanent(
+    StepError.make('VariableError', `its output can't become the variable "${name}": ${why}`, { code: 'VARIABLE' })
+  )
 
 /** Why a text can't be the value of a variable. If it were recorded, no later step could start. */
 const objectionTo = (text: string, name: string, truncatedBytes: number): O.Option<string> => {
