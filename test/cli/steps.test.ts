@@ -63,7 +63,7 @@ describe('what a step captures', () => {
     ['a lone byte', '\\377'],
     ['a character that is not finished', 'abc\\360\\237\\230']
   ])('is not changed without a word: %s fails the step', async (_, bytes) => {
-    place = sandbox({ 'w.yml': capturing(`printf '${bytes}'`.replaceAll('\\', '\\')) })
+    place = sandbox({ 'w.yml': capturing(`printf '${bytes}'`) })
     const { code, stderr } = await place.dogear(['run', 'w.yml'])
     expect(stderr).toContain(`its output can't become the variable "name": it is not UTF-8 text. Use a file instead\n`)
     expect(code).toBe(1)
@@ -81,6 +81,32 @@ describe('what a step captures', () => {
     const ended = await onPlatform('darwin', () => captured({ stdout, truncatedBytes: 5 }, warnings))
     expect(ended).toEqual(E.right(stdout))
     expect(warnings).toEqual(['"v" has only the first 1048576 bytes of its output, which has 1048581'])
+  })
+})
+
+describe('an input that is given', () => {
+  const file = 'input: { channel: stable }\nsteps: [{ shell: "echo $channel $tag" }]'
+  const given = async (word: string, text = file): Promise<string> => {
+    place = sandbox({ 'w.yml': text })
+    const { code, stderr } = await place.dogear(['run', 'w.yml', '--input', word])
+    expect(code, stderr).toBe(0)
+    return stderr
+  }
+
+  test('is warned about if the file has input, but none of that name', async () => {
+    expect(await given('chanel=beta')).toContain(
+      'warning: --input "chanel": w.yml has no such input. Did you mean "channel"?\n'
+    )
+    place.remove()
+    expect(await given('other=beta')).toContain('warning: --input "other": w.yml has no such input. It has "channel"\n')
+  })
+
+  test.each([
+    ['it is one of the file', 'channel=beta', file],
+    ['a step names it', 'tag=beta', file],
+    ['the file has no input', 'chanel=beta', 'steps: [{ shell: echo }]']
+  ])('is fine if %s', async (_, word, text) => {
+    expect(await given(word, text)).not.toContain('warning')
   })
 })
 

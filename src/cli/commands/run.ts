@@ -16,6 +16,7 @@ import { viewRun } from '../../executor/runs.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
+import { strayInputs } from '../workflow/strayInputs.js'
 import { objection } from '../workflow/Variable.js'
 import type { Result } from './Context.js'
 import { dogearCommand, environmentFor } from './Context.js'
@@ -72,6 +73,9 @@ const start = async (context: Attended, workflow: Loaded, runId: string, given: 
   const known = knowing(workflow, Object.keys(input))
   if (E.isLeft(known)) return known
   warnOf(context, workflow)
+  for (const stray of strayInputs(workflow.file, workflow.shown, Object.keys(given))) {
+    context.screen.line(context.screen.style.yellow(`warning: ${stray}`))
+  }
   const execution = { workflow, runId, folder: context.folder, done: 0 }
   const { program, narrator } = programFor(context, execution)
   const workspace = { kind: 'directory', path: context.folder } as const

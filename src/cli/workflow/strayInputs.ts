@@ -1,0 +1,35 @@
+/**
+ * Input that is given to a workflow and that it does not know: most likely a mistyped name.
+ *
+ * @since 0.1.0
+ */
+import { didYouMean } from './Suggestion.js'
+import type { Action, TaskEntry, WorkflowFile } from './WorkflowFile.js'
+
+/**
+ * Warnings about names that the file has no input of. A file without input takes any, and a variable that a step names
+ * needs no default.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const strayInputs = (
+  { input, steps }: WorkflowFile,
+  shown: string,
+  names: ReadonlyArray<string>
+): ReadonlyArray<string> => {
+  const known = Object.keys(input)
+  if (known.length === 0) return []
+  const tasks = steps.flatMap((step): ReadonlyArray<TaskEntry> => (step._tag === 'Wave' ? step.groups : [step]))
+  return names
+    .filter((name) => !known.includes(name) && !tasks.some(({ action }) => isNamedIn(action, name)))
+    .map((name) => {
+      const hint = didYouMean(name, known) || `. It has ${known.map((one) => `"${one}"`).join(', ')}`
+      return `--input "${name}": ${shown} has no such input${hint}`
+    })
+}
+
+const isNamedIn = (action: Action, name: string): boolean => {
+  const text = action._tag === 'Shell' ? action.script : action.argv.map((word) => word.text).join(' ')
+  return new RegExp(`\\$\\{?${name}\\b`).test(text)
+}
