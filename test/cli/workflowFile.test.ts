@@ -187,7 +187,7 @@ steps:
       "w.yml:23:13: the name "dup" is used twice in "fallback"",
       "w.yml:23:37: "LD_PRELOAD" can't be a variable: it would change how commands are found or started",
       "w.yml:24:5: a step is a mapping like "shell: npm test", not the text "just text"",
-      "w.yml:26:5: aliases are not supported: write it out",
+      "w.yml:26:5: it begins with "*", which makes an alias of it: put it in quotes. Aliases are not supported",
       "w.yml:27:17: a step has no key "artifacts". It may have "name", "wave", "shell", "run", "summary", "capture", "retry", "timeout", "idempotent", "version"",
     ]
   `)
@@ -204,7 +204,8 @@ test.each([
   ['%YAML 1.1\n---\nsteps: [{shell: x}]', 'only YAML 1.2 is read'],
   ['steps: [{shell: "x}]', 'Missing closing "quote'],
   ['steps:\n\t- shell: x', 'Tabs are not allowed as indentation'],
-  ['steps: [{shell: !!js/function x}]', 'Unresolved tag: tag:yaml.org,2002:js/function'],
+  ['steps: [{shell: !!js/function x}]', 'tags are not supported: leave "!!js/function" away'],
+  ['steps: [{shell: !important x}]', 'it begins with "!", which makes a tag of it: put it in quotes'],
   ['steps:\n  - shell: ! test -e x', 'w.yml:2:14: it begins with "!", which makes a tag of it: put it in quotes'],
   ['steps:\n  - run: [!, x]', 'it begins with "!", which makes a tag of it: put it in quotes'],
   ['steps: [{shell: !!str echo}]', 'tags are not supported: leave "!!str" away'],
@@ -226,6 +227,28 @@ test.each([
   ['- '.repeat(100_000), 'nested more than 100 levels deep']
 ])('%.60j is refused: %s', (text, message) => {
   expect(problemsOf(text).join('\n')).toContain(message)
+})
+
+const WITH_COLON = 'a text with ": " in it, or ":" at its end, needs quotes, or "|" and the text on the next lines'
+const AFTER_END =
+  'this comes after the end of a quoted text, a list or a mapping: put all of it in quotes, or use "|" and the next lines'
+
+test.each([
+  ['echo foo: bar', '2:12', WITH_COLON],
+  ['echo foo:', '2:12', WITH_COLON],
+  ['*.js', '2:12', 'it begins with "*", which makes an alias of it: put it in quotes. Aliases are not supported'],
+  ['* x', '2:12', 'it begins with "*", which means something else in YAML: put it in quotes'],
+  ['@foo', '2:12', 'it begins with "@", which means something else in YAML: put it in quotes'],
+  ['`foo`', '2:12', 'it begins with "`", which means something else in YAML: put it in quotes'],
+  ['"foo" bar', '2:18', AFTER_END],
+  ["'it's'", '2:16', AFTER_END],
+  ['[ -e x ] && echo y', '2:21', AFTER_END],
+  ['"a" && "b"', '2:16', AFTER_END],
+  ['> x', '2:14', '"|" and ">" stand alone in their line: the text begins in the next one'],
+  ['!x y', '2:12', 'it begins with "!", which makes a tag of it: put it in quotes'],
+  ['echo x\n     name: y', '2:12', 'what follows is further in than the key before it: align them']
+])('`shell: %s` is told once, and what to do about it', (script, at, message) => {
+  expect(problemsOf(`steps:\n  - shell: ${script}`)).toEqual([`w.yml:${at}: ${message}`])
 })
 
 test('a mapping with many keys is read in linear time', () => {

@@ -11,6 +11,7 @@ import type { Document, Scalar as YamlScalar, YAMLMap, YAMLSeq } from 'yaml'
 import { Composer, isAlias, isMap, isNode, isScalar, isSeq, Lexer, LineCounter, Parser } from 'yaml'
 import type { CST } from 'yaml'
 import type { Position, Problem, Report } from './Problem.js'
+import * as Syntax from './Syntax.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -131,7 +132,9 @@ export const parse = (text: string): E.Either<ReadonlyArray<Problem>, Source> =>
     lineCounter: lines
   }).compose(tokens.right, true, text.length)
   if (document === undefined) return E.left(problems)
-  for (const { message, pos } of [...document.errors, ...document.warnings]) report(placeOf(pos[0]), message)
+  for (const { offset, message } of Syntax.mistakesOf(text, [...document.errors, ...document.warnings])) {
+    report(placeOf(offset), message)
+  }
   if (more[0] !== undefined) report(placeOf(more[0].range[0]), 'a workflow file holds one document, this is a second')
   if (document.directives?.yaml.version !== '1.2') report({ line: 1, column: 1 }, 'only YAML 1.2 is read')
   if (problems.length > 0) return E.left(problems)
@@ -175,18 +178,15 @@ const convertNode = (reader: Reader, node: unknown, offset: number): Node => {
   if (isMap(node)) return convertMap(reader, node, startOf(node, offset))
   if (isSeq(node)) return convertList(reader, node, startOf(node, offset))
   const at = reader.placeOf(isAlias(node) ? startOf(node, offset) : offset)
-  if (isAlias(node)) reader.report(at, 'aliases are not supported: write it out')
+  if (isAlias(node)) reader.report(at, Syntax.alias)
   return { _tag: 'Scalar', at, value: null, source: '' }
 }
 
 /** YAML would take a tag away without a word, also the lone "!" of a script that begins with it. */
 const refuseTag = ({ placeOf, report }: Reader, node: unknown, offset: number): void => {
   if (!isNode(node) || isAlias(node) || node.tag === undefined) return
-  const tag = node.tag.replace('tag:yaml.org,2002:', '!!')
-  report(placeOf(startOf(node, offset)), tag === '!' ? BEGINS_WITH_TAG : `tags are not supported: leave "${tag}" away`)
+  report(placeOf(startOf(node, offset)), Syntax.tagged(node.tag))
 }
-
-const BEGINS_WITH_TAG = 'it begins with "!", which makes a tag of it: put it in quotes'
 
 const startOf = (node: { readonly range?: readonly [number, ...Array<number>] | null }, otherwise: number): number =>
   node.range?.[0] ?? otherwise
