@@ -229,6 +229,33 @@ test.each([
   expect(problemsOf(text).join('\n')).toContain(message)
 })
 
+test.each([
+  ['commands: [echo one]', ['1:12: a step is a mapping like "shell: npm test", not the text "echo one"']],
+  ['steps: x', ['1:8: "steps" must be a list, not the text "x"']],
+  [
+    'steps: [{ wave: w, groups: { a: echo a, b: { shell: x, needs: [a] } } }]',
+    ['1:33: a group is a mapping like "shell: npm test", not the text "echo a"']
+  ],
+  ['steps: [{ wave: w, groups: x }]', ['1:28: "groups" must be a mapping, not the text "x"']],
+  ['steps: [{ wave: w }]', ['1:9: a wave needs "groups"']],
+  [
+    'steps:\n  - { wave: w, groups: {} }\n  - { wave: w, groups: {} }',
+    [
+      '2:13: wave "w" needs at least one group',
+      '3:13: wave "w" needs at least one group',
+      '3:13: the name "w" is used twice in "fallback"'
+    ]
+  ],
+  [
+    'steps:\n  - { name: a b, shell: x }\n  - { name: a b, shell: x }',
+    [expect.stringContaining('3:13: "a b" is not a valid name'), '3:13: the name "a b" is used twice in "fallback"']
+  ]
+])('what is wrong is told once, and nothing that comes of it: %s', (text, problems) => {
+  expect(problemsOf(text)).toEqual(
+    problems.map((problem: unknown) => (typeof problem === 'string' ? `w.yml:${problem}` : problem))
+  )
+})
+
 const WITH_COLON = 'a text with ": " in it, or ":" at its end, needs quotes, or "|" and the text on the next lines'
 const AFTER_END =
   'this comes after the end of a quoted text, a list or a mapping: put all of it in quotes, or use "|" and the next lines'

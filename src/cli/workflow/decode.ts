@@ -8,8 +8,9 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import type { OnFailure } from '../../executor/Program.js'
+import { describeProblem } from '../../domain/Workflow.js'
 import type { Reports } from './decodeTask.js'
-import { decodeTask, TASK_KEYS } from './decodeTask.js'
+import { decodeTask, standIn, TASK_KEYS } from './decodeTask.js'
 import * as Field from './Field.js'
 import type { Position, Problem, Report } from './Problem.js'
 import { inFileOrder } from './Problem.js'
@@ -94,6 +95,7 @@ const stepsOf = (
   }
   const items = Field.list(report, given)
   if (O.isNone(items)) return undefined
+  if (items.value.items.length === 0) report(given.at, describeProblem({ _tag: 'NoSteps' }))
   if (items.value.items.length > MAX_TASKS) {
     report(given.at, `a workflow file has at most ${MAX_TASKS} steps`)
     return undefined
@@ -134,33 +136,39 @@ const waveOf = (reports: Reports, node: Mapping): WaveEntry => {
   )
   const concurrency = Field.number(report, fields.get('concurrency'), { from: 1, to: MAX_TASKS, whole: true })
   const onFailure = Field.word(report, fields.get('onFailure'), ON_FAILURE)
+  const at = entry?.value.at ?? node.at
   return {
     _tag: 'Wave',
-    at: entry?.value.at ?? node.at,
+    at,
     name,
     summary: O.getOrElse(() => name)(Field.text(report, fields.get('summary'))),
-    groups: groupsOf(reports, groups),
+    groups: groupsOf(reports, groups, { at, name }),
     ...(O.isSome(concurrency) ? { concurrency: concurrency.value } : {}),
     ...(O.isSome(onFailure) ? { onFailure: onFailure.value } : {})
   }
 }
 
-const groupsOf = (reports: Reports, entry: Entry | undefined): ReadonlyArray<GroupEntry> => {
+const groupsOf = (
+  reports: Reports,
+  entry: Entry | undefined,
+  wave: { readonly at: Position; readonly name: string }
+): ReadonlyArray<GroupEntry> => {
   const { report } = reports
   const groups = Field.mapping(report, entry)
   if (O.isNone(groups)) return []
+  if (groups.value.entries.length === 0) report(wave.at, describeProblem({ _tag: 'NoGroups', step: wave.name }))
   if (groups.value.entries.length > MAX_TASKS) {
     report(groups.value.at, `a wave has at most ${MAX_TASKS} groups`)
     return []
   }
-  return groups.value.entries.flatMap(({ at, key, value }) => {
+  return groups.value.entries.map(({ at, key, value }) => {
     if (value._tag !== 'Mapping') {
       report(value.at, `a group is a mapping like "shell: npm test", not ${Field.kindOf(value)}`)
-      return []
+      return { ...standIn(at, key), needs: [] }
     }
     const fields = Field.fieldsOf(report, value, GROUP_KEYS, 'a group')
     const task = decodeTask(reports, fields, { at, name: key, telling: false })
-    return [{ ...task, needs: needsOf(report, fields.get('needs')) }]
+    return { ...task, needs: needsOf(report, fields.get('needs')) }
   })
 }
 

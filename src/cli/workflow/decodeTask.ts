@@ -91,6 +91,21 @@ export const decodeTask = (reports: Reports, fields: Fields, { at, name, telling
   }
 }
 
+/**
+ * Stands in for a task that could not be read, so that nobody is told that its name is missing too.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const standIn = (at: Position, name: string): TaskEntry => ({
+  _tag: 'Task',
+  at,
+  name,
+  action: NOTHING,
+  summary: name,
+  idempotent: true
+})
+
 // ---------------------------------------------------------------------------------------------------------------------
 // what it executes
 // ---------------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 import type { WorkflowProblem } from '../../domain/Workflow.js'
 import * as W from '../../domain/Workflow.js'
 import type { Position, Problem } from './Problem.js'
+import { describe } from './Problem.js'
 import type { StepEntry, TaskEntry } from './WorkflowFile.js'
 
 /** Something with a name, and where it stands. */
@@ -15,7 +16,8 @@ interface Named {
 }
 
 /**
- * The problems that lie not in one field, but in how names go together.
+ * The problems that lie not in one field, but in how names go together: each once. That something has no steps or no
+ * groups is found where they are read, for here they may be missing since they could not be.
  *
  * @category decoding
  * @since 0.1.0
@@ -29,10 +31,13 @@ export const definitionProblems = (
     workflow,
     ...steps.flatMap((step): ReadonlyArray<Named> => (step._tag === 'Wave' ? [step, ...step.groups] : [step]))
   ]
-  return W.problems({ name: workflow.name, steps: steps.map(sketchOf) }).map((problem) => ({
-    at: placeOf(problem, units, steps, stepsAt),
-    message: W.describeProblem(problem)
-  }))
+  const found = new Map<string, Problem>()
+  for (const problem of W.problems({ name: workflow.name, steps: steps.map(sketchOf) })) {
+    if (problem._tag === 'NoSteps' || problem._tag === 'NoGroups') continue
+    const placed = { at: placeOf(problem, units, steps, stepsAt), message: W.describeProblem(problem) }
+    found.set(describe('', placed), placed)
+  }
+  return [...found.values()]
 }
 
 /** The step as far as names are concerned. */
@@ -48,7 +53,7 @@ const taskSketch = ({ name, capture }: TaskEntry): W.Task =>
   W.task(name, capture === undefined ? {} : { captures: [capture] })
 
 const placeOf = (
-  problem: WorkflowProblem,
+  problem: Exclude<WorkflowProblem, { readonly _tag: 'NoSteps' | 'NoGroups' }>,
   units: ReadonlyArray<Named>,
   steps: ReadonlyArray<StepEntry>,
   stepsAt: Position
@@ -56,14 +61,11 @@ const placeOf = (
   const lastNamed = (name: string, among: ReadonlyArray<Named>): Position =>
     among.filter((one) => one.name === name).at(-1)?.at ?? stepsAt
   switch (problem._tag) {
-    case 'NoSteps':
-      return stepsAt
     case 'InvalidName':
       return lastNamed(problem.name, units)
     case 'InvalidSetting':
       return lastNamed(problem.place.slice(problem.place.indexOf('/') + 1), units)
     case 'DuplicateName':
-    case 'NoGroups':
     case 'NeedCycle':
       return lastNamed(problem._tag === 'DuplicateName' ? problem.name : problem.step, steps)
     case 'UnknownNeed': {
