@@ -6,6 +6,10 @@
 import type { StopSignal } from '../adapters/node/index.js'
 import type { RunError } from '../executor/RunError.js'
 import { describe as describeRunError } from '../executor/RunError.js'
+import { describeProblem as describePlanProblem, describeQuestion } from '../domain/Explain.js'
+import { shortened } from './report/fingerprints.js'
+import type { Hint } from './report/Hint.js'
+import { linesOf } from './report/Hint.js'
 import type { Problem } from './workflow/Problem.js'
 import { describe as describeProblem } from './workflow/Problem.js'
 
@@ -14,7 +18,7 @@ import { describe as describeProblem } from './workflow/Problem.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Why the command could not do what it was asked for. `hints` are things to do about it: lines, some of them commands.
+ * Why the command could not do what it was asked for. `hints` are things to do about it.
  *
  * - `Usage`: asked in a way that makes no sense.
  * - `InvalidWorkflow`: the file is no workflow; all problems at once.
@@ -24,22 +28,27 @@ import { describe as describeProblem } from './workflow/Problem.js'
  * - `MovedOn`: while somebody was asked, the run went on.
  * - `WorkspaceGone`: the folder that the run works in is not there.
  * - `Stopped`: a signal came before anything ran.
- * - `NotDone`: the run could not be decided.
+ * - `NotDone`: the run (`runId`, where it is known) could not be decided.
  *
  * @category model
  * @since 0.1.0
  */
 export type CliError =
-  | { readonly _tag: 'Usage'; readonly message: string; readonly hints: ReadonlyArray<string> }
+  | { readonly _tag: 'Usage'; readonly message: string; readonly hints: ReadonlyArray<Hint> }
   | { readonly _tag: 'InvalidWorkflow'; readonly file: string; readonly problems: ReadonlyArray<Problem> }
   | { readonly _tag: 'AmbiguousRun'; readonly prefix: string; readonly candidates: ReadonlyArray<string> }
   | { readonly _tag: 'SeveralUnfinished'; readonly candidates: ReadonlyArray<string> }
-  | { readonly _tag: 'NothingToResume'; readonly hints: ReadonlyArray<string> }
+  | { readonly _tag: 'NothingToResume'; readonly hints: ReadonlyArray<Hint> }
   | { readonly _tag: 'Declined' }
   | { readonly _tag: 'MovedOn'; readonly runId: string }
   | { readonly _tag: 'WorkspaceGone'; readonly runId: string; readonly path: string }
   | { readonly _tag: 'Stopped'; readonly signal: StopSignal }
-  | { readonly _tag: 'NotDone'; readonly error: RunError; readonly hints: ReadonlyArray<string> }
+  | {
+      readonly _tag: 'NotDone'
+      readonly error: RunError
+      readonly hints: ReadonlyArray<Hint>
+      readonly runId?: string
+    }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // constructors
@@ -51,7 +60,7 @@ export type CliError =
  * @category constructors
  * @since 0.1.0
  */
-export const usage = (message: string, hints: ReadonlyArray<string> = []): CliError => ({
+export const usage = (message: string, hints: ReadonlyArray<Hint> = []): CliError => ({
   _tag: 'Usage',
   message,
   hints
@@ -63,10 +72,11 @@ export const usage = (message: string, hints: ReadonlyArray<string> = []): CliEr
  * @category constructors
  * @since 0.1.0
  */
-export const notDone = (error: RunError, hints: ReadonlyArray<string> = []): CliError => ({
+export const notDone = (error: RunError, hints: ReadonlyArray<Hint> = [], runId?: string): CliError => ({
   _tag: 'NotDone',
   error,
-  hints
+  hints,
+  ...(runId === undefined ? {} : { runId })
 })
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -87,10 +97,18 @@ export const code = (error: CliError): string => (error._tag === 'NotDone' ? err
  * @category destructors
  * @since 0.1.0
  */
-export const describe = (error: CliError): string => {
+export const describe = (error: CliError): string => shortened(describeFully(error))
+
+/**
+ * The same for programs, with whole fingerprints.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeFully = (error: CliError): string => {
   switch (error._tag) {
     case 'Usage':
-      return lines(error.message, error.hints)
+      return lines(error.message, linesOf(error.hints))
     case 'InvalidWorkflow':
       return lines(
         `${error.file} has ${error.problems.length === 1 ? 'a problem' : `${error.problems.length} problems`}:`,
@@ -101,7 +119,7 @@ export const describe = (error: CliError): string => {
     case 'SeveralUnfinished':
       return lines('There is more than one unfinished run. Say which:', indented(error.candidates))
     case 'NothingToResume':
-      return lines('There is no unfinished run', error.hints)
+      return lines('There is no unfinished run', linesOf(error.hints))
     case 'Declined':
       return 'Nothing was changed'
     case 'MovedOn':
@@ -111,7 +129,25 @@ export const describe = (error: CliError): string => {
     case 'Stopped':
       return 'Stopped. Nothing was changed'
     case 'NotDone':
-      return lines(describeRunError(error.error), error.hints)
+      return lines(describeNotDone(error.error, error.runId), linesOf(error.hints))
+  }
+}
+
+/** The command says whose plan was refused; and of questions its hints have the answers, which fit the step. */
+const describeNotDone = (error: RunError, runId: string | undefined): string => {
+  switch (error._tag) {
+    case 'PlanError':
+      return lines(
+        runId === undefined ? 'This can not be run:' : `Can't resume ${runId}:`,
+        indented(error.problems.map(describePlanProblem))
+      )
+    case 'Unconfirmed':
+      return lines(
+        'Somebody has to say whether these run again or are done:',
+        indented(error.questions.map(describeQuestion))
+      )
+    default:
+      return describeRunError(error)
   }
 }
 

@@ -17,9 +17,11 @@ const uuid = '3f2a81c0-0000-4000-8000-000000000001'
 let place: Sandbox
 beforeAll(async () => {
   place = sandbox({ 'release.yml': release, 'ok.yml': 'name: ok\nsteps: [{ shell: "true" }]' })
-  expect((await place.dogear(['runs'])).stdout).toBe('No runs yet. Start one with: dogear run <file>\n')
+  expect((await place.dogear(['runs'])).stdout).toBe(
+    `No runs in ${place.folder}/.dogear. Start one with: dogear run <file>\n`
+  )
   expect((await place.dogear(['runs', '--output', 'json'])).stdout).toBe('[]\n')
-  expect((await place.dogear(['verify'])).stdout).toBe('No runs yet\n')
+  expect((await place.dogear(['verify'])).stdout).toBe(`No runs in ${place.folder}/.dogear\n`)
   await place.dogear(['run', 'release.yml', '--id', uuid])
   await place.dogear(['run', 'ok.yml', '--id', 'nightly'])
 })

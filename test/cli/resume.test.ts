@@ -26,7 +26,7 @@ describe('the run that is meant', () => {
     within({ 'w.yml': three })
     const none = await place.dogear(['resume'])
     expect(none.code).toBe(3)
-    expect(none.stderr).toContain('There is no unfinished run')
+    expect(none.stderr).toContain(`There is no unfinished run\nLooked in ${place.folder}/.dogear\n`)
     await place.dogear(['run', 'w.yml', '--id', 'first'])
     await place.dogear(['run', 'w.yml', '--id', 'second'])
     const several = await place.dogear(['resume'])
@@ -51,7 +51,9 @@ describe('the run that is meant', () => {
     expect(ambiguous.code).toBe(2)
     expect(ambiguous.stderr).toContain('"aaaa" is the beginning of more than one run id')
     expect([ambiguous.stderr.includes(a), ambiguous.stderr.includes(b)]).toEqual([true, true])
-    expect((await place.dogear(['resume', 'aaa'])).code).toBe(3)
+    const short = await place.dogear(['show', 'aaa'])
+    expect(short.code).toBe(3)
+    expect(short.stderr).toContain('The beginning of an id needs at least 4 characters\n')
     place.write('mended', '')
     expect((await place.dogear(['resume', 'aaaa1111'])).stderr).toContain(`Resuming run ${a}`)
   })
@@ -62,7 +64,8 @@ describe('the run that is meant', () => {
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(linesOf(stderr)).toEqual([
       `dogear: No checkpoint found for run ${id}`,
-      'The run may have completed or its checkpoint was not saved'
+      'The run may have completed or its checkpoint was not saved',
+      `Looked in ${place.folder}/.dogear`
     ])
     expect(place.read('log')).toBe('one\n')
   })
@@ -96,6 +99,51 @@ describe('the workflow that is meant', () => {
       (await place.dogear(['resume', 'r'], { cwd: '/usr', environment: { DOGEAR_HOME: `${place.folder}/.dogear` } }))
         .stderr
     ).toContain(`${place.folder}/w.yml`)
+    expect(stderr).toContain('  dogear run NEWPATH --id r --resume\n')
+    place.write('mended', '')
+    expect((await place.shell('dogear run gone.yml --id r --resume')).code).toBe(0)
+  })
+
+  const abc = (...steps: readonly string[]): string =>
+    `name: abc\nsteps:\n${steps.map((step) => `  - ${step}\n`).join('')}`
+  const [a, b, c] = ['{ name: a, shell: echo a }', '{ name: b, shell: echo b }', '{ name: c, shell: "false" }']
+  const commandsOf = (stderr: string): readonly string[] => linesOf(stderr).filter((line) => /^ {2}dogear /.test(line))
+
+  test.each([
+    ['removed', abc(a, c), ['  dogear resume r --changes ignore']],
+    ['renamed', abc(a, b.replace('name: b', 'name: B'), c), ['  dogear resume r --changes ignore']],
+    [
+      'changed like another',
+      abc(a.replace('echo', 'printf'), b.replace('echo', 'printf'), c),
+      ['  dogear resume r --from-step a --changes ignore', '  dogear resume r --changes ignore']
+    ]
+  ])('after a step was %s only commands are offered that work', async (_, edited, offered) => {
+    await failedRun('r', abc(a, b, c))
+    place.write('w.yml', edited)
+    const { code, stderr } = await place.dogear(['plan', 'r'])
+    expect(code).toBe(4)
+    expect(stderr).toMatch(/^dogear: Can't resume r:\n/)
+    expect(commandsOf(stderr)).toEqual(offered)
+    for (const line of commandsOf(stderr)) {
+      expect((await place.shell(line.replace('resume', 'plan'))).code, line).toBe(0)
+    }
+  })
+
+  test('a step that may have had its effect has to be put back: nothing else is offered', async () => {
+    await failedRun('r', abc(a, '{ name: send, shell: "false", idempotent: false }'))
+    place.write('w.yml', abc(a, c))
+    const { code, stderr } = await place.dogear(['plan', 'r'])
+    expect(code).toBe(4)
+    expect(stderr).toContain('Put it back')
+    expect(commandsOf(stderr)).toEqual([])
+  })
+
+  test('a workflow that got another name is to get its old one back', async () => {
+    await failedRun('r')
+    place.write('w.yml', three.replace('name: three\n', 'name: drei\n'))
+    const { code, stderr } = await place.dogear(['resume', 'r'])
+    expect(code).toBe(4)
+    expect(stderr).toContain('Give the workflow its old name back, then resume: name: three\n')
   })
 
   test('a completed step that was changed is refused with both fingerprints, and flags let it pass', async () => {
@@ -104,10 +152,14 @@ describe('the workflow that is meant', () => {
     place.write('mended', '')
     const { code, stderr } = await place.dogear(['resume', 'r'])
     expect(code).toBe(4)
-    expect(stderr).toMatch(/"one" was changed after it ran: recorded v1:[0-9a-f]{64}, now v1:[0-9a-f]{64}/)
-    expect(stderr).toContain('  dogear resume r --from-step one\n')
+    expect(stderr).toMatch(/"one" was changed after it ran: recorded v1:[0-9a-f]{12}, now v1:[0-9a-f]{12}\n/)
+    const json = await place.dogear(['resume', 'r', '--json'])
+    expect(json.stdout).toMatch(/recorded v1:[0-9a-f]{64}, now v1:[0-9a-f]{64}/)
+    expect(stderr).toMatch(/^ {2}dogear resume r --from-step one/m)
     expect((await place.dogear(['plan', 'r'])).code).toBe(4)
     expect(place.read('log')).toBe('one\n')
+    expect((await place.dogear(['verify', 'r'])).stdout).not.toMatch(/v1:[0-9a-f]{13}/)
+    expect((await place.dogear(['plan', 'r', '--changes', 'ignore'])).stdout).toMatch(/ \(v1:[0-9a-f]{12}\), which/)
     expect((await place.dogear(['resume', 'r', '--changes', 'ignore'])).code).toBe(0)
     expect(place.read('log')).toBe('one\ntwo\nthree\n')
   })
@@ -287,6 +339,7 @@ steps:
     expect(stderr).toContain('"publish" is not idempotent and may have had its effect')
     expect(stderr).toContain('  dogear resume r --changes completed --confirm publish=again\n')
     expect(stderr).toContain('  dogear resume r --changes completed --confirm publish=done:OUTPUT\n')
+    expect(stderr).not.toContain('answer with')
     expect(place.read('log')).toBe('published\n')
     const plan = await place.dogear(['plan', 'r'])
     expect(plan.stdout).toContain('2/3  confirm  publish')
@@ -304,10 +357,10 @@ steps:
 `
     })
     const failed = await place.dogear(['run', 'w.yml', '--id', 'r'])
-    expect({ code: failed.code, hints: linesOf(failed.stderr).slice(-6) }).toEqual({
+    expect(failed.stderr).not.toContain('go on with')
+    expect({ code: failed.code, hints: linesOf(failed.stderr).slice(-5) }).toEqual({
       code: 1,
       hints: [
-        'Fix it, then go on with:',
         '"publish" is not idempotent and may have had its effect: it failed after 1 attempt: exit code 1',
         'To run again:',
         '  dogear resume r --confirm publish=again',
@@ -343,6 +396,10 @@ steps:
     const without = await place.dogear(['resume', 'r', '--confirm', 'publish=done'])
     expect(without.code).toBe(4)
     expect(without.stderr).toContain(`"publish" can't be taken as done without its output`)
+    expect(without.stderr).toContain('  dogear resume r --confirm publish=done:OUTPUT\n')
+    expect((await place.dogear(['plan', 'r', '--confirm', 'publish=done'])).stderr).toContain(
+      '  dogear resume r --confirm publish=done:OUTPUT\n'
+    )
     const { code, stdout } = await place.dogear(['resume', 'r', '--confirm', 'publish=done:https://x?a=b:c'])
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'at https://x?a=b:c\n' })
     expect(place.read('log')).toBe('published\n')
@@ -380,9 +437,13 @@ describe('state that was damaged', () => {
     const verified = await place.dogear(['verify'])
     expect(verified.code).toBe(5)
     expect(verified.stdout).toMatch(/^! r {2}recovered from .*; lost: /)
-    expect((await place.dogear(['plan', 'r'])).stdout).toContain('Its newest state is damaged')
+    const plan = await place.dogear(['plan', 'r'])
+    expect(plan.stdout).toContain('Its newest state is damaged')
+    expect(plan.stdout).toContain('With --yes you agree to go on from what was recovered\n')
     place.write('mended', '')
-    expect((await place.dogear(['resume', 'r', '--yes'])).code).toBe(0)
+    const copied = linesOf(plan.stdout).at(-1) ?? ''
+    expect(copied).toMatch(/^ {2}dogear resume r --plan [0-9a-f]{16} --yes$/)
+    expect((await place.shell(copied)).code).toBe(0)
     expect((await place.dogear(['show', 'r', '--history'])).stdout).toContain('Recovered')
     expect((await place.dogear(['verify'])).stdout).toMatch(/^✓ r {2}exact/)
   })
@@ -420,7 +481,7 @@ describe('state that was damaged', () => {
     within({ 'w.yml': three, state: 'not a folder' })
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--home', 'state'])
     expect(code).toBe(5)
-    expect(stderr).toMatch(/^dogear: .*state.*(ENOTDIR|not used)/)
+    expect(stderr).toBe(`dogear: ${place.folder}/state is not used: it is not a folder\n`)
   })
 
   test('a run that is taken away while it runs writes nothing more, and exits with 6', async () => {

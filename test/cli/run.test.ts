@@ -203,6 +203,22 @@ describe('an earlier run', () => {
     )
   })
 
+  test.skipIf(process.platform !== 'linux')(
+    'a run of which nothing could be saved was not started: it is to be run again, not resumed',
+    async () => {
+      within({ 'f.yml': failing })
+      // Nobody can make a folder there.
+      const home = ['--home', '/proc/dogear']
+      const { code, stderr } = await place.dogear(['run', 'f.yml', '--id', 'f-2', '--input', 'v=a b', ...home])
+      expect(code).toBe(5)
+      expect(stderr).not.toContain('dogear resume')
+      expect(linesOf(stderr).slice(-2)).toEqual([
+        'Nothing was started. When that is mended, run it again:',
+        "  dogear run f.yml --id f-2 --input 'v=a b' --home /proc/dogear"
+      ])
+    }
+  )
+
   test('two runs of one workflow keep their records apart', async () => {
     within({ 'w.yml': failing })
     await place.dogear(['run', 'w.yml', '--id', 'a'])

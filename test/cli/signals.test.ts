@@ -93,6 +93,9 @@ test('after kill -9 a run is interrupted, can be planned, and goes on with the s
   expect((await place.dogear(['resume'])).code).toBe(3)
   expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(4)
   expect((await place.dogear(['runs', '--status', 'running', '--json'])).stdout).toContain('"run_id": "r"')
+  const live = await place.dogear(['plan', 'r'])
+  expect(live.stdout).toContain('2/3  retry    slow   is running (attempt 1)\n')
+  expect(live.stdout).not.toMatch(/when the process ended|dogear resume/)
   process.kill(running.pid, 'SIGKILL')
   await running.ended
   process.kill(grandchild(), 'SIGKILL')

@@ -3,14 +3,14 @@
  *
  * @since 0.1.0
  */
-import { writeFileSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import { jsonFileStorage } from '../../adapters/json-file/index.js'
 import { nodeEnvironment } from '../../adapters/node/index.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { CliError } from '../CliError.js'
-import { usage } from '../CliError.js'
+import { notDone, usage } from '../CliError.js'
 import type { ExitCode } from '../ExitCode.js'
 import type { Screen } from '../terminal/Screen.js'
 import { commandOf } from '../terminal/shellQuote.js'
@@ -62,7 +62,17 @@ export const homeOf = (
 ): E.Either<CliError, string> => {
   if (flag === '') return E.left(usage('--home needs a folder'))
   const variable = inherited['DOGEAR_HOME']
-  return E.right(resolve(folder, flag ?? (variable === undefined || variable === '' ? DEFAULT_HOME : variable)))
+  const home = resolve(folder, flag ?? (variable === undefined || variable === '' ? DEFAULT_HOME : variable))
+  return isOther(home) ? E.left(notDone({ _tag: 'Insecure', where: home, why: 'it is not a folder' })) : E.right(home)
+}
+
+/** Whether something is there that is no folder. What can't be looked at is left to the store to tell of. */
+const isOther = (path: string): boolean => {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false
+  } catch {
+    return false
+  }
 }
 
 const DEFAULT_HOME = '.dogear'

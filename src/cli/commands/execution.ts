@@ -11,7 +11,6 @@ import { status } from '../../domain/Checkpoint.js'
 import type { Confirm } from '../../domain/Plan.js'
 import type { Executor } from '../../executor/Executor.js'
 import type { Program } from '../../executor/Program.js'
-import type { RunError } from '../../executor/RunError.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
 import { notDone } from '../CliError.js'
 import { ofOutcome } from '../ExitCode.js'
@@ -24,8 +23,8 @@ import * as Problem from '../workflow/Problem.js'
 import { toProgram } from '../workflow/toProgram.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor, ignoreHome } from './Context.js'
-import { questionsOf, resumeHints } from './hints.js'
+import { environmentFor, ignoreHome } from './Context.js'
+import { goOn, ofRunError, questionsOf, resumeLine } from './hints.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -56,7 +55,8 @@ export interface Loaded {
 }
 
 /**
- * What is to be executed: a workflow, as a run of this id, in this folder; `done`: how many of its steps are done.
+ * What is to be executed: a workflow, as a run of this id, in this folder; `done`: how many of its steps are done;
+ * `start`: the words that start it, for a run that is not there yet.
  *
  * @category model
  * @since 0.1.0
@@ -66,6 +66,7 @@ export interface Execution {
   readonly runId: string
   readonly folder: string
   readonly done: number
+  readonly start?: ReadonlyArray<string>
 }
 
 type AnyProgram = Program<Readonly<Record<string, unknown>>>
@@ -109,25 +110,33 @@ export const execute = async (
   narrator: Narrator.Narrator,
   executor: Executor<RunOutcome>
 ): Promise<Result> => {
+  const { runId, program } = execution
+  let saved = execution.start === undefined
   const environment = environmentFor(context, {
     interrupt: context.signals.interrupt,
     events: {
       report: (event) => {
-        if (event._tag === 'CheckpointSaved' && event.revision <= 1) ignoreHome(context)
+        if (event._tag === 'CheckpointSaved') {
+          if (!saved) ignoreHome(context)
+          saved = true
+        }
         narrator.report(event)
       }
     }
   })
   const ended = await executor(environment)()
   narrator.finish()
-  const resume = dogearCommand(context, ['resume', execution.runId])
-  if (E.isLeft(ended)) return E.left(notDone(ended.left, hintsFor(ended.left, resume)))
+  if (E.isLeft(ended)) {
+    const hints = ofRunError(context, runId, program, saved ? undefined : execution.start, ended.left)
+    return E.left(notDone(ended.left, hints, runId))
+  }
   const outcome = ended.right
-  const questions = outcome._tag === 'Fenced' ? [] : questionsOf(outcome.checkpoint, execution.program)
+  const questions = outcome._tag === 'Fenced' ? [] : questionsOf(outcome.checkpoint, program)
   const { screen } = context
-  const hints = resumeHints(context, execution.runId, execution.program, questions)
+  const lead = outcome._tag === 'Failed' ? 'Fix it, then go on with:' : 'Go on with:'
+  const hints = goOn(context, runId, program, questions, lead)
   for (const line of endingOf(outcome, execution.workflow.file, hints, screen.style)) screen.line(line)
-  if (context.json) screen.out(printed(outcomeJson(outcome, resume, questions)))
+  if (context.json) screen.out(printed(outcomeJson(outcome, resumeLine(context, runId), questions)))
   return E.right(ofOutcome(outcome, context.signals.received()))
 }
 
@@ -139,34 +148,6 @@ const outcomeJson = (
   outcome._tag === 'Fenced'
     ? { run_id: outcome.runId, status: 'fenced' }
     : endJson(outcome.checkpoint, status(outcome.checkpoint, false), resume, questions)
-
-const hintsFor = (error: RunError, resume: string): ReadonlyArray<string> => {
-  switch (error._tag) {
-    case 'RunExists':
-    case 'InputChanged':
-      return [`  ${resume}`]
-    case 'WriteFailed':
-    case 'TooLarge':
-      return ['When that is mended, go on with:', `  ${resume}`]
-    case 'RecoveryRefused':
-      return ['To go on from what was recovered:', `  ${resume} --yes`]
-    case 'PlanError':
-    case 'TransitionError':
-    case 'NoSuchRun':
-    case 'InvalidInput':
-    case 'PlanChanged':
-    case 'Unconfirmed':
-    case 'HeldBy':
-    case 'Fenced':
-    case 'RevisionConflict':
-    case 'Corrupt':
-    case 'UnsupportedFormat':
-    case 'InvalidRunId':
-    case 'Insecure':
-    case 'ReadFailed':
-      return []
-  }
-}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // attending

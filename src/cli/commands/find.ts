@@ -6,7 +6,6 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as RunId from '../../domain/RunId.js'
-import type { Environment } from '../../ports/Environment.js'
 import { describeStorage } from '../../executor/RunError.js'
 import type { ListedRun, RunSummary, RunView } from '../../executor/runs.js'
 import { listRuns, viewRun } from '../../executor/runs.js'
@@ -15,7 +14,8 @@ import type { CliError } from '../CliError.js'
 import { notDone } from '../CliError.js'
 import { printable } from '../terminal/Style.js'
 import type { Context } from './Context.js'
-import { dogearCommand } from './Context.js'
+import { environmentFor } from './Context.js'
+import { ofNoRun, ofNothing } from './hints.js'
 
 /**
  * How short the beginning of a run id may be that stands for it.
@@ -46,8 +46,8 @@ export interface Runs {
  * @category effects
  * @since 0.1.0
  */
-export const allRuns = async (environment: Environment): Promise<E.Either<CliError, Runs>> => {
-  const listed = await listRuns(environment)()
+export const allRuns = async (context: Context): Promise<E.Either<CliError, Runs>> => {
+  const listed = await listRuns(environmentFor(context))()
   if (E.isLeft(listed)) return E.left(notDone(listed.left))
   return E.right({
     runs: listed.right.flatMap(({ summary }) => (E.isRight(summary) ? [summary.right] : [])),
@@ -71,8 +71,10 @@ export const warnOfDamaged = ({ screen }: Context, { damaged }: Runs): void => {
  * @category effects
  * @since 0.1.0
  */
-export const findRun = async (environment: Environment, id: string): Promise<E.Either<CliError, RunView>> => {
-  const none = notDone({ _tag: 'NoSuchRun', runId: printable(id) })
+export const findRun = async (context: Context, id: string): Promise<E.Either<CliError, RunView>> => {
+  const tooShort = id.length < MIN_PREFIX && id !== ''
+  const none = notDone({ _tag: 'NoSuchRun', runId: printable(id) }, ofNoRun(context, tooShort ? MIN_PREFIX : undefined))
+  const environment = environmentFor(context)
   if (E.isRight(RunId.parse(id))) {
     const found = await viewRun(id)(environment)()
     if (E.isLeft(found)) return E.left(notDone(found.left))
@@ -84,7 +86,7 @@ export const findRun = async (environment: Environment, id: string): Promise<E.E
   const [first, ...others] = listed.right.filter(({ runId }) => runId.startsWith(id))
   if (first === undefined) return E.left(none)
   return others.length === 0
-    ? viewOf(environment, first.runId)
+    ? viewOf(context, first.runId)
     : E.left({ _tag: 'AmbiguousRun', prefix: id, candidates: [first, ...others].map(lineOf) })
 }
 
@@ -94,10 +96,12 @@ export const findRun = async (environment: Environment, id: string): Promise<E.E
  * @category effects
  * @since 0.1.0
  */
-export const viewOf = async (environment: Environment, runId: string): Promise<E.Either<CliError, RunView>> => {
-  const found = await viewRun(runId)(environment)()
+export const viewOf = async (context: Context, runId: string): Promise<E.Either<CliError, RunView>> => {
+  const found = await viewRun(runId)(environmentFor(context))()
   if (E.isLeft(found)) return E.left(notDone(found.left))
-  return O.isSome(found.right) ? E.right(found.right.value) : E.left(notDone({ _tag: 'NoSuchRun', runId }))
+  return O.isSome(found.right)
+    ? E.right(found.right.value)
+    : E.left(notDone({ _tag: 'NoSuchRun', runId }, ofNoRun(context)))
 }
 
 /**
@@ -106,24 +110,19 @@ export const viewOf = async (environment: Environment, runId: string): Promise<E
  * @category effects
  * @since 0.1.0
  */
-export const findOrOnly = async (
-  context: Context,
-  environment: Environment,
-  id: string | undefined
-): Promise<E.Either<CliError, RunView>> => {
-  if (id !== undefined) return findRun(environment, id)
-  const runs = await allRuns(environment)
+export const findOrOnly = async (context: Context, id: string | undefined): Promise<E.Either<CliError, RunView>> => {
+  if (id !== undefined) return findRun(context, id)
+  const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs
   warnOfDamaged(context, runs.right)
   const unfinished = runs.right.runs.filter(isUnfinished)
   const [only, ...others] = unfinished
   if (only === undefined) {
     const active = runs.right.runs.filter((run) => run.status !== 'completed').map(summaryLine)
-    const hints = active.length === 0 ? [`List all: ${dogearCommand(context, ['runs'])}`] : ['In progress:', ...active]
-    return E.left({ _tag: 'NothingToResume', hints })
+    return E.left({ _tag: 'NothingToResume', hints: ofNothing(context, active, runs.right.runs.length) })
   }
   return others.length === 0
-    ? viewOf(environment, only.runId)
+    ? viewOf(context, only.runId)
     : E.left({ _tag: 'SeveralUnfinished', candidates: unfinished.map(summaryLine) })
 }
 

@@ -15,16 +15,16 @@ import type { Workflow } from '../../domain/Workflow.js'
 import type { RunView } from '../../executor/runs.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
+import { shortened } from '../report/fingerprints.js'
+import { linesOf } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import { printable } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor } from './Context.js'
 import { warnOf } from './execution.js'
 import { findOrOnly } from './find.js'
-import { answerHints, isDone, planErrorHints } from './hints.js'
+import { answers, isDone, ofPlanError, resumeLine } from './hints.js'
 import type { PlanFlags } from './planFlags.js'
-import { planOptions, wordsOf } from './planFlags.js'
-
+import { planOptions } from './planFlags.js'
 import { plannable, workflowOf } from './workflowOf.js'
 
 /**
@@ -34,7 +34,7 @@ import { plannable, workflowOf } from './workflowOf.js'
  * @since 0.1.0
  */
 export const planCommand = async (context: Context, id: string | undefined, flags: PlanFlags): Promise<Result> => {
-  const found = await findOrOnly(context, environmentFor(context), id)
+  const found = await findOrOnly(context, id)
   if (E.isLeft(found)) return found
   const { runId, checkpoint } = found.right
   const workflow = await workflowOf(context, checkpoint)
@@ -43,8 +43,13 @@ export const planCommand = async (context: Context, id: string | undefined, flag
   if (E.isLeft(options)) return options
   warnOf(context, workflow.right)
   const program = plannable(workflow.right)
-  const plan = planResume(checkpoint, program, { ...options.right, recovered: found.right.found._tag === 'Recovered' })
-  if (E.isLeft(plan)) return E.left(notDone(plan.left, planErrorHints(context, runId, plan.left.problems)))
+  const recovered = found.right.found._tag === 'Recovered'
+  const how = { ...options.right, recovered }
+  const plan = planResume(checkpoint, program, how)
+  if (E.isLeft(plan)) {
+    const planning = { checkpoint, workflow: program, options: how, flags }
+    return E.left(notDone(plan.left, ofPlanError(context, planning, plan.left.problems), runId))
+  }
   const edits = editsOf(checkpoint, program, options.right)
   if (context.json) context.screen.out(printed(planJson(found.right, plan.right, edits)))
   else
@@ -70,49 +75,68 @@ const planLines = (
   edits: ReadonlyArray<StepEdit>
 ): ReadonlyArray<string> => {
   const { outStyle: style } = context.screen
-  const questions = openQuestions(plan)
-  const execute = dogearCommand(context, ['resume', runId, ...wordsOf(flags), '--plan', hashPlan(plan)])
   return [
     style.bold(`Run ${runId}: ${checkpoint.workflow.name}, ${status}`),
     ...(found._tag === 'Exact' ? [] : [style.yellow(`Its newest state is damaged: ${printable(found.lost)}`)]),
     ...(O.isNone(heldBy) ? [] : [style.yellow(`In progress: process ${heldBy.value.pid} on ${heldBy.value.host}`)]),
-    ...explain(plan).split('\n').map(printable),
+    ...explain(plan)
+      .split('\n')
+      .map((line) => shortened(printable(asOf(heldBy, line)))),
     ...(edits.length === 0 ? [] : ['Edited since the run began:', ...edits.map(describeEdit)]),
-    ...questions.map((question) => style.yellow(printable(describeQuestion(question)))),
-    ...(questions.length > 0
-      ? answerHints(context, runId, flags, program, questions)
-      : isDone(plan)
-        ? []
-        : ['To do exactly this:', `  ${execute}`])
+    ...(O.isSome(heldBy) ? [] : nextLines(context, runId, program, plan, { ...flags, yes: found._tag !== 'Exact' }))
   ]
 }
 
-/** A long fingerprint says no more than its beginning. */
-const describeEdit = ({ edit, step, recorded, present }: StepEdit): string => {
-  const from = recorded === undefined ? [] : [`was ${short(recorded)}`]
-  const to = present === undefined ? [] : [`is ${short(present)}`]
-  const prints = [...from, ...to].join(', ')
-  return `  ${edit.padEnd(9)}  ${step}${prints === '' ? '' : `  (${prints})`}`
+/** What to do next; `yes`: to agree to go on from what was recovered. */
+const nextLines = (
+  context: Context,
+  runId: string,
+  program: Workflow,
+  plan: ResumePlan,
+  flags: PlanFlags & { readonly yes: boolean }
+): ReadonlyArray<string> => {
+  if (isDone(plan)) return []
+  const { outStyle: style } = context.screen
+  const questions = openQuestions(plan)
+  const consent = flags.yes ? ['With --yes you agree to go on from what was recovered'] : []
+  const exactly = {
+    text: 'To do exactly this:',
+    command: resumeLine(context, runId, flags, ['--plan', hashPlan(plan)])
+  }
+  return [
+    ...questions.map((question) => style.yellow(printable(describeQuestion(question)))),
+    ...consent,
+    ...linesOf(questions.length > 0 ? answers(context, runId, flags, program, questions) : [exactly])
+  ]
 }
 
-const short = (fingerprint: string): string => fingerprint.slice(0, 'v1:'.length + 12)
+/** Of a run that is held, what is in flight has not ended. */
+const asOf = (heldBy: RunView['heldBy'], text: string): string =>
+  O.isNone(heldBy) ? text : text.replace(/was (running \(attempt \d+\)) when the process ended$/, 'is $1')
+
+const describeEdit = ({ edit, step, recorded, present }: StepEdit): string => {
+  const from = recorded === undefined ? [] : [`was ${recorded}`]
+  const to = present === undefined ? [] : [`is ${present}`]
+  const prints = [...from, ...to].join(', ')
+  return shortened(`  ${edit.padEnd(9)}  ${step}${prints === '' ? '' : `  (${prints})`}`)
+}
 
 const planJson = (view: RunView, plan: ResumePlan, edits: ReadonlyArray<StepEdit>): JsonObject => ({
   ...summaryJson(view),
   plan_hash: hashPlan(plan),
   start_index: plan.startIndex,
   retry_current: plan.retryCurrent,
-  decisions: plan.decisions.map(decisionJson),
+  decisions: plan.decisions.map((decision) => decisionJson(view, decision)),
   edits: edits.map(({ edit, step, recorded = null, present = null }) => ({ edit, step, recorded, present })),
   questions: openQuestions(plan).map(unitName),
   recovered: view.found._tag === 'Recovered'
 })
 
-const decisionJson = (decision: Decision): JsonObject => ({
+const decisionJson = ({ heldBy }: RunView, decision: Decision): JsonObject => ({
   step_index: decision.stepIndex,
   step: decision.step,
   ...(decision.group === undefined ? {} : { group: decision.group }),
   action: decision._tag.toLowerCase(),
   reason: decision.reason._tag,
-  why: describeReason(decision)
+  why: asOf(heldBy, describeReason(decision))
 })

@@ -7,7 +7,6 @@ import * as E from 'fp-ts/lib/Either.js'
 import { ExitCode } from '../ExitCode.js'
 import { endJson, printed } from '../report/runJson.js'
 import type { Result } from './Context.js'
-import { environmentFor } from './Context.js'
 import type { Attended } from './execution.js'
 import { findOrOnly } from './find.js'
 import { wordsOf } from './planFlags.js'
@@ -22,7 +21,7 @@ import { workflowOf } from './workflowOf.js'
  * @since 0.1.0
  */
 export const resumeCommand = async (context: Attended, id: string | undefined, flags: ResumeFlags): Promise<Result> => {
-  const view = await findOrOnly(context, environmentFor(context), id)
+  const view = await findOrOnly(context, id)
   if (E.isLeft(view)) return view
   const workflow = await workflowOf(context, view.right.checkpoint)
   if (E.isRight(workflow)) return resumeRun(context, view.right, workflow.right, flags)

@@ -24,12 +24,12 @@ import { notDone, usage } from '../CliError.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
 import { printable } from '../terminal/Style.js'
 import type { Result } from './Context.js'
-import { dogearCommand, environmentFor } from './Context.js'
+import { environmentFor } from './Context.js'
 import type { Attended, Loaded } from './execution.js'
 import { execute, programFor, warnOf } from './execution.js'
-import { answerHints, captures, planErrorHints } from './hints.js'
+import { answers, captures, ofDamage, ofPlanError } from './hints.js'
 import type { PlanFlags } from './planFlags.js'
-import { doneWith, planOptions, wordsOf } from './planFlags.js'
+import { doneWith, planOptions } from './planFlags.js'
 
 /**
  * How a run is to be resumed.
@@ -98,10 +98,10 @@ const agreeToRecovery = async (
   if (found._tag === 'Exact') return E.right(O.none)
   if (flags.yes === true) return E.right(O.some(`${userName()} (--yes)`))
   const { from, lost } = found
-  const refused = notDone({ _tag: 'RecoveryRefused', runId, from, lost, cause: undefined }, [
-    'To go on from what was recovered:',
-    `  ${dogearCommand(context, ['resume', runId, ...wordsOf(flags), '--yes'])}`
-  ])
+  const refused = notDone(
+    { _tag: 'RecoveryRefused', runId, from, lost, cause: undefined },
+    ofDamage(context, runId, flags)
+  )
   if (!context.interactive) return E.left(refused)
   const plan = planResume(checkpoint, program, options)
   const again = E.isLeft(plan)
@@ -191,23 +191,27 @@ const answerQuestions = async (
   flags: ResumeFlags
 ): Promise<E.Either<CliError, { readonly options: PlanOptions; readonly pinned: string | undefined }>> => {
   const plan = planResume(checkpoint, program, options)
-  if (E.isLeft(plan)) return E.left(notDone(plan.left, planErrorHints(context, checkpoint.runId, plan.left.problems)))
+  const { runId } = checkpoint
+  if (E.isLeft(plan)) {
+    const planning = { checkpoint, workflow: program, options, flags }
+    return E.left(notDone(plan.left, ofPlanError(context, planning, plan.left.problems), runId))
+  }
   const [question, ...more] = openQuestions(plan.right)
   if (question === undefined) return E.right({ options, pinned: undefined })
   if (!context.interactive) {
-    const hints = answerHints(context, checkpoint.runId, flags, program, [question, ...more])
+    const hints = answers(context, runId, flags, program, [question, ...more])
     return E.left(notDone({ _tag: 'Unconfirmed', questions: [question, ...more] }, hints))
   }
-  const answers = new Map(options.confirm)
+  const given = new Map(options.confirm)
   for (const one of [question, ...more]) {
     const answer = await answerTo(context, program, one)
     if (O.isNone(answer)) return E.left({ _tag: 'Declined' })
-    answers.set(unitName(one), answer.value)
+    given.set(unitName(one), answer.value)
   }
-  const complete = { ...options, confirm: answers }
+  const complete = { ...options, confirm: given }
   const answered = planResume(checkpoint, program, complete)
   return E.isLeft(answered)
-    ? E.left(notDone(answered.left))
+    ? E.left(notDone(answered.left, [], runId))
     : E.right({ options: complete, pinned: hashPlan(answered.right) })
 }
 
@@ -218,8 +222,11 @@ const answerTo = async (context: Attended, program: AnyProgram, question: Confir
     const answer = await prompt.ask('Run it again, or is it done? [again/done] ')
     if (O.isNone(answer)) return O.none
     const word = answer.value.trim().toLowerCase()
-    if (word === 'again') return O.some({ _tag: 'Again' })
-    if (word !== 'done') continue
+    if (word === 'again' || word === 'a') return O.some({ _tag: 'Again' })
+    if (word !== 'done' && word !== 'd') {
+      screen.line('Please answer again or done')
+      continue
+    }
     const [variable] = captures(program, question)
     if (variable === undefined) return O.some(doneWith(undefined))
     const output = await prompt.ask(`What did it give? ${variable} = `)

@@ -19,10 +19,11 @@ import { confirm, isYes } from '../terminal/Prompt.js'
 import { strayInputs } from '../workflow/strayInputs.js'
 import { objection } from '../workflow/Variable.js'
 import type { Result } from './Context.js'
-import { dogearCommand, environmentFor } from './Context.js'
+import { environmentFor } from './Context.js'
 import type { Attended, Loaded } from './execution.js'
 import { execute, programFor, warnOf } from './execution.js'
 import { allRuns, isUnfinished, minute, viewOf, warnOfDamaged } from './find.js'
+import { ofExisting, resumeLine } from './hints.js'
 import { resumeRun } from './resumeRun.js'
 import { knowing, loadWorkflow } from './workflowOf.js'
 
@@ -61,14 +62,20 @@ export const runCommand = async (context: Attended, file: string, flags: RunFlag
       ? await chooseEarlier(context, workflow.right, given.right, flags)
       : await chooseById(context, workflow.right, id, flags)
   if (E.isLeft(choice)) return choice
-  if (choice.right._tag === 'Start') return start(context, workflow.right, choice.right.runId, given.right)
+  if (choice.right._tag === 'Start') return start(context, workflow.right, choice.right.runId, given.right, flags)
   const { view } = choice.right
   if (differs(view, given.right)) return E.left(notDone({ _tag: 'InputChanged', runId: view.runId }))
   const known = knowing(workflow.right, view.checkpoint.variables.keys())
   return E.isLeft(known) ? known : resumeRun(context, view, workflow.right, flags.yes === true ? { yes: true } : {})
 }
 
-const start = async (context: Attended, workflow: Loaded, runId: string, given: JsonObject): Promise<Result> => {
+const start = async (
+  context: Attended,
+  workflow: Loaded,
+  runId: string,
+  given: JsonObject,
+  flags: RunFlags
+): Promise<Result> => {
   const input = { ...workflow.file.input, ...given }
   const known = knowing(workflow, Object.keys(input))
   if (E.isLeft(known)) return known
@@ -76,11 +83,19 @@ const start = async (context: Attended, workflow: Loaded, runId: string, given: 
   for (const stray of strayInputs(workflow.file, workflow.shown, Object.keys(given))) {
     context.screen.line(context.screen.style.yellow(`warning: ${stray}`))
   }
-  const execution = { workflow, runId, folder: context.folder, done: 0 }
+  const execution = { workflow, runId, folder: context.folder, done: 0, start: wordsOf(workflow, flags) }
   const { program, narrator } = programFor(context, execution)
   const workspace = { kind: 'directory', path: context.folder } as const
   return execute(context, { ...execution, program }, narrator, run(program, runId, input, { workspace }))
 }
+
+/** The command line of a run again, as words. */
+const wordsOf = ({ shown }: Loaded, { id, input }: RunFlags): ReadonlyArray<string> => [
+  'run',
+  shown,
+  ...(id === undefined ? [] : ['--id', id]),
+  ...(input ?? []).flatMap((one) => ['--input', one])
+]
 
 // ---------------------------------------------------------------------------------------------------------------------
 // input
@@ -125,11 +140,8 @@ const chooseById = async (
   if (O.isSome(view.heldBy)) return E.left(notDone({ _tag: 'HeldBy', runId: id, holder: view.heldBy.value }))
   const offered = isUnfinished(view) && view.checkpoint.workflow.name === file.name && context.interactive
   if (offered && isYes(await offer(context, view))) return E.right({ _tag: 'TakeUp', view })
-  return E.left(notDone({ _tag: 'RunExists', runId: id }, resumeHints(context, view)))
+  return E.left(notDone({ _tag: 'RunExists', runId: id }, isUnfinished(view) ? ofExisting(context, id) : []))
 }
-
-const resumeHints = (context: Attended, view: RunSummary): ReadonlyArray<string> =>
-  isUnfinished(view) ? [`  ${dogearCommand(context, ['resume', view.runId])}`] : []
 
 const chooseEarlier = async (
   context: Attended,
@@ -138,8 +150,7 @@ const chooseEarlier = async (
   flags: RunFlags
 ): Promise<E.Either<CliError, Choice>> => {
   const fresh: Choice = { _tag: 'Start', runId: randomUUID() }
-  const environment = environmentFor(context)
-  const runs = await allRuns(environment)
+  const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs
   warnOfDamaged(context, runs.right)
   const mine = runs.right.runs.filter((one) => isUnfinished(one) && isOf(one, workflow))
@@ -148,7 +159,7 @@ const chooseEarlier = async (
     .sort((a, b) => nearness(b, workflow) - nearness(a, workflow))
   const unasked = flags.resume === true || flags.yes === true
   const takeUp = async ({ runId }: RunSummary): Promise<E.Either<CliError, Choice>> =>
-    E.map((view: RunView): Choice => ({ _tag: 'TakeUp', view }))(await viewOf(environment, runId))
+    E.map((view: RunView): Choice => ({ _tag: 'TakeUp', view }))(await viewOf(context, runId))
   if (nearest === undefined) {
     const [other] = mine
     return unasked && other !== undefined ? takeUp(other) : E.right(fresh)
@@ -160,7 +171,7 @@ const chooseEarlier = async (
     return answer.value ? takeUp(nearest) : E.right(fresh)
   }
   context.screen.line(`An earlier run is unfinished (${position(nearest)}). To go on with it instead:`)
-  context.screen.line(`  ${dogearCommand(context, ['resume', nearest.runId])}`)
+  context.screen.line(`  ${resumeLine(context, nearest.runId)}`)
   return E.right(fresh)
 }
 

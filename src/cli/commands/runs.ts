@@ -13,7 +13,6 @@ import type { Style } from '../terminal/Style.js'
 import { printable } from '../terminal/Style.js'
 import { didYouMean } from '../workflow/Suggestion.js'
 import type { Context, Result } from './Context.js'
-import { environmentFor } from './Context.js'
 import type { Runs } from './find.js'
 import { allRuns, minute, warnOfDamaged } from './find.js'
 
@@ -46,7 +45,7 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
   if (flags.output !== undefined && flags.output !== 'json' && flags.output !== 'table') {
     return E.left(usage(`--output is json or table, not "${flags.output}"`))
   }
-  const runs = await allRuns(environmentFor(context))
+  const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs
   warnOfDamaged(context, runs.right)
   const shown = runs.right.runs.filter((run) => status === undefined || run.status === status)
@@ -54,7 +53,11 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
   if (context.json || flags.output === 'json') {
     screen.out(printed(shown.map(summaryJson)))
   } else if (shown.length === 0) {
-    screen.out(status === undefined ? 'No runs yet. Start one with: dogear run <file>\n' : `No ${status} runs\n`)
+    screen.out(
+      status === undefined
+        ? `No runs in ${printable(context.home)}. Start one with: dogear run <file>\n`
+        : `No ${status} runs\n`
+    )
   } else {
     for (const line of table(runs.right, shown, screen.outStyle)) screen.out(`${line}\n`)
   }

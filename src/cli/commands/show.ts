@@ -41,7 +41,7 @@ export interface ShowFlags {
  */
 export const showCommand = async (context: Context, id: string, flags: ShowFlags): Promise<Result> => {
   const environment = environmentFor(context)
-  const view = await findRun(environment, id)
+  const view = await findRun(context, id)
   if (E.isLeft(view)) return view
   const history = flags.history === true ? await historyOf(environment, view.right.runId) : E.right(undefined)
   if (E.isLeft(history)) return history

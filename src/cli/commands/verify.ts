@@ -13,13 +13,13 @@ import { describeStorage } from '../../executor/RunError.js'
 import type { RunSummary } from '../../executor/runs.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
-import { describe } from '../CliError.js'
+import { describeFully } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { holderJson, printed } from '../report/runJson.js'
+import { shortened } from '../report/fingerprints.js'
 import type { Style } from '../terminal/Style.js'
 import { printable } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
-import { environmentFor } from './Context.js'
 import type { Runs } from './find.js'
 import { allRuns, findRun, isUnfinished, viewOf } from './find.js'
 import { plannable, workflowOf } from './workflowOf.js'
@@ -44,14 +44,14 @@ type Finding =
  * @since 0.1.0
  */
 export const verifyCommand = async (context: Context, id: string | undefined): Promise<Result> => {
-  const runs = id === undefined ? await allRuns(environmentFor(context)) : await oneRun(context, id)
+  const runs = id === undefined ? await allRuns(context) : await oneRun(context, id)
   if (E.isLeft(runs)) return runs
   const found: Array<Finding> = []
   for (const run of runs.right.runs) found.push(findingOf(run, await obstaclesOf(context, run)))
   for (const one of runs.right.damaged) found.push({ _tag: 'Damaged', ...one })
   const { screen } = context
   if (context.json) screen.out(printed(found.map(findingJson)))
-  else if (found.length === 0) screen.out('No runs yet\n')
+  else if (found.length === 0) screen.out(`No runs in ${printable(context.home)}\n`)
   else for (const finding of found) for (const line of findingLines(finding, screen.outStyle)) screen.out(`${line}\n`)
   if (found.some(({ _tag }) => _tag !== 'Exact')) return E.right(ExitCode.storage)
   return E.right(
@@ -62,21 +62,21 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
 /** All that would be refused if the run were resumed as it is: its folder, its file, its plan. */
 const obstaclesOf = async (context: Context, run: RunSummary): Promise<ReadonlyArray<string>> => {
   if (!isUnfinished(run)) return []
-  const view = await viewOf(environmentFor(context), run.runId)
-  if (E.isLeft(view)) return [describe(view.left)]
+  const view = await viewOf(context, run.runId)
+  if (E.isLeft(view)) return [describeFully(view.left)]
   const { checkpoint, found } = view.right
   const path = checkpoint.workspace?.path
   const gone: ReadonlyArray<CliError> =
     path === undefined || existsSync(path) ? [] : [{ _tag: 'WorkspaceGone', runId: run.runId, path }]
   const workflow = await workflowOf(context, checkpoint)
-  if (E.isLeft(workflow)) return [...gone, workflow.left].map(describe)
+  if (E.isLeft(workflow)) return [...gone, workflow.left].map(describeFully)
   const plan = planResume(checkpoint, plannable(workflow.right), { recovered: found._tag === 'Recovered' })
-  return [...gone.map(describe), ...(E.isLeft(plan) ? plan.left.problems.map(describeProblem) : [])]
+  return [...gone.map(describeFully), ...(E.isLeft(plan) ? plan.left.problems.map(describeProblem) : [])]
 }
 
 /** A run that can't be read at all is an error, which says why. */
 const oneRun = async (context: Context, id: string): Promise<E.Either<CliError, Runs>> => {
-  const found = await findRun(environmentFor(context), id)
+  const found = await findRun(context, id)
   return E.isLeft(found) ? found : E.right({ runs: [found.right], damaged: [] })
 }
 
@@ -91,7 +91,9 @@ const findingLines = (finding: Finding, style: Style): ReadonlyArray<string> => 
   }
   const { runId, revision, heldBy } = finding.run
   const held = O.isNone(heldBy) ? '' : `, held by process ${heldBy.value.pid} on ${heldBy.value.host}`
-  const obstacles = finding.obstacles.flatMap((text) => text.split('\n').map((line) => `    ${printable(line)}`))
+  const obstacles = finding.obstacles.flatMap((text) =>
+    text.split('\n').map((line) => `    ${shortened(printable(line))}`)
+  )
   const mark = finding._tag === 'Recovered' || obstacles.length > 0 ? style.yellow('!') : style.green('✓')
   const what = finding._tag === 'Exact' ? 'exact' : printable(`recovered from ${finding.from}; lost: ${finding.lost}`)
   return [

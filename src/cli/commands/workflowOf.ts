@@ -13,6 +13,7 @@ import { toProgram } from '../workflow/toProgram.js'
 import { unknownVariables } from '../workflow/unknownVariables.js'
 import type { Context } from './Context.js'
 import type { Loaded } from './execution.js'
+import { ofMissingFile } from './hints.js'
 
 /**
  * Loads the workflow of a run.
@@ -21,7 +22,7 @@ import type { Loaded } from './execution.js'
  * @since 0.1.0
  */
 export const workflowOf = async (
-  { folder }: Context,
+  context: Context,
   { runId, workflow, variables }: Checkpoint
 ): Promise<E.Either<CliError, Loaded>> => {
   const { path } = workflow
@@ -30,11 +31,9 @@ export const workflowOf = async (
       usage(`Run ${runId} was not started from a workflow file: resume it with the program that started it`)
     )
   }
-  const loaded = await loadWorkflow(path, shownPath(path, folder))
+  const loaded = await loadWorkflow(path, shownPath(path, context.folder))
   if (E.isRight(loaded)) return knowing(loaded.right, variables.keys())
-  return loaded.left._tag === 'Usage'
-    ? E.left(usage(loaded.left.message, [`Run ${runId} was started from it. Put it back, then resume`]))
-    : loaded
+  return loaded.left._tag === 'Usage' ? E.left(usage(loaded.left.message, ofMissingFile(context, runId))) : loaded
 }
 
 /**

@@ -8,6 +8,8 @@ import type { Failure } from '../../domain/CheckpointState.js'
 import { unitName } from '../../domain/Plan.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { Style } from '../terminal/Style.js'
+import type { Hint } from './Hint.js'
+import { linesOf } from './Hint.js'
 import { printable } from '../terminal/Style.js'
 import type { StepEntry, TaskEntry, WorkflowFile } from '../workflow/WorkflowFile.js'
 import { commandLine } from '../workflow/WorkflowFile.js'
@@ -21,10 +23,10 @@ import { commandLine } from '../workflow/WorkflowFile.js'
 export const endingOf = (
   outcome: RunOutcome,
   file: WorkflowFile,
-  hints: ReadonlyArray<string>,
+  hints: ReadonlyArray<Hint>,
   style: Style
 ): ReadonlyArray<string> => {
-  const goOn = hints.map((line) => (line.startsWith(' ') ? style.bold(line) : line))
+  const goOn = linesOf(hints, style)
   switch (outcome._tag) {
     case 'Completed':
       return []
@@ -32,11 +34,11 @@ export const endingOf = (
       const failures = outcome.failures.flatMap((failure) =>
         failureLines(file, outcome.checkpoint, outcome, failure, style)
       )
-      return [...failures, 'Fix it, then go on with:', ...goOn]
+      return [...failures, ...goOn]
     }
     case 'Interrupted': {
       const where = `step ${outcome.stepIndex + 1}/${file.steps.length} ${outcome.step}`
-      return [style.yellow(`Interrupted ${outcome.inProgress ? 'in' : 'before'} ${where}`), 'Go on with:', ...goOn]
+      return [style.yellow(`Interrupted ${outcome.inProgress ? 'in' : 'before'} ${where}`), ...goOn]
     }
     case 'Fenced':
       return [style.red(`Run ${outcome.runId} was taken over by another process. Nothing was written since`)]

@@ -13,7 +13,7 @@ import { unitName } from '../../domain/Plan.js'
 import type { StepError } from '../../domain/StepError.js'
 import type { RunSummary } from '../../executor/runs.js'
 import type { CliError } from '../CliError.js'
-import { code, describe } from '../CliError.js'
+import { code, describeFully } from '../CliError.js'
 
 /**
  * A document as it is printed.
@@ -103,7 +103,7 @@ export const holderJson = ({ heldBy }: RunSummary): Json =>
 export const cliErrorJson = (error: CliError): JsonObject => ({
   error: {
     code: code(error),
-    message: describe(error),
+    message: describeFully(error),
     ...(error._tag === 'InvalidWorkflow'
       ? {
           file: error.file,
