@@ -5,6 +5,13 @@
  * @since 0.1.0
  */
 import manifest from '../../package.json' with { type: 'json' }
+import type { ExitCode } from './ExitCode.js'
+import * as Output from './terminal/Output.js'
+
+/** A type alone is taken from the table of exit codes, which loads much. */
+const UNWRITTEN: (typeof ExitCode)['storage'] = 5
+
+Output.watch(process, UNWRITTEN)
 
 const [only, ...more] = process.argv.slice(2)
 

@@ -166,3 +166,39 @@ test('nobody is asked who is not there: a closed standard input starts a new run
   expect(stderr).not.toContain('[Y/n]')
   expect(place.exists(join('.dogear', 'runs'))).toBe(true)
 })
+
+describe('output that can not be written', () => {
+  test.each([['--help'], ['run --help'], ['--version'], ['help runs'], ['runs']])(
+    'because its reader has gone is dropped: dogear %s',
+    async (words) => {
+      place = sandbox()
+      const { stdout, stderr } = await place.shell(`{ dogear ${words}; echo $? > code; } | true`)
+      expect({ stdout, stderr, code: place.read('code') }).toEqual({ stdout: '', stderr: '', code: '0\n' })
+    }
+  )
+
+  const isFull = 'dogear: standard output could not be written: ENOSPC'
+
+  test.skipIf(process.platform !== 'linux').each([
+    ['--help', 5],
+    ['--version', 5],
+    ['runs --json', 5],
+    ['run w.yml', 5],
+    ['run w.yml --json', 5],
+    ['run failing.yml --json', 1]
+  ])('because its disk is full is no success: dogear %s', async (words, code) => {
+    place = sandbox({ 'w.yml': 'steps: [{ shell: echo out }]', 'failing.yml': 'steps: [{ shell: "false" }]' })
+    const ended = await place.shell(`dogear ${words} > /dev/full`)
+    expect(ended.stderr.split('\n').filter((line) => line.startsWith('dogear:'))).toEqual([
+      expect.stringContaining(isFull)
+    ])
+    expect(ended.code).toBe(code)
+  })
+
+  test.skipIf(process.platform !== 'linux')('does not stop a run', async () => {
+    place = sandbox({ 'w.yml': 'steps: [{ shell: echo one }, { shell: echo two > done }]' })
+    expect((await place.shell('dogear run w.yml 2> /dev/full')).code).toBe(5)
+    expect(place.read('done')).toBe('two\n')
+    expect((await place.dogear(['resume', '--json'])).code).toBe(3)
+  })
+})

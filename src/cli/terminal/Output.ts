@@ -1,0 +1,36 @@
+/**
+ * What becomes of output that can't be written.
+ *
+ * @since 0.1.0
+ */
+
+/** Nobody reads it any more: no reason to say so, nor to stop. */
+const hasLeft = ({ isTTY }: NodeJS.WriteStream, { code }: NodeJS.ErrnoException): boolean =>
+  code === 'EPIPE' || (code === 'EIO' && isTTY)
+
+/**
+ * Keeps an error of standard output or error output from ending the process in the middle of its work. Output of which
+ * the reader has gone is dropped; when other output was lost, that is said at the end, and what would be a success ends
+ * with `exitCode`.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const watch = (process: NodeJS.Process, exitCode: number): void => {
+  const { stdout, stderr } = process
+  const broken = new Map<NodeJS.WriteStream, NodeJS.ErrnoException>()
+  for (const stream of [stdout, stderr]) {
+    // What is written behind the first error fails for that alone.
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (!broken.has(stream)) broken.set(stream, error)
+    })
+  }
+  process.on('exit', (code) => {
+    const lost = [...broken].filter(([stream, error]) => !hasLeft(stream, error))
+    if (lost.length > 0 && code === 0) process.exitCode = exitCode
+    const error = lost.find(([stream]) => stream === stdout)?.[1]
+    if (error !== undefined && !broken.has(stderr)) {
+      stderr.write(`dogear: standard output could not be written: ${error.code ?? error.message}\n`)
+    }
+  })
+}
