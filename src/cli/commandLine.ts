@@ -6,7 +6,7 @@
 import { Command, CommanderError } from 'commander'
 import * as E from 'fp-ts/lib/Either.js'
 import type { CliError } from './CliError.js'
-import { describe } from './CliError.js'
+import { describe, usage } from './CliError.js'
 import type { Context, Result } from './commands/Context.js'
 import { homeOf } from './commands/Context.js'
 import type { Attended } from './commands/execution.js'
@@ -44,13 +44,36 @@ export const main = async (words: ReadonlyArray<string>, version: string): Promi
     code = await perform(flags, action)
   })
   try {
-    await program.parseAsync(words, { from: 'user' })
+    await program.parseAsync(understood(program, words), { from: 'user' })
     return code
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.done : ExitCode.wrongUse
+    if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.done : misused(words, error)
     process.stderr.write(`dogear: this is a bug in dogear:\n${error instanceof Error ? error.stack : String(error)}\n`)
     return ExitCode.bug
   }
+}
+
+/** Of a command that there is not, only its name: else commander would take a wish for its help as one for the general. */
+const understood = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const [name] = program.parseOptions([...words]).operands
+  const isKnown = name === undefined || name === 'help' || program.commands.some((command) => command.name() === name)
+  return isKnown ? words : [name]
+}
+
+/** Commander has said on error output what is wrong. */
+const misused = (words: ReadonlyArray<string>, { message }: CommanderError): ExitCode => {
+  if (asksForJson(words)) process.stdout.write(printed(cliErrorJson(usage(message.replace(/^error: /, '')))))
+  return ExitCode.wrongUse
+}
+
+/** Words that make no sense as a whole may still say this. */
+const asksForJson = (words: ReadonlyArray<string>): boolean => {
+  const end = words.indexOf('--')
+  const flags = end === -1 ? words : words.slice(0, end)
+  return flags.some(
+    (word, index) =>
+      word === '--json' || word === '--output=json' || (word === '--output' && flags[index + 1] === 'json')
+  )
 }
 
 const perform = async (flags: CommonFlags, action: Action): Promise<ExitCode> => {

@@ -110,6 +110,43 @@ describe('an input that is given', () => {
   })
 })
 
+describe('wrong use', () => {
+  test.each([
+    ['run --json', "missing required argument 'file'"],
+    ['run w.yml --json --bogus', "unknown option '--bogus'"],
+    ['bogus --json', "unknown command 'bogus'"],
+    ['reusme --json', "unknown command 'reusme'\n(Did you mean resume?)"],
+    ['runs --output json --bogus', "unknown option '--bogus'"],
+    ['runs --output=json too many', 'too many arguments for']
+  ])('is a document too: dogear %s', async (words, message) => {
+    place = sandbox()
+    const { code, stdout, stderr } = await place.dogear(words.split(' '))
+    expect(code).toBe(2)
+    expect(JSON.parse(stdout)).toEqual({
+      error: { code: 'Usage', message: expect.stringContaining(message) as unknown }
+    })
+    expect(stderr).toContain(`dogear: ${message}`)
+  })
+
+  test('is none without --json, and help is no error', async () => {
+    place = sandbox()
+    expect(await place.dogear(['run', '--', '--json', 'x'])).toMatchObject({ code: 2, stdout: '' })
+    const help = await place.dogear(['run', '--json', '--help'])
+    expect(help).toMatchObject({ code: 0, stderr: '' })
+    expect(help.stdout).toMatch(/^Usage/)
+  })
+
+  test.each(['pause --help', 'clean -h', 'poll x --help', '--home x prune --help'])(
+    'is to ask for the help of a command that there is not: dogear %s',
+    async (words) => {
+      place = sandbox()
+      const { code, stdout, stderr } = await place.dogear(words.split(' '))
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(stderr).toMatch(/^dogear: unknown command '(pause|clean|poll|prune)'\n/)
+    }
+  )
+})
+
 /** What becomes of the output of a command that captures it. */
 const captured = (
   { stdout, truncatedBytes }: { readonly stdout: string; readonly truncatedBytes: number },
