@@ -167,6 +167,37 @@ test('nobody is asked who is not there: a closed standard input starts a new run
   expect(place.exists(join('.dogear', 'runs'))).toBe(true)
 })
 
+describe('a line that a step did not end', () => {
+  const unended = `steps:
+  - { shell: "printf 'no newline'" }
+  - { shell: "printf 'nor here' >&2" }
+  - { shell: "printf last" }`
+  const progress = (word: string): string => word.replaceAll(/^Run .* started\n/gm, '')
+
+  test('is ended before progress that goes to the same place', async () => {
+    place = sandbox({ 'w.yml': unended })
+    const { stdout } = await place.shell('dogear run w.yml 2>&1')
+    expect(stdout).toContain('no newline\nExecuting step 2/3')
+    expect(stdout).toContain('nor here\nExecuting step 3/3')
+    expect(stdout).toContain('last\nRun completed\n')
+    await place.shell('dogear run w.yml > all 2>&1')
+    expect(progress(place.read('all'))).toBe(progress(stdout))
+  })
+
+  test('and left as it is where only it goes', async () => {
+    place = sandbox({ 'w.yml': unended })
+    const { stdout, stderr } = await place.dogear(['run', 'w.yml'])
+    expect(stdout).toBe('no newlinelast')
+    expect(stderr.split('\n').slice(2)).toEqual([
+      expect.stringContaining('Executing step 2/3'),
+      'nor here',
+      expect.stringContaining('Executing step 3/3'),
+      'Run completed',
+      ''
+    ])
+  })
+})
+
 describe('output that can not be written', () => {
   test.each([['--help'], ['run --help'], ['--version'], ['help runs'], ['runs']])(
     'because its reader has gone is dropped: dogear %s',

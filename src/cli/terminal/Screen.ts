@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+import { fstatSync } from 'node:fs'
 import type { WriteStream } from 'node:tty'
 import type { Style } from './Style.js'
 import * as Styles from './Style.js'
@@ -13,7 +14,7 @@ import * as Styles from './Style.js'
 /**
  * Where text goes.
  *
- * - `out`: results, to standard output. `line`: one line of progress, to error output.
+ * - `out`: results, to standard output. `line`: one line of progress, to error output: behind an unended one on a new line.
  * - `output`: what a step writes, as it comes.
  * - `status`: the live line, looked at again every second; undefined for none. Without a terminal it does nothing.
  *
@@ -38,8 +39,8 @@ export interface Screen {
  * @since 0.1.0
  */
 export interface Streams {
-  readonly stdout: NodeJS.WriteStream
-  readonly stderr: NodeJS.WriteStream
+  readonly stdout: NodeJS.WriteStream & { readonly fd: number }
+  readonly stderr: NodeJS.WriteStream & { readonly fd: number }
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
@@ -56,6 +57,7 @@ const TICK_MILLIS = 1_000
 export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout' | 'stderr'): Screen => {
   const toOut = writerTo(stdout)
   const toErr = writerTo(stderr)
+  const together = goTogether({ stdout, stderr })
   const live = stderr.isTTY && environment['TERM'] !== 'dumb'
   let status: (() => string) | undefined
   let drawn = false
@@ -77,10 +79,10 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
     erase()
     if (stream === 'stdout') toOut(chunk)
     else toErr(chunk)
-    if ((stream === 'stdout' ? stdout : stderr).isTTY) atLineStart = endsLine(chunk)
+    if (stream === 'stderr' || together) atLineStart = endsLine(chunk)
     draw()
   }
-  const freshLine = (): string => (live && !atLineStart ? '\n' : '')
+  const freshLine = (): string => (atLineStart ? '' : '\n')
 
   return {
     out: (text) => write('stdout', text),
@@ -111,6 +113,17 @@ const writerTo = (stream: NodeJS.WriteStream): ((chunk: Uint8Array | string) => 
   })
   return (chunk) => {
     if (open && chunk.length > 0) stream.write(chunk)
+  }
+}
+
+/** Whether both go to the same terminal, file or pipe, so that what one writes comes behind what the other wrote. */
+const goTogether = ({ stdout, stderr }: Omit<Streams, 'environment'>): boolean => {
+  if (stdout.isTTY || stderr.isTTY) return stdout.isTTY && stderr.isTTY
+  try {
+    const [one, other] = [fstatSync(stdout.fd), fstatSync(stderr.fd)]
+    return one.ino !== 0 && one.ino === other.ino && one.dev === other.dev
+  } catch {
+    return false
   }
 }
 
