@@ -109,6 +109,23 @@ test('`show --json --history` has it all for programs', async () => {
   expect(history[0]?.change).toBe('StepFailed')
 })
 
+test('`show --history` says of each revision what it is about', async () => {
+  const { stdout } = await place.dogear(['show', uuid, '--history'])
+  const lines = linesOf(stdout)
+  const history = lines.slice(lines.indexOf('history') + 1)
+  const told = history.map((line) => line.replace(/^ +(\d+) {2}\S+ {2}/, '').replace(/\d+ms/, 'Nms'))
+  expect(told).toEqual(
+    expect.arrayContaining([
+      'StepFailed      checks',
+      'GroupFailed     checks/lint, attempt 1: exit code 1: no semicolons',
+      'GroupCompleted  checks/unit, attempt 1, Nms',
+      'StepCompleted   version, attempt 1, Nms',
+      'AttemptStarted  version, attempt 1',
+      'Started'
+    ])
+  )
+})
+
 test('`verify` says of every run whether it is what was written', async () => {
   const { code, stdout } = await place.dogear(['verify'])
   expect(code).toBe(0)

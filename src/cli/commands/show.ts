@@ -5,7 +5,11 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import type { Change } from '../../domain/Change.js'
+import { decode } from '../../domain/ChangeCodec.js'
 import { progress } from '../../domain/Checkpoint.js'
+import { describeReason } from '../../domain/Explain.js'
+import type { Decision, RetryReason } from '../../domain/Plan.js'
 import type { JsonObject } from '../../domain/Json.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { RunView } from '../../executor/runs.js'
@@ -14,6 +18,7 @@ import type { CliError } from '../CliError.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { failuresJson, holderJson, printed, summaryJson } from '../report/runJson.js'
+import { factsOf } from '../report/facts.js'
 import type { UnitView } from '../report/units.js'
 import { unitsOf } from '../report/units.js'
 import type { Style } from '../terminal/Style.js'
@@ -54,9 +59,37 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
 const historyOf = async (
   { storage }: Environment,
   runId: string
-): Promise<E.Either<CliError, ReadonlyArray<HistoryEntry>>> => {
+): Promise<E.Either<CliError, ReadonlyArray<HistoryLine>>> => {
   const history = await storage.history(runId)()
-  return E.isLeft(history) ? E.left(notDone(history.left)) : history
+  if (E.isLeft(history)) return E.left(notDone(history.left))
+  const changes = await changesOf(storage, runId, history.right[0]?.revision ?? -1)
+  return E.right(history.right.map((entry) => ({ ...entry, known: changes.get(entry.revision) })))
+}
+
+/** A line of the history, with the change itself where the store still has it. */
+interface HistoryLine extends HistoryEntry {
+  readonly known: Change | undefined
+}
+
+/** One revision brings all changes since a whole checkpoint, so there is one load for each of these, not for each line. */
+const changesOf = async (
+  storage: Environment['storage'],
+  runId: string,
+  newest: number
+): Promise<ReadonlyMap<number, Change>> => {
+  const known = new Map<number, Change>()
+  for (let revision = newest; revision >= 0;) {
+    const stored = await storage.loadRevision(runId, revision)()
+    if (E.isLeft(stored) || O.isNone(stored.right)) break
+    const { changes } = stored.right.value
+    const first = revision - changes.length + 1
+    for (const [index, change] of changes.entries()) {
+      const decoded = decode(change)
+      if (E.isRight(decoded)) known.set(first + index, decoded.right)
+    }
+    revision = first - 2
+  }
+  return known
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -65,7 +98,7 @@ const historyOf = async (
 
 const showLines = (
   view: RunView,
-  history: ReadonlyArray<HistoryEntry> | undefined,
+  history: ReadonlyArray<HistoryLine> | undefined,
   style: Style
 ): ReadonlyArray<string> => {
   const { runId, checkpoint, status, heldBy, found } = view
@@ -87,7 +120,7 @@ const showLines = (
     fact('updated', checkpoint.updatedAt),
     fact('revision', String(checkpoint.revision)),
     '',
-    ...unitLines(unitsOf(checkpoint), style),
+    ...unitLines(view, style),
     ...variableLines(view, style),
     ...(history === undefined ? [] : historyLines(history, style))
   ]
@@ -100,19 +133,31 @@ const MARKS = {
   'not started': '○'
 } as const
 
-const unitLines = (units: ReadonlyArray<UnitView>, style: Style): ReadonlyArray<string> => {
+/** What was in flight when the run was stopped, or its process ended, is so no more: here are the words of the plan. */
+const stopOf = ({ checkpoint: { state }, heldBy }: RunView, { status, attempts }: UnitView): string | undefined => {
+  if (status !== 'in flight' || O.isSome(heldBy)) return undefined
+  const reason: RetryReason =
+    state._tag === 'Interrupted'
+      ? { _tag: 'Interrupted', reason: state.reason }
+      : { _tag: 'InFlight', attempt: Math.max(1, attempts) }
+  return describeReason({ reason } as Decision)
+}
+
+const unitLines = (view: RunView, style: Style): ReadonlyArray<string> => {
+  const units = unitsOf(view.checkpoint)
   const colours = { completed: style.green, failed: style.red, 'in flight': style.yellow, 'not started': style.dim }
   const nameOf = ({ index, name, group }: UnitView): string =>
     group === undefined ? `${String(index + 1).padStart(3)} ${name}` : `      ${group}`
   const widest = units.reduce((width, unit) => Math.max(width, nameOf(unit).length), 0)
   return units.flatMap((unit) => {
     const { status, assumed, attempts, durationMillis, error } = unit
+    const stopped = stopOf(view, unit)
     const facts = [
-      assumed ? 'taken as done' : status,
-      ...(attempts > 1 ? [`${attempts} attempts`] : []),
+      assumed ? 'taken as done' : (stopped ?? status),
+      ...(attempts > 1 && stopped === undefined ? [`${attempts} attempts`] : []),
       ...(durationMillis === undefined || assumed ? [] : [Duration.show(durationMillis)])
     ]
-    const line = `${colours[status](MARKS[status])} ${nameOf(unit).padEnd(widest)}  ${facts.join(', ')}`
+    const line = `${colours[status](stopped === undefined ? MARKS[status] : '!')} ${nameOf(unit).padEnd(widest)}  ${facts.join(', ')}`
     return error === undefined ? [line] : [line, style.red(`        ${printable(error.message)}`)]
   })
 }
@@ -129,17 +174,22 @@ const variableLines = ({ checkpoint }: RunView, style: Style): ReadonlyArray<str
   return ['', style.bold('variables'), ...lines]
 }
 
-const historyLines = (history: ReadonlyArray<HistoryEntry>, style: Style): ReadonlyArray<string> => [
+const historyLines = (history: ReadonlyArray<HistoryLine>, style: Style): ReadonlyArray<string> => [
   '',
   style.bold('history'),
-  ...history.map(({ revision, change, at }) => printable(`  ${String(revision).padStart(5)}  ${at}  ${change}`))
+  ...history.map(({ revision, change, at, known }) => {
+    const facts = known === undefined ? '' : factsOf(known)
+    return printable(
+      `  ${String(revision).padStart(5)}  ${at}  ${facts === '' ? change : change.padEnd(14)}  ${facts}`
+    ).trimEnd()
+  })
 ]
 
 // ---------------------------------------------------------------------------------------------------------------------
 // for programs
 // ---------------------------------------------------------------------------------------------------------------------
 
-const showJson = (view: RunView, history: ReadonlyArray<HistoryEntry> | undefined): JsonObject => {
+const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined): JsonObject => {
   const { checkpoint, found } = view
   return {
     ...summaryJson(view),

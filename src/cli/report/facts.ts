@@ -1,0 +1,60 @@
+/**
+ * What a change of a run says, on one line.
+ *
+ * @since 0.1.0
+ */
+import type { Change } from '../../domain/Change.js'
+import { unitName } from '../../domain/Plan.js'
+import * as Duration from '../workflow/Duration.js'
+
+/**
+ * The step or group that a change is about, its attempt, and what happened.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const factsOf = (change: Change): string => {
+  switch (change._tag) {
+    case 'Started':
+      return change.workflow.name
+    case 'WorkflowEdited':
+      return ''
+    case 'Recovered':
+      return `from ${change.from}; lost: ${change.lost}; agreed by ${change.agreedBy}`
+    case 'AttemptStarted':
+      return change.attempts
+        .map((one) => `${unitName({ ...one, step: change.step })}, attempt ${one.attempt}`)
+        .join('; ')
+    case 'AttemptFailed': {
+      const next = `next in ${Duration.show(change.delayBeforeNextMillis)}`
+      return `${unitName(change)}, attempt ${change.attempt}: ${firstLine(change.error.message)}; ${next}`
+    }
+    case 'StepCompleted':
+    case 'GroupCompleted':
+      return `${unitName(change)}${attempt(change.attempts)}, ${Duration.show(change.durationMillis)}`
+    case 'GroupFailed':
+      return `${unitName(change)}${attempt(change.attempt)}: ${firstLine(change.error.message)}`
+    case 'StepFailed':
+      return change.last === undefined
+        ? change.step
+        : `${change.step}${attempt(change.last.attempt)}: ${firstLine(change.last.error.message)}`
+    case 'Interrupted':
+      return `${change.step}, ${change.reason}`
+    case 'Rewound':
+      return `${[change.step, ...(change.groups ?? [])].join(', ')}: ${change.why}`
+    case 'Assumed':
+      return `${unitName(change)}, taken as done`
+    case 'Confirmed':
+      return `${unitName(change)}, to run again`
+  }
+}
+
+/** A wave has none of its own. */
+const attempt = (number: number): string => (number === 0 ? '' : `, attempt ${number}`)
+
+const MAX_TEXT = 200
+
+const firstLine = (text: string): string => {
+  const [line = ''] = text.split('\n', 1)
+  return line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT - 1)}…` : line
+}
