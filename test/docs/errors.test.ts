@@ -88,6 +88,14 @@ const exits = (under: string): readonly (readonly [string, readonly number[]])[]
   ])
 }
 
+/** The codes that the help lists, in two columns, each with what it says of it. */
+function* helpCodes(source: string): Iterable<readonly [string, string]> {
+  const [, listed = ''] = /^Exit codes:\n((?: {2}.*\n?)+)/m.exec(source) ?? []
+  for (const [, codes = '', meaning = ''] of listed.matchAll(/ {2}((?:\d+, )*\d+) +([^ ].*?)(?= {2}|`|$)/gm)) {
+    for (const code of codes.split(', ')) yield [code, meaning]
+  }
+}
+
 describe('the exit codes', () => {
   test.each([...exits('StorageError'), ...exits('RunError')])('of %s are those of the command', (_tag, said) => {
     expect(said).toEqual([ofError({ _tag: 'NotDone', error: { _tag }, hints: [] } as unknown as CliError)])
@@ -109,6 +117,14 @@ describe('the exit codes', () => {
     const inGuide = table(read('docs/guide/command-line.md'), 'Exit codes').rows
     expect(inReadme).toEqual(inSource)
     expect(inGuide).toEqual(inSource)
+    const codesOf = (cell = ''): readonly string[] => cell.split(', ')
+    const inHelp = [...helpCodes(read('src/cli/commandLine.ts'))]
+    const means = new Map(inSource.flatMap(([code, meaning = '']) => codesOf(code).map((one) => [one, meaning])))
+    for (const [code, meaning] of inHelp) {
+      for (const word of meaning.match(/^\w+/) ?? []) expect(means.get(code), code).toContain(word)
+    }
+    const unsaid = [...means.keys()].filter((code) => !inHelp.some(([said]) => said === code))
+    expect(unsaid.filter((code) => code !== '70' && code !== '129')).toEqual([])
     const numbers = inSource.flatMap(([code = '']) => code.split(', ').map(Number))
     expect(new Set(numbers)).toEqual(new Set([...Object.values(ExitCode), ...signals.map(exitCode)]))
   })
