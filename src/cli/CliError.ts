@@ -23,7 +23,7 @@ import { describe as describeProblem } from './workflow/Problem.js'
  * - `Usage`: asked in a way that makes no sense.
  * - `InvalidWorkflow`: the file is no workflow; all problems at once.
  * - `AmbiguousRun`, `SeveralUnfinished`: more than one run is meant, here they are, each as a line.
- * - `NothingToResume`: no run is unfinished.
+ * - `NothingToResume`: no run is unfinished; `completed`: the newest run, if there is one and all are completed.
  * - `Declined`: asked, and the answer was no.
  * - `MovedOn`: while somebody was asked, the run went on.
  * - `WorkspaceGone`: the folder that the run works in is not there.
@@ -38,7 +38,7 @@ export type CliError =
   | { readonly _tag: 'InvalidWorkflow'; readonly file: string; readonly problems: ReadonlyArray<Problem> }
   | { readonly _tag: 'AmbiguousRun'; readonly prefix: string; readonly candidates: ReadonlyArray<string> }
   | { readonly _tag: 'SeveralUnfinished'; readonly candidates: ReadonlyArray<string> }
-  | { readonly _tag: 'NothingToResume'; readonly hints: ReadonlyArray<Hint> }
+  | { readonly _tag: 'NothingToResume'; readonly hints: ReadonlyArray<Hint>; readonly completed?: string }
   | { readonly _tag: 'Declined' }
   | { readonly _tag: 'MovedOn'; readonly runId: string }
   | { readonly _tag: 'WorkspaceGone'; readonly runId: string; readonly path: string }

@@ -39,7 +39,10 @@ describe('the run that is meant', () => {
     place.write('mended', '')
     expect((await place.dogear(['resume', 'first'])).code).toBe(0)
     expect((await place.dogear(['resume'])).stderr).toContain('Resuming run second')
-    expect((await place.dogear(['resume'])).code).toBe(3)
+    expect(await place.dogear(['resume'])).toMatchObject({ code: 0, stderr: 'Run second: nothing left to do\n' })
+    const json = JSON.parse((await place.dogear(['resume', '--json'])).stdout) as unknown
+    expect(json).toMatchObject({ run_id: 'second', status: 'completed' })
+    expect((await place.dogear(['resume', '--force', '--yes'])).code).toBe(3)
   })
 
   test('the beginning of its id is enough if it is the only one, and has four characters', async () => {
@@ -58,7 +61,17 @@ describe('the run that is meant', () => {
     expect((await place.dogear(['resume', 'aaaa1111'])).stderr).toContain(`Resuming run ${a}`)
   })
 
-  test.each(['nobody', 'No Such', '../three', ''])('there is no run %j, and nothing happens', async (id) => {
+  test.each(['No Such', '../three', ''])('%j is no id of a run, and nothing happens', async (id) => {
+    await failedRun('known')
+    for (const command of ['resume', 'show', 'plan', 'verify']) {
+      const { code, stdout, stderr } = await place.dogear([command, id])
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(stderr).toContain(`dogear: "${id}" is not a valid run id`)
+    }
+    expect(place.read('log')).toBe('one\n')
+  })
+
+  test.each(['nobody'])('there is no run %j, and nothing happens', async (id) => {
     await failedRun('known')
     const { code, stdout, stderr } = await place.dogear(['resume', id])
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
@@ -281,6 +294,16 @@ steps:
     ])
   })
 
+  test('`plan` names the groups of a wave that were edited', async () => {
+    const wave = (groups: string): string =>
+      `name: w\nsteps: [{ wave: checks, groups: { bad: { shell: "false" }, ${groups} } }]`
+    within({ 'w.yml': wave('a: { shell: x }, old: { shell: x }') })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    place.write('w.yml', wave('a: { shell: y }, new: { shell: x }'))
+    const { stdout } = await place.dogear(['plan', 'r'])
+    expect(stdout).toMatch(/^ {2}changed {4}checks {2}\(was .*\): a changed, old removed, new added$/m)
+  })
+
   test('`verify` tells at once all that stands in the way of a resume', async () => {
     within({ 'w.yml': three })
     const work = `${place.folder}/work`
@@ -436,7 +459,10 @@ describe('state that was damaged', () => {
     expect(place.read('log')).toBe('one\n')
     const verified = await place.dogear(['verify'])
     expect(verified.code).toBe(5)
-    expect(verified.stdout).toMatch(/^! r {2}recovered from .*; lost: /)
+    expect(verified.stdout).toMatch(/^! r {2}recovered from .*, revision \d+\n {4}lost: /)
+    const listed = await place.dogear(['runs'])
+    expect(listed.stdout).toMatch(/^r /m)
+    expect(listed.stderr).toBe('warning: the newest state of run r is damaged. What is lost: dogear verify r\n')
     const plan = await place.dogear(['plan', 'r'])
     expect(plan.stdout).toContain('Its newest state is damaged')
     expect(plan.stdout).toContain('With --yes you agree to go on from what was recovered\n')

@@ -24,6 +24,7 @@ test('a failed step that was mended in the file runs anew, the one before it doe
     'Step 2/3 failed: step-2',
     '  command: exit 1',
     '  error: exit code 1',
+    `  folder: ${place.folder}`,
     'Fix it, then go on with:',
     `  dogear resume ${id}`
   ])

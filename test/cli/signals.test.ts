@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
-import { isAlive, linesOf, type Running, type Sandbox, sandbox } from './dogear.js'
+import { spawn } from 'node:child_process'
+import { hasProgram, isAlive, linesOf, main, type Running, type Sandbox, sandbox } from './dogear.js'
 
 let place: Sandbox
 afterEach(() => place.remove())
@@ -35,7 +36,13 @@ test.each([
   process.kill(running.pid, signal)
   const ended = await running.ended
   expect({ code: ended.code, signal: ended.signal }).toEqual({ code, signal: null })
-  expect(linesOf(ended.stderr).slice(-3)).toEqual(['Interrupted in step 2/3 slow', 'Go on with:', '  dogear resume r'])
+  const again = signal === 'SIGINT' ? ' press Ctrl+C again to end at once' : ''
+  expect(linesOf(ended.stderr).slice(-4)).toEqual([
+    `Stopping slow …${again}`,
+    'Interrupted in step 2/3 slow',
+    'Go on with:',
+    '  dogear resume r'
+  ])
   expect(isAlive(grandchild())).toBe(false)
   expect(place.exists('partial')).toBe(true)
   const shown = JSON.parse((await place.dogear(['show', 'r', '--json'])).stdout) as unknown
@@ -56,8 +63,13 @@ test('a second signal ends everything at once', async () => {
   await new Promise((resolve) => setTimeout(resolve, 700))
   const before = performance.now()
   process.kill(running.pid, 'SIGINT')
-  const { code, signal } = await running.ended
+  const { code, signal, stderr } = await running.ended
   expect(code === 130 || signal === 'SIGINT').toBe(true)
+  expect(linesOf(stderr).slice(-3)).toEqual([
+    'Stopping stubborn … press Ctrl+C again to end at once',
+    'Go on with:',
+    '  dogear resume r'
+  ])
   expect(performance.now() - before).toBeLessThan(2_000)
   expect(isAlive(grandchild())).toBe(false)
   expect((await place.dogear(['runs', '--status', 'interrupted', '--json'])).stdout).toContain(
@@ -95,6 +107,7 @@ test('after kill -9 a run is interrupted, can be planned, and goes on with the s
   expect((await place.dogear(['runs', '--status', 'running', '--json'])).stdout).toContain('"run_id": "r"')
   const live = await place.dogear(['plan', 'r'])
   expect(live.stdout).toContain('2/3  retry    slow   is running (attempt 1)\n')
+  expect((await place.dogear(['show', 'r'])).stdout).toContain('⚡   2 slow   in flight\n')
   expect(live.stdout).not.toMatch(/when the process ended|dogear resume/)
   process.kill(running.pid, 'SIGKILL')
   await running.ended
@@ -103,10 +116,38 @@ test('after kill -9 a run is interrupted, can be planned, and goes on with the s
   expect((await place.dogear(['plan'])).stdout).toContain(
     '2/3  retry    slow   was running (attempt 1) when the process ended'
   )
+  expect((await place.dogear(['show', 'r'])).stdout).toContain(
+    '!   2 slow   was running (attempt 1) when the process ended\n'
+  )
   place.write('mended', '')
   expect((await place.dogear(['resume'])).code).toBe(0)
   expect(place.read('log')).toBe('first\nlast\n')
 })
+
+test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
+  'a terminal that is closed ends the run with 129, and the interruption is recorded',
+  async () => {
+    place = sandbox({ 'w.yml': workflow })
+    // What an interactive shell does: it passes the hang-up of its terminal on to its jobs.
+    const command = `'${process.execPath}' '${main}' run w.yml --id r < /dev/tty`
+    const line = `trap 'kill -HUP $pid' HUP; ${command} & pid=$!; wait $pid; wait $pid; echo $? > status; mv status ended`
+    const terminal = spawn('script', ['-qefc', line, '/dev/null'], {
+      cwd: place.folder,
+      env: { ...process.env, TERM: 'xterm', DOGEAR_HOME: '' },
+      stdio: ['pipe', 'ignore', 'ignore']
+    })
+    await until(() => place.exists('grandchild') && place.read('grandchild') !== '')
+    terminal.kill('SIGKILL')
+    await until(() => place.exists('ended'))
+    expect(place.read('ended')).toBe('129\n')
+    expect(isAlive(grandchild())).toBe(false)
+    expect((await place.dogear(['show', 'r'])).stdout).toContain('!   2 slow   was stopped (signal)\n')
+  }
+)
+
+const until = async (met: () => boolean): Promise<void> => {
+  while (!met()) await new Promise((resolve) => setTimeout(resolve, 50))
+}
 
 test('two runs go on side by side', async () => {
   place = sandbox({ 'w.yml': workflow })

@@ -5,7 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { SignalHandlers } from '../../adapters/node/index.js'
+import type { SignalHandlers, StopSignal } from '../../adapters/node/index.js'
 import { subprocess, systemClock } from '../../adapters/node/index.js'
 import { status } from '../../domain/Checkpoint.js'
 import type { Confirm } from '../../domain/Plan.js'
@@ -124,7 +124,9 @@ export const execute = async (
       }
     }
   })
+  const silent = tellOfSignals(context, narrator, resumeLine(context, runId))
   const ended = await executor(environment)()
+  silent()
   narrator.finish()
   if (E.isLeft(ended)) {
     const hints = ofRunError(context, runId, program, saved ? undefined : execution.start, ended.left)
@@ -148,6 +150,50 @@ const outcomeJson = (
   outcome._tag === 'Fenced'
     ? { run_id: outcome.runId, status: 'fenced' }
     : endJson(outcome.checkpoint, status(outcome.checkpoint, false), resume, questions)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// signals
+// ---------------------------------------------------------------------------------------------------------------------
+
+const SIGNALS: ReadonlyArray<StopSignal> = ['SIGINT', 'SIGTERM', 'SIGHUP']
+
+/** Says at the first signal what is stopped, and at the second, before the end, how to go on. Gives the end of that. */
+const tellOfSignals = ({ screen, signals }: Attended, narrator: Narrator.Narrator, resume: string): (() => void) => {
+  const { signal: stop } = signals.interrupt
+  const before = new Map<NodeJS.Signals, number>()
+  const onSignal = (signal: NodeJS.Signals): void => {
+    // The handlers are taken away by the second signal, and by nothing else while steps run.
+    if (process.listenerCount(signal) > (before.get(signal) ?? 0)) return
+    screen.line('Go on with:')
+    screen.line(`  ${screen.style.bold(resume)}`)
+    end()
+    process.kill(process.pid, signal)
+  }
+  const onStop = (): void => {
+    const names = narrator.atWork().join(', ')
+    const again = O.toUndefined(signals.received()) === 'SIGINT' ? ' press Ctrl+C again to end at once' : ''
+    screen.line(screen.style.yellow(`Stopping${names === '' ? '' : ` ${names}`} …${again}`))
+    for (const signal of SIGNALS) {
+      before.set(signal, process.listenerCount(signal))
+      process.on(signal, onSignal)
+    }
+  }
+  const end = (): void => {
+    stop.removeEventListener('abort', onStop)
+    for (const signal of SIGNALS) process.off(signal, onSignal)
+  }
+  stop.addEventListener('abort', onStop, { once: true })
+  return end
+}
+
+/** Node aborts when it ends on a terminal that is gone: let the signal end the process, as it would have. */
+const endOnHangUp = ({ stdin }: Context, signals: SignalHandlers): void => {
+  const received = signals.received()
+  const onTerminal = stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY
+  if (!onTerminal || O.toUndefined(received) !== 'SIGHUP') return
+  process.removeAllListeners('SIGHUP')
+  process.kill(process.pid, 'SIGHUP')
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // attending
@@ -175,6 +221,7 @@ export const attended = async (
   } finally {
     tools.prompt.close()
     tools.signals.dispose()
+    endOnHangUp(context, tools.signals)
   }
 }
 

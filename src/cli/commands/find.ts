@@ -80,11 +80,12 @@ export const findRun = async (context: Context, id: string): Promise<E.Either<Cl
     if (E.isLeft(found)) return E.left(notDone(found.left))
     if (O.isSome(found.right)) return E.right(found.right.value)
   }
-  if (id.length < MIN_PREFIX) return E.left(none)
+  const unfit = RunId.parse(id)
+  if (id.length < MIN_PREFIX) return E.left(E.isLeft(unfit) ? notDone(unfit.left) : none)
   const listed = await listRuns(environment)()
   if (E.isLeft(listed)) return E.left(notDone(listed.left))
   const [first, ...others] = listed.right.filter(({ runId }) => runId.startsWith(id))
-  if (first === undefined) return E.left(none)
+  if (first === undefined) return E.left(E.isLeft(unfit) ? notDone(unfit.left) : none)
   return others.length === 0
     ? viewOf(context, first.runId)
     : E.left({ _tag: 'AmbiguousRun', prefix: id, candidates: [first, ...others].map(lineOf) })
@@ -119,7 +120,11 @@ export const findOrOnly = async (context: Context, id: string | undefined): Prom
   const [only, ...others] = unfinished
   if (only === undefined) {
     const active = runs.right.runs.filter((run) => run.status !== 'completed').map(summaryLine)
-    return E.left({ _tag: 'NothingToResume', hints: ofNothing(context, active, runs.right.runs.length) })
+    const hints = ofNothing(context, active, runs.right.runs.length)
+    const [newest] = runs.right.runs
+    const completed =
+      newest === undefined || active.length > 0 || runs.right.damaged.length > 0 ? {} : { completed: newest.runId }
+    return E.left({ _tag: 'NothingToResume', hints, ...completed })
   }
   return others.length === 0
     ? viewOf(context, only.runId)

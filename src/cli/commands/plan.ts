@@ -58,12 +58,27 @@ export const planCommand = async (context: Context, id: string | undefined, flag
   return E.right(ExitCode.done)
 }
 
-type StepEdit = PlanProblem & { readonly _tag: 'WorkflowChanged' }
+type StepEdit = PlanProblem & { readonly _tag: 'WorkflowChanged'; readonly groups?: ReadonlyArray<string> }
 
 /** How the workflow differs from the one that ran: what the strictest policy would refuse. */
 const editsOf = (checkpoint: Checkpoint, program: Workflow, options: PlanOptions): ReadonlyArray<StepEdit> => {
   const strict = planResume(checkpoint, program, { ...options, changes: 'strict' })
-  return E.isRight(strict) ? [] : strict.left.problems.filter((problem) => problem._tag === 'WorkflowChanged')
+  const edits = E.isRight(strict) ? [] : strict.left.problems.filter((problem) => problem._tag === 'WorkflowChanged')
+  return edits.map((edit) => ({ ...edit, groups: groupsOf(checkpoint, program, edit.step) }))
+}
+
+/** The groups of a wave that were changed, added or removed. */
+const groupsOf = ({ workflow }: Checkpoint, program: Workflow, step: string): ReadonlyArray<string> => {
+  const was = workflow.steps.find(({ name }) => name === step)
+  const is = program.steps.find(({ name }) => name === step)
+  if (was?.kind !== 'wave' || is?._tag !== 'Wave') return []
+  const before = new Map(was.groups.map(({ name, fingerprint }) => [name, fingerprint]))
+  const after = new Map(is.groups.map(({ name, fingerprint }) => [name, fingerprint]))
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
+    const [old, now] = [before.get(name), after.get(name)]
+    if (old === now) return []
+    return [`${name} ${old === undefined ? 'added' : now === undefined ? 'removed' : 'changed'}`]
+  })
 }
 
 const planLines = (
@@ -114,11 +129,12 @@ const nextLines = (
 const asOf = (heldBy: RunView['heldBy'], text: string): string =>
   O.isNone(heldBy) ? text : text.replace(/was (running \(attempt \d+\)) when the process ended$/, 'is $1')
 
-const describeEdit = ({ edit, step, recorded, present }: StepEdit): string => {
+const describeEdit = ({ edit, step, recorded, present, groups = [] }: StepEdit): string => {
   const from = recorded === undefined ? [] : [`was ${recorded}`]
   const to = present === undefined ? [] : [`is ${present}`]
   const prints = [...from, ...to].join(', ')
-  return shortened(`  ${edit.padEnd(9)}  ${step}${prints === '' ? '' : `  (${prints})`}`)
+  const parts = groups.length === 0 ? '' : `: ${groups.join(', ')}`
+  return shortened(`  ${edit.padEnd(9)}  ${step}${prints === '' ? '' : `  (${prints})`}${parts}`)
 }
 
 const planJson = (view: RunView, plan: ResumePlan, edits: ReadonlyArray<StepEdit>): JsonObject => ({

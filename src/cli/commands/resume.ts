@@ -4,11 +4,13 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
+import type { RunView } from '../../executor/runs.js'
+import type { CliError } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { endJson, printed } from '../report/runJson.js'
-import type { Result } from './Context.js'
+import type { Context, Result } from './Context.js'
 import type { Attended } from './execution.js'
-import { findOrOnly } from './find.js'
+import { findOrOnly, viewOf } from './find.js'
 import { wordsOf } from './planFlags.js'
 import type { ResumeFlags } from './resumeRun.js'
 import { resumeRun } from './resumeRun.js'
@@ -22,13 +24,28 @@ import { workflowOf } from './workflowOf.js'
  */
 export const resumeCommand = async (context: Attended, id: string | undefined, flags: ResumeFlags): Promise<Result> => {
   const view = await findOrOnly(context, id)
-  if (E.isLeft(view)) return view
+  if (E.isLeft(view)) return isAllDone(view.left, flags) ? nothingLeft(context, view.left.completed) : view
   const workflow = await workflowOf(context, view.right.checkpoint)
   if (E.isRight(workflow)) return resumeRun(context, view.right, workflow.right, flags)
   // What is completed needs its file no more, unless something is to run again.
   if (view.right.status !== 'completed' || workflow.left._tag !== 'Usage' || wordsOf(flags).length > 0) return workflow
-  const { runId, checkpoint } = view.right
-  context.screen.line(`Run ${runId}: nothing left to do`)
-  if (context.json) context.screen.out(printed(endJson(checkpoint, 'completed')))
+  return sayDone(context, view.right)
+}
+
+type AllDone = CliError & { readonly _tag: 'NothingToResume'; readonly completed: string }
+
+/** There are runs, all are completed, and nothing is to run again. */
+const isAllDone = (error: CliError, flags: ResumeFlags): error is AllDone =>
+  error._tag === 'NothingToResume' && error.completed !== undefined && wordsOf(flags).length === 0
+
+/** The newest run stands for all. */
+const nothingLeft = async (context: Context, newest: string): Promise<Result> => {
+  const view = await viewOf(context, newest)
+  return E.isLeft(view) ? view : sayDone(context, view.right)
+}
+
+const sayDone = ({ screen, json }: Context, { runId, checkpoint }: RunView): Result => {
+  screen.line(`Run ${runId}: nothing left to do`)
+  if (json) screen.out(printed(endJson(checkpoint, 'completed')))
   return E.right(ExitCode.done)
 }

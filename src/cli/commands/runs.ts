@@ -13,6 +13,7 @@ import type { Style } from '../terminal/Style.js'
 import { printable } from '../terminal/Style.js'
 import { didYouMean } from '../workflow/Suggestion.js'
 import type { Context, Result } from './Context.js'
+import { dogearCommand } from './Context.js'
 import type { Runs } from './find.js'
 import { allRuns, minute, warnOfDamaged } from './find.js'
 
@@ -48,6 +49,7 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
   const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs
   warnOfDamaged(context, runs.right)
+  warnOfRecovered(context, runs.right)
   const shown = runs.right.runs.filter((run) => status === undefined || run.status === status)
   const { screen } = context
   if (context.json || flags.output === 'json') {
@@ -62,6 +64,16 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
     for (const line of table(runs.right, shown, screen.outStyle)) screen.out(`${line}\n`)
   }
   return E.right(ExitCode.done)
+}
+
+/** What is listed of these is what can be recovered, and going on with it needs somebody's consent. */
+const warnOfRecovered = (context: Context, { runs }: Runs): void => {
+  const { screen } = context
+  for (const { runId, found } of runs) {
+    if (found._tag === 'Exact') continue
+    const look = dogearCommand(context, ['verify', runId])
+    screen.line(screen.style.yellow(`warning: the newest state of run ${runId} is damaged. What is lost: ${look}`))
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -95,9 +95,11 @@ const findingLines = (finding: Finding, style: Style): ReadonlyArray<string> => 
     text.split('\n').map((line) => `    ${shortened(printable(line))}`)
   )
   const mark = finding._tag === 'Recovered' || obstacles.length > 0 ? style.yellow('!') : style.green('✓')
-  const what = finding._tag === 'Exact' ? 'exact' : printable(`recovered from ${finding.from}; lost: ${finding.lost}`)
+  const what = finding._tag === 'Exact' ? 'exact' : printable(`recovered from ${finding.from}`)
+  const lost = finding._tag === 'Exact' ? [] : [`    lost: ${printable(finding.lost)}`]
   return [
     `${mark} ${runId}  ${what}, revision ${revision}${held}`,
+    ...lost,
     ...(obstacles.length === 0 ? [] : ['  In the way of a resume:', ...obstacles])
   ]
 }

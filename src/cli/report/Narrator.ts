@@ -13,6 +13,7 @@ import * as Prefix from '../terminal/Prefixed.js'
 import type { Screen } from '../terminal/Screen.js'
 import { printable } from '../terminal/Style.js'
 import * as Duration from '../workflow/Duration.js'
+import { shortened } from './fingerprints.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -29,6 +30,8 @@ export interface Narrator {
   readonly onOutput: Surroundings['onOutput']
   readonly onWarning: Surroundings['onWarning']
   readonly finish: () => void
+  /** The steps and groups that are at work. */
+  readonly atWork: () => ReadonlyArray<string>
 }
 
 /**
@@ -89,8 +92,8 @@ export const make = (telling: Telling): Narrator => {
     report: (event) => {
       if (event._tag === 'RunPlanned') decisions = new Map(event.plan.decisions.map((one) => [unitName(one), one]))
       if (event._tag === 'StepCompleted' || event._tag === 'StepFailed') flush(unitName(event))
-      for (const line of linesOf(telling, decisions, event)) screen.line(line)
       follow(event)
+      for (const line of linesOf(telling, decisions, event, active.size)) screen.line(line)
     },
     onOutput: (source, stream, chunk) => {
       if (source.group === undefined) return screen.output(stream, chunk)
@@ -104,7 +107,8 @@ export const make = (telling: Telling): Narrator => {
     finish: () => {
       for (const lines of partial.values()) lines.flush()
       screen.status(undefined)
-    }
+    },
+    atWork: () => [...active.keys()]
   }
 }
 
@@ -114,7 +118,12 @@ const STREAMS = ['stdout', 'stderr'] as const
 // lines
 // ---------------------------------------------------------------------------------------------------------------------
 
-const linesOf = (telling: Telling, decisions: ReadonlyMap<string, Decision>, event: Event): ReadonlyArray<string> => {
+const linesOf = (
+  telling: Telling,
+  decisions: ReadonlyMap<string, Decision>,
+  event: Event,
+  atWork: number
+): ReadonlyArray<string> => {
   const { style } = telling.screen
   const detail = (line: string): ReadonlyArray<string> => (telling.verbose ? [style.dim(line)] : [])
   switch (event._tag) {
@@ -134,13 +143,11 @@ const linesOf = (telling: Telling, decisions: ReadonlyMap<string, Decision>, eve
     case 'StepCompleted': {
       const lasted = Duration.show(event.durationMillis)
       const again = event.attempts > 1 ? [`${groupPrefix(event)}succeeded on attempt ${event.attempts}`] : []
-      return [...again, ...detail(`${place(telling, event)} completed in ${lasted}`)]
+      return [...again, ...detail(`${place(telling, event)} completed: ${unitName(event)}, ${lasted}`)]
     }
     case 'StepFailed':
-      // Of a step that is no group the report at the end tells.
-      return event.group === undefined
-        ? []
-        : [style.red(`${place(telling, event)} failed: ${printable(event.error.message)}`)]
+      // The report at the end tells of it; until then there is something to say only while others are at work.
+      return atWork === 0 ? [] : [style.red(`${place(telling, event)} failed: ${unitName(event)} (others are at work)`)]
     case 'RunCompleted':
       return [...decisions.values()].every((decision) => decision._tag === 'Skip') ? [] : [style.green('Run completed')]
     case 'RunFailed':
@@ -157,7 +164,9 @@ const planned = (
   if (!resumed) return [style.bold(`Run ${runId} started`)]
   if (plan.startIndex === total) return [`Run ${runId}: nothing left to do`]
   const lines = [style.bold(`Resuming run ${runId}`), `Loaded checkpoint: ${loaded}/${total} steps completed`]
-  return verbose ? [...lines, ...explain(plan).split('\n').slice(1).map(printable).map(style.dim)] : lines
+  return verbose
+    ? [...lines, ...explain(plan).split('\n').slice(1).map(printable).map(shortened).map(style.dim)]
+    : lines
 }
 
 /** A unit's first attempt of this process; the further ones are told of before they start. */
@@ -178,10 +187,8 @@ const started = (
     : []
 }
 
-const place = (
-  { total }: Telling,
-  unit: { readonly stepIndex: number; readonly step: string; readonly group?: string }
-): string => `Step ${unit.stepIndex + 1}/${total} ${unitName(unit)}`
+const place = ({ total }: Telling, { stepIndex }: { readonly stepIndex: number }): string =>
+  `Step ${stepIndex + 1}/${total}`
 
 const groupPrefix = (unit: { readonly step: string; readonly group?: string }): string =>
   unit.group === undefined ? '' : `${unitName(unit)}: `
@@ -202,7 +209,5 @@ const statusOf = (active: ReadonlyArray<Active>, { total, now }: Telling): strin
   return `[${first.stepIndex + 1}/${total}] ${units.join(', ')}`
 }
 
-const seconds = (millis: number): string => {
-  const whole = Math.floor(millis / 1_000)
-  return whole < 60 ? `${whole}s` : `${Math.floor(whole / 60)}m${String(whole % 60).padStart(2, '0')}s`
-}
+/** The live line is drawn once a second: no fractions. */
+const seconds = (millis: number): string => (millis < 60_000 ? `${Math.floor(millis / 1_000)}s` : Duration.show(millis))

@@ -47,7 +47,7 @@ export const endingOf = (
 
 const failureLines = (
   file: WorkflowFile,
-  { workflow }: Checkpoint,
+  { workflow, workspace }: Checkpoint,
   { stepIndex, step }: { readonly stepIndex: number; readonly step: string },
   failure: Failure,
   style: Style
@@ -59,7 +59,8 @@ const failureLines = (
   return [
     style.red(`Step ${stepIndex + 1}/${workflow.steps.length} failed: ${name}`),
     ...(task === undefined ? [] : [`  command: ${printable(commandLine(task.action))}`]),
-    `  error: ${printable(error.message)}${attempts > 1 ? ` (after ${attempts} attempts)` : ''}`
+    `  error: ${printable(error.message)}${attempts > 1 ? ` (after ${attempts} attempts)` : ''}`,
+    ...(workspace === undefined ? [] : [`  folder: ${printable(workspace.path)}`])
   ]
 }
 
