@@ -110,6 +110,26 @@ describe('an input that is given', () => {
   })
 })
 
+describe('a workflow without a name', () => {
+  test('has that of its file', async () => {
+    place = sandbox({ 'my-flow.yml': 'steps: [{ shell: "true" }]' })
+    await place.dogear(['run', 'my-flow.yml'])
+    expect((await place.dogear(['runs'])).stdout).toContain('my-flow')
+  })
+
+  test.each(['my flow.yml', '_private.yml', 'größe.yml'])(
+    'is refused if its file has none that could be one: %s',
+    async (name) => {
+      place = sandbox({ [name]: 'steps: [{ shell: "true" }]' })
+      const { code, stderr } = await place.dogear(['run', name])
+      expect(stderr).toContain(`${name}:1:1: the file's name can't be the workflow's: give it a "name"`)
+      expect(code).toBe(2)
+      place.write(name, 'name: fine\nsteps: [{ shell: "true" }]')
+      expect((await place.dogear(['run', name])).code).toBe(0)
+    }
+  )
+})
+
 describe('wrong use', () => {
   test.each([
     ['run --json', "missing required argument 'file'"],

@@ -8,7 +8,7 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import type { OnFailure } from '../../executor/Program.js'
-import { describeProblem } from '../../domain/Workflow.js'
+import { describeProblem, NAME } from '../../domain/Workflow.js'
 import type { Reports } from './decodeTask.js'
 import { decodeTask, standIn, TASK_KEYS } from './decodeTask.js'
 import * as Field from './Field.js'
@@ -27,14 +27,14 @@ const GROUP_KEYS = [...TASK_KEYS, 'needs']
 const ON_FAILURE: ReadonlyArray<OnFailure> = ['finish', 'continue', 'halt']
 
 /**
- * Reads a workflow. `fallbackName` is its name if the file gives none.
+ * Reads a workflow. `fileName` is its name if it gives itself none, and if that can be one.
  *
  * @category decoding
  * @since 0.1.0
  */
 export const decode = (
   { node, problems: unread }: Source,
-  fallbackName: string
+  fileName: string
 ): E.Either<ReadonlyArray<Problem>, WorkflowFile> => {
   const problems: Array<Problem> = [...unread]
   const warnings: Array<Problem> = []
@@ -51,10 +51,7 @@ export const decode = (
     return E.left(problems)
   }
   const fields = Field.fieldsOf(report, node, WORKFLOW_KEYS, 'a workflow')
-  const name = pipe(
-    Field.text(report, fields.get('name')),
-    O.getOrElse(() => fallbackName)
-  )
+  const name = nameOf(report, fields.get('name'), node.at, fileName)
   const input = inputOf(report, fields.get('input'))
   const steps = stepsOf(reports, fields, node.at)
   const named = { name, at: fields.get('name')?.value.at ?? node.at }
@@ -62,6 +59,16 @@ export const decode = (
   return problems.length > 0
     ? E.left(inFileOrder(problems))
     : E.right({ name, input, steps: steps?.entries ?? [], warnings: inFileOrder(warnings) })
+}
+
+/** No name for all files whose own can't be one: runs are found by it, and those of other workflows would be too. */
+const nameOf = (report: Report, entry: Entry | undefined, at: Position, fileName: string): string => {
+  const isName = NAME.test(fileName)
+  if (entry === undefined && !isName) report(at, `the file's name can't be the workflow's: give it a "name"`)
+  return pipe(
+    Field.text(report, entry),
+    O.getOrElse(() => (isName ? fileName : 'workflow'))
+  )
 }
 
 const inputOf = (report: Report, entry: Entry | undefined): JsonObject => {

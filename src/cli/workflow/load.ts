@@ -7,7 +7,6 @@ import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { basename, extname, relative } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
-import { NAME } from '../../domain/Workflow.js'
 import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
 import { decode } from './decode.js'
@@ -24,7 +23,7 @@ export const load = async (path: string, shown: string): Promise<E.Either<CliErr
   const text = await read(path, shown)
   if (E.isLeft(text)) return text
   const source = parse(text.right)
-  const file = E.isLeft(source) ? source : decode(source.right, nameFrom(path))
+  const file = E.isLeft(source) ? source : decode(source.right, basename(path, extname(path)))
   return E.isLeft(file) ? E.left({ _tag: 'InvalidWorkflow', file: shown, problems: file.left }) : file
 }
 
@@ -37,11 +36,6 @@ export const load = async (path: string, shown: string): Promise<E.Either<CliErr
 export const shownPath = (path: string, folder: string): string => {
   const below = relative(folder, path)
   return below.startsWith('..') || below === '' ? path : below
-}
-
-const nameFrom = (path: string): string => {
-  const stem = basename(path, extname(path))
-  return NAME.test(stem) ? stem : 'workflow'
 }
 
 const WHY: Readonly<Record<string, string>> = {
