@@ -49,7 +49,7 @@ steps:
   })
 
   test('a failure says the step, its number, its command and the command to go on, which works when it is copied', async () => {
-    within({ 'my flow.yml': 'steps: [{ name: build, shell: "echo \'no space left\' >&2; test -e mended" }]' })
+    within({ 'my flow.yml': 'name: w\nsteps: [{ name: build, shell: "echo \'no space left\' >&2; test -e mended" }]' })
     const home = `${place.folder}/my state`
     const failed = await place.dogear(['run', 'my flow.yml', '--id', 'one', '--home', 'my state'])
     expect(failed.code).toBe(1)
