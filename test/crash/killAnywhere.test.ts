@@ -19,7 +19,7 @@ const LARGE: Size = { failures: 17, errorBytes: 19_000, bytes: 70_000 }
 
 /** Calls that change something, or make it durable: dying right after one is not the same as before the next. */
 const CHANGING =
-  /^(mkdir|fsyncFolder|open|write|writeSync|ftruncateSync|fdatasync|link|rename|unlinkSync|removeTree|replace)$/
+  /^(mkdir|fsyncFolder|open|write|writeSync|ftruncateSync|fdatasync|link|renameSync|unlinkSync|removeTree|replace)$/
 
 /** Every place where a process that makes these calls can die. */
 const placesIn = (names: ReadonlyArray<string>): ReadonlyArray<Kill> =>
@@ -227,7 +227,7 @@ describe('the removal of a run that is killed anywhere', () => {
     })
     const places = placesIn(names)
     const removing = places.filter(
-      ({ at, when }) => /^(rename|removeTree)$/.test(names[at - 1] ?? '') && when !== 'during'
+      ({ at, when }) => /^(renameSync|removeTree)$/.test(names[at - 1] ?? '') && when !== 'during'
     )
     await eachOf(sweep ? places : [...removing, ...chanceOf(3).sample(places, 3)], async (kill) => {
       await inWorld(`killed at ${JSON.stringify(kill)}`, async (world) => {

@@ -192,7 +192,7 @@ describe('an owner that was stopped, declared dead, and woken', () => {
     }
   }
 
-  const isNaming = (call: string | undefined): boolean => /^(link|rename|replace)$/.test(call ?? '')
+  const isNaming = (call: string | undefined): boolean => /^(link|renameSync|replace)$/.test(call ?? '')
 
   test('before any of its calls: the next owner starts with all that was acknowledged, and it is fenced', async () => {
     const calls = await callsOf('calls-1')

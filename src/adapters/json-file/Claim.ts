@@ -216,7 +216,7 @@ const grant = async (
   return E.right(O.some({ holding: attempt.holding, content }))
 }
 
-/** Gives a journal back whose claim can't be granted: in itself, or by the next number if it can't be written. */
+/** Gives a journal back whose claim can't be granted: in itself, or by the next number if writing it has failed. */
 const putBack = async (
   { context, layout }: Attempt,
   record: ClaimRecord,
@@ -224,8 +224,9 @@ const putBack = async (
   outcome: Outcome
 ): Promise<void> => {
   const { path, fd, position } = journal
-  if (E.isLeft(outcome) && outcome.left._tag === 'WriteFailed') await publishEnd(context, layout, journal, record)
-  else await writeFully(context.fs, path, fd, releasedLine(-1), position)
+  const isBroken = E.isLeft(outcome) && outcome.left._tag === 'WriteFailed' && outcome.left.where === path
+  const ended = isBroken ? outcome : await writeFully(context.fs, path, fd, releasedLine(-1), position)
+  if (E.isLeft(ended)) await publishEnd(context, layout, journal, record)
   await quietly(() => context.fs.close(fd))
 }
 

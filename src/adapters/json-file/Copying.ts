@@ -93,7 +93,7 @@ const replace = async (
     fs.unlinkSync(made)
     return false
   }
-  await fs.rename(made, layout.copy)
+  fs.renameSync(made, layout.copy)
   await fs.fsyncFolder(layout.run)
   return true
 }

@@ -68,8 +68,8 @@ export interface FileSystem {
   readonly close: (fd: number) => Promise<void>
   /** Gives a file a second name; `EEXIST` if the name is taken. */
   readonly link: (from: string, to: string) => Promise<void>
-  /** Moves a folder. */
-  readonly rename: (from: string, to: string) => Promise<void>
+  /** Gives a file or a folder another name, at once. */
+  readonly renameSync: (from: string, to: string) => void
   /** Takes a name away. */
   readonly unlinkSync: (path: string) => void
   /** Deletes a folder with all that is in it; nothing there is fine. */
@@ -164,7 +164,7 @@ export const nodeFileSystem: FileSystem = {
   fdatasync: (fd, done) => fs.fdatasync(fd, done),
   close: (fd) => new Promise((resolve, reject) => fs.close(fd, settle(resolve, reject))),
   link: (from, to) => fsp.link(from, to),
-  rename: (from, to) => fsp.rename(from, to),
+  renameSync: (from, to) => fs.renameSync(from, to),
   unlinkSync: (path) => fs.unlinkSync(path),
   removeTree: (path) => fsp.rm(path, { recursive: true, force: true }),
   replace

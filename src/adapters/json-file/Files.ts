@@ -174,7 +174,8 @@ export const NOTHING_WRITTEN = { code: 'EIO', message: 'nothing was written' }
  * @since 0.1.0
  */
 export const syncOther = async (fs: FileSystem, path: string): Promise<E.Either<WriteFailed, void>> => {
-  const fd = await writing(path, 'open', () => fs.open(path, 'write'))
+  // Whoever may read a file may make it durable, except on Windows.
+  const fd = await writing(path, 'open', () => fs.open(path, process.platform === 'win32' ? 'write' : 'read'))
   if (E.isLeft(fd)) return fd.left.code === 'ENOENT' ? E.right(undefined) : fd
   const result = await sync(fs, path, fd.right)
   await quietly(() => fs.close(fd.right))

@@ -114,15 +114,12 @@ export const copyInTheMaking = (self: Layout, token: string): string => `${self.
 export const heartbeat = (self: Layout, token: string): string => join(self.run, `heartbeat-${token}.lock`)
 
 /**
- * The places of a removed run, before it is deleted. The number is that of the removal's claim.
+ * Where a removed run goes before it is deleted.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const tombstone = (self: Layout, token: string, number: number): Layout => {
-  const run = join(self.root, `removed-${token}-${number}-${self.runId}`)
-  return { ...self, run, history: join(run, 'history'), copy: join(run, 'checkpoint.json') }
-}
+export const tombstone = (self: Layout, token: string): string => join(self.root, `removed-${token}-${self.runId}`)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors
@@ -164,14 +161,9 @@ export const tokenIn = (name: string): string | undefined =>
 export const isCopyInTheMaking = (name: string): boolean => /^checkpoint\.json\.(?:[0-9a-f]{32}\.)?\d+$/.test(name)
 
 /**
- * What the name of a removed run in the root says: the run's id, the token and number of the removal's claim.
+ * Whether a name in the root is that of a removed run.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const removed = (
-  name: string
-): { readonly runId: string; readonly token: string; readonly number: number } | undefined => {
-  const [, token, number, runId] = /^removed-([0-9a-f]{32})-(\d{1,12})-([a-z0-9][a-z0-9._-]*)$/.exec(name) ?? []
-  return token !== undefined && runId !== undefined ? { runId, token, number: Number(number) } : undefined
-}
+export const isTombstone = (name: string): boolean => /^removed-[0-9a-f]{32}-[a-z0-9]/.test(name)

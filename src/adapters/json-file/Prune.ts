@@ -6,11 +6,9 @@
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { Context } from './Context.js'
 import { codeOf, quietly } from './Fault.js'
 import { namesIn } from './Files.js'
-import type { FileSystem } from './FileSystem.js'
 import * as Layout from './Layout.js'
 import type { Published } from './Publish.js'
 import { standing } from './Publish.js'
@@ -130,39 +128,13 @@ const remove = ({ fs }: Context, path: string): Promise<void> =>
   quietly(() => (fs.lstatSync(path)?.kind === 'folder' ? fs.removeTree(path) : fs.unlinkSync(path)))
 
 /**
- * Deletes what interrupted removals of runs left in the root. A run that was claimed before it was moved away goes back.
+ * Deletes what interrupted removals of runs left in the root.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const sweep = async ({ fs }: Context, root: string): Promise<void> => {
   for (const name of await fs.readdir(root)) {
-    const removed = Layout.removed(name)
-    if (removed === undefined) continue
-    const layout = Layout.of(root, removed.runId)
-    const grave = Layout.tombstone(layout, removed.token, removed.number)
-    const taken = await isTaken(fs, [grave], removed.number)
-    if (E.isRight(taken))
-      await quietly(() => (taken.right ? fs.rename(grave.run, layout.run) : fs.removeTree(grave.run)))
+    if (Layout.isTombstone(name)) await quietly(() => fs.removeTree(join(root, name)))
   }
-}
-
-/**
- * Whether a run that was moved away has journals above the number of the claim that removed it. Of several places, the
- * first that is there counts.
- *
- * @category destructors
- * @since 0.1.0
- */
-export const isTaken = async (
-  fs: FileSystem,
-  places: ReadonlyArray<Layout.Layout>,
-  number: number
-): Promise<E.Either<StorageError, boolean>> => {
-  for (const { history } of places) {
-    const names = await namesIn(fs, history)
-    if (E.isLeft(names)) return names
-    if (O.isSome(names.right)) return E.right((Layout.numbers(names.right.value)[0] ?? 0) > number)
-  }
-  return E.right(false)
 }

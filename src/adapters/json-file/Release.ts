@@ -14,8 +14,8 @@ import { quietly, writing } from './Fault.js'
 import { writeFully } from './Files.js'
 import type { Layout } from './Layout.js'
 import { tombstone } from './Layout.js'
-import { isTaken, sweep } from './Prune.js'
-import { publishEnd, releasedLine, standing } from './Publish.js'
+import { sweep } from './Prune.js'
+import { publishEnd, releasedLine } from './Publish.js'
 import * as Read from './Read.js'
 import type { Holding } from './Holding.js'
 import * as Sessions from './Holding.js'
@@ -43,7 +43,7 @@ const releaseNow = async (holding: Holding): Promise<Result> => {
   await quietly(() => Copying.make(holding))
   const isOwner = Sessions.watch(holding)
   const result = isOwner ? await endJournal(holding) : E.right(undefined)
-  if (holding.ended !== undefined && stands(holding)) await giveUpNumber(holding)
+  if (holding.ended !== undefined && holding.ended._tag !== 'Fenced') await giveUpNumber(holding)
   Sessions.end(holding, fenced(holding))
   await quietly(() => holding.context.fs.close(holding.journal.fd))
   await holding.heartbeat.stop()
@@ -61,12 +61,6 @@ const endJournal = async (holding: Holding): Promise<Result> => {
   journal.position += line.length
   const cut = await writing(journal.path, 'ftruncate', () => context.fs.ftruncateSync(journal.fd, journal.position))
   return E.isLeft(cut) ? E.left(Sessions.poison(holding, cut.left)) : cut
-}
-
-/** Also who was fenced may turn out to have the run: a removal that had moved it away brought it back. */
-const stands = ({ context, journal }: Holding): boolean => {
-  const now = standing(context.fs, journal)
-  return E.isRight(now) && now.right === 'Owner'
 }
 
 /** A journal whose write failed isn't written again; so the next number says that nobody holds the run. */
@@ -95,47 +89,29 @@ const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
   const granted = await claim(context, layout, { host: hostname(), pid: process.pid }, false)
   if (E.isLeft(granted)) return granted
   const { holding } = granted.right
-  if (!Sessions.watch(holding)) return putBack(holding, holding.ended ?? fenced(holding))
+  const grave = tombstone(layout, holding.record.token)
   // Windows moves no folder in which a file is open.
   if (IS_WINDOWS) await closeJournal(holding)
-  const { number } = holding.journal
-  const grave = tombstone(layout, holding.record.token, number)
-  const moved = await moveAway(context, layout, grave, number)
+  // In the same stretch of code as the check: nothing of this process comes between.
+  if (!IS_WINDOWS && !Sessions.watch(holding)) return putBack(holding, holding.ended ?? fenced(holding))
+  const moved = await writing(layout.run, 'rename', () => context.fs.renameSync(layout.run, grave))
   if (E.isLeft(moved)) return putBack(holding, moved.left)
-  if (moved.right === 'Taken') return putBack(holding, Sessions.fence(holding, true))
   holding.released = true
   Sessions.end(holding, fenced(holding))
   if (!IS_WINDOWS) await closeJournal(holding)
   await holding.heartbeat.stop()
-  return writing(layout.run, 'rm', () => context.fs.removeTree(grave.run))
+  return bury(context, layout, grave)
 }
 
 const IS_WINDOWS = process.platform === 'win32'
 
-/**
- * Once the folder is gone from its place, and durably so, the run is removed; what is left is to free its space. But
- * somebody may have claimed it since we looked, and have saved: then it is not ours to remove, and goes back.
- */
-const moveAway = async (
-  { fs }: Context,
-  layout: Layout,
-  grave: Layout,
-  number: number
-): Promise<E.Either<StorageError, 'Moved' | 'Taken'>> => {
-  const moved = await writing(layout.run, 'rename', () => fs.rename(layout.run, grave.run))
-  if (E.isLeft(moved)) return moved
-  // Whoever else removed a run may have found it already, and brought it back.
-  const taken = await isTaken(fs, [grave, layout], number)
-  if (E.isRight(taken) && !taken.right) {
-    return writing(layout.run, 'fsync', async () => {
-      await fs.fsyncFolder(layout.runs)
-      await fs.fsyncFolder(layout.root)
-      return 'Moved' as const
-    })
-  }
-  const back = await writing(grave.run, 'rename', () => fs.rename(grave.run, layout.run))
-  if (E.isLeft(back) && back.left.code !== 'ENOENT') return back
-  return E.isLeft(taken) ? taken : E.right('Taken')
+/** Once the folder is gone from its place, and durably so, the run is removed; what is left is to free its space. */
+const bury = async ({ fs }: Context, layout: Layout, grave: string): Promise<Result> => {
+  const durable = await writing(layout.run, 'fsync', async () => {
+    await fs.fsyncFolder(layout.runs)
+    await fs.fsyncFolder(layout.root)
+  })
+  return E.isLeft(durable) ? durable : writing(layout.run, 'rm', () => fs.removeTree(grave))
 }
 
 const closeJournal = ({ context, journal }: Holding): Promise<void> => quietly(() => context.fs.close(journal.fd))

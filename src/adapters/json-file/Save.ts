@@ -232,11 +232,11 @@ const compact = async (
   await quietly(() => context.fs.close(journal.fd))
 }
 
-/** None: there can be no file for it, and it can wait. */
+/** None: there can be no file for it, and it can wait. Until there is one, nothing has happened to our own journal. */
 const publishNext = async (holding: Holding): Promise<E.Either<StorageError, O.Option<Published>>> => {
   const { context, layout, journal, record } = holding
   const file = await prepareNext(context, layout, journal, record.token)
-  if (E.isLeft(file)) return isTooMuch(holding) ? E.left(poison(holding, file.left)) : E.right(O.none)
+  if (E.isLeft(file)) return isTooMuch(holding) ? file : E.right(O.none)
   if (typeof file.right === 'string') return E.left(fence(holding, file.right === 'Superseded'))
   const published = await publish(context, layout, file.right, { ...record, epoch: journal.number + 1 })
   if (E.isLeft(published)) return E.left(poison(holding, published.left))

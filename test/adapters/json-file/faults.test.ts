@@ -240,6 +240,41 @@ describe('any one call that fails, while the process lives on', () => {
     return { fs, begin: () => void (seen = 0), wasReached: () => seen > nth }
   }
 
+  test('descriptors that run out in a claim and stay out: when it is refused, it holds nothing', async () => {
+    for (let nth = 0; ; nth++) {
+      const root = folder()
+      await work(storageOf(root, 1), [0, 1])
+      let left = Infinity
+      let ran = false
+      const fs = intercepted(({ call }) => {
+        if (call !== 'open' || left-- > 0) return
+        ran = true
+        throw systemError('EMFILE')
+      })
+      const storage = storageOf(root, 3, { fs })
+      left = nth
+      const result = await storage.claim('a', OWNER)()
+      if (!ran) break
+      if (E.isRight(result)) await storage.release(result.right.claim)()
+      const { stored } = await right(storageOf(root, 2).claim('a', OTHER))
+      assert.equal(O.isSome(stored) ? stored.value.revision : -1, 1, `open ${nth}`)
+    }
+  })
+
+  test('a journal that can be read but not written by the next owner is no obstacle', async () => {
+    const root = folder()
+    await work(storageOf(root, 1), [0, 1])
+    const fs: FileSystem = {
+      ...nodeFileSystem,
+      open: (path, how) =>
+        how === 'write' && path.endsWith('e000001.jsonl')
+          ? Promise.reject(systemError('EACCES'))
+          : nodeFileSystem.open(path, how)
+    }
+    const { claim } = await right(storageOf(root, 2, { fs }).claim('a', OTHER))
+    assert.equal(claim.epoch, 2)
+  })
+
   for (const code of ['EIO', 'EMFILE']) {
     for (const before of [[], [0, 1]]) {
       test(`(${code}) in a claim of a run with ${before.length} revisions: when it is refused, it holds nothing`, async () => {

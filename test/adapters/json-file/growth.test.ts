@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/adapters/json-file/index.js'
@@ -147,6 +148,27 @@ describe('compaction', () => {
     for (let n = 21; n <= 100; n++) await right(storage.save(claim, revisions(upTo(n))))
     assert.ok(journalsOf(root).length > 1)
     await assertLoads(storage, 'a', upTo(100))
+  })
+
+  test('that must be, and for which there is no file, fails the save and leaves the claim as it was', async () => {
+    const root = folder()
+    let isShort = false
+    const storage = next(root, {
+      fs: {
+        ...nodeFileSystem,
+        open: (path, how) =>
+          how === 'create' && isShort ? Promise.reject(systemError('EMFILE')) : nodeFileSystem.open(path, how)
+      },
+      limits: { compactBytes: 0, checkpointBytes: 4096 }
+    })
+    const claim = await claimed(storage, 'a')
+    isShort = true
+    let n = 1
+    while (E.isRight(await storage.save(claim, revisions(upTo(n)))())) n++
+    await left(storage.save(claim, revisions(upTo(n))), 'WriteFailed')
+    isShort = false
+    await right(storage.save(claim, revisions(upTo(n))))
+    await assertLoads(storage, 'a', upTo(n))
   })
 
   test('is rare: ten thousand saves write less than three times what they save', { timeout: 120_000 }, async () => {

@@ -108,7 +108,7 @@ describe('a claim', () => {
     const changing: ReadonlyArray<Call> = [
       'mkdir',
       'link',
-      'rename',
+      'renameSync',
       'unlinkSync',
       'write',
       'writeSync',
@@ -197,7 +197,7 @@ describe('a save', () => {
     const second = await claimed(successor, 'a')
     await right(successor.save(second, revisions([1, 2])))
     nodeFileSystem.unlinkSync(journalOf(root, 1))
-    await nodeFileSystem.rename(journalOf(root, 2), journalOf(root, 7))
+    nodeFileSystem.renameSync(journalOf(root, 2), journalOf(root, 7))
     await left(storage.save(claim, revisions([1, 2])), 'Fenced')
   })
 
@@ -205,7 +205,7 @@ describe('a save', () => {
     const root = folder()
     const storage = next(root)
     const claim = await work(storage, [1])
-    await nodeFileSystem.rename(journalOf(root, 1), `${journalOf(root, 1)}.moved`)
+    nodeFileSystem.renameSync(journalOf(root, 1), `${journalOf(root, 1)}.moved`)
     await nodeFileSystem.link(`${journalOf(root, 1)}.moved`, `${journalOf(root, 1)}.too`)
     const fd = await nodeFileSystem.open(journalOf(root, 1), 'create')
     await nodeFileSystem.close(fd)

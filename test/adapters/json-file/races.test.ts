@@ -1,17 +1,16 @@
 /** What others do between two calls of ours: each case is one in which a protocol with one rule less fails. */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/adapters/json-file/index.js'
-import { nodeFileSystem, nodeProcesses } from '../../../src/adapters/json-file/index.js'
-import type { CheckpointStorage, Claim } from '../../../src/ports/CheckpointStorage.js'
+import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
 import { assertLoads, claimed, left, OTHER, revisions, right, seed, some } from '../storageFixture.js'
 import { folder, journalName, journalOf, journalsOf, next, placesOf, work } from './kit.js'
 
-type Asynchronous = 'readdir' | 'mkdir' | 'link' | 'open' | 'read' | 'fsyncFolder' | 'rename'
+type Asynchronous = 'readdir' | 'mkdir' | 'link' | 'open' | 'read' | 'fsyncFolder'
 
 /** A file system in which something happens once, before or after the first call that fits. */
 const meanwhile = (
@@ -251,51 +250,6 @@ describe('while somebody removes a run', () => {
     )
     await left(next(root, { fs }).remove('a'), 'Fenced')
     await assertLoads(next(root), 'a', [0])
-  })
-
-  for (const swept of [false, true]) {
-    test(`another one claims it and saves before it is moved away: it comes back${swept ? ', whoever else removes one then' : ''}`, async () => {
-      const root = folder()
-      await work(next(root), [0])
-      const base = meanwhile('rename', () => work(next(root), ['a', 'b'], [0]))
-      const fs: FileSystem = {
-        ...base,
-        rename: async (from, to) => {
-          await base.rename(from, to)
-          if (swept && from === placesOf(root).run) await right(next(root).remove('another'))
-        }
-      }
-      const { by } = await left(next(root, { fs }).remove('a'), 'Fenced')
-      assert.deepEqual(by, O.some(3))
-      await assertLoads(next(root), 'a', [0, 'a', 'b'])
-      assert.deepEqual(readdirSync(root), ['runs'])
-    })
-  }
-
-  test('another one claims it, and saves while it is away: that is refused, and when it gives the run back nobody has it', async () => {
-    const root = folder()
-    await work(next(root), [0])
-    const later: { successor?: CheckpointStorage; claim?: Claim } = {}
-    const base = meanwhile('rename', async () => {
-      const successor = next(root)
-      Object.assign(later, { successor, claim: await work(successor, ['a'], [0]) })
-    })
-    const fs: FileSystem = {
-      ...base,
-      rename: async (from, to) => {
-        await base.rename(from, to)
-        const { successor, claim } = later
-        assert.ok(successor !== undefined && claim !== undefined)
-        if (from === placesOf(root).run) await left(successor.save(claim, revisions([0, 'a', 'b'])), 'Fenced')
-      }
-    }
-    await left(next(root, { fs }).remove('a'), 'Fenced')
-    const { successor, claim } = later
-    assert.ok(successor !== undefined && claim !== undefined)
-    await right(successor.release(claim))
-    const processes = { self: () => ({ ...nodeProcesses.self(), start: 'x' }), isAlive: () => true }
-    const { stored } = await right(next(root, { processes }).claim('a', OTHER))
-    assert.ok(some(stored).revision >= 1)
   })
 
   test('another one claims it: what it finds is no folder, and it makes a new one', async () => {
