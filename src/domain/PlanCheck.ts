@@ -93,7 +93,8 @@ export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow)
 }
 
 /**
- * The edits that a policy refuses; none between two workflows that have nothing to do with one another.
+ * The edits that a policy refuses; none between two workflows that have nothing to do with one another. `redoneFrom`: the
+ * index from which everything runs again, or infinity: what is done anew may be edited.
  *
  * @category validation
  * @since 0.1.0
@@ -102,13 +103,15 @@ export const compare = (
   checkpoint: Checkpoint,
   workflow: Workflow,
   policy: Changes,
-  records: Records
+  records: Records,
+  redoneFrom: number
 ): ReadonlyArray<PlanProblem> => {
   if (policy === 'ignore' || checkpoint.workflow.name !== workflow.name) return []
   const edit = {
     checkpoint,
     workflow,
     records,
+    redoneFrom,
     isAt: finderIn(workflow.steps),
     was: finderIn(checkpoint.workflow.steps)
   }
@@ -122,6 +125,7 @@ interface Edited {
   readonly checkpoint: Checkpoint
   readonly workflow: Workflow
   readonly records: Records
+  readonly redoneFrom: number
   readonly isAt: (name: string, expected: number) => number | undefined
   readonly was: (name: string, expected: number) => number | undefined
 }
@@ -140,10 +144,13 @@ const changed = (
   ...(present === undefined ? {} : { present })
 })
 
-/** Completed units that are gone or are defined otherwise now. */
-function* editsOfRecorded({ checkpoint, workflow, isAt }: Edited): Iterable<PlanProblem> {
+/** Completed units that are gone or are defined otherwise now, but for those that run again in any case. */
+function* editsOfRecorded({ checkpoint, workflow, redoneFrom, isAt, was }: Edited): Iterable<PlanProblem> {
+  const first = workflow.steps[redoneFrom]?.name
+  const redoneWas = first === undefined ? Infinity : (was(first, redoneFrom) ?? Infinity)
   for (const record of checkpoint.completedSteps) {
     const index = isAt(record.step, record.stepIndex)
+    if (index === undefined ? record.stepIndex >= redoneWas : index >= redoneFrom) continue
     const now = index === undefined ? undefined : definitionOf(workflow.steps[index] as Step, record.group)
     if (now === undefined) yield changed('removed', record, record.fingerprint)
     else if (now.fingerprint !== record.fingerprint)
@@ -152,13 +159,14 @@ function* editsOfRecorded({ checkpoint, workflow, isAt }: Edited): Iterable<Plan
 }
 
 /** Steps with completed work that changed their order, and steps that were put before such. */
-function* misplaced({ checkpoint, workflow, records, isAt, was }: Edited): Iterable<PlanProblem> {
+function* misplaced({ checkpoint, workflow, records, redoneFrom, isAt, was }: Edited): Iterable<PlanProblem> {
   let before = -1
   let last = -1
   for (const [stepIndex, { name }] of checkpoint.workflow.steps.entries()) {
     if (!hasBegun(records, stepIndex)) continue
-    last = stepIndex
     const index = isAt(name, stepIndex)
+    if ((index ?? -1) >= redoneFrom) continue
+    last = stepIndex
     if (index === undefined) continue
     if (index < before) yield changed('reordered', { step: name })
     before = Math.max(before, index)

@@ -21,6 +21,7 @@ import { groupNamed } from './Workflow.js'
  * - `was`: the index of a step in the workflow that ran.
  * - `from`: the step from which `fromStep` makes everything run, or infinity.
  * - `rewound`: the earliest step of which completed work runs again, or infinity.
+ * - `redoneFrom`: the step from which all completed work runs again, or infinity.
  *
  * @category model
  * @since 0.1.0
@@ -37,6 +38,7 @@ export interface PlanContext {
   readonly missing: ReadonlyMap<string, RunReason & { readonly _tag: 'EvidenceMissing' }>
   readonly from: number
   readonly rewound: number
+  readonly redoneFrom: number
   readonly rewoundStep: string
   readonly restartWave: string | undefined
   readonly recovered: boolean
@@ -59,7 +61,8 @@ export const contextOf = (
   const evidence = options.evidence ?? []
   const from = startOf(workflow, options)
   const gone = from === Infinity ? evidence.map((one) => placeOfGone(checkpoint, workflow, records, one)) : []
-  const rewound = Math.min(from, indexOf(workflow, options.restartWave), ...gone)
+  const forced = Math.min(from, indexOf(workflow, options.restartWave))
+  const rewound = Math.min(forced, ...gone)
   return {
     checkpoint,
     records,
@@ -74,6 +77,7 @@ export const contextOf = (
     ),
     from,
     rewound,
+    redoneFrom: Math.min(forced, rewound + 1),
     rewoundStep: workflow.steps[rewound]?.name ?? '',
     restartWave: options.restartWave,
     recovered: options.recovered ?? false

@@ -59,7 +59,10 @@ export const planResume = (
   if (first !== undefined) return refuse([first, ...more, ...named])
   const context = contextOf(checkpoint, workflow, options, records)
   const decisions: Array<Decision> = []
-  const problems = [...compare(checkpoint, workflow, options.changes ?? 'completed', records), ...named]
+  const problems = [
+    ...compare(checkpoint, workflow, options.changes ?? 'completed', records, context.redoneFrom),
+    ...named
+  ]
   for (const [stepIndex, step] of workflow.steps.entries())
     decideStep(context, step, stepIndex, { decisions, problems })
   return isNonEmpty(problems) ? refuse(problems) : E.right(read(checkpoint, workflow, decisions, context))

@@ -679,6 +679,29 @@ describe('a step in doubt', () => {
   })
 })
 
+describe('a completed step that was edited', () => {
+  const workflow = numbered(3)
+  const done = standing(workflow, State.completed(2, 'step-2'), [record(0), record(1), record(2)])
+  const edited = (index: number): Workflow => ({
+    ...workflow,
+    steps: workflow.steps.map((step, at) => (at === index ? W.task(step.name, { definition: 'other' }) : step))
+  })
+
+  test('is fine if it runs again in any case: from there, or from before', () => {
+    assert.equal(planned(done, edited(1), { fromStep: 'step-1' }).startIndex, 1)
+    assert.equal(planned(done, edited(2), { fromStep: 'step-1' }).startIndex, 1)
+    assert.equal(problems(done, edited(0), { fromStep: 'step-1' })[0]?._tag, 'WorkflowChanged')
+    assert.equal(problems(done, edited(1), { fromStep: 'step-1', changes: 'strict' })[0]?._tag, 'WorkflowChanged')
+  })
+
+  test('and is gone, or stands elsewhere, too', () => {
+    const [zero, one, two] = workflow.steps as readonly [W.Task, W.Task, W.Task]
+    assert.equal(planned(done, { ...workflow, steps: [zero, one] }, { fromStep: 'step-1' }).startIndex, 1)
+    assert.equal(planned(done, { ...workflow, steps: [zero, two, one] }, { fromStep: 'step-2' }).startIndex, 1)
+    assert.equal(problems(done, { ...workflow, steps: [one, two] }, { fromStep: 'step-1' })[0]?._tag, 'WorkflowChanged')
+  })
+})
+
 describe('restartWave', () => {
   test('of a task says that it is none, and which waves there are', () => {
     const workflow: Workflow = { name: 'w', steps: [W.task('a'), W.wave('checks', [W.group(W.task('g'))])] }
