@@ -221,6 +221,8 @@ export const attended = async (
   } finally {
     tools.prompt.close()
     tools.signals.dispose()
+    // How it ended is decided: a signal in the last moments of the process changes nothing. A second one still ends it.
+    for (const signal of SIGNALS) process.once(signal, () => undefined)
     endOnHangUp(context, tools.signals)
   }
 }
