@@ -128,7 +128,7 @@ describe('the workflow that is meant', () => {
     [
       'changed like another',
       abc(a.replace('echo', 'printf'), b.replace('echo', 'printf'), c),
-      ['  dogear resume r --from-step a --changes ignore', '  dogear resume r --changes ignore']
+      ['  dogear resume r --from-step a', '  dogear resume r --changes ignore']
     ]
   ])('after a step was %s only commands are offered that work', async (_, edited, offered) => {
     await failedRun('r', abc(a, b, c))

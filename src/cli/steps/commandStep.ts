@@ -193,7 +193,9 @@ const objectionTo = (text: string, name: string, truncatedBytes: number): O.Opti
 
 const unsuccessful = ({ exit, stderrTail }: Ended, task: TaskEntry): StepFailure => {
   const how = exit._tag === 'Code' ? `exit code ${exit.code}` : `killed by ${exit.signal}`
-  const said = printable(stripVTControlCharacters(stderrTail).trimEnd().split('\n').at(-1)?.trim() ?? '')
+  const [line = ''] = stripVTControlCharacters(stderrTail).trimEnd().split('\n').slice(-1)
+  // What is left of control characters depends on the version of Node.
+  const said = printable(line.replace(/\p{Cc}+/gu, ' ').trim())
   const error = StepError.make('ExitError', said === '' ? how : `${how}: ${said}`, {
     code: exit._tag === 'Code' ? String(exit.code) : exit.signal
   })
