@@ -129,22 +129,26 @@ describe('compaction', () => {
     }
   })
 
+  /** A file system in which no file can be made as long as descriptors have run out. */
+  const withoutNewFiles = () => {
+    let isShort = false
+    const fs: FileSystem = {
+      ...nodeFileSystem,
+      open: (path, how) =>
+        how === 'create' && isShort ? Promise.reject(systemError('EMFILE')) : nodeFileSystem.open(path, how)
+    }
+    return { fs, runOut: (on: boolean) => void (isShort = on) }
+  }
+
   test('for which there is no file is put off: the save is an append', async () => {
     const root = folder()
-    let isShort = false
-    const storage = next(root, {
-      fs: {
-        ...nodeFileSystem,
-        open: (path, how) =>
-          how === 'create' && isShort ? Promise.reject(systemError('EMFILE')) : nodeFileSystem.open(path, how)
-      },
-      limits: { compactBytes: 0 }
-    })
+    const files = withoutNewFiles()
+    const storage = next(root, { fs: files.fs, limits: { compactBytes: 0 } })
     const claim = await claimed(storage, 'a')
-    isShort = true
+    files.runOut(true)
     for (let n = 1; n <= 20; n++) await right(storage.save(claim, revisions(upTo(n))))
     assert.deepEqual(journalsOf(root), [journalName(1)])
-    isShort = false
+    files.runOut(false)
     for (let n = 21; n <= 100; n++) await right(storage.save(claim, revisions(upTo(n))))
     assert.ok(journalsOf(root).length > 1)
     await assertLoads(storage, 'a', upTo(100))
@@ -152,21 +156,14 @@ describe('compaction', () => {
 
   test('that must be, and for which there is no file, fails the save and leaves the claim as it was', async () => {
     const root = folder()
-    let isShort = false
-    const storage = next(root, {
-      fs: {
-        ...nodeFileSystem,
-        open: (path, how) =>
-          how === 'create' && isShort ? Promise.reject(systemError('EMFILE')) : nodeFileSystem.open(path, how)
-      },
-      limits: { compactBytes: 0, checkpointBytes: 4096 }
-    })
+    const files = withoutNewFiles()
+    const storage = next(root, { fs: files.fs, limits: { compactBytes: 0, checkpointBytes: 4096 } })
     const claim = await claimed(storage, 'a')
-    isShort = true
+    files.runOut(true)
     let n = 1
     while (E.isRight(await storage.save(claim, revisions(upTo(n)))())) n++
     await left(storage.save(claim, revisions(upTo(n))), 'WriteFailed')
-    isShort = false
+    files.runOut(false)
     await right(storage.save(claim, revisions(upTo(n))))
     await assertLoads(storage, 'a', upTo(n))
   })
