@@ -31,6 +31,7 @@ export type * from './ports/CheckpointStorage.js'
 export type * from './ports/Clock.js'
 export type * from './ports/Environment.js'
 export type * from './ports/Events.js'
+export type * from './ports/FileSystem.js'
 export type * from './ports/Interrupt.js'
 export type * from './ports/Subprocess.js'
 

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { FileSystem } from './FileSystem.js'
+import type { FileSystem } from '../../ports/FileSystem.js'
 import type { Processes } from './Processes.js'
 
 /**

@@ -1,82 +1,12 @@
 /**
- * Every call that the JSON store makes to the file system, as one record: so that a test can count, order and break
- * them.
- *
- * But for the heartbeat, which proper-lockfile keeps by itself. The calls are those of `node:fs`, with what the store always wants built in (no symbolic link is followed, everything
- * is for this user only). They reject or throw with Node's error, as `node:fs` does.
+ * The file system of this machine. But for the heartbeat, which proper-lockfile keeps by itself, every call that the JSON
+ * store makes to it is one of these.
  *
  * @since 0.1.0
  */
 import * as fs from 'node:fs'
 import * as fsp from 'node:fs/promises'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * What the system says about a file or folder. `dev` and `ino` together are its identity.
- *
- * @category model
- * @since 0.1.0
- */
-export interface Facts {
-  readonly kind: 'file' | 'folder' | 'link' | 'other'
-  readonly size: number
-  readonly dev: bigint
-  readonly ino: bigint
-  readonly modifiedMillis: number
-}
-
-/**
- * The calls. `read`, `write` and `writeSync` may do less than they are asked to and say how much, as the system does.
- *
- * @category model
- * @since 0.1.0
- */
-export interface FileSystem {
-  /** Makes one folder, mode 0700. */
-  readonly mkdir: (path: string) => Promise<void>
-  /** The names in a folder, in no order. */
-  readonly readdir: (path: string) => Promise<ReadonlyArray<string>>
-  /** Makes durable which names a folder has. */
-  readonly fsyncFolder: (path: string) => Promise<void>
-  /** What a name leads to, without following it; `undefined` if there is nothing. */
-  readonly lstatSync: (path: string) => Facts | undefined
-  /** Opens a file for reading or for writing, or creates one (mode 0600, `EEXIST` if it is there) for writing. */
-  readonly open: (path: string, how: 'read' | 'write' | 'create') => Promise<number>
-  /**
-   * The path that an open file has now, followed by ` (deleted)` if it has none any more; `undefined`, or `ENOENT`, where
-   * the system can't tell (only Linux with `/proc` can). Unlike a stat, it costs the next write nothing.
-   */
-  readonly placeSync: (fd: number) => string | undefined
-  /** What an open file is. */
-  readonly fstat: (fd: number) => Promise<Facts>
-  /** Reads into a buffer; how many bytes it were. */
-  readonly read: (fd: number, into: Uint8Array, position: number) => Promise<number>
-  /** Writes a buffer; how many bytes it were. */
-  readonly write: (fd: number, bytes: Uint8Array, position: number) => Promise<number>
-  /** The same, at once. */
-  readonly writeSync: (fd: number, bytes: Uint8Array, position: number) => number
-  /** Makes a file longer, by NUL bytes in blocks that it has from now on. It may fail halfway. */
-  readonly extendSync: (fd: number, from: number, to: number) => void
-  /** Makes a file so long; what is new are zeros that take no space. */
-  readonly ftruncateSync: (fd: number, length: number) => void
-  /** Makes a file's content durable. A callback, for the one call on the way of every save. */
-  readonly fdatasync: (fd: number, done: (error: Error | null) => void) => void
-  /** Closes a file. */
-  readonly close: (fd: number) => Promise<void>
-  /** Gives a file a second name; `EEXIST` if the name is taken. */
-  readonly link: (from: string, to: string) => Promise<void>
-  /** Gives a file or a folder another name, at once. */
-  readonly renameSync: (from: string, to: string) => void
-  /** Takes a name away. */
-  readonly unlinkSync: (path: string) => void
-  /** Deletes a folder with all that is in it; nothing there is fine. */
-  readonly removeTree: (path: string) => Promise<void>
-  /** Replaces a file's content at once (write-file-atomic), mode 0600. */
-  readonly replace: (path: string, text: string) => Promise<void>
-}
+import type { Facts, FileSystem } from '../../ports/FileSystem.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // constructors

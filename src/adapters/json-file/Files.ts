@@ -7,7 +7,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { StorageError, TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
 import { codeOf, insecure, openFailed, quietly, readFailed, reading, writeFailed, writing } from './Fault.js'
-import type { Facts, FileSystem } from './FileSystem.js'
+import type { Facts, FileSystem } from '../../ports/FileSystem.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // reading

@@ -9,7 +9,7 @@ import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { Context } from './Context.js'
 import { codeOf, quietly, writeFailed, writing } from './Fault.js'
 import { isFolder } from './Files.js'
-import type { FileSystem } from './FileSystem.js'
+import type { FileSystem } from '../../ports/FileSystem.js'
 import type { Layout } from './Layout.js'
 
 /**
