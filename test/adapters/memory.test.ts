@@ -5,12 +5,6 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describe, test } from 'vitest'
 import { memoryData, memoryStorage } from '../../src/adapters/memory.js'
 import type { CheckpointStorage, Claim, Revision } from '../../src/ports/CheckpointStorage.js'
-import { storageContract } from './storageContract.js'
-
-storageContract('the memory store', () => {
-  const data = memoryData()
-  return Promise.resolve({ storage: memoryStorage(data), reopen: () => memoryStorage(data) })
-})
 
 const OWNER = { host: 'build-1', pid: 100 }
 const AT = '2026-01-02T03:04:05.678Z'

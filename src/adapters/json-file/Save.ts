@@ -61,13 +61,19 @@ export const save = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision
 const begin = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
   if (holding.ended !== undefined) return done(E.left(holding.ended))
   const conflict = conflictOf(holding, revisions)
-  if (conflict !== undefined) return done(E.left(conflict))
+  if (conflict !== undefined) return done(E.left(refusal(holding, conflict)))
   const plan = planOf(holding, revisions)
-  if (E.isLeft(plan)) return done(plan)
+  if (E.isLeft(plan)) return done(E.left(refusal(holding, plan.left)))
   const { kind, line } = plan.right
   if (kind === 'compaction') void compact(holding, revisions, line, done)
   else if (kind === 'base') saveBase(holding, revisions, line, done)
   else saveChanges(holding, revisions, line, done)
+}
+
+/** A save that can't be done. An owner that was superseded is told so, whatever it wanted to save. */
+const refusal = (holding: Holding, error: StorageError): StorageError => {
+  const now = standing(holding.context.fs, holding.journal)
+  return E.isRight(now) && now.right !== 'Owner' ? fence(holding, now.right === 'Superseded') : error
 }
 
 /** What to write, and where: into the journal in use, or as the first of a new one. */

@@ -9,7 +9,7 @@ import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
 import { parse } from '../../../src/adapters/json-file/Journal.js'
 import type { Json } from '../../../src/domain/Json.js'
 import type { Stored } from '../../../src/ports/CheckpointStorage.js'
-import { assertLoads, claimed, left, OTHER, revisions, right, some } from '../storageFixture.js'
+import { assertLoads, claimed, left, OTHER, revisions, right, some } from '../../../src/testing/conformance/fixtures.js'
 import { digestOf, folder, journalName, journalOf, journalsOf, next, placesOf, untilCopied, work } from './kit.js'
 
 const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_, index) => index)

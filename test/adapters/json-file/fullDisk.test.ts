@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { afterAll, describe, test } from 'vitest'
-import { assertLoads, claimed, left, OTHER, revisions, right } from '../storageFixture.js'
+import { assertLoads, claimed, left, OTHER, revisions, right } from '../../../src/testing/conformance/fixtures.js'
 import { assertIsStorageError, folder, next } from './kit.js'
 
 const mount = (): string | undefined => {

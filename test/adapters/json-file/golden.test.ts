@@ -8,7 +8,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import { nodeProcesses } from '../../../src/adapters/json-file/index.js'
 import type { Json } from '../../../src/domain/Json.js'
-import { claimed, OTHER, revisions, right, seed, some } from '../storageFixture.js'
+import { claimed, OTHER, revisions, right, seed, some } from '../../../src/testing/conformance/fixtures.js'
 import { digestOf, folder, next, placesOf, work } from './kit.js'
 
 const golden = fileURLToPath(new URL('../../golden/json-file/format-1', import.meta.url))

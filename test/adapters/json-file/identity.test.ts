@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, describe, test, vi } from 'vitest'
 import type { ProcessIdentity, Processes } from '../../../src/adapters/json-file/index.js'
 import { jsonFileStorage, nodeProcesses } from '../../../src/adapters/json-file/index.js'
-import { claimed, left, OTHER, right } from '../storageFixture.js'
+import { claimed, left, OTHER, right } from '../../../src/testing/conformance/fixtures.js'
 import { folder, next, systemError } from './kit.js'
 
 const LINUX = process.platform === 'linux'

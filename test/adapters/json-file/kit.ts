@@ -9,7 +9,9 @@ import type { FileSystem, JsonFileOptions, Processes } from '../../../src/adapte
 import { jsonFileStorage, nodeFileSystem, nodeProcesses } from '../../../src/adapters/json-file/index.js'
 import type { Json } from '../../../src/domain/Json.js'
 import type { CheckpointStorage, Claim, StorageError } from '../../../src/ports/CheckpointStorage.js'
-import { claimed, revisions, right } from '../storageFixture.js'
+import type { Before, Call, Made } from '../../../src/testing/files/Intercept.js'
+import * as Intercept from '../../../src/testing/files/Intercept.js'
+import { claimed, revisions, right } from '../../../src/testing/conformance/fixtures.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // folders
@@ -38,9 +40,9 @@ export const journalName = (number: number): string => `e${String(number).padSta
 
 export const journalOf = (root: string, number: number): string => join(placesOf(root).history, journalName(number))
 
-/** The names of the journals of run `a`. */
-export const journalsOf = (root: string): ReadonlyArray<string> =>
-  readdirSync(placesOf(root).history)
+/** The names of the journals of a run. */
+export const journalsOf = (root: string, runId = 'a'): ReadonlyArray<string> =>
+  readdirSync(placesOf(root, runId).history)
     .filter((name) => /^e\d+\.jsonl$/.test(name))
     .sort()
 
@@ -104,48 +106,20 @@ export const work = async (
 // file systems
 // ---------------------------------------------------------------------------------------------------------------------
 
-export type Call = keyof FileSystem
+export type { Call, Made } from '../../../src/testing/files/Intercept.js'
+export { systemError } from '../../../src/testing/files/Intercept.js'
 
 export const CALLS = Object.keys(nodeFileSystem) as ReadonlyArray<Call>
 
-/** One call: its name and its first argument, a path or a file descriptor. */
-export interface Made {
-  readonly call: Call
-  readonly target: string | number
-}
-
 /** A file system in which something happens before each call; what `before` throws is what the call fails with. */
-export const intercepted = (before: (made: Made) => void, base: FileSystem = nodeFileSystem): FileSystem => {
-  const calls = base as unknown as Record<Call, (...args: ReadonlyArray<unknown>) => unknown>
-  const wrap = (call: Call) => {
-    const original = calls[call]
-    return (...args: ReadonlyArray<unknown>): unknown => {
-      try {
-        before({ call, target: args[0] as string | number })
-      } catch (error) {
-        return fail(call, args, error as Error)
-      }
-      return original(...args)
-    }
-  }
-  return Object.fromEntries(CALLS.map((call) => [call, wrap(call)])) as unknown as FileSystem
-}
-
-/** As the system would say it: through the callback, by throwing, or by rejecting. */
-const fail = (call: Call, args: ReadonlyArray<unknown>, error: Error): unknown => {
-  if (call === 'fdatasync') return void setImmediate(() => (args[1] as (error: unknown) => void)(error))
-  if (call.endsWith('Sync')) throw error
-  return Promise.reject(error)
-}
+export const intercepted = (before: Before, base: FileSystem = nodeFileSystem): FileSystem =>
+  Intercept.intercepted(before)(base)
 
 /** A file system that notes its calls. */
 export const recorded = (base?: FileSystem): { readonly fs: FileSystem; readonly calls: Array<Made> } => {
   const calls: Array<Made> = []
-  return { fs: intercepted((made) => calls.push(made), base), calls }
+  return { fs: intercepted((made) => void calls.push(made), base), calls }
 }
-
-export const systemError = (code: string): NodeJS.ErrnoException =>
-  Object.assign(new Error(`${code}: as a test wants it`), { code })
 
 /** Whether something is an error of the port, with the facts that it promises. */
 export const assertIsStorageError = (error: StorageError): void => {

@@ -11,7 +11,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { afterEach, describe, test } from 'vitest'
 import { jsonFileStorage, nodeProcesses } from '../../../src/adapters/json-file/index.js'
 import type { StorageError, Stored } from '../../../src/ports/CheckpointStorage.js'
-import { claimed, left, OTHER, revisions, right, some } from '../storageFixture.js'
+import { claimed, left, OTHER, revisions, right, some } from '../../../src/testing/conformance/fixtures.js'
 import { folder, placesOf } from './kit.js'
 
 const SWEEP = process.env['DOGEAR_SWEEP'] === '1'

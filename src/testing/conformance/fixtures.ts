@@ -1,27 +1,23 @@
-/** What the storage laws are written with. */
-import assert from 'node:assert/strict'
+/** What the cases are written with. */
+import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import type { Change } from '../../src/domain/Change.js'
-import type { Json } from '../../src/domain/Json.js'
-import type { CheckpointStorage, Claim, Revision, StorageError, Stored } from '../../src/ports/CheckpointStorage.js'
-
-/** The store of a test, and the same one as the next process finds it. */
-export interface Under {
-  readonly storage: () => CheckpointStorage
-  readonly reopen: () => CheckpointStorage
-}
+import type { Change } from '../../domain/Change.js'
+import type { Json } from '../../domain/Json.js'
+import type { CheckpointStorage, Claim, Revision, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 
 export const OWNER = { host: 'build-1', pid: 100 }
 export const OTHER = { host: 'build-2', pid: 200 }
 
-// A test run's checkpoint is the list of what each of its revisions carried, so any mixture of two histories shows.
+// The checkpoint of such a run is the list of what each of its revisions carried, so any mixture of two histories shows.
+
+export const AT = '2026-01-02T03:04:05.678Z'
 
 const change = (payload: Json): Change => ({
   _tag: 'StepCompleted',
-  at: '2026-01-02T03:04:05.678Z',
+  at: AT,
   stepIndex: 0,
   step: 'pack',
   output: payload,
@@ -47,9 +43,15 @@ export const revisions = (payloads: ReadonlyArray<Json>, count = 1): ReadonlyNon
 
 const json = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json
 
+/** That what is stored is a run whose revisions carried these payloads, found exactly. */
 export const assertHolds = (stored: Stored, payloads: ReadonlyArray<Json>): void => {
-  assert.equal(stored.revision, payloads.length - 1)
   assert.deepEqual(stored.found, { _tag: 'Exact' })
+  assertCarries(stored, payloads)
+}
+
+/** The same, however it was found. */
+export const assertCarries = (stored: Stored, payloads: ReadonlyArray<Json>): void => {
+  assert.equal(stored.revision, payloads.length - 1, 'the revision that is stored')
   const based = payloads.length - stored.changes.length
   assert.deepEqual(stored.checkpoint, json(checkpoint(payloads.slice(0, based))))
   assert.deepEqual(stored.changes, json(payloads.slice(based).map(change)))
@@ -61,13 +63,13 @@ export const assertLoads = async (
   payloads: ReadonlyArray<Json>
 ): Promise<void> => {
   const stored = await right(storage.load(runId))
-  if (payloads.length === 0) assert.deepEqual(stored, O.none)
+  if (payloads.length === 0) assert.deepEqual(stored, O.none, 'what is stored of a run without a checkpoint')
   else assertHolds(some(stored), payloads)
 }
 
 export const right = async <A>(task: TaskEither<StorageError, A>): Promise<A> => {
   const result = await task()
-  return E.isRight(result) ? result.right : assert.fail(`refused: ${JSON.stringify(result.left)}`)
+  return E.isRight(result) ? result.right : assert.fail(`refused: ${inWords(result.left)}`)
 }
 
 export const left = async <Tag extends StorageError['_tag']>(
@@ -75,12 +77,23 @@ export const left = async <Tag extends StorageError['_tag']>(
   tag: Tag
 ): Promise<Extract<StorageError, { _tag: Tag }>> => {
   const result = await task()
-  if (E.isRight(result)) return assert.fail(`accepted, but ${tag} was due: ${JSON.stringify(result.right)}`)
-  assert.equal(result.left._tag, tag, JSON.stringify(result.left))
+  if (E.isRight(result)) return assert.fail(`accepted, but ${tag} was due: ${inWords(result.right)}`)
+  assert.equal(result.left._tag, tag, `${tag} was due: ${inWords(result.left)}`)
   return result.left as Extract<StorageError, { _tag: Tag }>
 }
 
-export const some = <A>(option: O.Option<A>): A => (O.isSome(option) ? option.value : assert.fail('nothing there'))
+/** Any value as a short text. */
+export const inWords = (value: unknown): string => {
+  try {
+    const text = JSON.stringify(value) ?? String(value)
+    return text.length > 300 ? `${text.slice(0, 300)}…` : text
+  } catch {
+    return String(value)
+  }
+}
+
+export const some = <A>(option: O.Option<A>, what = 'something'): A =>
+  O.isSome(option) ? option.value : assert.fail(`${what} should be stored, and nothing is`)
 
 export const claimed = async (storage: CheckpointStorage, runId: string, owner = OWNER): Promise<Claim> =>
   (await right(storage.claim(runId, owner))).claim
@@ -92,6 +105,7 @@ export const seed = async (storage: CheckpointStorage, runId: string, payloads: 
   await right(storage.release(claim))
 }
 
+/** How often each answer was given. */
 export const tally = <A>(results: ReadonlyArray<E.Either<StorageError, A>>): Record<string, number> => {
   const counts: Record<string, number> = {}
   for (const result of results) {
@@ -99,4 +113,31 @@ export const tally = <A>(results: ReadonlyArray<E.Either<StorageError, A>>): Rec
     counts[outcome] = (counts[outcome] ?? 0) + 1
   }
   return counts
+}
+
+export const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_, index) => index)
+
+/** Waits until something is so, at most so long. */
+export const until = async (isSo: () => boolean, limitMillis: number, what: string): Promise<void> => {
+  const end = Date.now() + limitMillis
+  while (!isSo() && Date.now() < end) await new Promise((resolve) => setTimeout(resolve, 5))
+  assert.ok(isSo(), `${what}, and it did not within ${limitMillis} ms`)
+}
+
+/** An owner that lives on though it counts as dead, and its successor. The run has one revision. */
+export interface Takeover {
+  readonly former: CheckpointStorage
+  readonly zombie: Claim
+  readonly latter: CheckpointStorage
+  readonly owner: Claim
+}
+
+export const takeover = async (
+  storage: CheckpointStorage,
+  reopen: () => Promise<CheckpointStorage>
+): Promise<Takeover> => {
+  const zombie = await claimed(storage, 'a', OWNER)
+  await right(storage.save(zombie, revisions(['first'])))
+  const latter = await reopen()
+  return { former: storage, zombie, latter, owner: await claimed(latter, 'a', OTHER) }
 }

@@ -1,0 +1,186 @@
+/**
+ * What a conformance run found, as data, and as text for people, programs and TAP readers.
+ *
+ * @since 0.1.0
+ */
+import type { ConformanceCase, Level } from './Case.js'
+import type { Capability } from './Spec.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What came of a case.
+ *
+ * - `Passed`: the law holds.
+ * - `Failed`: it does not; `why` says what was expected and what was found.
+ * - `NotClaimed`: the store does not claim what the case needs. It was tried all the same where the spec has the means, and
+ *   would have passed, failed, or was not tried.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type CaseOutcome =
+  | { readonly _tag: 'Passed' }
+  | { readonly _tag: 'Failed'; readonly why: string }
+  | { readonly _tag: 'NotClaimed'; readonly wouldHave: 'passed' | 'failed' | 'not been tried' }
+
+/**
+ * One case and what came of it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface CaseResult {
+  readonly id: string
+  readonly title: string
+  readonly level: Level
+  readonly needs: ReadonlyArray<Capability>
+  readonly outcome: CaseOutcome
+  readonly durationMillis: number
+}
+
+/**
+ * A conformance run. `hints`: what the store seems to be able to do, and does not claim.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Report {
+  readonly store: string
+  readonly capabilities: ReadonlyArray<Capability>
+  readonly results: ReadonlyArray<CaseResult>
+  readonly hints: ReadonlyArray<string>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A report of these results; the hints are read off them. */
+export const make = (
+  store: string,
+  capabilities: ReadonlyArray<Capability>,
+  results: ReadonlyArray<CaseResult>
+): Report => ({ store, capabilities, results, hints: hintsOf(capabilities, results) })
+
+/** A capability is hinted at if it is not claimed and every case that needs it, and only it beside claimed ones, passed. */
+const hintsOf = (
+  capabilities: ReadonlyArray<Capability>,
+  results: ReadonlyArray<CaseResult>
+): ReadonlyArray<string> => {
+  const passed = new Map<Capability, boolean>()
+  for (const { needs, outcome } of results) {
+    if (outcome._tag !== 'NotClaimed') continue
+    for (const one of needs) {
+      if (!capabilities.includes(one)) passed.set(one, (passed.get(one) ?? true) && outcome.wouldHave === 'passed')
+    }
+  }
+  return [...passed].flatMap(([one, all]) =>
+    all ? [`every case for \`${one}\` passes: the store could claim it`] : []
+  )
+}
+
+/** The result of a case. */
+export const resultOf = (
+  { id, title, level, needs }: ConformanceCase,
+  outcome: CaseOutcome,
+  durationMillis: number
+): CaseResult => ({ id, title, level, needs, outcome, durationMillis })
+
+// ---------------------------------------------------------------------------------------------------------------------
+// refinements
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Whether the store keeps every law that it must keep.
+ *
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isConformant = ({ results }: Report): boolean => results.every(({ outcome }) => outcome._tag !== 'Failed')
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+const countOf = ({ results }: Report, tag: CaseOutcome['_tag']): number =>
+  results.filter(({ outcome }) => outcome._tag === tag).length
+
+const MARKS = { Passed: '✓', Failed: '✗', NotClaimed: '○' } as const
+
+/**
+ * A report for people: a line for each case, why those that failed did, the hints, and the count.
+ *
+ * @example
+ * import { ConformanceReport } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const needs = [] as const
+ * const one = { id: 'CS-ID-04', title: 'runs whose ids begin alike are apart', level: 'core', needs, durationMillis: 2 } as const
+ * const report = { store: 'mine', capabilities: [], hints: [], results: [{ ...one, outcome: { _tag: 'Passed' } as const }] }
+ * assert.ok(ConformanceReport.isConformant(report))
+ * assert.match(ConformanceReport.toText(report), /✓ CS-ID-04 runs whose ids begin alike are apart\n.*1 passed, 0 failed/s)
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const toText = (report: Report): string =>
+  [
+    `${report.store} (claims: ${report.capabilities.join(', ') || 'nothing beyond the core'})`,
+    '',
+    ...report.results.flatMap(({ id, title, outcome, needs }) => [
+      `${MARKS[outcome._tag]} ${id} ${title}${noteOf(outcome, needs)}`,
+      ...(outcome._tag === 'Failed' ? indented(outcome.why) : [])
+    ]),
+    '',
+    ...report.hints.map((hint) => `Hint: ${hint}`),
+    ...(report.hints.length > 0 ? [''] : []),
+    `${countOf(report, 'Passed')} passed, ${countOf(report, 'Failed')} failed, ${countOf(report, 'NotClaimed')} not claimed`
+  ].join('\n')
+
+const noteOf = (outcome: CaseOutcome, needs: ReadonlyArray<Capability>): string =>
+  outcome._tag === 'NotClaimed' ? ` (not claimed: ${needs.join(', ')}; it would have ${outcome.wouldHave})` : ''
+
+const indented = (text: string): ReadonlyArray<string> => text.split('\n').map((line) => `    ${line}`)
+
+/**
+ * A report as JSON text, for programs.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const toJson = (report: Report): string =>
+  JSON.stringify({ conformant: isConformant(report), ...report }, undefined, 2)
+
+/**
+ * A report as TAP 14. What is not claimed is skipped, and says so.
+ *
+ * @see https://testanything.org/tap-version-14-specification.html
+ * @category destructors
+ * @since 0.1.0
+ */
+export const toTap = (report: Report): string =>
+  [
+    'TAP version 14',
+    `1..${report.results.length}`,
+    ...report.results.flatMap(({ id, title, outcome, needs, durationMillis }, index) => {
+      const line = `${index + 1} - ${id} ${title.replaceAll('\\', '\\\\').replaceAll('#', '\\#')}`
+      switch (outcome._tag) {
+        case 'Passed':
+          return [`ok ${line}`, ...diagnostic([`duration_ms: ${durationMillis}`])]
+        case 'NotClaimed':
+          return [`ok ${line} # SKIP not claimed: ${needs.join(', ')}`]
+        case 'Failed':
+          return [`not ok ${line}`, ...diagnostic(['message: |-', ...outcome.why.split('\n').map((one) => `  ${one}`)])]
+      }
+    }),
+    ...report.hints.map((hint) => `# hint: ${hint}`)
+  ].join('\n')
+
+const diagnostic = (lines: ReadonlyArray<string>): ReadonlyArray<string> => [
+  '  ---',
+  ...lines.map((line) => `  ${line}`),
+  '  ...'
+]

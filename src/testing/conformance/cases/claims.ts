@@ -1,0 +1,210 @@
+/** Who may write a run. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { ConformanceCase } from '../Case.js'
+import { conformanceCase } from '../Case.js'
+import {
+  assertHolds,
+  assertLoads,
+  claimed,
+  left,
+  OTHER,
+  OWNER,
+  revisions,
+  right,
+  seed,
+  some,
+  tally
+} from '../fixtures.js'
+
+export const claimCases: ReadonlyArray<ConformanceCase> = [
+  conformanceCase(
+    'CS-CLAIM-01',
+    'a claim writes no checkpoint, and says that nothing is stored',
+    async ({ storage }) => {
+      const { claim, stored } = await right(storage.claim('a', OWNER))
+      assert.deepEqual(stored, O.none)
+      assert.equal(claim.runId, 'a')
+      assert.ok(Number.isSafeInteger(claim.epoch), `its epoch is ${claim.epoch}`)
+      assert.equal(claim.lost.aborted, false)
+      assert.deepEqual(await right(storage.load('a')), O.none)
+    }
+  ),
+
+  conformanceCase(
+    'CS-CLAIM-02',
+    'a run that a live owner holds is refused, with who and since when',
+    async ({ storage }) => {
+      const before = new Date(Date.now() - 1).toISOString()
+      await claimed(storage, 'a', OWNER)
+      const { runId, holder } = await left(storage.claim('a', OTHER), 'HeldBy')
+      assert.deepEqual({ runId, host: holder.host, pid: holder.pid }, { runId: 'a', ...OWNER })
+      const after = new Date(Date.now() + 1).toISOString()
+      assert.ok(before <= holder.since && holder.since <= after, `since ${holder.since}, which is not now in UTC`)
+    }
+  ),
+
+  conformanceCase('CS-CLAIM-03', 'a refused claim disturbs the owner in nothing', async ({ storage }) => {
+    const claim = await claimed(storage, 'a')
+    await left(storage.claim('a', OTHER), 'HeldBy')
+    await right(storage.save(claim, revisions([1])))
+    assert.equal(claim.lost.aborted, false)
+    await left(storage.claim('a', OTHER), 'HeldBy')
+    await right(storage.save(claim, revisions([1, 2])))
+  }),
+
+  conformanceCase('CS-CLAIM-04', 'a load tells the live owner, until the claim is given back', async ({ storage }) => {
+    const claim = await claimed(storage, 'a', OWNER)
+    await right(storage.save(claim, revisions([1])))
+    const { host, pid } = some(some(await right(storage.load('a'))).heldBy, 'who holds the run')
+    assert.deepEqual({ host, pid }, OWNER)
+    await right(storage.release(claim))
+    assert.deepEqual(some(await right(storage.load('a'))).heldBy, O.none)
+  }),
+
+  conformanceCase(
+    'CS-CLAIM-05',
+    'a run that was given back is claimed at once, with what is stored',
+    async ({ storage }) => {
+      await seed(storage, 'a', [1, 2])
+      const next = await right(storage.claim('a', OTHER))
+      const stored = some(next.stored)
+      assertHolds(stored, [1, 2])
+      assert.deepEqual(stored.heldBy, O.none, 'who held the run before it was claimed')
+      await right(storage.save(next.claim, revisions([1, 2, 3])))
+      await assertLoads(storage, 'a', [1, 2, 3])
+    }
+  ),
+
+  conformanceCase(
+    'CS-CLAIM-06',
+    'the run of a dead owner is claimed at once, with every save that resolved',
+    async ({ storage, reopen }) => {
+      const dead = await claimed(storage, 'a')
+      await right(storage.save(dead, revisions([1])))
+      await right(storage.save(dead, revisions([1, 2, 3], 2)))
+      const restarted = await reopen()
+      const next = await right(restarted.claim('a', OTHER))
+      assertHolds(some(next.stored), [1, 2, 3])
+      await right(restarted.save(next.claim, revisions([1, 2, 3, 4])))
+      await assertLoads(restarted, 'a', [1, 2, 3, 4])
+    }
+  ),
+
+  conformanceCase(
+    'CS-CLAIM-07',
+    'each claim of a run has a higher epoch than all before: after a release, a death and a removal',
+    async ({ storage, reopen }) => {
+      const first = await claimed(storage, 'a')
+      await right(storage.release(first))
+      const second = await claimed(storage, 'a')
+      const restarted = await reopen()
+      const third = await claimed(restarted, 'a')
+      await right(restarted.save(third, revisions([1])))
+      await right(restarted.release(third))
+      const fourth = await claimed(restarted, 'a')
+      const epochs = [first, second, third, fourth].map(({ epoch }) => epoch)
+      const rising = [...new Set(epochs)].sort((a, b) => a - b)
+      assert.deepEqual(epochs, rising, 'the epochs of four claims, one after the other')
+    }
+  ),
+
+  conformanceCase(
+    'CS-CLAIM-08',
+    'after its release a claim writes nothing more, and a second release is harmless',
+    async ({ storage }) => {
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions([1])))
+      await right(storage.release(claim))
+      await right(storage.release(claim))
+      await left(storage.save(claim, revisions([1, 2])), 'Fenced')
+      await assertLoads(storage, 'a', [1])
+      const next = await claimed(storage, 'a', OTHER)
+      await storage.release(claim)()
+      await left(storage.claim('a', OWNER), 'HeldBy')
+      await right(storage.save(next, revisions([1, 2])))
+    }
+  ),
+
+  conformanceCase('CS-CLAIM-09', 'of ten claims at once, one is granted', async ({ storage }) => {
+    const results = await Promise.all(Array.from({ length: 10 }, () => storage.claim('a', OWNER)()))
+    assert.deepEqual(tally(results), { granted: 1, HeldBy: 9 })
+    const winner = results.find(E.isRight)?.right.claim ?? assert.fail('nobody won')
+    await right(storage.save(winner, revisions([1])))
+    await assertLoads(storage, 'a', [1])
+  }),
+
+  conformanceCase(
+    'CS-CLAIM-10',
+    "of ten claims at once of a dead owner's run, one is granted",
+    async ({ storage, reopen }) => {
+      const dead = await claimed(storage, 'a')
+      await right(storage.save(dead, revisions([1])))
+      const restarted = await reopen()
+      const results = await Promise.all(Array.from({ length: 10 }, () => restarted.claim('a', OTHER)()))
+      assert.deepEqual(tally(results), { granted: 1, HeldBy: 9 })
+      await assertLoads(restarted, 'a', [1])
+    }
+  ),
+
+  conformanceCase('CS-CLAIM-11', 'a task that is not run does nothing', async ({ storage }) => {
+    const claim = await claimed(storage, 'a')
+    await right(storage.save(claim, revisions([1])))
+    storage.save(claim, revisions([1, 2]))
+    storage.release(claim)
+    storage.remove('a')
+    storage.claim('b', OWNER)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await assertLoads(storage, 'a', [1])
+    await left(storage.claim('a', OTHER), 'HeldBy')
+    await claimed(storage, 'b', OTHER)
+  }),
+
+  conformanceCase(
+    'CS-CLAIM-12',
+    'claims of different runs have nothing to do with one another',
+    async ({ storage }) => {
+      const [first, second] = [await claimed(storage, 'a'), await claimed(storage, 'b')]
+      await right(storage.save(first, revisions(['of a'])))
+      await right(storage.save(second, revisions(['of b'])))
+      await right(storage.release(first))
+      await right(storage.save(second, revisions(['of b', 'more'])))
+      assert.equal(second.lost.aborted, false)
+      await assertLoads(storage, 'a', ['of a'])
+      await assertLoads(storage, 'b', ['of b', 'more'])
+    }
+  ),
+
+  conformanceCase(
+    'CS-CLAIM-13',
+    'wherever many claim and give back, each finds what the one before it saved',
+    async ({ storage }) => {
+      const contender = async (name: number): Promise<number> => {
+        let saved = 0
+        for (let tries = 0; saved < 5 && tries < 2_000; tries++) {
+          const result = await storage.claim('a', { host: 'h', pid: name })()
+          if (E.isLeft(result)) {
+            assert.equal(result.left._tag, 'HeldBy')
+            await new Promise((resolve) => setTimeout(resolve, 1))
+            continue
+          }
+          const { claim, stored } = result.right
+          const next = O.isSome(stored) ? stored.value.revision + 1 : 0
+          await right(storage.save(claim, revisions(Array.from({ length: next + 1 }, (_, n) => n))))
+          await right(storage.release(claim))
+          saved += 1
+        }
+        return saved
+      }
+      const saved = await Promise.all([1, 2, 3, 4, 5, 6].map(contender))
+      assert.deepEqual(saved, [5, 5, 5, 5, 5, 5])
+      await assertLoads(
+        storage,
+        'a',
+        Array.from({ length: 30 }, (_, n) => n)
+      )
+    },
+    { level: 'stress' }
+  )
+]

@@ -1,0 +1,143 @@
+/** Content that can't be read, or not by this version. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { CheckpointStorage, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
+import type { ConformanceCase } from '../Case.js'
+import { conformanceCase } from '../Case.js'
+import { assertCarries, assertLoads, claimed, left, OTHER, OWNER, right, seed } from '../fixtures.js'
+
+const PAYLOADS = ['first', 'second', 'third']
+
+/** Something older, and said to be; or an error. Never the newest as if nothing were wrong, never "there is nothing". */
+const assertIsNoticed = (result: E.Either<StorageError, O.Option<Stored>>): void => {
+  if (E.isLeft(result)) {
+    assert.equal(result.left._tag, 'Corrupt')
+    if (result.left._tag === 'Corrupt') {
+      assert.equal(result.left.runId, 'a')
+      assert.ok(result.left.where.length > 0 && result.left.why.length > 0, 'where and why are said')
+    }
+    return
+  }
+  assert.ok(O.isSome(result.right), 'a damaged run is said not to exist')
+  const stored = result.right.value
+  assert.equal(stored.found._tag, 'Recovered', 'how a damaged run was found')
+  if (stored.found._tag === 'Recovered')
+    assert.ok(stored.found.from.length > 0 && stored.found.lost.length > 0, 'from where, and what is lost, is said')
+  assertCarries(stored, PAYLOADS.slice(0, stored.revision + 1))
+}
+
+export const damageCases: ReadonlyArray<ConformanceCase> = [
+  conformanceCase(
+    'CS-DAMAGE-01',
+    'a load of damaged content is an error, or something older that is said to be recovered',
+    async ({ storage, reopen, damage }) => {
+      await seed(storage, 'a', PAYLOADS)
+      await damage('a')
+      assertIsNoticed(await (await reopen()).load('a')())
+    },
+    { needs: ['damage'] }
+  ),
+
+  conformanceCase(
+    'CS-DAMAGE-02',
+    'a claim of a damaged run finds what a load finds',
+    async ({ storage, reopen, damage }) => {
+      await seed(storage, 'a', PAYLOADS)
+      await damage('a')
+      const next = await reopen()
+      const loaded = await next.load('a')()
+      const granted = await next.claim('a', OWNER)()
+      assertIsNoticed(E.map(({ stored }: { readonly stored: O.Option<Stored> }) => stored)(granted))
+      assert.equal(granted._tag, loaded._tag, 'a load and a claim of the same damage')
+      if (E.isRight(granted) && E.isRight(loaded)) {
+        const bare = O.map(({ heldBy: _, ...rest }: Stored) => rest)
+        assert.deepEqual(bare(granted.right.stored), bare(loaded.right))
+      }
+    },
+    { needs: ['damage'] }
+  ),
+
+  conformanceCase(
+    'CS-DAMAGE-03',
+    'one damaged run breaks neither the listing nor any other run',
+    async ({ storage, reopen, damage }) => {
+      for (const runId of ['a', 'b', 'c']) await seed(storage, runId, PAYLOADS)
+      await damage('b')
+      const next = await reopen()
+      assert.deepEqual(await right(next.list()), ['a', 'b', 'c'])
+      for (const runId of ['a', 'c']) await assertLoads(next, runId, PAYLOADS)
+      await claimed(next, 'c', OTHER)
+    },
+    { needs: ['damage'] }
+  ),
+
+  conformanceCase(
+    'CS-DAMAGE-04',
+    'looking at a damaged run changes nothing of it',
+    async ({ storage, reopen, damage, digest }) => {
+      await seed(storage, 'a', PAYLOADS)
+      const whole = await digest('a')
+      await damage('a')
+      const before = await digest('a')
+      assert.notEqual(before, whole, 'the digest after the damage')
+      const next = await reopen()
+      await next.load('a')()
+      await next.history('a')()
+      await next.loadRevision('a', 0)()
+      await next.list()()
+      assert.equal(await digest('a'), before, 'the digest after looking')
+    },
+    { needs: ['damage'] }
+  )
+]
+
+const assertIsRefused = async (storage: CheckpointStorage): Promise<void> => {
+  const isNewer = ({ found, supported }: { readonly found: number; readonly supported: number }): void =>
+    assert.ok(found > supported, `format ${found} is refused, and ${supported} said to be supported`)
+  isNewer(await left(storage.load('a'), 'UnsupportedFormat'))
+  isNewer(await left(storage.claim('a', OWNER), 'UnsupportedFormat'))
+}
+
+export const formatCases: ReadonlyArray<ConformanceCase> = [
+  conformanceCase(
+    'CS-FORMAT-01',
+    'content of a newer format is refused, and nothing older is used in its place',
+    async ({ storage, reopen, newer }) => {
+      await seed(storage, 'a', PAYLOADS)
+      await newer('a')
+      await assertIsRefused(await reopen())
+    },
+    { needs: ['formats'] }
+  ),
+
+  conformanceCase(
+    'CS-FORMAT-02',
+    'content of a newer format is left as it is',
+    async ({ storage, reopen, newer, digest }) => {
+      await seed(storage, 'a', PAYLOADS)
+      await newer('a')
+      const before = await digest('a')
+      const next = await reopen()
+      await assertIsRefused(next)
+      await next.history('a')()
+      await next.loadRevision('a', 0)()
+      await next.list()()
+      assert.equal(await digest('a'), before, 'the digest after looking')
+    },
+    { needs: ['formats'] }
+  ),
+
+  conformanceCase(
+    'CS-FORMAT-03',
+    'one run of a newer format breaks neither the listing nor any other run',
+    async ({ storage, reopen, newer }) => {
+      for (const runId of ['a', 'b']) await seed(storage, runId, PAYLOADS)
+      await newer('a')
+      const next = await reopen()
+      assert.deepEqual(await right(next.list()), ['a', 'b'])
+      await assertLoads(next, 'b', PAYLOADS)
+    },
+    { needs: ['formats'] }
+  )
+]

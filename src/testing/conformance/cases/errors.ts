@@ -1,0 +1,150 @@
+/** What is below the store fails. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { CheckpointStorage, ReadFailed, StorageError, WriteFailed } from '../../../ports/CheckpointStorage.js'
+import type { ConformanceCase } from '../Case.js'
+import { conformanceCase } from '../Case.js'
+import {
+  assertCarries,
+  assertLoads,
+  claimed,
+  inWords,
+  left,
+  OTHER,
+  OWNER,
+  revisions,
+  right,
+  seed,
+  upTo
+} from '../fixtures.js'
+
+const assertHasFacts = ({ where, operation, code }: ReadFailed | WriteFailed, expected: string): void => {
+  assert.equal(code, expected, 'the code of the error')
+  assert.ok(where.length > 0, 'where it happened is said')
+  assert.ok(operation.length > 0, 'what was being done is said')
+}
+
+/** Whether an answer is the failure, in a call that may have to read before it can write. */
+const assertFailed = (result: E.Either<StorageError, unknown>, code: string): void => {
+  if (E.isRight(result)) assert.fail(`it resolved, though what is below the store failed: ${inWords(result.right)}`)
+  const error = result.left
+  if (error._tag === 'ReadFailed' || error._tag === 'WriteFailed') assertHasFacts(error, code)
+  else assert.fail(`ReadFailed or WriteFailed was due: ${inWords(error)}`)
+}
+
+export const errorCases: ReadonlyArray<ConformanceCase> = [
+  conformanceCase(
+    'CS-ERROR-01',
+    'what could not be read is ReadFailed with its code: never "there is nothing", never something older',
+    async ({ storage, faulty }) => {
+      await seed(storage, 'a', [1, 2, 3])
+      const { storage: next, fail, heal } = await faulty()
+      for (const code of ['EIO', 'EMFILE']) {
+        fail('read', code)
+        assertHasFacts(await left(next.load('a'), 'ReadFailed'), code)
+        assertHasFacts(await left(next.history('a'), 'ReadFailed'), code)
+        assertHasFacts(await left(next.loadRevision('a', 1), 'ReadFailed'), code)
+        assertHasFacts(await left(next.list(), 'ReadFailed'), code)
+        assertFailed(await next.claim('a', OWNER)(), code)
+        heal()
+        await assertLoads(next, 'a', [1, 2, 3])
+      }
+      await claimed(next, 'a', OTHER)
+    },
+    { needs: ['faults'] }
+  ),
+
+  conformanceCase(
+    'CS-ERROR-02',
+    'a save that could not be written is WriteFailed with its code, and what was acknowledged before is unharmed',
+    async ({ faulty, reopen }) => {
+      const { storage, fail, heal } = await faulty()
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions([1])))
+      fail('write', 'ENOSPC')
+      assertHasFacts(await left(storage.save(claim, revisions([1, 2])), 'WriteFailed'), 'ENOSPC')
+      heal()
+      const found = await right((await reopen()).load('a'))
+      assert.ok(O.isSome(found), 'what was acknowledged before the failure is gone')
+      // The save that failed may have reached the store, or not.
+      assertCarries(found.value, [1, 2].slice(0, Math.min(2, found.value.revision + 1)))
+    },
+    { needs: ['faults'] }
+  ),
+
+  conformanceCase(
+    'CS-ERROR-03',
+    'after a failed write the run can be claimed anew, and goes on from what is stored',
+    async ({ faulty, reopen }) => {
+      const { storage, fail, heal } = await faulty()
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions([1])))
+      fail('write', 'EIO')
+      await left(storage.save(claim, revisions([1, 2])), 'WriteFailed')
+      await storage.release(claim)()
+      heal()
+      const next = await reopen()
+      const again = await right(next.claim('a', OTHER))
+      const revision = O.isSome(again.stored) ? again.stored.value.revision : -1
+      assert.ok(revision === 0 || revision === 1, `it goes on from revision ${revision}`)
+      const payloads = [1, 2].slice(0, revision + 1)
+      await right(next.save(again.claim, revisions([...payloads, 'more'])))
+      await assertLoads(next, 'a', [...payloads, 'more'])
+    },
+    { needs: ['faults'] }
+  ),
+
+  conformanceCase(
+    'CS-ERROR-04',
+    'a claim or a removal that could not be written says so, and changes nothing of what is stored',
+    async ({ storage, faulty }) => {
+      await seed(storage, 'a', [1, 2])
+      const { storage: next, fail, heal } = await faulty()
+      fail('write', 'ENOSPC')
+      assertFailed(await next.claim('a', OWNER)(), 'ENOSPC')
+      assertFailed(await next.remove('a')(), 'ENOSPC')
+      heal()
+      await assertLoads(next, 'a', [1, 2])
+    },
+    { needs: ['faults'] }
+  ),
+
+  conformanceCase(
+    'CS-ERROR-05',
+    'wherever writing begins to fail, every save that resolved is found afterwards',
+    async ({ faulty, reopen }) => {
+      for (let good = 0; good < 8; good++) await survives(await faulty(), reopen, `run-${good}`, good)
+    },
+    { needs: ['faults'] }
+  )
+]
+
+const survives = async (
+  {
+    storage,
+    fail,
+    heal
+  }: {
+    readonly storage: CheckpointStorage
+    readonly fail: (operation: 'write', code: string) => void
+    readonly heal: () => void
+  },
+  reopen: () => Promise<CheckpointStorage>,
+  runId: string,
+  good: number
+): Promise<void> => {
+  const claim = await claimed(storage, runId)
+  let acknowledged = 0
+  for (let n = 1; n <= good + 2; n++) {
+    if (n > good) fail('write', 'EIO')
+    const result = await storage.save(claim, revisions(upTo(n)))()
+    if (E.isRight(result)) acknowledged = n
+    else break
+  }
+  heal()
+  const found = await right((await reopen()).load(runId))
+  const stored = O.isSome(found) ? found.value.revision + 1 : 0
+  assert.ok(stored >= acknowledged, `${acknowledged} revisions were acknowledged, and ${stored} are found`)
+  if (O.isSome(found)) assertCarries(found.value, upTo(stored))
+}

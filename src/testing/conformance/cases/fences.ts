@@ -1,0 +1,154 @@
+/** An owner that was superseded, though it lives: it is refused, and told. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Json } from '../../../domain/Json.js'
+import type { StorageError } from '../../../ports/CheckpointStorage.js'
+import type { ConformanceCase } from '../Case.js'
+import { conformanceCase } from '../Case.js'
+import { assertLoads, claimed, left, OTHER, OWNER, revisions, right, takeover, until } from '../fixtures.js'
+
+export const fenceCases: ReadonlyArray<ConformanceCase> = [
+  conformanceCase(
+    'CS-FENCE-01',
+    "a superseded owner's saves are refused and stored nowhere",
+    async ({ storage, reopen }) => {
+      const { former, zombie, latter } = await takeover(storage, reopen)
+      for (let n = 0; n < 3; n++) {
+        const { runId, epoch, by } = await left(former.save(zombie, revisions(['first', 'zombie'])), 'Fenced')
+        assert.deepEqual({ runId, epoch }, { runId: 'a', epoch: zombie.epoch })
+        if (O.isSome(by)) assert.ok(by.value > epoch, `claim ${epoch} is said to be superseded by ${by.value}`)
+      }
+      await assertLoads(latter, 'a', ['first'])
+    }
+  ),
+
+  conformanceCase(
+    'CS-FENCE-02',
+    'the refusal stays: after its successor saved, released and died',
+    async ({ storage, reopen }) => {
+      const { former, zombie, latter, owner } = await takeover(storage, reopen)
+      await right(latter.save(owner, revisions(['first', 'second'])))
+      await left(former.save(zombie, revisions(['first', 'zombie'])), 'Fenced')
+      await left(former.save(zombie, revisions(['first', 'second', 'zombie'])), 'Fenced')
+      await assertLoads(latter, 'a', ['first', 'second'])
+      await right(latter.release(owner))
+      await left(former.save(zombie, revisions(['first', 'second', 'zombie'])), 'Fenced')
+      const third = await reopen()
+      await left(former.save(zombie, revisions(['first', 'second', 'zombie'])), 'Fenced')
+      const claim = await claimed(third, 'a')
+      await right(third.save(claim, revisions(['first', 'second', 'third'])))
+      await left(former.save(zombie, revisions(['first', 'second', 'third', 'zombie'])), 'Fenced')
+      await assertLoads(third, 'a', ['first', 'second', 'third'])
+    }
+  ),
+
+  conformanceCase(
+    'CS-FENCE-03',
+    'a superseded owner is told: its lost signal fires, at the latest when a save is refused, and says why',
+    async ({ storage, reopen }) => {
+      const { former, zombie, owner } = await takeover(storage, reopen)
+      await left(former.save(zombie, revisions(['first', 'zombie'])), 'Fenced')
+      assert.equal(zombie.lost.aborted, true, 'the lost signal of the superseded claim')
+      const { _tag, runId, epoch } = zombie.lost.reason as Extract<StorageError, { _tag: 'Fenced' }>
+      assert.deepEqual({ _tag, runId, epoch }, { _tag: 'Fenced', runId: 'a', epoch: zombie.epoch })
+      assert.equal(owner.lost.aborted, false, 'the lost signal of the owner')
+    }
+  ),
+
+  conformanceCase('CS-FENCE-04', "a superseded owner's release frees nothing", async ({ storage, reopen }) => {
+    const { former, zombie, latter, owner } = await takeover(storage, reopen)
+    await former.release(zombie)()
+    await left(latter.claim('a', OWNER), 'HeldBy')
+    await right(latter.save(owner, revisions(['first', 'second'])))
+    assert.equal(owner.lost.aborted, false)
+  }),
+
+  conformanceCase(
+    'CS-FENCE-05',
+    'saving at the same time as its successor, a superseded owner never has a revision accepted',
+    async ({ storage, reopen }) => {
+      const { former, zombie, latter, owner } = await takeover(storage, reopen)
+      const payloads: Array<Json> = ['first']
+      for (let n = 1; n <= 20; n++) {
+        const [stale, good] = await Promise.all([
+          former.save(zombie, revisions([...payloads, 'zombie']))(),
+          latter.save(owner, revisions([...payloads, n]))()
+        ])
+        assert.equal(E.isLeft(stale) ? stale.left._tag : 'accepted', 'Fenced')
+        assert.ok(E.isRight(good), `the owner's save was refused: ${E.isLeft(good) ? good.left._tag : ''}`)
+        payloads.push(n)
+      }
+      await assertLoads(latter, 'a', payloads)
+    }
+  ),
+
+  conformanceCase(
+    'CS-FENCE-06',
+    "a superseded owner can't write into a run that reuses the id of a removed one",
+    async ({ storage, reopen }) => {
+      const former = storage
+      const zombie = await claimed(former, 'a', OWNER)
+      await right(former.save(zombie, revisions(['old'])))
+      const latter = await reopen()
+      await right(latter.remove('a'))
+      await left(former.save(zombie, revisions(['old', 'zombie'])), 'Fenced')
+      await left(former.save(zombie, revisions(['zombie'])), 'Fenced')
+      await assertLoads(latter, 'a', [])
+
+      const { claim, stored } = await right(latter.claim('a', OTHER))
+      assert.deepEqual(stored, O.none)
+      await left(former.save(zombie, revisions(['zombie'])), 'Fenced')
+      await right(latter.save(claim, revisions(['new'])))
+      await left(former.save(zombie, revisions(['new', 'zombie'])), 'Fenced')
+      await assertLoads(latter, 'a', ['new'])
+      await right(latter.save(claim, revisions(['new', 'newer'])))
+    }
+  ),
+
+  conformanceCase('CS-FENCE-07', 'a takeover of one run disturbs no other', async ({ storage, reopen }) => {
+    const { former, zombie, latter } = await takeover(storage, reopen)
+    const other = await claimed(latter, 'b')
+    await left(former.save(zombie, revisions(['first', 'zombie'])), 'Fenced')
+    await right(latter.save(other, revisions(['of b'])))
+    assert.equal(other.lost.aborted, false)
+    await assertLoads(latter, 'b', ['of b'])
+  }),
+
+  conformanceCase('CS-FENCE-08', 'a claim that was never granted writes nothing', async ({ storage }) => {
+    const lost = new AbortController().signal
+    await left(storage.save({ runId: 'a', epoch: 1, lost }, revisions(['forged'])), 'Fenced')
+    const claim = await claimed(storage, 'a')
+    await left(storage.save({ runId: 'a', epoch: claim.epoch + 1, lost }, revisions(['forged'])), 'Fenced')
+    await right(storage.save(claim, revisions([1])))
+    await assertLoads(storage, 'a', [1])
+  }),
+
+  conformanceCase(
+    'CS-FENCE-09',
+    'of three owners, each taken for dead in turn, only the last one writes',
+    async ({ storage, reopen }) => {
+      const { former, zombie, latter, owner } = await takeover(storage, reopen)
+      await right(latter.save(owner, revisions(['first', 'second'])))
+      const last = await reopen()
+      const claim = await claimed(last, 'a')
+      await left(former.save(zombie, revisions(['first', 'second', 'zombie'])), 'Fenced')
+      await left(latter.save(owner, revisions(['first', 'second', 'zombie'])), 'Fenced')
+      await right(last.save(claim, revisions(['first', 'second', 'third'])))
+      await left(former.save(zombie, revisions(['first', 'second', 'third', 'zombie'])), 'Fenced')
+      await left(latter.save(owner, revisions(['first', 'second', 'third', 'zombie'])), 'Fenced')
+      await assertLoads(last, 'a', ['first', 'second', 'third'])
+    }
+  ),
+
+  conformanceCase(
+    'CS-FENCE-10',
+    'a superseded owner that does not save is told within two seconds',
+    async ({ storage, reopen }) => {
+      const { zombie, owner } = await takeover(storage, reopen)
+      await until(() => zombie.lost.aborted, 2_000, 'the lost signal of the superseded claim was to fire by itself')
+      assert.equal(owner.lost.aborted, false)
+    },
+    { needs: ['watch'] }
+  )
+]

@@ -1,0 +1,116 @@
+/** What is still there of a run's past, and what is listed. */
+import { strict as assert } from 'node:assert'
+import * as O from 'fp-ts/lib/Option.js'
+import type { ConformanceCase } from '../Case.js'
+import { conformanceCase } from '../Case.js'
+import { assertHolds, AT, claimed, OTHER, revisions, right, seed, some, upTo } from '../fixtures.js'
+
+export const historyCases: ReadonlyArray<ConformanceCase> = [
+  conformanceCase(
+    'CS-HIST-01',
+    'the history is newest first, without gaps, and tells each change and its time',
+    async ({ storage, reopen }) => {
+      await seed(storage, 'a', [1, 2, 3])
+      for (const one of [storage, await reopen()]) {
+        const history = await right(one.history('a'))
+        const expected = [2, 1, 0].map((revision) => ({ revision, change: 'StepCompleted', at: AT }))
+        assert.ok(history.length > 0, 'the history of a run with three revisions is empty')
+        assert.deepEqual(history, expected.slice(0, history.length))
+      }
+    }
+  ),
+
+  conformanceCase(
+    'CS-HIST-02',
+    'each revision of the history can be loaded as it was, and no other',
+    async ({ storage }) => {
+      const payloads = Array.from({ length: 40 }, (_, n) => (n % 4 === 0 ? 'x'.repeat(200_000) : n))
+      await seed(storage, 'a', payloads)
+      const history = await right(storage.history('a'))
+      assert.equal(history[0]?.revision, 39, 'the newest revision of the history')
+      for (const { revision } of history) {
+        const stored = some(await right(storage.loadRevision('a', revision)), `revision ${revision}`)
+        assertHolds(stored, payloads.slice(0, revision + 1))
+      }
+      for (const revision of [-1, 40, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+        assert.deepEqual(await right(storage.loadRevision('a', revision)), O.none, `revision ${revision}`)
+      }
+    }
+  ),
+
+  conformanceCase(
+    'CS-HIST-03',
+    'at least ten revisions before the newest can be loaded',
+    async ({ storage, reopen }) => {
+      const payloads = upTo(30)
+      await seed(storage, 'a', payloads)
+      const next = await reopen()
+      const kept = (await right(next.history('a'))).map(({ revision }) => revision)
+      assert.ok(kept.length > 10, `${kept.length} revisions are kept of 30`)
+      for (const revision of kept.slice(0, 11)) {
+        const stored = some(await right(next.loadRevision('a', revision)), `revision ${revision}`)
+        assertHolds(stored, payloads.slice(0, revision + 1))
+      }
+    },
+    { needs: ['history'] }
+  ),
+
+  conformanceCase(
+    'CS-HIST-04',
+    'the history goes back over a change of owners',
+    async ({ storage, reopen }) => {
+      await seed(storage, 'a', [0, 1, 2])
+      const next = await reopen()
+      const claim = await claimed(next, 'a', OTHER)
+      await right(next.save(claim, revisions([0, 1, 2, 3])))
+      const kept = (await right(next.history('a'))).map(({ revision }) => revision)
+      assert.deepEqual(kept, [3, 2, 1, 0])
+      assertHolds(some(await right(next.loadRevision('a', 1)), 'revision 1'), [0, 1])
+    },
+    { needs: ['history'] }
+  )
+]
+
+export const listingCases: ReadonlyArray<ConformanceCase> = [
+  conformanceCase(
+    'CS-LIST-01',
+    'the listing has the id of every run that has a checkpoint, in order; who holds it does not matter',
+    async ({ storage, reopen }) => {
+      for (const runId of ['b', 'c', 'a']) await seed(storage, runId, [runId])
+      await claimed(storage, 'c')
+      assert.deepEqual(await right(storage.list()), ['a', 'b', 'c'])
+      assert.deepEqual(await right((await reopen()).list()), ['a', 'b', 'c'])
+    }
+  ),
+
+  conformanceCase(
+    'CS-LIST-02',
+    'a run that was claimed and never saved may be listed, and does no harm to the listing',
+    async ({ storage }) => {
+      await claimed(storage, 'b')
+      await seed(storage, 'a', [1])
+      const listed = await right(storage.list())
+      assert.deepEqual(
+        listed.filter((runId) => runId !== 'b'),
+        ['a']
+      )
+    }
+  ),
+
+  conformanceCase(
+    'CS-LIST-03',
+    'a thousand runs are all listed, and each is whole',
+    async ({ storage, reopen }) => {
+      const ids = Array.from({ length: 1_000 }, (_, n) => `run-${String(n).padStart(4, '0')}`)
+      for (let n = 0; n < ids.length; n += 50) {
+        await Promise.all(ids.slice(n, n + 50).map((runId) => seed(storage, runId, [runId])))
+      }
+      const next = await reopen()
+      assert.deepEqual(await right(next.list()), ids)
+      for (const runId of ids.filter((_, n) => n % 50 === 0)) {
+        assertHolds(some(await right(next.load(runId)), runId), [runId])
+      }
+    },
+    { level: 'stress' }
+  )
+]

@@ -1,0 +1,78 @@
+/** What is a run id, and that one run is not another. */
+import { strict as assert } from 'node:assert'
+import type { ConformanceCase } from '../Case.js'
+import { conformanceCase } from '../Case.js'
+import { assertLoads, claimed, left, OWNER, revisions, right, seed } from '../fixtures.js'
+
+// prettier-ignore
+const INVALID = [
+  '', '.', '..', '/x', 'a/b', 'a/../../b', '../a', 'a\\b', 'é', ' a', 'a ', '-a', '_a', '.a', 'a.', 'a\0', 'a\n',
+  'con', 'con.txt', 'nul', 'com1', 'lpt9.log', '%2e%2e', 'C:', 'a'.repeat(129)
+]
+
+export const idCases: ReadonlyArray<ConformanceCase> = [
+  conformanceCase('CS-ID-01', 'what is no run id is refused by everything, and told', async ({ storage }) => {
+    const lost = new AbortController().signal
+    for (const runId of INVALID) {
+      const { runId: told } = await left(storage.claim(runId, OWNER), 'InvalidRunId')
+      assert.equal(told, runId)
+      await left(storage.save({ runId, epoch: 1, lost }, revisions([1])), 'InvalidRunId')
+      await left(storage.load(runId), 'InvalidRunId')
+      await left(storage.history(runId), 'InvalidRunId')
+      await left(storage.loadRevision(runId, 0), 'InvalidRunId')
+      await left(storage.remove(runId), 'InvalidRunId')
+    }
+    assert.deepEqual(await right(storage.list()), [])
+  }),
+
+  conformanceCase(
+    'CS-ID-02',
+    'an id in capitals is refused, and is not the one in small letters',
+    async ({ storage }) => {
+      await seed(storage, 'release', [1])
+      for (const runId of ['Release', 'RELEASE', 'releasE']) {
+        await left(storage.load(runId), 'InvalidRunId')
+        await left(storage.claim(runId, OWNER), 'InvalidRunId')
+        await left(storage.remove(runId), 'InvalidRunId')
+      }
+      await assertLoads(storage, 'release', [1])
+    }
+  ),
+
+  conformanceCase(
+    'CS-ID-03',
+    'the longest run id, and those that look like something of the store, are ids like any other',
+    async ({ storage, reopen }) => {
+      const ids = ['a'.repeat(128), 'checkpoint.json', 'history', 'lock', 'runs', '0', 'constructor', 'x.tmp', 'a.lock']
+      for (const runId of ids) await seed(storage, runId, [runId])
+      const next = await reopen()
+      for (const runId of ids) await assertLoads(next, runId, [runId])
+      assert.deepEqual(await right(next.list()), [...ids].sort())
+    }
+  ),
+
+  conformanceCase('CS-ID-04', 'runs whose ids begin alike are apart', async ({ storage }) => {
+    const ids = ['run1', 'run10', 'run1-b', 'run1.b', 'run1_b', 'run', 'r']
+    for (const runId of ids) await seed(storage, runId, [runId, 1])
+    await right(storage.remove('run1'))
+    await claimed(storage, 'run10')
+    await assertLoads(storage, 'run1', [])
+    for (const runId of ids.slice(1)) await assertLoads(storage, runId, [runId, 1])
+    await claimed(storage, 'run')
+    assert.deepEqual(await right(storage.list()), ids.slice(1).sort())
+  }),
+
+  conformanceCase('CS-ID-05', 'long ids that differ in their last character are apart', async ({ storage, reopen }) => {
+    const ids = ['x', 'y'].map((end) => 'a'.repeat(127) + end)
+    for (const runId of ids) await seed(storage, runId, [runId.at(-1) ?? ''])
+    const next = await reopen()
+    for (const runId of ids) await assertLoads(next, runId, [runId.at(-1) ?? ''])
+  }),
+
+  conformanceCase('CS-ID-06', 'ten runs written at once are all whole', async ({ storage, reopen }) => {
+    const ids = Array.from({ length: 10 }, (_, n) => `run-${n}`)
+    await Promise.all(ids.map((runId) => seed(storage, runId, [runId, 1, 2, 3])))
+    const next = await reopen()
+    for (const runId of ids) await assertLoads(next, runId, [runId, 1, 2, 3])
+  })
+]

@@ -1,0 +1,47 @@
+/**
+ * All cases of the kit.
+ *
+ * @since 0.1.0
+ */
+import type { ConformanceCase } from '../Case.js'
+import { claimCases } from './claims.js'
+import { damageCases, formatCases } from './damage.js'
+import { errorCases } from './errors.js'
+import { fenceCases } from './fences.js'
+import { historyCases, listingCases } from './history.js'
+import { idCases } from './ids.js'
+import { processCases } from './processes.js'
+import { removalCases } from './removal.js'
+import { reopeningCases } from './reopening.js'
+import { atomicityCases, revisionCases } from './revisions.js'
+import { roundTripCases } from './roundTrip.js'
+
+/**
+ * Everything that the kit asks of a store, in order.
+ *
+ * @example
+ * import { checkpointStorageCases } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const told = checkpointStorageCases.find(({ id }) => id === 'CS-FENCE-03')
+ * assert.match(told?.title ?? '', /a superseded owner is told/)
+ *
+ * @category cases
+ * @since 0.1.0
+ */
+export const checkpointStorageCases: ReadonlyArray<ConformanceCase> = [
+  ...roundTripCases,
+  ...idCases,
+  ...claimCases,
+  ...fenceCases,
+  ...revisionCases,
+  ...atomicityCases,
+  ...historyCases,
+  ...listingCases,
+  ...removalCases,
+  ...reopeningCases,
+  ...damageCases,
+  ...formatCases,
+  ...errorCases,
+  ...processCases
+]

@@ -1,0 +1,144 @@
+/** Several live processes on one store. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Json } from '../../../domain/Json.js'
+import type { ConformanceCase } from '../Case.js'
+import { conformanceCase } from '../Case.js'
+import {
+  assertCarries,
+  assertHolds,
+  assertLoads,
+  claimed,
+  left,
+  OTHER,
+  OWNER,
+  revisions,
+  right,
+  seed,
+  some,
+  tally,
+  upTo
+} from '../fixtures.js'
+
+const needs = ['processes'] as const
+
+export const processCases: ReadonlyArray<ConformanceCase> = [
+  conformanceCase(
+    'CS-PROC-01',
+    'a run that another live process holds is refused, with who, and not removed',
+    async ({ storage, beside }) => {
+      const other = await beside()
+      const claim = await claimed(other.storage, 'a', OTHER)
+      await right(other.storage.save(claim, revisions([1])))
+      const { holder } = await left(storage.claim('a', OWNER), 'HeldBy')
+      assert.deepEqual({ host: holder.host, pid: holder.pid }, OTHER)
+      await left(storage.remove('a'), 'HeldBy')
+      await right(other.storage.save(claim, revisions([1, 2])))
+      await assertLoads(storage, 'a', [1, 2])
+    },
+    { needs }
+  ),
+
+  conformanceCase(
+    'CS-PROC-02',
+    'the run of a process that was killed is claimed at once, with every save that resolved',
+    async ({ storage, beside }) => {
+      const other = await beside()
+      const claim = await claimed(other.storage, 'a', OTHER)
+      await right(other.storage.save(claim, revisions([1])))
+      await right(other.storage.save(claim, revisions([1, 2, 3], 2)))
+      await other.kill()
+      const next = await right(storage.claim('a', OWNER))
+      assertHolds(some(next.stored), [1, 2, 3])
+      assert.ok(next.claim.epoch > claim.epoch, `epoch ${next.claim.epoch} after ${claim.epoch}`)
+      await right(storage.save(next.claim, revisions([1, 2, 3, 4])))
+    },
+    { needs }
+  ),
+
+  conformanceCase(
+    'CS-PROC-03',
+    'of claims in three processes at once, one is granted',
+    async ({ storage, beside }) => {
+      const stores = [storage, (await beside()).storage, (await beside()).storage]
+      for (let round = 0; round < 5; round++) {
+        const runId = `run-${round}`
+        const results = await Promise.all(
+          stores.flatMap((one) => [one.claim(runId, OWNER)(), one.claim(runId, OTHER)()])
+        )
+        assert.deepEqual(tally(results), { granted: 1, HeldBy: 5 })
+      }
+    },
+    { needs }
+  ),
+
+  conformanceCase(
+    'CS-PROC-04',
+    'what one process was told is saved, another one loads at once, and never a part of a save',
+    async ({ storage, beside }) => {
+      const other = (await beside()).storage
+      const claim = await claimed(storage, 'a')
+      let acknowledged = 0
+      let over = false
+      const reader = async (): Promise<void> => {
+        while (!over) {
+          const before = acknowledged
+          const stored = await right(other.load('a'))
+          const seen = O.isSome(stored) ? stored.value.revision + 1 : 0
+          assert.ok(seen >= before, `a load saw ${seen} revisions after ${before} were acknowledged`)
+          assert.equal(seen % 2, 0, `a load saw ${seen} revisions, which is a part of a save`)
+          if (O.isSome(stored)) assertCarries(stored.value, upTo(seen))
+        }
+      }
+      const reading = reader()
+      for (let n = 2; n <= 100; n += 2) {
+        await right(storage.save(claim, revisions(upTo(n), 2)))
+        acknowledged = n
+        await new Promise((resolve) => setTimeout(resolve, 1))
+      }
+      over = true
+      await reading
+      await assertLoads(other, 'a', upTo(100))
+    },
+    { needs }
+  ),
+
+  conformanceCase(
+    'CS-PROC-05',
+    'processes that are killed one after the other lose nothing, and leave the run free',
+    async ({ storage, beside }) => {
+      const payloads: Array<Json> = []
+      for (let life = 0; life < 5; life++) {
+        const other = await beside()
+        const { claim, stored } = await right(other.storage.claim('a', OTHER))
+        if (life > 0) assertHolds(some(stored), payloads)
+        payloads.push(`begun ${life}`, `done ${life}`)
+        await right(other.storage.save(claim, revisions(payloads, 2)))
+        // It is killed with a save under way: that one may be there, or not.
+        const late = other.storage
+          .save(claim, revisions([...payloads, `late ${life}`]))()
+          .catch(() => undefined)
+        await other.kill()
+        await Promise.race([late, new Promise((resolve) => setTimeout(resolve, 50))])
+        const found = some(await right(storage.load('a')))
+        if (found.revision === payloads.length) payloads.push(`late ${life}`)
+        assertHolds(found, payloads)
+      }
+    },
+    { needs }
+  ),
+
+  conformanceCase(
+    'CS-PROC-06',
+    'processes that write different runs do not disturb one another',
+    async ({ storage, beside }) => {
+      const stores = [storage, (await beside()).storage, (await beside()).storage]
+      await Promise.all(stores.map((one, n) => seed(one, `run-${n}`, upTo(20))))
+      for (const n of [0, 1, 2]) await assertLoads(stores[(n + 1) % 3] ?? storage, `run-${n}`, upTo(20))
+      const claims = await Promise.all(stores.map((one, n) => one.claim(`run-${n}`, OWNER)()))
+      assert.ok(claims.every(E.isRight))
+    },
+    { needs }
+  )
+]

@@ -1,0 +1,119 @@
+/** A removed run is gone for good. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { CheckpointStorage } from '../../../ports/CheckpointStorage.js'
+import type { ConformanceCase } from '../Case.js'
+import { conformanceCase } from '../Case.js'
+import { assertLoads, claimed, left, OTHER, OWNER, revisions, right, seed } from '../fixtures.js'
+
+const assertIsGone = async (storage: CheckpointStorage, runId: string): Promise<void> => {
+  assert.deepEqual(await right(storage.load(runId)), O.none, 'what is stored of a removed run')
+  assert.deepEqual(await right(storage.history(runId)), [], 'the history of a removed run')
+  assert.deepEqual(await right(storage.loadRevision(runId, 0)), O.none, 'revision 0 of a removed run')
+}
+
+export const removalCases: ReadonlyArray<ConformanceCase> = [
+  conformanceCase(
+    'CS-REMOVE-01',
+    'a removed run is gone, and removing what is not there does nothing',
+    async ({ storage }) => {
+      await seed(storage, 'a', [1, 2])
+      await seed(storage, 'b', [1])
+      await right(storage.remove('a'))
+      await right(storage.remove('a'))
+      await assertIsGone(storage, 'a')
+      assert.deepEqual(await right(storage.list()), ['b'])
+      await assertLoads(storage, 'b', [1])
+    }
+  ),
+
+  conformanceCase('CS-REMOVE-02', 'a run that a live owner holds is not removed', async ({ storage }) => {
+    const claim = await claimed(storage, 'a')
+    await right(storage.save(claim, revisions([1])))
+    const { holder } = await left(storage.remove('a'), 'HeldBy')
+    assert.equal(holder.pid, OWNER.pid)
+    await right(storage.save(claim, revisions([1, 2])))
+    await assertLoads(storage, 'a', [1, 2])
+  }),
+
+  conformanceCase('CS-REMOVE-03', 'the run of a dead owner can be removed', async ({ storage, reopen }) => {
+    const dead = await claimed(storage, 'a')
+    await right(storage.save(dead, revisions([1])))
+    const restarted = await reopen()
+    await right(restarted.remove('a'))
+    await assertIsGone(restarted, 'a')
+  }),
+
+  conformanceCase(
+    'CS-REMOVE-04',
+    'an id that is used again after a removal starts from nothing, at revision 0',
+    async ({ storage }) => {
+      await seed(storage, 'a', ['old', 'old'])
+      await right(storage.remove('a'))
+      const { claim, stored } = await right(storage.claim('a', OWNER))
+      assert.deepEqual(stored, O.none)
+      await left(storage.save(claim, revisions(['old', 'old', 'new'])), 'RevisionConflict')
+      await right(storage.save(claim, revisions(['new'])))
+      await assertLoads(storage, 'a', ['new'])
+      assert.equal((await right(storage.history('a'))).length, 1)
+      assert.deepEqual(await right(storage.loadRevision('a', 1)), O.none)
+    }
+  ),
+
+  conformanceCase(
+    'CS-REMOVE-05',
+    'nothing of a removed run comes back when its store is opened again',
+    async ({ storage, reopen }) => {
+      await seed(storage, 'a', ['old', 'old', 'old'])
+      await right(storage.load('a'))
+      await right(storage.remove('a'))
+      const next = await reopen()
+      await assertIsGone(next, 'a')
+      assert.deepEqual(await right(next.list()), [])
+      await seed(next, 'a', ['new'])
+      const last = await reopen()
+      await assertLoads(last, 'a', ['new'])
+      assert.equal((await right(last.history('a'))).length, 1)
+    }
+  ),
+
+  conformanceCase(
+    'CS-REMOVE-06',
+    'whatever a superseded owner saves while its run is removed, nothing of it is there afterwards',
+    async ({ storage, reopen }) => {
+      let former = storage
+      for (let round = 0; round < 10; round++) {
+        const zombie = await claimed(former, 'a')
+        await right(former.save(zombie, revisions(['old'])))
+        const latter = await reopen()
+        const [late] = await Promise.all([
+          former.save(zombie, revisions(['old', 'late']))(),
+          right(latter.remove('a')),
+          former.save(zombie, revisions(['old', 'late', 'later']))()
+        ])
+        if (E.isLeft(late)) assert.equal(late.left._tag, 'Fenced')
+        await left(former.save(zombie, revisions(['old', 'late'])), 'Fenced')
+        await assertIsGone(latter, 'a')
+        const { claim, stored } = await right(latter.claim('a', OTHER))
+        assert.deepEqual(stored, O.none)
+        await right(latter.release(claim))
+        await right(latter.remove('a'))
+        former = latter
+      }
+    }
+  ),
+
+  conformanceCase(
+    'CS-REMOVE-07',
+    'of ten removals at once, one at least removes, and the run is gone',
+    async ({ storage }) => {
+      await seed(storage, 'a', [1, 2, 3])
+      const results = await Promise.all(Array.from({ length: 10 }, () => storage.remove('a')()))
+      for (const result of results) if (E.isLeft(result)) assert.equal(result.left._tag, 'HeldBy')
+      assert.ok(results.some(E.isRight), 'none of ten removals removed the run')
+      await assertIsGone(storage, 'a')
+      await claimed(storage, 'a')
+    }
+  )
+]

@@ -1,0 +1,153 @@
+/** Which saves are accepted, and that a save is all or nothing. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { CheckpointStorage, Revision } from '../../../ports/CheckpointStorage.js'
+import type { ConformanceCase } from '../Case.js'
+import { conformanceCase } from '../Case.js'
+import { assertCarries, assertLoads, claimed, left, OTHER, revisions, right, seed, tally, upTo } from '../fixtures.js'
+
+export const revisionCases: ReadonlyArray<ConformanceCase> = [
+  conformanceCase('CS-REV-01', 'a first save that does not begin at revision 0 is refused', async ({ storage }) => {
+    const claim = await claimed(storage, 'a')
+    const { runId, expected, found } = await left(storage.save(claim, revisions([1, 2])), 'RevisionConflict')
+    assert.deepEqual({ runId, expected, found }, { runId: 'a', expected: 0, found: 1 })
+    await assertLoads(storage, 'a', [])
+  }),
+
+  conformanceCase(
+    'CS-REV-02',
+    'a save that leaves a revision out is refused, and the right one is accepted after it',
+    async ({ storage }) => {
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions([1])))
+      const { expected, found } = await left(storage.save(claim, revisions([1, 2, 3])), 'RevisionConflict')
+      assert.deepEqual({ expected, found }, { expected: 1, found: 2 })
+      await assertLoads(storage, 'a', [1])
+      await right(storage.save(claim, revisions([1, 2])))
+      await assertLoads(storage, 'a', [1, 2])
+    }
+  ),
+
+  conformanceCase('CS-REV-03', 'a save of a revision that is there already is refused', async ({ storage }) => {
+    const claim = await claimed(storage, 'a')
+    await right(storage.save(claim, revisions([1, 2], 2)))
+    const { expected, found } = await left(storage.save(claim, revisions([1, 9])), 'RevisionConflict')
+    assert.deepEqual({ expected, found }, { expected: 2, found: 1 })
+    await assertLoads(storage, 'a', [1, 2])
+  }),
+
+  conformanceCase('CS-REV-04', 'of a save with a gap inside, nothing is stored', async ({ storage }) => {
+    const claim = await claimed(storage, 'a')
+    await right(storage.save(claim, revisions([1])))
+    const [second, , fourth] = revisions([1, 2, 3, 4], 3)
+    const gap = [second, fourth] as unknown as ReadonlyNonEmptyArray<Revision>
+    await left(storage.save(claim, gap), 'RevisionConflict')
+    await assertLoads(storage, 'a', [1])
+    assert.equal((await right(storage.history('a')))[0]?.revision, 0, 'the newest revision of the history')
+  }),
+
+  conformanceCase('CS-REV-05', 'of ten saves of one revision at once, one is stored', async ({ storage }) => {
+    const claim = await claimed(storage, 'a')
+    await right(storage.save(claim, revisions([0])))
+    const rivals = Array.from({ length: 10 }, (_, rival) => storage.save(claim, revisions([0, `rival ${rival}`])))
+    const results = await Promise.all(rivals.map((save) => save()))
+    assert.deepEqual(tally(results), { granted: 1, RevisionConflict: 9 })
+    await assertLoads(storage, 'a', [0, `rival ${results.findIndex(E.isRight)}`])
+  }),
+
+  conformanceCase(
+    'CS-REV-06',
+    'the next owner goes on where the last one ended, and nowhere else',
+    async ({ storage, reopen }) => {
+      await seed(storage, 'a', [1, 2, 3])
+      const next = await reopen()
+      const claim = await claimed(next, 'a', OTHER)
+      for (const wrong of [[9], [1, 2, 9], [1, 2, 3, 4, 9]]) {
+        const { expected } = await left(next.save(claim, revisions(wrong)), 'RevisionConflict')
+        assert.equal(expected, 3)
+      }
+      await right(next.save(claim, revisions([1, 2, 3, 4])))
+      await assertLoads(next, 'a', [1, 2, 3, 4])
+    }
+  )
+]
+
+/** Loads again and again until it is told to stop; gives every load to `look`. */
+const watching = async (
+  storage: CheckpointStorage,
+  over: () => boolean,
+  look: (stored: O.Option<number>, acknowledgedBefore: number) => void,
+  acknowledged: () => number,
+  carries: (n: number) => ReadonlyArray<number>
+): Promise<number> => {
+  let loads = 0
+  while (!over()) {
+    const before = acknowledged()
+    const stored = await right(storage.load('a'))
+    if (O.isSome(stored)) assertCarries(stored.value, carries(stored.value.revision + 1))
+    look(O.map(({ revision }: { readonly revision: number }) => revision)(stored), before)
+    loads += 1
+    await new Promise((resolve) => setTimeout(resolve, 0))
+  }
+  return loads
+}
+
+export const atomicityCases: ReadonlyArray<ConformanceCase> = [
+  conformanceCase('CS-ATOM-01', 'every revision of one save is stored', async ({ storage, reopen }) => {
+    const claim = await claimed(storage, 'a')
+    await right(storage.save(claim, revisions([1, 2, 3], 3)))
+    await right(storage.save(claim, revisions([1, 2, 3, 4, 5], 2)))
+    await assertLoads(storage, 'a', [1, 2, 3, 4, 5])
+    await assertLoads(await reopen(), 'a', [1, 2, 3, 4, 5])
+  }),
+
+  conformanceCase(
+    'CS-ATOM-02',
+    'while revisions are saved three at a time, a load sees whole saves, and nothing older than was acknowledged before it',
+    async ({ storage }) => {
+      const claim = await claimed(storage, 'a')
+      let acknowledged = 0
+      let over = false
+      const readers = [1, 2, 3].map(() =>
+        watching(
+          storage,
+          () => over,
+          (revision, before) => {
+            const seen = O.isSome(revision) ? revision.value + 1 : 0
+            assert.equal(seen % 3, 0, `a load saw ${seen} revisions, which is a part of a save`)
+            assert.ok(seen >= before, `a load saw ${seen} revisions after ${before} were acknowledged`)
+          },
+          () => acknowledged,
+          upTo
+        )
+      )
+      for (let n = 3; n <= 120; n += 3) {
+        await right(storage.save(claim, revisions(upTo(n), 3)))
+        acknowledged = n
+        await new Promise((resolve) => setTimeout(resolve, 0))
+      }
+      over = true
+      await Promise.all(readers)
+      await assertLoads(storage, 'a', upTo(120))
+    }
+  ),
+
+  conformanceCase(
+    'CS-ATOM-03',
+    'saves that are asked for at once are refused or stored whole, in the order of their revisions',
+    async ({ storage }) => {
+      const claim = await claimed(storage, 'a')
+      const results = await Promise.all(
+        Array.from({ length: 30 }, (_, n) => storage.save(claim, revisions(upTo(n + 1)))())
+      )
+      const stored = results.filter(E.isRight).length
+      for (const [n, result] of results.entries()) {
+        if (E.isLeft(result)) assert.equal(result.left._tag, 'RevisionConflict', `save ${n}`)
+      }
+      assert.ok(stored >= 1, 'none of them was stored')
+      await assertLoads(storage, 'a', upTo(stored))
+    }
+  )
+]

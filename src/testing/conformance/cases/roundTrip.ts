@@ -1,0 +1,139 @@
+/** What was saved is what is loaded. */
+import { strict as assert } from 'node:assert'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Json } from '../../../domain/Json.js'
+import type { Stored } from '../../../ports/CheckpointStorage.js'
+import type { Bench, ConformanceCase } from '../Case.js'
+import { conformanceCase } from '../Case.js'
+import { assertLoads, claimed, left, OWNER, revisions, right, seed, some } from '../fixtures.js'
+
+const nested = (levels: number): Json => Array.from({ length: levels }).reduce<Json>((inner) => [inner], 'x')
+
+/** Each is tried in a checkpoint and in a change, by the instance that saved it and by the next one. */
+const PAYLOADS: ReadonlyArray<readonly [id: string, title: string, payload: Json]> = [
+  ['CS-TRIP-02', 'characters of every length', 'é 漢 👩‍👩‍👧 \u{10FFFF} \uFEFF'],
+  ['CS-TRIP-03', 'NUL and other control characters', '\0\u0001\b\t\n\r\u001b\u007f\u2028\u2029'],
+  ['CS-TRIP-04', 'lone surrogates', ['\ud800', 'x\udfff', '\udc00\ud800']],
+  [
+    'CS-TRIP-05',
+    'keys that objects already have, and the empty one',
+    JSON.parse('{"__proto__":{"polluted":true},"constructor":1,"toString":null,"hasOwnProperty":[],"":"empty"}') as Json
+  ],
+  ['CS-TRIP-06', 'numbers at the edge', [0, 5e-324, -1.7976931348623157e308, 9007199254740991, 0.1]],
+  ['CS-TRIP-07', 'null, empty and nested values', [null, {}, [], [[]], { a: { b: { c: [{}] } } }, true, false, '']],
+  ['CS-TRIP-08', 'a value 400 levels deep', nested(400)],
+  ['CS-TRIP-09', 'a text of a million characters', 'x'.repeat(1_000_000)],
+  [
+    'CS-TRIP-10',
+    'texts that look like something else',
+    ['2026-01-02T03:04:05.678Z', '2026-01-02', '12', '1e3', 'true', 'null', '{"a":1}', '[]', '0x10', '']
+  ],
+  [
+    'CS-TRIP-11',
+    'keys and texts in which a path, a quote or a line could be seen',
+    { 'a.b': "'", 'a/b\n': '";--', $: '\\' }
+  ]
+]
+
+const MEGABYTE = 1_000_000
+
+export const roundTripCases: ReadonlyArray<ConformanceCase> = [
+  conformanceCase(
+    'CS-TRIP-01',
+    'an unknown run has no checkpoint, no history and no revisions',
+    async ({ storage }) => {
+      assert.deepEqual(await right(storage.load('unknown')), O.none)
+      assert.deepEqual(await right(storage.history('unknown')), [])
+      assert.deepEqual(await right(storage.loadRevision('unknown', 0)), O.none)
+      assert.deepEqual(await right(storage.list()), [])
+    }
+  ),
+
+  ...PAYLOADS.map(([id, title, payload]) =>
+    conformanceCase(id, `${title}: loaded as saved`, async ({ storage, reopen }) => {
+      await seed(storage, 'a', [payload, payload])
+      await assertLoads(storage, 'a', [payload, payload])
+      await assertLoads(await reopen(), 'a', [payload, payload])
+    })
+  ),
+
+  conformanceCase('CS-TRIP-12', 'minus zero comes back as a zero', async ({ storage, reopen }) => {
+    const claim = await claimed(storage, 'a')
+    await right(storage.save(claim, [{ ...revisions([0])[0], checkpoint: () => [-0] }]))
+    const stored = some(await right((await reopen()).load('a')))
+    assert.ok(Array.isArray(stored.checkpoint) && (stored.checkpoint[0] as number) + 1 === 1)
+  }),
+
+  conformanceCase('CS-TRIP-13', 'neither what was given nor what was loaded is shared with the store', notShared),
+
+  conformanceCase(
+    'CS-TRIP-14',
+    "a checkpoint's own format number is none of the store's business",
+    async ({ storage, reopen }) => {
+      const claim = await claimed(storage, 'a')
+      const [first] = revisions([1])
+      await right(storage.save(claim, [{ ...first, checkpoint: () => ({ format: 99, runId: 7 }) }]))
+      for (const one of [storage, await reopen()]) {
+        assert.deepEqual(some(await right(one.load('a'))).checkpoint, { format: 99, runId: 7 })
+      }
+    }
+  ),
+
+  conformanceCase(
+    'CS-TRIP-15',
+    'a value of 10 MB is loaded as saved',
+    async ({ storage, reopen }) => {
+      const payload = 'é'.repeat(5 * MEGABYTE)
+      await seed(storage, 'a', [payload, 1])
+      await assertLoads(await reopen(), 'a', [payload, 1])
+    },
+    { needs: ['large'] }
+  ),
+
+  conformanceCase(
+    'CS-TRIP-16',
+    'after each of many saves, large and small, the run is as it was saved',
+    async ({ storage, reopen }) => {
+      const claim = await claimed(storage, 'a')
+      const payloads: Array<Json> = []
+      for (let n = 0; n < 120; n++) {
+        payloads.push(n % 10 === 0 ? 'x'.repeat(100_000) : n)
+        await right(storage.save(claim, revisions(payloads)))
+        await assertLoads(storage, 'a', payloads)
+      }
+      await assertLoads(await reopen(), 'a', payloads)
+    },
+    { level: 'stress' }
+  ),
+
+  conformanceCase(
+    'CS-TRIP-17',
+    'a value of 80 MB is stored, or refused as TooLarge and nothing of it is stored',
+    async ({ storage, reopen }) => {
+      const claim = await claimed(storage, 'a', OWNER)
+      await right(storage.save(claim, revisions([1])))
+      const huge = Array.from({ length: 80 }, () => 'x'.repeat(MEGABYTE))
+      const result = await storage.save(claim, revisions([1, huge]))()
+      if (result._tag === 'Right') return assertLoads(await reopen(), 'a', [1, huge])
+      const { bytes, limitBytes } = await left(() => Promise.resolve(result), 'TooLarge')
+      assert.ok(bytes > limitBytes, `${bytes} bytes are said to be too large for a limit of ${limitBytes}`)
+      await assertLoads(storage, 'a', [1])
+      await assertLoads(await reopen(), 'a', [1])
+    },
+    { level: 'stress' }
+  )
+]
+
+async function notShared({ storage }: Bench): Promise<void> {
+  const payload = { items: ['kept'] }
+  const claim = await claimed(storage, 'a')
+  await right(storage.save(claim, revisions([payload])))
+  await right(storage.save(claim, revisions([payload, payload])))
+  payload.items.push('added by the giver')
+  const loaded = some(await right(storage.load('a')))
+  const taken = JSON.parse(JSON.stringify(loaded)) as Stored
+  for (const value of [loaded.checkpoint, ...loaded.changes])
+    Object.assign(value as object, { format: 'changed by the taker' })
+  assert.deepEqual(JSON.parse(JSON.stringify(some(await right(storage.load('a'))))), taken)
+  await assertLoads(storage, 'a', [{ items: ['kept'] }, { items: ['kept'] }])
+}

@@ -1,0 +1,91 @@
+/** The JSON file store as the kit wants it, in made-up processes of this one. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { FileSystem, Processes } from '../../../src/adapters/json-file/index.js'
+import { jsonFileStorage, nodeProcesses } from '../../../src/adapters/json-file/index.js'
+import * as Line from '../../../src/adapters/json-file/Line.js'
+import type { CheckpointStorage } from '../../../src/ports/CheckpointStorage.js'
+import type { OtherProcess, StorageSpec } from '../../../src/testing/index.js'
+import type { Call } from '../../adapters/json-file/kit.js'
+import { digestOf, folder, intercepted, journalsOf, placesOf, systemError } from '../../adapters/json-file/kit.js'
+
+/** A root, and the processes that ever used it. */
+export interface Place {
+  readonly root: string
+  readonly all: Set<string>
+  readonly dead: Set<string>
+}
+
+const newProcess = ({ all, dead }: Place): { readonly name: string; readonly processes: Processes } => {
+  const name = String(all.size)
+  all.add(name)
+  const self = () => ({ ...nodeProcesses.self(), start: name })
+  return { name, processes: { self, isAlive: ({ start }) => !dead.has(start) } }
+}
+
+/** A process that starts when all others were killed. */
+const open = (place: Place, fs?: FileSystem): CheckpointStorage => {
+  for (const name of place.all) place.dead.add(name)
+  const { processes } = newProcess(place)
+  return jsonFileStorage(place.root, { processes, checkIntervalMillis: 50, ...(fs === undefined ? {} : { fs }) })
+}
+
+const beside = (place: Place): OtherProcess => {
+  const { name, processes } = newProcess(place)
+  const storage = jsonFileStorage(place.root, { processes, checkIntervalMillis: 50 })
+  const kill = (): Promise<void> => {
+    place.dead.add(name)
+    return Promise.resolve()
+  }
+  return { storage, kill }
+}
+
+const newestJournal = ({ root }: Place, runId: string): string =>
+  join(placesOf(root, runId).history, journalsOf(root, runId).at(-1) ?? 'none')
+
+/** One character of the last save becomes another one. */
+const damage = (place: Place, runId: string): void => {
+  const path = newestJournal(place, runId)
+  const text = readFileSync(path, 'utf8')
+  const at = text.lastIndexOf('"output":"third"')
+  writeFileSync(path, `${text.slice(0, at)}"output":"thirt"${text.slice(at + '"output":"third"'.length)}`)
+}
+
+const makeNewer = (place: Place, runId: string): void => {
+  const path = newestJournal(place, runId)
+  const [first, ...rest] = readFileSync(path, 'utf8').split('\n')
+  const { sum: _, ...claim } = JSON.parse(first ?? '') as { readonly sum: string }
+  const line = Line.encode(JSON.stringify({ ...claim, format: 2 })).toString('utf8')
+  writeFileSync(path, line + rest.join('\n'))
+}
+
+const READS: ReadonlyArray<Call> = ['readdir', 'read', 'fstat']
+const WRITES: ReadonlyArray<Call> = ['write', 'writeSync', 'fdatasync', 'mkdir', 'link', 'renameSync', 'replace']
+
+const faulty = (place: Place) => {
+  let failing: { readonly calls: ReadonlyArray<Call>; readonly code: string } | undefined
+  const fs = intercepted(({ call }) => {
+    if (failing?.calls.includes(call) === true) throw systemError(failing.code)
+  })
+  return {
+    storage: open(place, fs),
+    fail: (operation: 'read' | 'write', code: string) => {
+      failing = { calls: operation === 'read' ? READS : WRITES, code }
+    },
+    heal: () => {
+      failing = undefined
+    }
+  }
+}
+
+export const jsonFileSpec: StorageSpec<Place> = {
+  name: 'the JSON file store',
+  create: () => Promise.resolve({ root: folder(), all: new Set(), dead: new Set() }),
+  reopen: (place) => Promise.resolve(open(place)),
+  beside: (place) => Promise.resolve(beside(place)),
+  damage: (place, runId) => Promise.resolve(damage(place, runId)),
+  newer: (place, runId) => Promise.resolve(makeNewer(place, runId)),
+  digest: ({ root }, runId) => Promise.resolve(digestOf(placesOf(root, runId).run)),
+  faulty: (place) => Promise.resolve(faulty(place)),
+  capabilities: ['history', 'large', 'watch', 'processes', 'damage', 'formats', 'faults']
+}
