@@ -27,6 +27,18 @@ export interface Facts {
 }
 
 /**
+ * How often a heartbeat touches its folder (`updateMillis`), and after what time without a touch nobody keeps it
+ * (`staleMillis`).
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Beat {
+  readonly updateMillis: number
+  readonly staleMillis: number
+}
+
+/**
  * The calls. `read`, `write` and `writeSync` may do less than they are asked to and say how much, as the system does.
  *
  * @category model
@@ -74,4 +86,9 @@ export interface FileSystem {
   readonly removeTree: (path: string) => Promise<void>
   /** Replaces a file's content at once (write-file-atomic), mode 0600. */
   readonly replace: (path: string, text: string) => Promise<void>
+  /**
+   * Makes a folder (mode 0700) and touches it again and again (proper-lockfile), until what it resolves with is called: that
+   * deletes the folder. When somebody else touched or deleted it, `onDisturbed` is called, once, and the heartbeat ends.
+   */
+  readonly heartbeat: (path: string, beat: Beat, onDisturbed: () => void) => Promise<() => Promise<void>>
 }

@@ -158,7 +158,7 @@ const getReady = async (attempt: Attempt, hasJournals: boolean): Promise<E.Eithe
   await attempt.heartbeat?.stop()
   const heartbeat = await Heartbeat.start(
     Layout.heartbeat(layout, record.token),
-    context.settings,
+    context,
     () => attempt.holding === undefined || Sessions.watch(attempt.holding),
     (error) => attempt.holding?.lose(error)
   )

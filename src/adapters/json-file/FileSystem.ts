@@ -1,12 +1,12 @@
 /**
- * The file system of this machine. But for the heartbeat, which proper-lockfile keeps by itself, every call that the JSON
- * store makes to it is one of these.
+ * The file system of this machine. Every call that the JSON store makes to it is one of these. What is known of the two
+ * packages is in `docs/file-format.md` §11.
  *
  * @since 0.1.0
  */
 import * as fs from 'node:fs'
 import * as fsp from 'node:fs/promises'
-import type { Facts, FileSystem } from '../../ports/FileSystem.js'
+import type { Beat, Facts, FileSystem } from '../../ports/FileSystem.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // constructors
@@ -64,6 +64,29 @@ const replace = async (path: string, text: string): Promise<void> => {
   await writeFileAtomic(path, text, { mode: 0o600 })
 }
 
+/** What proper-lockfile calls; a fresh one each time, since it remembers the precision of mtimes by it. */
+const lockFileSystem = () => ({
+  mkdir: (path: string, done: fs.NoParamCallback) => fs.mkdir(path, { mode: 0o700 }, done),
+  stat: fs.stat,
+  utimes: fs.utimes,
+  rmdir: fs.rmdir,
+  rmdirSync: fs.rmdirSync,
+  realpath: fs.realpath
+})
+
+const heartbeat = async (path: string, beat: Beat, onDisturbed: () => void): Promise<() => Promise<void>> => {
+  const { lock } = await import('proper-lockfile')
+  return lock(path, {
+    lockfilePath: path,
+    realpath: false,
+    stale: beat.staleMillis,
+    update: beat.updateMillis,
+    retries: 0,
+    fs: lockFileSystem(),
+    onCompromised: onDisturbed
+  })
+}
+
 /**
  * The file system of this machine.
  *
@@ -97,5 +120,6 @@ export const nodeFileSystem: FileSystem = {
   renameSync: (from, to) => fs.renameSync(from, to),
   unlinkSync: (path) => fs.unlinkSync(path),
   removeTree: (path) => fsp.rm(path, { recursive: true, force: true }),
-  replace
+  replace,
+  heartbeat
 }

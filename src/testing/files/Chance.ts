@@ -1,0 +1,29 @@
+/**
+ * Chance that can be repeated.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * A whole number from 0 up to, and not including, a bound.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Chance = (below: number) => number
+
+/**
+ * The same numbers for the same seed, on every machine (mulberry32, by Tommy Ettinger).
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const chance = (seed: number): Chance => {
+  let state = seed >>> 0
+  return (below) => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296) * below)
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * Things that happen before a call to files: it is noted, it fails, or it does less than it was asked to.
+ *
+ * @since 0.1.0
+ */
+import assert from 'node:assert'
+import type { FileSystem } from '../../ports/FileSystem.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The name of a call.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Call = keyof FileSystem
+
+/**
+ * One call: its name and its first argument, a path or a file descriptor.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Made {
+  readonly call: Call
+  readonly target: string | number
+}
+
+/**
+ * What happens before each call. What it throws is what the call fails with, in the way of that call: thrown, rejected or
+ * through the callback. `'short'`: a `read`, `write` or `writeSync` does half of what it was asked to, as the system may.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Before = (made: Made) => 'short' | undefined
+
+/**
+ * Which calls fail.
+ *
+ * - `nth`: the first call that fails, counted from 0.
+ * - `times`: how many calls fail. Default 1; `Infinity`: all from there on.
+ * - `code`: the system's code of the error (`EIO`), or `SHORT`: half of what was asked for is read or written.
+ * - `call`: the only one that fails and is counted. Default: all of them.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Failing {
+  readonly nth: number
+  readonly times?: number
+  readonly code: string
+  readonly call?: Call
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * An error as the system gives it.
+ *
+ * @example
+ * import { systemError } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.equal(systemError('ENOSPC').code, 'ENOSPC')
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const systemError = (code: string, what = 'as a test wants it'): Error & { readonly code: string } =>
+  Object.assign(new Error(`${code}: ${what}`), { code })
+
+/**
+ * Makes some calls fail, counted from when this is made.
+ *
+ * @example
+ * import { crashFiles, failing } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const { fs } = crashFiles({ before: failing({ nth: 1, code: 'ENOSPC' }) })
+ * await fs.mkdir('/runs')
+ * await assert.rejects(fs.mkdir('/more'), { code: 'ENOSPC' })
+ * await fs.mkdir('/more')
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const failing = ({ nth, times = 1, code, call }: Failing): Before => {
+  let seen = 0
+  return (made) => {
+    if (call !== undefined && made.call !== call) return undefined
+    const at = seen++
+    if (at < nth || at >= nth + times) return undefined
+    return code === 'SHORT' ? 'short' : assert.fail(systemError(code))
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// combinators
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Files for which something happens before each call.
+ *
+ * @example
+ * import { crashFiles, intercepted } from 'dogear/testing'
+ * import type { Made } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const calls: Array<Made> = []
+ * const note = (made: Made) => void calls.push(made)
+ * const fs = intercepted(note)(crashFiles().fs)
+ * await fs.mkdir('/runs')
+ * assert.deepEqual(calls, [{ call: 'mkdir', target: '/runs' }])
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const intercepted = (before: Before): ((fs: FileSystem) => FileSystem) => intercepting(before, () => undefined)
+
+/**
+ * The same, for files that want to know which calls failed.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const intercepting =
+  (before: Before, onFailure: (made: Made) => void) =>
+  (fs: FileSystem): FileSystem => {
+    const calls = fs as unknown as Record<Call, (...args: ReadonlyArray<unknown>) => unknown>
+    const fail = (made: Made, args: ReadonlyArray<unknown>, error: Error): unknown => {
+      onFailure(made)
+      // As the system would say it: through the callback, by throwing, or by rejecting.
+      if (made.call === 'fdatasync') return void setImmediate(() => (args[1] as (error: unknown) => void)(error))
+      return made.call.endsWith('Sync') ? assert.fail(error) : Promise.reject(error)
+    }
+    const wrap =
+      (call: Call) =>
+      (...args: ReadonlyArray<unknown>): unknown => {
+        const made: Made = { call, target: args[0] as string | number }
+        let isShort: boolean
+        try {
+          isShort = before(made) === 'short'
+        } catch (error) {
+          return fail(made, args, error as Error)
+        }
+        return calls[call](...(isShort ? shortened(call, args) : args))
+      }
+    return Object.fromEntries(Object.keys(fs).map((call) => [call, wrap(call as Call)])) as unknown as FileSystem
+  }
+
+const SHORTENED: ReadonlyArray<Call> = ['read', 'write', 'writeSync']
+
+/** At least one byte: nothing at all would mean the end of the file, or that it can't be written. */
+const shortened = (call: Call, args: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
+  const [fd, bytes, position] = args as [number, Uint8Array, number]
+  return SHORTENED.includes(call) ? [fd, bytes.subarray(0, Math.ceil(bytes.length / 2)), position] : args
+}

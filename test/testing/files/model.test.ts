@@ -1,0 +1,198 @@
+/** Without a power cut, files in memory are files: they do what those of this machine do, and fail as they fail. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, describe, test } from 'vitest'
+import type { Facts, FileSystem } from '../../../src/adapters/json-file/index.js'
+import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
+import { crashFiles } from '../../../src/testing/files/CrashFiles.js'
+
+const isLinux = process.platform === 'linux'
+const seed = process.env['DOGEAR_SEED'] === undefined ? {} : { seed: Number(process.env['DOGEAR_SEED']) }
+const numRuns = process.env['DOGEAR_SWEEP'] === '1' ? 5_000 : 300
+
+const folders: Array<string> = []
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+/** What the calls are made on: a tree, the files that were opened so far, and names for what is the same file. */
+interface World {
+  readonly fs: FileSystem
+  readonly root: string
+  readonly fds: Array<number>
+  readonly inos: Map<bigint, number>
+}
+
+type Command = (world: World) => unknown
+
+const facts = ({ inos }: World, { kind, size, ino }: Facts) => {
+  // A number may be given again once a file is gone, so only what is there at the same time is compared.
+  if (!inos.has(ino)) inos.set(ino, inos.size)
+  return kind === 'file' ? { kind, size } : { kind }
+}
+
+const path = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 3 }).map(
+  (names) =>
+    ({ root }: World) =>
+      join(root, ...names)
+)
+const fd = fc.nat({ max: 5 }).map(
+  (index) =>
+    ({ fds }: World) =>
+      fds[index % Math.max(1, fds.length)] ?? 9_999
+)
+const bytes = fc.uint8Array({ minLength: 1, maxLength: 1_500 })
+const position = fc.oneof(fc.nat({ max: 10 }), fc.nat({ max: 10_000 }))
+
+const sync = (world: World, file: number): Promise<void> =>
+  new Promise((resolve, reject) => world.fs.fdatasync(file, (error) => (error === null ? resolve() : reject(error))))
+
+const command: fc.Arbitrary<readonly [string, Command]> = fc.oneof(
+  path.map((at) => ['mkdir', (w: World) => w.fs.mkdir(at(w))] as const),
+  path.map((at) => ['readdir', async (w: World) => [...(await w.fs.readdir(at(w)))].sort()] as const),
+  path.map((at) => ['fsyncFolder', (w: World) => w.fs.fsyncFolder(at(w))] as const),
+  path.map((at) => {
+    const look = (w: World) => {
+      const found = w.fs.lstatSync(at(w))
+      return found === undefined ? undefined : facts(w, found)
+    }
+    return ['lstatSync', look] as const
+  }),
+  fc.tuple(path, fc.constantFrom('read', 'write', 'create', 'create')).map(([at, how]) => {
+    const open = async (w: World) => void w.fds.push(await w.fs.open(at(w), how))
+    return [`open ${how}`, open] as const
+  }),
+  fd.map((of) => {
+    const place = (w: World) => w.fs.placeSync(of(w))?.slice(w.root.length === 1 ? 0 : w.root.length)
+    return ['placeSync', isLinux ? place : () => undefined] as const
+  }),
+  fd.map((of) => ['fstat', async (w: World) => facts(w, await w.fs.fstat(of(w)))] as const),
+  fc.tuple(fd, position, fc.integer({ min: 1, max: 2_000 })).map(([of, at, length]) => {
+    const read = async (w: World) => {
+      const into = new Uint8Array(length)
+      const count = await w.fs.read(of(w), into, at)
+      return [count, Buffer.from(into).toString('base64')]
+    }
+    return ['read', read] as const
+  }),
+  fc.tuple(fd, bytes, position).map(([of, all, at]) => ['write', (w: World) => w.fs.write(of(w), all, at)] as const),
+  fc
+    .tuple(fd, bytes, position)
+    .map(([of, all, at]) => ['writeSync', (w: World) => w.fs.writeSync(of(w), all, at)] as const),
+  fc
+    .tuple(fd, position, position)
+    .map(([of, from, more]) => ['extendSync', (w: World) => w.fs.extendSync(of(w), from, from + more)] as const),
+  fc
+    .tuple(fd, position)
+    .map(([of, length]) => ['ftruncateSync', (w: World) => w.fs.ftruncateSync(of(w), length)] as const),
+  fd.map((of) => ['fdatasync', (w: World) => sync(w, of(w))] as const),
+  fd.map((of) => {
+    const close = async (w: World) => {
+      const file = of(w)
+      await w.fs.close(file)
+      w.fds.splice(w.fds.indexOf(file), 1)
+    }
+    return ['close', close] as const
+  }),
+  fc.tuple(path, path).map(([from, to]) => ['link', (w: World) => w.fs.link(from(w), to(w))] as const),
+  fc.tuple(path, path).map(([from, to]) => ['renameSync', (w: World) => w.fs.renameSync(from(w), to(w))] as const),
+  path.map((at) => ['unlinkSync', (w: World) => w.fs.unlinkSync(at(w))] as const),
+  path.map((at) => ['removeTree', (w: World) => w.fs.removeTree(at(w))] as const),
+  fc.tuple(path, fc.string()).map(([at, text]) => ['replace', (w: World) => w.fs.replace(at(w), text)] as const)
+)
+
+const outcome = async (world: World, run: Command): Promise<unknown> => {
+  try {
+    return { value: await run(world) }
+  } catch (error) {
+    return { code: (error as NodeJS.ErrnoException).code ?? String(error) }
+  }
+}
+
+/** Everything below a folder. */
+const treeOf = async (world: World, at = world.root): Promise<unknown> => {
+  const tree: Record<string, unknown> = {}
+  for (const name of [...(await world.fs.readdir(at))].sort()) {
+    const found = world.fs.lstatSync(join(at, name))
+    if (found?.kind === 'folder') tree[name] = await treeOf(world, join(at, name))
+    else {
+      const content = new Uint8Array(found?.size ?? 0)
+      const file = await world.fs.open(join(at, name), 'read')
+      await world.fs.read(file, content, 0)
+      await world.fs.close(file)
+      tree[name] = Buffer.from(content).toString('base64')
+    }
+  }
+  return tree
+}
+
+const nameOf = (world: World, found: Facts | undefined): number | undefined => {
+  if (found === undefined) return undefined
+  if (!world.inos.has(found.ino)) world.inos.set(found.ino, world.inos.size)
+  return world.inos.get(found.ino)
+}
+
+describe('files in memory', () => {
+  test(
+    'give what the files of this machine give, and their errors',
+    { skip: !isLinux, timeout: 20 * 60_000 },
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(command, { minLength: 1, maxLength: 40 }), async (commands) => {
+          const root = mkdtempSync(join(tmpdir(), 'dogear-model-'))
+          folders.push(root)
+          const real: World = { fs: nodeFileSystem, root, fds: [], inos: new Map() }
+          const model: World = { fs: crashFiles().fs, root: '/', fds: [], inos: new Map() }
+          const done: Array<string> = []
+          try {
+            for (const [name, run] of commands) {
+              const expected = await outcome(real, run)
+              const given = await outcome(model, run)
+              done.push(`${name}: ${JSON.stringify(expected)}`)
+              assert.deepEqual(given, expected, done.join('\n'))
+            }
+            assert.deepEqual(await treeOf(model), await treeOf(real))
+          } finally {
+            for (const file of real.fds) await nodeFileSystem.close(file)
+            rmSync(root, { recursive: true, force: true })
+          }
+        }),
+        { numRuns, ...seed }
+      )
+    }
+  )
+
+  test('know one file by all its names, as the files of this machine do', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'dogear-model-'))
+    folders.push(root)
+    const named = async (world: World): Promise<ReadonlyArray<number | undefined>> => {
+      const at = (name: string): string => join(world.root, name)
+      await world.fs.close(await world.fs.open(at('a'), 'create'))
+      await world.fs.link(at('a'), at('b'))
+      await world.fs.close(await world.fs.open(at('c'), 'create'))
+      world.fs.renameSync(at('a'), at('b'))
+      world.fs.renameSync(at('c'), at('d'))
+      return ['a', 'b', 'c', 'd'].map((name) => nameOf(world, world.fs.lstatSync(at(name))))
+    }
+    const real = await named({ fs: nodeFileSystem, root, fds: [], inos: new Map() })
+    assert.deepEqual(await named({ fs: crashFiles().fs, root: '/', fds: [], inos: new Map() }), real)
+    assert.deepEqual(real, [0, 0, undefined, 1])
+  })
+
+  test('keep a heartbeat that is fresh until it is stopped, and then gone', async () => {
+    const { fs } = crashFiles()
+    const beat = { updateMillis: 1_000, staleMillis: 2_000 }
+    const stop = await fs.heartbeat('/beat', beat, () => assert.fail('nobody disturbs it'))
+    const found = fs.lstatSync('/beat')
+    assert.ok(found?.kind === 'folder' && found.modifiedMillis + 1_000 > Date.now())
+    await assert.rejects(
+      fs.heartbeat('/beat', beat, () => undefined),
+      { code: 'ELOCKED' }
+    )
+    await stop()
+    assert.equal(fs.lstatSync('/beat'), undefined)
+  })
+})
