@@ -1,0 +1,155 @@
+/**
+ * Where and how a process dies.
+ *
+ * @since 0.1.0
+ */
+import * as fc from 'fast-check'
+import type { StorageCall } from '../faults.js'
+import type { DeathAtCall } from './Life.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Something goes wrong at the `n`-th call of the store (from 1) in the life of a process. `call` is which method that was when
+ * the point was found; it is there to be read.
+ *
+ * The process dies `before`, `after`, `torn` or `late` (see {@link DeathAtCall}); or it lives, and the store says that the
+ * call failed: `fails`, nothing was done; `failsAfter`, it was done all the same.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface AtCall {
+  readonly _tag: 'AtCall'
+  readonly n: number
+  readonly how: DeathAtCall | 'fails' | 'failsAfter'
+  readonly call?: StorageCall
+}
+
+/**
+ * The process dies at the `n`-th time (from 1) that it runs a `unit` (`step` or `step/group`).
+ *
+ * - `before`: its start is on record, and it has done nothing.
+ * - `during`: it was begun, up to the first point where it waits. Its `signal` fires; what it does after that without
+ *   looking at it can't be prevented.
+ * - `after`: it has ended, well or not, and that is not on record.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface AtUnit {
+  readonly _tag: 'AtUnit'
+  readonly unit: string
+  readonly n: number
+  readonly how: 'before' | 'during' | 'after'
+}
+
+/**
+ * The process dies at the `n`-th effect (from 1) of its life that a step has announced with `Scene.effect`: `before` it or
+ * `after`. `name` is there to be read.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface AtEffect {
+  readonly _tag: 'AtEffect'
+  readonly n: number
+  readonly how: 'before' | 'after'
+  readonly name?: string
+}
+
+/**
+ * Where a process dies.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type CrashPoint = AtCall | AtUnit | AtEffect
+
+/**
+ * The first process dies at the first point, the next one at the second, and so on; the one after the last point lives.
+ * A process that does not come to its point lives too.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type CrashSchedule = ReadonlyArray<CrashPoint>
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+const AT_CALL: Readonly<Record<AtCall['how'], string>> = {
+  before: 'killed before',
+  after: 'killed after',
+  torn: 'killed during',
+  late: 'killed during, and it arrives late,',
+  fails: 'told of a failure instead of',
+  failsAfter: 'told of a failure after'
+}
+
+/**
+ * A point in words: `killed after call 3 (save)`.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describePoint = (point: CrashPoint): string => {
+  switch (point._tag) {
+    case 'AtCall':
+      return `${AT_CALL[point.how]} call ${point.n}${point.call === undefined ? '' : ` (${point.call})`}`
+    case 'AtUnit':
+      return `killed ${point.how} ${point.unit}${point.n === 1 ? '' : `, the ${point.n}. time it ran`}`
+    case 'AtEffect':
+      return `killed ${point.how} effect ${point.n}${point.name === undefined ? '' : ` (${point.name})`}`
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// arbitraries
+// ---------------------------------------------------------------------------------------------------------------------
+
+const HOW: ReadonlyArray<AtCall['how']> = ['before', 'after', 'torn', 'late', 'fails', 'failsAfter']
+
+/**
+ * An arbitrary schedule of up to `maxCrashes` (4) crashes within the first `maxCalls` (16) calls of each process and, if
+ * `units` are given (`step` or `step/group`), at those. It shrinks towards no crash and the first call.
+ *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { crashSchedule, describePoint } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * fc.assert(
+ *   fc.property(crashSchedule({ units: ['pack'] }), (schedule) => {
+ *     assert.ok(schedule.length <= 4)
+ *     assert.ok(schedule.every((point) => describePoint(point) !== ''))
+ *   })
+ * )
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const crashSchedule = (
+  options: {
+    readonly units?: ReadonlyArray<string>
+    readonly maxCrashes?: number
+    readonly maxCalls?: number
+  } = {}
+): fc.Arbitrary<CrashSchedule> => {
+  const { units = [], maxCrashes = 4, maxCalls = 16 } = options
+  const atCall: fc.Arbitrary<CrashPoint> = fc.record({
+    _tag: fc.constant('AtCall' as const),
+    n: fc.integer({ min: 1, max: maxCalls }),
+    how: fc.constantFrom(...HOW)
+  })
+  const atUnit: fc.Arbitrary<CrashPoint> = fc.record({
+    _tag: fc.constant('AtUnit' as const),
+    unit: fc.constantFrom(...units),
+    n: fc.integer({ min: 1, max: 2 }),
+    how: fc.constantFrom('before' as const, 'during' as const, 'after' as const)
+  })
+  return fc.array(units.length === 0 ? atCall : fc.oneof(atCall, atUnit), { maxLength: maxCrashes })
+}

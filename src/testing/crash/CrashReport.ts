@@ -1,0 +1,117 @@
+/**
+ * What a crash test found.
+ *
+ * @since 0.1.0
+ */
+import type { CrashPoint, CrashSchedule } from './CrashPoint.js'
+import { describePoint } from './CrashPoint.js'
+import type { Trace } from './Trace.js'
+import { describeEntry } from './Trace.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What does not hold.
+ *
+ * - `Undisturbed`: the workflow does not complete even if nothing goes wrong. Nothing else was tried then.
+ * - `NothingLost`: what was acknowledged, or was found by an earlier process, is not there any more.
+ * - `NothingTwice`: a unit that was recorded completed ran again.
+ * - `NothingForgotten`: a unit is neither recorded nor scheduled, or no plan can be made.
+ * - `SameEnd`: the run ended otherwise than undisturbed: not completed, or with other outputs or variables.
+ * - `AtLeastOnce`: a unit is recorded completed, nobody said that it is done, and it never ended well.
+ * - `AtMostOnce`: a unit that is not idempotent and may have had its effect ran again, and nobody said so.
+ * - `SameKey`: a unit got another idempotency key when it ran again.
+ * - `Fenced`: a call of a dead process, arriving late, took effect after another had claimed the run.
+ * - `Ends`: a process neither went on nor ended.
+ * - `Invariant`: one of your own; `name` says which.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type CrashLaw =
+  | 'Undisturbed'
+  | 'NothingLost'
+  | 'NothingTwice'
+  | 'NothingForgotten'
+  | 'SameEnd'
+  | 'AtLeastOnce'
+  | 'AtMostOnce'
+  | 'SameKey'
+  | 'Fenced'
+  | 'Ends'
+  | 'Invariant'
+
+/**
+ * How to repeat one simulated run: where its processes die, and what is answered when a unit is in doubt.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface CrashCase {
+  readonly schedule: CrashSchedule
+  readonly answer: 'again' | 'done'
+}
+
+/**
+ * Something that does not hold. `what` is a sentence, `unit` the `step` or `step/group` that it is about, `only` what to pass to
+ * `crashEverywhere` to see exactly this again, `trace` what happened up to there.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Violation {
+  readonly law: CrashLaw
+  readonly what: string
+  readonly unit?: string
+  readonly name?: string
+  readonly only: CrashCase
+  readonly trace: Trace
+}
+
+/**
+ * What a crash test tried and found, as plain data.
+ *
+ * - `points`: every place where the one process of a run was killed, or its store failed it.
+ * - `runs`: how many runs were simulated, the undisturbed one among them; `twice`: how many of them were killed twice.
+ * - `seed`: what the second points were sampled with.
+ * - `violations`: empty if all holds. The test ends after `stopAfter` of them.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface CrashReport {
+  readonly workflow: string
+  readonly points: ReadonlyArray<CrashPoint>
+  readonly runs: number
+  readonly twice: number
+  readonly seed: number
+  readonly violations: ReadonlyArray<Violation>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A report as text for people: one line if all holds, else for each violation what, where, what happened, and what to pass
+ * to repeat it.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeCrashReport = (report: CrashReport): string => {
+  const { workflow, points, runs, twice, seed, violations } = report
+  const tried = `${points.length} crash points, ${runs} runs, ${twice} of them with two crashes (seed ${seed})`
+  const count = violations.length === 0 ? 'no violation' : `${violations.length} violations`
+  return [`${workflow}: ${count} in ${tried}`, ...violations.flatMap(describeViolation)].join('\n')
+}
+
+const describeViolation = ({ law, what, name, only, trace }: Violation): ReadonlyArray<string> => [
+  '',
+  `${law}${name === undefined ? '' : ` (${name})`}: ${what}`,
+  `  ${only.schedule.length === 0 ? 'undisturbed' : only.schedule.map(describePoint).join(', then ')}`,
+  ...trace.map((entry) => `    ${describeEntry(entry)}`),
+  `  repeat with { only: ${JSON.stringify(only)} }`
+]

@@ -1,0 +1,299 @@
+/**
+ * One run from beginning to end, through as many processes as it takes.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import type { Json } from '../../domain/Json.js'
+import type { Answer } from '../../domain/Plan.js'
+import { unitName } from '../../domain/Plan.js'
+import type { Program } from '../../executor/Program.js'
+import { restoreStored, runOrResume } from '../../executor/run.js'
+import type { RunError } from '../../executor/RunError.js'
+import { describe } from '../../executor/RunError.js'
+import type { RunOutcome } from '../../executor/RunOutcome.js'
+import type { CheckpointStorage, StorageError } from '../../ports/CheckpointStorage.js'
+import type { StorageSpec } from '../conformance/Spec.js'
+import type { StorageCall } from '../faults.js'
+import type { CrashCase, CrashLaw } from './CrashReport.js'
+import type { CrashPoint } from './CrashPoint.js'
+import type { Limits } from './drive.js'
+import { drive } from './drive.js'
+import type { Process, Scene } from './Process.js'
+import { startProcess } from './Process.js'
+import type { Trace, TraceEntry } from './Trace.js'
+import { quiet } from './VirtualClock.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What is the same for all simulated runs. */
+export interface Setting<World, Data> {
+  readonly programOf: (scene: Scene<World>) => Program<unknown, unknown>
+  readonly input: unknown
+  readonly world: () => World
+  readonly storage: Pick<StorageSpec<Data>, 'create' | 'reopen' | 'destroy'>
+  readonly limits: Limits
+  readonly judge: Judge<World>
+  /** What each unit gave in the undisturbed run. */
+  readonly outputs: ReadonlyMap<string, Json | undefined>
+}
+
+/** Something that does not hold. */
+export interface Finding {
+  readonly law: CrashLaw
+  readonly what: string
+  readonly unit?: string
+  readonly name?: string
+}
+
+/**
+ * What stands between two processes, and at the end: what the processes before left (`checkpoint`, none if nothing is
+ * stored), what was known `before` the last of them ran, what was `acknowledged` (-1: nothing), and what happened (`trace`).
+ * `completed`: the run is over.
+ */
+export interface Between<World> {
+  readonly program: Program<unknown, unknown>
+  readonly world: World
+  readonly trace: Trace
+  readonly before: Checkpoint | undefined
+  readonly checkpoint: Checkpoint | undefined
+  readonly acknowledged: { readonly units: ReadonlySet<string>; readonly revision: number }
+  readonly completed: boolean
+}
+
+/** What does not hold there. */
+export type Judge<World> = (between: Between<World>) => ReadonlyArray<Finding>
+
+/**
+ * A run that was simulated. `points`: where each process came along; `asked`: whether there was a question; `checkpoint`: what
+ * it left.
+ */
+export interface SimulatedRun {
+  readonly findings: ReadonlyArray<Finding>
+  readonly trace: Trace
+  readonly points: ReadonlyArray<ReadonlyArray<CrashPoint>>
+  readonly asked: boolean
+  readonly checkpoint: Checkpoint | undefined
+}
+
+/** What a run has come to. */
+interface Course<World, Data> {
+  readonly setting: Setting<World, Data>
+  readonly answer: CrashCase['answer']
+  readonly world: World
+  readonly data: Data
+  readonly trace: Array<TraceEntry>
+  readonly findings: Array<Finding>
+  readonly acknowledged: { readonly units: Set<string>; revision: number }
+  readonly points: Array<ReadonlyArray<CrashPoint>>
+  readonly late: Array<{ readonly call: StorageCall; readonly make: () => Promise<E.Either<StorageError, unknown>> }>
+  readonly dead: Array<{ readonly process: Process<World>; readonly storage: CheckpointStorage }>
+  asked: boolean
+}
+
+/** The id of every simulated run. */
+export const RUN_ID = 'simulated'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// a run
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Simulates one run, with one process after the other, the n-th dying at the n-th point of the schedule. */
+export const simulateRun = async <World, Data>(
+  setting: Setting<World, Data>,
+  { schedule, answer }: CrashCase
+): Promise<SimulatedRun> => {
+  const data = await setting.storage.create()
+  const course: Course<World, Data> = {
+    setting,
+    answer,
+    world: setting.world(),
+    data,
+    trace: [],
+    findings: [],
+    acknowledged: { units: new Set(), revision: -1 },
+    points: [],
+    late: [],
+    dead: [],
+    asked: false
+  }
+  const checkpoint = await liveOn(course, schedule)
+  await bury(course)
+  await setting.storage.destroy?.(data)
+  const { findings, trace, points, asked } = course
+  return { findings, trace, points, asked, checkpoint }
+}
+
+const liveOn = async <World, Data>(
+  course: Course<World, Data>,
+  schedule: ReadonlyArray<CrashPoint>
+): Promise<Checkpoint | undefined> => {
+  const { setting, trace, findings } = course
+  let before: Checkpoint | undefined
+  let startsAt: number | undefined
+  let storage = await setting.storage.reopen(course.data)
+  for (let life = 1; ; life++) {
+    const process = processOf(course, storage, life, schedule[life - 1], startsAt)
+    const over = await liveOnce(course, process)
+    course.points.push(process.points)
+    course.dead.push({ process, storage })
+    storage = await setting.storage.reopen(course.data)
+    const found = await look(storage)
+    if (E.isLeft(found)) {
+      findings.push({ law: 'NothingLost', what: `what is stored can't be read: ${describe(found.left)}` })
+      return undefined
+    }
+    const { acknowledged, world } = course
+    const { program } = process
+    const checkpoint = found.right
+    const completed = over === 'completed'
+    findings.push(...setting.judge({ program, world, trace, before, checkpoint, acknowledged, completed }))
+    if (over !== 'cut short' || findings.length > 0) return checkpoint
+    before = checkpoint
+    startsAt = checkpoint === undefined ? undefined : process.clock.now()
+  }
+}
+
+const processOf = <World, Data>(
+  course: Course<World, Data>,
+  storage: CheckpointStorage,
+  life: number,
+  point: CrashPoint | undefined,
+  startsAt: number | undefined
+): Process<World> =>
+  startProcess({
+    world: course.world,
+    life,
+    storage,
+    startsAt,
+    point,
+    programOf: course.setting.programOf,
+    note: (entry) => course.trace.push(entry),
+    acknowledged: (revisions) => {
+      for (const { revision, change } of revisions) {
+        course.acknowledged.revision = Math.max(course.acknowledged.revision, revision)
+        if (COMPLETING.has(change._tag)) course.acknowledged.units.add(unitName(change as { readonly step: string }))
+      }
+    },
+    delayed: (call, make) => course.late.push({ call, make }),
+    claimed: () => arrive(course)
+  })
+
+const COMPLETING: ReadonlySet<string> = new Set(['StepCompleted', 'GroupCompleted', 'Assumed'])
+
+/** Another process has claimed the run; what the dead ones were about to do arrives only now. */
+const arrive = async <World, Data>({ late, findings }: Course<World, Data>): Promise<void> => {
+  for (const { call, make } of late.splice(0)) {
+    const result = await make()
+    if (call === 'save' && E.isRight(result)) {
+      findings.push({
+        law: 'Fenced',
+        what: 'a save of a dead process took effect after another process had claimed the run'
+      })
+    }
+  }
+}
+
+/** What the next process finds. */
+const look = async (storage: CheckpointStorage): Promise<E.Either<StorageError, Checkpoint | undefined>> => {
+  const stored = await storage.load(RUN_ID)()
+  if (E.isLeft(stored)) return stored
+  return O.isNone(stored.right) ? E.right(undefined) : restoreStored(stored.right.value, RUN_ID)
+}
+
+/** Lets dead processes come to rest, and gives back what they claimed, so that nothing of them is left. */
+const bury = async <World, Data>({ dead, setting }: Course<World, Data>): Promise<void> => {
+  const until = performance.now() + setting.limits.patienceMillis
+  while (dead.some(({ process }) => !process.storeIsQuiet()) && performance.now() < until) await quiet()
+  for (const { process, storage } of dead) {
+    process.kill()
+    for (const claim of process.claims) await storage.release(claim)()
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// a life
+// ---------------------------------------------------------------------------------------------------------------------
+
+type Ended = E.Either<RunError, RunOutcome>
+
+/** Whether the run is completed, or this process was only cut short and the next is to go on, or something is wrong. */
+type Over = 'completed' | 'cut short' | 'wrong'
+
+const liveOnce = async <World, Data>(course: Course<World, Data>, process: Process<World>): Promise<Over> => {
+  const { setting, trace, findings } = course
+  const { life } = process.scene
+  const running = askAndRun(course, process)
+  const how = await drive(process, running, setting.limits)
+  switch (how) {
+    case 'killed':
+      await quiet()
+      return 'cut short'
+    case 'stuck':
+    case 'endless':
+      findings.push({ law: 'Ends', what: STUCK[how](process, setting.limits) })
+      process.kill()
+      return 'wrong'
+    case 'settled':
+      break
+  }
+  const ended = await running
+  if (!process.alive()) return 'cut short'
+  const said = E.isLeft(ended) ? describe(ended.left) : saidBy(ended.right)
+  if (E.isRight(ended) && ended.right._tag === 'Completed') {
+    trace.push({ _tag: 'Ended', life, how: said })
+    return 'completed'
+  }
+  if (process.failed()) return 'cut short'
+  trace.push({ _tag: 'Ended', life, how: said })
+  findings.push({ law: 'SameEnd', what: `it ended otherwise than undisturbed: ${said}` })
+  return 'wrong'
+}
+
+const STUCK = {
+  stuck: <World>(process: Process<World>, { patienceMillis }: Limits): string => {
+    const { calls, units } = process.busy()
+    const what =
+      calls > 0 ? 'a call of the store does not end' : units > 0 ? 'a step does not end' : 'nothing is under way'
+    return `${what}: nothing has happened for ${patienceMillis} ms, and nothing sleeps`
+  },
+  endless: <World>(_: Process<World>, { maxWaits }: Limits): string =>
+    `time was moved on ${maxWaits} times without an end`
+}
+
+const saidBy = (outcome: RunOutcome): string => {
+  switch (outcome._tag) {
+    case 'Completed':
+      return 'completed'
+    case 'Failed':
+      return `${outcome.step} failed: ${outcome.failures.map(({ error }) => error.message).join('; ')}`
+    case 'Interrupted':
+      return `interrupted at ${outcome.step}`
+    case 'Fenced':
+      return 'another process has taken the run over'
+  }
+}
+
+/** Runs the program, and again with answers as long as it has questions. */
+const askAndRun = async <World, Data>(course: Course<World, Data>, process: Process<World>): Promise<Ended> => {
+  const { setting, answer, trace } = course
+  const confirm = new Map<string, Answer>()
+  for (;;) {
+    const ended = await runOrResume(process.program, RUN_ID, setting.input, { confirm })(process.environment)()
+    if (E.isRight(ended) || ended.left._tag !== 'Unconfirmed') return ended
+    course.asked = true
+    for (const question of ended.left.questions) {
+      const unit = unitName(question)
+      // Who asks the same again was told already.
+      if (confirm.has(unit)) return ended
+      const output = answer === 'done' ? setting.outputs.get(unit) : undefined
+      const given = output === undefined ? {} : { output }
+      confirm.set(unit, answer === 'done' ? { _tag: 'Done', ...given } : { _tag: 'Again' })
+      trace.push({ _tag: 'Answered', life: process.scene.life, unit, answer, ...given })
+    }
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * What happened in a simulated run, one life of a process after the other.
+ *
+ * @since 0.1.0
+ */
+import type { Json } from '../../domain/Json.js'
+
+/**
+ * One thing that happened, in the `life` of the process with that number (from 1). `unit`: `step` or `step/group`.
+ *
+ * - `Started`: the step's own code was called, for this `attempt` and under this idempotency `key`.
+ * - `Done`: it ended well. `Failed`: it did not; `applied`: whether it may have had its effect.
+ * - `Effect`: an effect that a step announced with `Scene.effect` has happened.
+ * - `Answered`: the unit was in doubt, and somebody said that it is `done`, or to run it `again`.
+ * - `Died`: the process was killed, or its store failed it; `where` in words.
+ * - `Ended`: the process came to an end by itself; `how` in words.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type TraceEntry =
+  | {
+      readonly _tag: 'Started'
+      readonly life: number
+      readonly unit: string
+      readonly attempt: number
+      readonly key: string
+    }
+  | { readonly _tag: 'Done'; readonly life: number; readonly unit: string }
+  | {
+      readonly _tag: 'Failed'
+      readonly life: number
+      readonly unit: string
+      readonly applied: boolean
+      readonly message: string
+    }
+  | { readonly _tag: 'Effect'; readonly life: number; readonly name: string }
+  | {
+      readonly _tag: 'Answered'
+      readonly life: number
+      readonly unit: string
+      readonly answer: 'again' | 'done'
+      readonly output?: Json
+    }
+  | { readonly _tag: 'Died'; readonly life: number; readonly where: string }
+  | { readonly _tag: 'Ended'; readonly life: number; readonly how: string }
+
+/**
+ * What happened, in order.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Trace = ReadonlyArray<TraceEntry>
+
+/**
+ * An entry as one line of text.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeEntry = (entry: TraceEntry): string => {
+  switch (entry._tag) {
+    case 'Started':
+      return `${entry.unit} starts, attempt ${entry.attempt}`
+    case 'Done':
+      return `${entry.unit} is done`
+    case 'Failed':
+      return `${entry.unit} fails${entry.applied ? '' : ', having done nothing'}: ${entry.message}`
+    case 'Effect':
+      return `effect: ${entry.name}`
+    case 'Answered':
+      return entry.answer === 'again' ? `answer: run ${entry.unit} again` : `answer: ${entry.unit} is done`
+    case 'Died':
+      return `process ${entry.life} ends: ${entry.where}`
+    case 'Ended':
+      return `process ${entry.life} ends by itself: ${entry.how}`
+  }
+}

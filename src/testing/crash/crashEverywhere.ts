@@ -1,0 +1,310 @@
+/**
+ * Kills a workflow everywhere, and sees whether it comes to the same end.
+ *
+ * @since 0.1.0
+ */
+import * as fc from 'fast-check'
+import { memoryData, memoryStorage } from '../../adapters/memory.js'
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import type { Program } from '../../executor/Program.js'
+import type { StorageCall } from '../faults.js'
+import type { StorageSpec } from '../conformance/Spec.js'
+import type { AtCall, CrashPoint } from './CrashPoint.js'
+import type { CrashCase, CrashReport, Violation } from './CrashReport.js'
+import type { Result } from './judge.js'
+import { judge, resultOf } from './judge.js'
+import type { Scene } from './Process.js'
+import type { Between, Finding, Setting, SimulatedRun } from './SimulatedRun.js'
+import { simulateRun } from './SimulatedRun.js'
+import type { Trace } from './Trace.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What an invariant sees: between two processes of a run, and when it is over (`completed`).
+ *
+ * - `world`: the outside, as the steps left it; `trace`: what happened so far.
+ * - `checkpoint`: what the next process finds, none if nothing is stored.
+ * - `undisturbed`: what the undisturbed run left; none while that is the one looked at.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Seen<World> {
+  readonly world: World
+  readonly trace: Trace
+  readonly checkpoint: Checkpoint | undefined
+  readonly undisturbed: Checkpoint | undefined
+  readonly completed: boolean
+}
+
+/**
+ * Something that must always hold. It does not if it throws, or returns `false` or a text that says what is wrong.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Invariant<World> = (seen: Seen<World>) => unknown
+
+/**
+ * How to test.
+ *
+ * - `storage`: the store, default the one in memory; {@link StorageSpec} says what its functions must do.
+ * - `input`: the run's input, default `{}`.
+ * - `world`: makes the outside, anew for each simulated run; the program gets it with its scene.
+ * - `invariants`: yours, by name.
+ * - `answers`: what is said of a unit that is in doubt: that it is to run `again`, that it is `done` (with its output of the
+ *   undisturbed run), or once this and once that (`both`, the default).
+ * - `mayDiffer`: units (`step` or `step/group`) whose outputs may differ from the undisturbed run.
+ * - `twice`: how many runs with two crashes are sampled, default 100. `seed`: of that sample, default 1.
+ * - `stopAfter`: how many violations are enough, default 10.
+ * - `patienceMillis`: for how long, in real time, a step may do something that the simulation can't see (a file, a timer),
+ *   default 1000; a call of the store may take ten times that. Then virtual time moves on without it, and if nobody sleeps
+ *   there is a violation of `Ends`.
+ * - `maxWaits`: how often virtual time may move on in the life of one process, default 10,000.
+ * - `only`: repeats one case, as a violation has it, after the undisturbed run.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface CrashOptions<World, Data, Input> {
+  readonly storage?: Pick<StorageSpec<Data>, 'create' | 'reopen' | 'destroy'>
+  readonly input?: Input
+  readonly world?: () => World
+  readonly invariants?: Readonly<Record<string, Invariant<World>>>
+  readonly answers?: 'again' | 'done' | 'both'
+  readonly mayDiffer?: ReadonlyArray<string>
+  readonly twice?: number
+  readonly seed?: number
+  readonly stopAfter?: number
+  readonly patienceMillis?: number
+  readonly maxWaits?: number
+  readonly only?: CrashCase
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// testing
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Runs a workflow once undisturbed, and then again for every place where its process can die: every call of the store
+ * (before it, after it but before that is known, during it, and so that it arrives late), every failure that the store can
+ * report, every unit (before, during and after it) and every effect that a step announces. Each time it is resumed to the
+ * end, and what must hold is looked at, see {@link CrashLaw}. Then pairs of such places are sampled.
+ *
+ * The program is one of `dogear` or of `dogear/promise`, or a function that makes it for each process, of a {@link Scene}:
+ * by that its steps reach the outside (`world`), sleep in virtual time, and announce their effects. Waits between attempts
+ * take no time. A process that was killed does nothing more: its calls don't reach the store, what its steps give is
+ * dropped, its time stands still. Only code of a step that does not look at its `signal` can't be stopped.
+ *
+ * Never rejects for what the workflow or the store does; an error of `storage.create`, `reopen` or `destroy` is passed on.
+ *
+ * @example
+ * import { workflow } from 'dogear/promise'
+ * import { crashEverywhere, describeCrashReport } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const report = await crashEverywhere(
+ *   ({ world, effect }) =>
+ *     workflow('release')
+ *       .step('version', () => '1.2.3')
+ *       .step('publish', ({ outputs }) => effect('publish', () => world.add(String(outputs.version)))),
+ *   {
+ *     world: () => new Set<string>(),
+ *     mayDiffer: ['publish'],
+ *     invariants: { 'published at most one version': ({ world }) => world.size <= 1 }
+ *   }
+ * )
+ * assert.equal(report.violations.length, 0, describeCrashReport(report))
+ *
+ * @category testing
+ * @since 0.1.0
+ */
+export const crashEverywhere = async <Outputs, Input, World = undefined, Data = unknown>(
+  program: Program<Outputs, Input> | ((scene: Scene<World>) => Program<Outputs, Input>),
+  options: CrashOptions<World, Data, Input> = {}
+): Promise<CrashReport> => {
+  const { seed = 1, twice = 100, stopAfter = 10, only } = options
+  const test = testOf(program, options)
+  const calm = await test.undisturbed()
+  const [first = []] = calm.points
+  const report: Report = {
+    workflow: test.name(),
+    points: [],
+    runs: 1,
+    twice: 0,
+    seed,
+    violations: [...test.violations(UNDISTURBED, calm)]
+  }
+  if (report.violations.length > 0) return report
+  if (only !== undefined) {
+    await tryCase(test, report, only)
+    return report
+  }
+  const resumed: Array<Resumed> = []
+  for (const point of first.flatMap(waysToDie)) {
+    report.points.push(point)
+    const found = await tryBoth(test, report, [point], options.answers)
+    const [, next] = found.points
+    if (next !== undefined && next.length > 0) resumed.push({ point, next })
+    if (report.violations.length >= stopAfter) return report
+  }
+  for (const [which, where, how] of samples(resumed.length, twice, seed)) {
+    const { point, next } = resumed[which] as Resumed
+    const second = waysToDie(next[where % next.length] as CrashPoint)
+    report.twice += 1
+    await tryBoth(test, report, [point, second[how % second.length] as CrashPoint], options.answers)
+    if (report.violations.length >= stopAfter) return report
+  }
+  return report
+}
+
+const UNDISTURBED: CrashCase = { schedule: [], answer: 'again' }
+
+/** A report that is being written. */
+interface Report extends CrashReport {
+  readonly points: Array<CrashPoint>
+  readonly violations: Array<Violation>
+  runs: number
+  twice: number
+}
+
+/** A run that was killed once: where, and where its second process came along. */
+interface Resumed {
+  readonly point: CrashPoint
+  readonly next: ReadonlyArray<CrashPoint>
+}
+
+const samples = (
+  among: number,
+  count: number,
+  seed: number
+): ReadonlyArray<readonly [which: number, where: number, how: number]> =>
+  among === 0 || count === 0
+    ? []
+    : fc.sample(fc.tuple(fc.nat({ max: among - 1 }), fc.nat({ max: 1 << 20 }), fc.nat({ max: 1 << 20 })), {
+        numRuns: count,
+        seed
+      })
+
+const tryBoth = async (
+  test: Test,
+  report: Report,
+  schedule: ReadonlyArray<CrashPoint>,
+  answers: 'again' | 'done' | 'both' = 'both'
+): Promise<SimulatedRun> => {
+  const found = await tryCase(test, report, { schedule, answer: answers === 'done' ? 'done' : 'again' })
+  if (found.asked && answers === 'both') await tryCase(test, report, { schedule, answer: 'done' })
+  return found
+}
+
+const tryCase = async (test: Test, report: Report, one: CrashCase): Promise<SimulatedRun> => {
+  const found = await test.disturbed(one)
+  report.runs += 1
+  report.violations.push(...test.violations(one, found))
+  return found
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// ways to die
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What has no effect can't be cut in two, and what gives something can't arrive late. */
+const AT_CALL: Partial<Readonly<Record<StorageCall, ReadonlyArray<AtCall['how']>>>> = {
+  claim: ['before', 'after', 'torn', 'fails', 'failsAfter'],
+  save: ['before', 'after', 'torn', 'late', 'fails', 'failsAfter'],
+  release: ['before', 'after', 'torn', 'fails', 'failsAfter']
+}
+
+const waysToDie = (point: CrashPoint): ReadonlyArray<CrashPoint> => {
+  switch (point._tag) {
+    case 'AtCall':
+      return (AT_CALL[point.call ?? 'save'] ?? ['before', 'fails']).map((how) => ({ ...point, how }))
+    case 'AtUnit':
+      return (['before', 'during', 'after'] as const).map((how) => ({ ...point, how }))
+    case 'AtEffect':
+      return (['before', 'after'] as const).map((how) => ({ ...point, how }))
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// a test
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A workflow under test. */
+interface Test {
+  readonly name: () => string
+  readonly undisturbed: () => Promise<SimulatedRun>
+  readonly disturbed: (one: CrashCase) => Promise<SimulatedRun>
+  readonly violations: (one: CrashCase, run: SimulatedRun) => ReadonlyArray<Violation>
+}
+
+const MEMORY = {
+  create: () => Promise.resolve(memoryData()),
+  reopen: (data: ReturnType<typeof memoryData>) => Promise.resolve(memoryStorage(data))
+}
+
+const testOf = <Outputs, Input, World, Data>(
+  program: Program<Outputs, Input> | ((scene: Scene<World>) => Program<Outputs, Input>),
+  options: CrashOptions<World, Data, Input>
+): Test => {
+  const { patienceMillis = 1000, maxWaits = 10_000, invariants = {} } = options
+  const mayDiffer = new Set(options.mayDiffer)
+  let name = ''
+  let calm: { readonly checkpoint: Checkpoint; readonly result: Result } | undefined
+  const settingOf = (): Setting<World, Data> => ({
+    programOf: (scene) => {
+      const made = typeof program === 'function' ? program(scene) : program
+      name = made.name
+      return made as Program<unknown, unknown>
+    },
+    input: 'input' in options ? options.input : {},
+    world: options.world ?? (() => undefined as World),
+    storage: options.storage ?? (MEMORY as unknown as Pick<StorageSpec<Data>, 'create' | 'reopen'>),
+    limits: { patienceMillis, maxWaits },
+    judge: (between) => [...judge(calm?.result, mayDiffer)(between), ...broken(invariants, between, calm?.checkpoint)],
+    outputs: calm?.result.outputs ?? new Map()
+  })
+  return {
+    name: () => name,
+    undisturbed: async () => {
+      const found = await simulateRun(settingOf(), UNDISTURBED)
+      const { checkpoint } = found
+      if (checkpoint !== undefined) calm = { checkpoint, result: resultOf(checkpoint) }
+      return found
+    },
+    disturbed: (one) => simulateRun(settingOf(), one),
+    violations: (only, { findings, trace }) =>
+      findings.map((finding) => ({
+        ...finding,
+        ...(only.schedule.length === 0 && finding.law !== 'Invariant' ? { law: 'Undisturbed' as const } : {}),
+        only,
+        trace
+      }))
+  }
+}
+
+const broken = <World>(
+  invariants: Readonly<Record<string, Invariant<World>>>,
+  { world, trace, checkpoint, completed }: Between<World>,
+  undisturbed: Checkpoint | undefined
+): ReadonlyArray<Finding> =>
+  Object.entries(invariants).flatMap(([name, holds]): ReadonlyArray<Finding> => {
+    const wrong = wrongWith(() => holds({ world, trace, checkpoint, completed, undisturbed }))
+    return wrong === undefined ? [] : [{ law: 'Invariant', name, what: wrong }]
+  })
+
+const wrongWith = (holds: () => unknown): string | undefined => {
+  try {
+    const said = holds()
+    if (said instanceof Promise) {
+      said.catch(() => undefined)
+      return 'it answers with a promise: an invariant looks at what is there, at once'
+    }
+    return said === false ? 'it does not hold' : typeof said === 'string' ? said : undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}

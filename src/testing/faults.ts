@@ -1,0 +1,243 @@
+/**
+ * Stores that misbehave on purpose, as a schedule says.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import * as fc from 'fast-check'
+import type { CheckpointStorage, StorageError } from '../ports/CheckpointStorage.js'
+import type { Clock } from '../ports/Clock.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A call of a store, by the name of its method.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type StorageCall = keyof CheckpointStorage
+
+/**
+ * What goes wrong with a call.
+ *
+ * - `Fail`: the store reports an error, `before` the call took effect or `after`. `error`: default `WriteFailed` for what
+ *   writes and `ReadFailed` for what reads, with the code `EIO`.
+ * - `Delay`: it is made `millis` milliseconds later.
+ * - `Drop`: it is acknowledged, and was never made. Only a call that gives nothing back (`save`, `release`, `remove`) can
+ *   be; any other is made as usual.
+ * - `Duplicate`: it is made twice, one after the other; the answer is the first one.
+ * - `Hang`: no answer ever comes, `before` the call took effect or `after`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Fault =
+  | { readonly _tag: 'Fail'; readonly when: 'before' | 'after'; readonly error?: StorageError }
+  | { readonly _tag: 'Delay'; readonly millis: number }
+  | { readonly _tag: 'Drop' }
+  | { readonly _tag: 'Duplicate' }
+  | { readonly _tag: 'Hang'; readonly when: 'before' | 'after' }
+
+/**
+ * Which calls a fault happens to. `call`: those of one method, default all methods, counted together. `nth`: only the n-th
+ * of them, from 1; `from`: the n-th and every later one; without both each of them.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface FaultRule {
+  readonly fault: Fault
+  readonly call?: StorageCall
+  readonly nth?: number
+  readonly from?: number
+}
+
+/**
+ * What happens to the calls of a store, as plain JSON. Of the rules that fit a call the first counts.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type FaultSchedule = ReadonlyArray<FaultRule>
+
+// ---------------------------------------------------------------------------------------------------------------------
+// stores
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The store, but that its calls go wrong as the schedule says. Calls are counted from the first one to the store that is
+ * returned. `clock`: whose time a `Delay` takes, default the real one.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { runOutcome, workflow } from 'dogear/promise'
+ * import { withFaults } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const full = withFaults(memoryStorage(), [{ call: 'save', nth: 2, fault: { _tag: 'Fail', when: 'before' } }])
+ * const work = workflow('work').step('one', () => 1).step('two', () => 2)
+ * const outcome = await runOutcome(work, { id: 'work-1', storage: full })
+ * assert.equal(outcome._tag === 'Refused' && outcome.error._tag, 'WriteFailed')
+ * assert.ok(E.isRight(await full.load('work-1')()))
+ *
+ * @category stores
+ * @since 0.1.0
+ */
+export const withFaults = (
+  storage: CheckpointStorage,
+  schedule: FaultSchedule,
+  options: { readonly clock?: Pick<Clock, 'sleep'> } = {}
+): CheckpointStorage => {
+  const sleep = options.clock?.sleep ?? realSleep
+  const counts = new Map<StorageCall | undefined, number>()
+  const count = (of: StorageCall | undefined): number => {
+    const now = (counts.get(of) ?? 0) + 1
+    counts.set(of, now)
+    return now
+  }
+  return aroundEach(storage, (call, task) => async () => {
+    const [ofMethod, ofAll] = [count(call), count(undefined)]
+    const rule = schedule.find((one) => fits(one, call, one.call === undefined ? ofAll : ofMethod))
+    return rule === undefined ? await task() : await afflicted(rule.fault, call, task, sleep)
+  })
+}
+
+const fits = ({ call, nth, from }: FaultRule, made: StorageCall, count: number): boolean =>
+  (call === undefined || call === made) && (nth === undefined || count === nth) && (from === undefined || count >= from)
+
+const realSleep: Clock['sleep'] = (millis) => () => new Promise((resolve) => setTimeout(resolve, millis))
+
+const NEVER = new AbortController().signal
+
+const afflicted = async <A>(
+  fault: Fault,
+  call: StorageCall,
+  task: StorageTask<A>,
+  sleep: Clock['sleep']
+): Promise<E.Either<StorageError, A>> => {
+  switch (fault._tag) {
+    case 'Fail':
+      if (fault.when === 'after') await task()
+      return E.left(fault.error ?? failureOf(call))
+    case 'Delay':
+      await sleep(fault.millis, NEVER)()
+      return await task()
+    case 'Drop':
+      return GIVES_NOTHING.has(call) ? E.right(undefined as A) : await task()
+    case 'Duplicate': {
+      const first = await task()
+      await task()
+      return first
+    }
+    case 'Hang':
+      if (fault.when === 'after') await task()
+      return await new Promise<never>(() => undefined)
+  }
+}
+
+const GIVES_NOTHING: ReadonlySet<StorageCall> = new Set<StorageCall>(['save', 'release', 'remove'])
+
+const READS: ReadonlySet<StorageCall> = new Set<StorageCall>(['load', 'history', 'loadRevision', 'list'])
+
+const failureOf = (call: StorageCall): StorageError => ({
+  _tag: READS.has(call) ? 'ReadFailed' : 'WriteFailed',
+  where: 'the store',
+  operation: call,
+  code: 'EIO',
+  cause: 'a planned fault'
+})
+
+/** A call that was not made yet. */
+type StorageTask<A> = TaskEither<StorageError, A>
+
+/**
+ * A store around whose calls something happens. A task that is not run makes no call.
+ *
+ * @internal
+ */
+export const aroundEach = (
+  storage: CheckpointStorage,
+  around: <A>(call: StorageCall, task: StorageTask<A>) => StorageTask<A>
+): CheckpointStorage => ({
+  claim: (runId, owner) => around('claim', () => storage.claim(runId, owner)()),
+  save: (claim, revisions) => around('save', () => storage.save(claim, revisions)()),
+  release: (claim) => around('release', () => storage.release(claim)()),
+  load: (runId) => around('load', () => storage.load(runId)()),
+  history: (runId) => around('history', () => storage.history(runId)()),
+  loadRevision: (runId, revision) => around('loadRevision', () => storage.loadRevision(runId, revision)()),
+  list: () => around('list', () => storage.list()()),
+  remove: (runId) => around('remove', () => storage.remove(runId)())
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// arbitraries
+// ---------------------------------------------------------------------------------------------------------------------
+
+const CALLS: ReadonlyArray<StorageCall> = [
+  'save',
+  'claim',
+  'release',
+  'load',
+  'history',
+  'loadRevision',
+  'list',
+  'remove'
+]
+
+/**
+ * An arbitrary fault. Delays are of up to a minute: give {@link withFaults} a clock.
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const fault: fc.Arbitrary<Fault> = fc.oneof(
+  fc.record({ _tag: fc.constant('Fail' as const), when: fc.constantFrom('before' as const, 'after' as const) }),
+  fc.record({ _tag: fc.constant('Delay' as const), millis: fc.nat({ max: 60_000 }) }),
+  fc.record({ _tag: fc.constant('Drop' as const) }),
+  fc.record({ _tag: fc.constant('Duplicate' as const) }),
+  fc.record({ _tag: fc.constant('Hang' as const), when: fc.constantFrom('before' as const, 'after' as const) })
+)
+
+/**
+ * An arbitrary schedule of up to `maxRules` (4) rules for the first `maxCalls` (20) calls; `faults` says which, default
+ * {@link fault}. It shrinks towards no rule and the first call.
+ *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { faultSchedule } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * fc.assert(
+ *   fc.property(faultSchedule({ maxRules: 2 }), (schedule) => {
+ *     assert.ok(schedule.length <= 2)
+ *     assert.deepEqual(JSON.parse(JSON.stringify(schedule)), schedule)
+ *   })
+ * )
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const faultSchedule = (
+  options: {
+    readonly maxRules?: number
+    readonly maxCalls?: number
+    readonly faults?: fc.Arbitrary<Fault>
+  } = {}
+): fc.Arbitrary<FaultSchedule> => {
+  const nth = fc.integer({ min: 1, max: options.maxCalls ?? 20 })
+  const faults = options.faults ?? fault
+  const call = fc.constantFrom(...CALLS)
+  return fc.array(
+    fc.oneof(
+      fc.record({ fault: faults, nth }),
+      fc.record({ fault: faults, call, nth }),
+      fc.record({ fault: faults, call, from: nth })
+    ),
+    { maxLength: options.maxRules ?? 4 }
+  )
+}

@@ -1,0 +1,376 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as t from 'io-ts'
+import { describe, test } from 'vitest'
+import type { MemoryData } from '../../../src/adapters/memory.js'
+import { memoryData, memoryStorage } from '../../../src/adapters/memory.js'
+import type { CheckpointStorage, Stored } from '../../../src/index.js'
+import { Program, StepError, StepFailure } from '../../../src/index.js'
+import { workflow } from '../../../src/promise.js'
+import type { CrashOptions } from '../../../src/testing/crash/crashEverywhere.js'
+import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
+import type { CrashLaw, CrashReport } from '../../../src/testing/crash/CrashReport.js'
+import { describeCrashReport } from '../../../src/testing/crash/CrashReport.js'
+import { describePoint } from '../../../src/testing/crash/CrashPoint.js'
+import type { Scene } from '../../../src/testing/crash/Process.js'
+import { withFaults } from '../../../src/testing/faults.js'
+import { policy } from '../../executor/fixtures.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// workflows
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What is outside: what was published, by idempotency key. */
+interface Outside {
+  readonly published: Map<string, string>
+  readonly built: Array<string>
+}
+
+const outside = (): Outside => ({ published: new Map(), built: [] })
+
+const retry = policy({ _tag: 'Constant', attempts: 3, delayMillis: 60_000 })
+
+/** A task, a wave with needs and a retry, and a step that is not idempotent. */
+const release = ({ world, sleep, effect }: Scene<Outside>) =>
+  workflow('release')
+    .step('version', { output: t.string, capture: 'version', run: () => '1.2.3' })
+    .wave(
+      'checks',
+      {
+        unit: {
+          retry,
+          run: async ({ attempt, signal }) => {
+            await sleep(30_000, signal)
+            if (attempt === 1) throw Object.assign(new Error('flaky'), { status: 503 })
+            return 42
+          }
+        },
+        lint: async ({ signal }) => {
+          await sleep(45_000, signal)
+          return 'clean'
+        },
+        report: { needs: ['unit'], run: ({ outputs }) => outputs.version.length }
+      },
+      { concurrency: 2 }
+    )
+    .step('publish', {
+      idempotent: false,
+      timeoutMillis: 600_000,
+      run: async ({ outputs, idempotencyKey }) => {
+        await effect('publish', () => world.published.set(idempotencyKey, outputs.version))
+        return 'published'
+      }
+    })
+    .step('announce', ({ outputs }) => `announced ${JSON.stringify(outputs.publish)}`)
+
+const laws = ({ violations }: CrashReport): ReadonlyArray<CrashLaw> => [...new Set(violations.map(({ law }) => law))]
+
+const assertHolds = (report: CrashReport): void =>
+  assert.equal(report.violations.length, 0, describeCrashReport(report))
+
+const crash = <World, Data, Input>(
+  program: Parameters<typeof crashEverywhere<unknown, Input, World, Data>>[0],
+  options: CrashOptions<World, Data, Input> = {}
+): Promise<CrashReport> => crashEverywhere(program, options)
+
+/** A store made of another one, for each process. */
+const made = (around: (storage: CheckpointStorage, data: MemoryData) => CheckpointStorage) => ({
+  create: () => Promise.resolve(memoryData()),
+  reopen: (data: MemoryData) => Promise.resolve(around(memoryStorage(data), data))
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what holds
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('a workflow that is killed everywhere', () => {
+  test('comes to the same end, with nothing done twice and nothing lost', async () => {
+    const report = await crashEverywhere(release, {
+      world: outside,
+      invariants: {
+        'publishes once': ({ world }) => world.published.size <= 1,
+        'publishes what it says': ({ world, completed, trace }) =>
+          !completed ||
+          world.published.size === 1 ||
+          trace.some((entry) => entry._tag === 'Answered' && entry.answer === 'done')
+      }
+    })
+    assertHolds(report)
+    const ways = new Set(report.points.map(({ _tag, how }) => `${_tag} ${how}`))
+    assert.equal(ways.size, 6 + 3 + 2, [...ways].join())
+    assert.ok(report.points.some((point) => point._tag === 'AtUnit' && point.unit === 'checks/unit' && point.n === 2))
+    assert.equal(report.twice, 100)
+  })
+
+  test('may be written with promises or without, and takes an input', async () => {
+    const program = pipe(
+      Program.start('plain', { input: t.type({ channel: t.string }) }),
+      Program.step('one', { output: t.number, run: ({ input }) => TE.right(input.channel.length) }),
+      Program.step('two', { run: ({ outputs }) => TE.right(outputs.one + 1) })
+    )
+    assertHolds(await crashEverywhere(program, { input: { channel: 'beta' } }))
+    assertHolds(await crashEverywhere(workflow('two').step('one', () => 1)))
+  })
+})
+
+/** Whoever has a claim may save, whoever has claimed since. */
+const unfenced = made((storage, data) => ({
+  ...storage,
+  save: (claim, revisions) => async () => {
+    const newest = data.runs.get(claim.runId)
+    return await storage.save({ ...claim, epoch: newest?.epoch ?? claim.epoch }, revisions)()
+  }
+}))
+
+describe('what is wrong with a store', () => {
+  /** Acknowledges a save when it is only noted down; it is written with the next call. */
+  const lagging = made((storage) => {
+    let waiting: (() => Promise<unknown>) | undefined
+    const flush = async (): Promise<void> => {
+      await waiting?.()
+      waiting = undefined
+    }
+    return {
+      ...storage,
+      save: (claim, revisions) => async () => {
+        await flush()
+        waiting = storage.save(claim, revisions)
+        return E.right(undefined)
+      },
+      release: (claim) => async () => {
+        await flush()
+        return await storage.release(claim)()
+      }
+    }
+  })
+
+  test('a save that is acknowledged and then lost is found within a second, and repeated by its case', async () => {
+    const begun = performance.now()
+    const report = await crash(release, { world: outside, storage: lagging })
+    assert.ok(performance.now() - begun < 1000)
+    assert.ok(laws(report).includes('NothingLost'), describeCrashReport(report))
+    const [violation] = report.violations
+    assert.ok(violation)
+    const again = await crash(release, { world: outside, storage: lagging, only: violation.only })
+    assert.deepEqual(again.violations[0], violation)
+    assert.equal(again.runs, 2)
+    assertHolds(await crash(release, { world: outside, only: violation.only }))
+  })
+
+  test('a lost start of what is not idempotent makes it run again unasked', async () => {
+    const unstarted = made((storage) => ({
+      ...storage,
+      claim: (runId, owner) =>
+        pipe(
+          storage.claim(runId, owner),
+          TE.map(({ claim, stored }) => ({ claim, stored: pipe(stored, O.map(withoutStarts)) }))
+        )
+    }))
+    const report = await crash(release, { world: outside, storage: unstarted, twice: 0 })
+    assert.ok(laws(report).includes('AtMostOnce'), describeCrashReport(report))
+  })
+})
+
+/** What is stored, but that nothing of it tells that publishing began. */
+const withoutStarts = (stored: Stored): Stored => ({
+  ...stored,
+  changes: stored.changes.map((change) =>
+    JSON.stringify(change).includes('"AttemptStarted"') && JSON.stringify(change).includes('"publish"')
+      ? { _tag: 'Recovered', at: '2026-01-02T03:04:05.000Z', from: 'x', lost: 'x', agreedBy: 'x' }
+      : change
+  )
+})
+
+describe('what else is wrong with a store', () => {
+  test('a store that forgets is found undisturbed, and nothing else is tried', async () => {
+    const forgetful = made((storage) => withFaults(storage, [{ call: 'save', nth: 3, fault: { _tag: 'Drop' } }]))
+    const report = await crash(release, { world: outside, storage: forgetful })
+    assert.deepEqual([laws(report), report.runs], [['Undisturbed'], 1])
+  })
+
+  test('a store that lets a dead process write is found by what arrives late', async () => {
+    const report = await crash(release, { world: outside, storage: unfenced, twice: 0 })
+    assert.ok(laws(report).includes('Fenced'), describeCrashReport(report))
+  })
+
+  test('a store that changes dates gives other idempotency keys', async () => {
+    const mangling = made((storage) => ({
+      ...storage,
+      claim: (runId, owner) =>
+        pipe(
+          storage.claim(runId, owner),
+          TE.map((claimed) => JSON.parse(JSON.stringify(claimed).replaceAll('05.000Z', '06.000Z')) as typeof claimed),
+          TE.map((claimed) => ({ ...claimed, claim: { ...claimed.claim, lost: new AbortController().signal } }))
+        )
+    }))
+    const report = await crash(release, { world: outside, storage: mangling, twice: 0 })
+    assert.ok(laws(report).includes('SameKey'), describeCrashReport(report))
+  })
+
+  test('a store that does not answer is a violation, and no hang', async () => {
+    const hanging = made((storage) =>
+      withFaults(storage, [{ call: 'save', nth: 2, fault: { _tag: 'Hang', when: 'before' } }])
+    )
+    const report = await crash(release, { world: outside, storage: hanging, patienceMillis: 10 })
+    assert.deepEqual(laws(report), ['Undisturbed'])
+    assert.match(report.violations[0]?.what ?? '', /a call of the store does not end/)
+  })
+
+  test('a store that cannot be read after a crash is a violation', async () => {
+    const unreadable = made((storage) =>
+      withFaults(storage, [{ call: 'load', fault: { _tag: 'Fail', when: 'before' } }])
+    )
+    const report = await crash(release, { world: outside, storage: unreadable })
+    assert.match(report.violations[0]?.what ?? '', /can't be read/)
+  })
+})
+
+describe('what is wrong with a workflow', () => {
+  test('an effect that cannot be repeated is found', async () => {
+    const program = ({ world, effect }: Scene<Outside>) =>
+      workflow('build').step('build', () =>
+        effect('mkdir', () => {
+          if (world.built.length > 0) throw new Error('it is there already')
+          world.built.push('dist')
+        })
+      )
+    const report = await crash(program, { world: outside, mayDiffer: [] })
+    assert.deepEqual(laws(report), ['SameEnd'])
+    assert.match(describeCrashReport(report), /build failed: it is there already/)
+  })
+
+  test('an output that tells of the number of tries is found, unless it may', async () => {
+    const program = ({ world }: Scene<Outside>) =>
+      workflow('build').step('build', { capture: 'count', run: () => world.built.push('dist') })
+    const report = await crash(program, { world: outside })
+    assert.match(describeCrashReport(report), /the output of build is 2, and undisturbed it is 1/)
+    assert.match(describeCrashReport(report), /the variable count is 2/)
+    assertHolds(await crash(program, { world: outside, mayDiffer: ['build'] }))
+  })
+
+  test('a workflow that fails undisturbed is told so, and nothing else is tried', async () => {
+    const report = await crash(
+      workflow('broken').step('build', () => {
+        throw new Error('no compiler')
+      })
+    )
+    assert.deepEqual([laws(report), report.runs], [['Undisturbed'], 1])
+    assert.match(describeCrashReport(report), /no compiler/)
+  })
+
+  test('a step that never ends is a violation of its own, and no hang', async () => {
+    const stuck = await crash(
+      workflow('stuck').step('wait', () => new Promise(() => undefined)),
+      { patienceMillis: 10 }
+    )
+    assert.match(stuck.violations[0]?.what ?? '', /a step does not end: nothing has happened for 10 ms/)
+    const again = await crash(
+      ({ world }: Scene<Outside>) =>
+        workflow('again').step('build', () => {
+          world.built.push('dist')
+          return world.built.length > 1 ? new Promise<number>(() => undefined) : 1
+        }),
+      { world: outside, patienceMillis: 10, stopAfter: 2 }
+    )
+    assert.deepEqual([laws(again), again.violations.length], [['Ends'], 2])
+  })
+
+  test('a step that never ends is timed out in virtual time', async () => {
+    const begun = performance.now()
+    const report = await crash(
+      workflow('slow').step('wait', {
+        retry: policy({ attempts: 2, delayMillis: 3_600_000 }),
+        timeoutMillis: 86_400_000,
+        run: ({ attempt, signal }) =>
+          attempt === 2 ? 1 : new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('x'))))
+      }),
+      { patienceMillis: 5, twice: 5 }
+    )
+    assertHolds(report)
+    assert.ok(performance.now() - begun < 10_000)
+  })
+
+  test('a step that waits for ever in virtual time is a violation', async () => {
+    const report = await crash(
+      ({ sleep }: Scene<undefined>) =>
+        workflow('poll').step('wait', async () => {
+          for (;;) await sleep(1000)
+        }),
+      { maxWaits: 100 }
+    )
+    assert.match(report.violations[0]?.what ?? '', /time was moved on 100 times without an end/)
+  })
+
+  test('a step that waits in real time is waited for', async () => {
+    const program = workflow('real').step('wait', {
+      timeoutMillis: 20,
+      run: () => new Promise<number>((resolve) => setTimeout(() => resolve(1), 50))
+    })
+    assertHolds(await crash(program, { twice: 0 }))
+  })
+})
+
+describe('an answer', () => {
+  const report = (answers: 'again' | 'done' | 'both') =>
+    crash(release, {
+      world: outside,
+      answers,
+      twice: 0,
+      invariants: {
+        'is known': ({ trace }) => trace.every((entry) => entry._tag !== 'Answered' || entry.answer === answers)
+      }
+    })
+
+  test('is again, done, or once this and once that', async () => {
+    assertHolds(await report('again'))
+    assertHolds(await report('done'))
+    assert.deepEqual(laws(await report('both')), ['Invariant'])
+  })
+
+  test('is not asked for by a step that says that nothing happened', async () => {
+    const program = ({ world }: Scene<Outside>) =>
+      pipe(
+        Program.start('polite'),
+        Program.step('publish', {
+          idempotent: false,
+          retry,
+          run: ({ attempt, idempotencyKey }) => {
+            if (attempt < 3) return TE.left(StepFailure.transient(StepError.make('Busy', 'busy'), 'notApplied'))
+            world.published.set(idempotencyKey, 'x')
+            return TE.right(1)
+          }
+        })
+      )
+    assertHolds(await crash(program, { world: outside, invariants: { once: ({ world }) => world.published.size < 2 } }))
+  })
+})
+
+describe('an invariant', () => {
+  const step = workflow('w').step('a', () => 1)
+  const found = async (holds: () => unknown): Promise<string | undefined> =>
+    (await crash(step, { twice: 0, invariants: { mine: holds } })).violations[0]?.what
+
+  test('does not hold if it throws, or says false, or what is wrong; a promise is no answer', async () => {
+    assert.equal(await found(() => assert.fail('so it is')), 'so it is')
+    assert.equal(await found(() => false), 'it does not hold')
+    assert.equal(await found(() => 'three are missing'), 'three are missing')
+    assert.match((await found(() => Promise.reject(new Error('x')))) ?? '', /promise/)
+    assert.equal(await found(() => undefined), undefined)
+  })
+})
+
+describe('a report', () => {
+  test('is plain data, the same for the same seed, and of other pairs for another', async () => {
+    const one = await crash(release, { world: outside, seed: 7, twice: 20 })
+    assert.deepEqual(JSON.parse(JSON.stringify(one)), one)
+    assert.deepEqual(await crash(release, { world: outside, seed: 7, twice: 20 }), one)
+    assert.match(
+      describeCrashReport(one),
+      /^release: no violation in \d+ crash points, \d+ runs, 20 of them .* \(seed 7\)$/
+    )
+    assert.equal(new Set(one.points.map(describePoint)).size, one.points.length)
+  })
+})

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { describe, test } from 'vitest'
+import { workflow } from '../../../src/promise.js'
+import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
+import { describeCrashReport } from '../../../src/testing/crash/CrashReport.js'
+import type { Scene } from '../../../src/testing/crash/Process.js'
+import { folder, next } from '../../adapters/json-file/kit.js'
+import { policy } from '../../executor/fixtures.js'
+
+/** A wave with needs, a retry and a step that is not idempotent. */
+const release = ({ world, sleep, effect }: Scene<Array<string>>) =>
+  workflow('release')
+    .wave('checks', {
+      unit: {
+        retry: policy({ _tag: 'Constant', attempts: 2, delayMillis: 60_000 }),
+        run: async ({ attempt, signal }) => {
+          await sleep(20_000, signal)
+          if (attempt === 1) throw Object.assign(new Error('flaky'), { status: 503 })
+          return 42
+        }
+      },
+      lint: async ({ signal }) => {
+        await sleep(30_000, signal)
+        return 'clean'
+      },
+      report: { needs: ['unit', 'lint'], run: () => 'fine' }
+    })
+    .step('publish', {
+      idempotent: false,
+      run: async ({ outputs }) => {
+        await effect('publish', () => world.push('published'))
+        return outputs.checks.unit
+      }
+    })
+
+const sweep = process.env['DOGEAR_SWEEP'] === '1'
+
+describe('a workflow on JSON files', () => {
+  test('is killed everywhere and comes to the same end', async () => {
+    const report = await crashEverywhere(release, {
+      world: () => [],
+      twice: sweep ? 2000 : 20,
+      storage: {
+        create: () => Promise.resolve(folder()),
+        reopen: (root) => Promise.resolve(next(root)),
+        destroy: (root) => rm(root, { recursive: true, force: true, maxRetries: 20 })
+      },
+      invariants: {
+        'publishes twice only if told to': ({ world, trace }) =>
+          world.length <= 1 + trace.filter((entry) => entry._tag === 'Answered' && entry.answer === 'again').length
+      }
+    })
+    assert.equal(report.violations.length, 0, describeCrashReport(report))
+    assert.ok(report.points.length > 50)
+  })
+})
