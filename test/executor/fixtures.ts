@@ -9,7 +9,6 @@ import type {
   Change,
   Checkpoint,
   CheckpointStorage,
-  Clock,
   Environment,
   Event,
   Executor,
@@ -20,83 +19,14 @@ import type {
 import type { RunError } from '../../src/executor/RunError.js'
 import type { RunOutcome } from '../../src/executor/RunOutcome.js'
 import { Program, restoreStored, RetryPolicy } from '../../src/index.js'
+import type { VirtualClock as FakeClock } from '../../src/testing/crash/VirtualClock.js'
+import { patiently, virtualClock as fakeClock } from '../../src/testing/crash/VirtualClock.js'
+import type { StorageCall } from '../../src/testing/faults.js'
+import { aroundEach, withFaults } from '../../src/testing/faults.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// time
-// ---------------------------------------------------------------------------------------------------------------------
-
-export const START = Date.UTC(2026, 0, 2, 3, 4, 5)
-
-export interface FakeClock extends Clock {
-  /** Moves time on, waking sleepers in order of their time. */
-  readonly advance: (millis: number) => Promise<void>
-  /** How long each sleeper still sleeps, shortest first. */
-  readonly sleeping: () => ReadonlyArray<number>
-}
-
-interface Sleeper {
-  readonly until: number
-  readonly wake: () => void
-}
-
-/** Time that stands still until somebody moves it. `tick`: how far each look at it moves it on. */
-export const fakeClock = (tick = 0, start = START): FakeClock => {
-  let now = start
-  let sleepers: ReadonlyArray<Sleeper> = []
-  return {
-    now: () => (now += tick),
-    sleep: (millis, signal) => () =>
-      new Promise((resolve) => {
-        if (signal.aborted) return resolve()
-        const wake = (): void => {
-          sleepers = sleepers.filter((one) => one !== sleeper)
-          signal.removeEventListener('abort', wake)
-          resolve()
-        }
-        const sleeper: Sleeper = { until: now + millis, wake }
-        sleepers = [...sleepers, sleeper].sort((a, b) => a.until - b.until)
-        signal.addEventListener('abort', wake)
-      }),
-    advance: async (millis) => {
-      const end = now + millis
-      for (let next = sleepers[0]; next !== undefined && next.until <= end; next = sleepers[0]) {
-        now = Math.max(now, next.until)
-        next.wake()
-        // As in Node: promises are settled between two timers, the rest of the loop waits until all that are due fired.
-        if (sleepers[0]?.until === now) await settled()
-        else await quiet()
-      }
-      now = Math.max(now, end)
-      await quiet()
-    },
-    sleeping: () => sleepers.map(({ until }) => until - now)
-  }
-}
-
-/** Whatever promises can bring about has happened. */
-const settled = async (): Promise<void> => {
-  await new Promise<void>((resolve) => process.nextTick(() => process.nextTick(resolve)))
-}
-
-/** Everything that can happen without time passing has happened. */
-export const quiet = async (): Promise<void> => {
-  await new Promise<void>((resolve) => setImmediate(resolve))
-}
-
-/** Waits for a promise, moving time to the next sleeper whenever nothing else can happen. */
-export const patiently = async <A>(clock: FakeClock, promise: Promise<A>): Promise<A> => {
-  let over = false
-  const end = (): void => {
-    over = true
-  }
-  promise.then(end, end)
-  for (;;) {
-    await quiet()
-    if (over) return await promise
-    const next = clock.sleeping()[0]
-    if (next !== undefined) await clock.advance(next)
-  }
-}
+export type { Life } from '../../src/testing/crash/Life.js'
+export { killingAt, newLife } from '../../src/testing/crash/Life.js'
+export { patiently, quiet, START, virtualClock as fakeClock } from '../../src/testing/crash/VirtualClock.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // a process
@@ -114,7 +44,7 @@ export interface Process {
   readonly clock: FakeClock
   readonly storage: CheckpointStorage
   /** The calls of the store in order, and what each save brought. */
-  readonly calls: ReadonlyArray<Call>
+  readonly calls: ReadonlyArray<StorageCall>
   readonly saves: ReadonlyArray<ReadonlyArray<Change.Change>>
   readonly events: ReadonlyArray<Event>
   readonly environment: Environment
@@ -260,39 +190,16 @@ export const group = (
 // stores that misbehave
 // ---------------------------------------------------------------------------------------------------------------------
 
-type Call = keyof CheckpointStorage
-
-/** A store around which something happens at every call. */
-const aroundEach = (
-  storage: CheckpointStorage,
-  around: <A>(call: Call, task: TaskEither<never, A>) => TaskEither<never, A>
-): CheckpointStorage => {
-  const wrap =
-    <Args extends ReadonlyArray<unknown>, R>(call: Call, of: (...args: Args) => TaskEither<R, unknown>) =>
-    (...args: Args) =>
-      around(call, of(...args) as TaskEither<never, unknown>) as never
-  return {
-    claim: wrap('claim', storage.claim),
-    save: wrap('save', storage.save),
-    release: wrap('release', storage.release),
-    load: wrap('load', storage.load),
-    history: wrap('history', storage.history),
-    loadRevision: wrap('loadRevision', storage.loadRevision),
-    list: wrap('list', storage.list),
-    remove: wrap('remove', storage.remove)
-  }
-}
-
 interface Counted {
   readonly storage: CheckpointStorage
   /** The calls in order. */
-  readonly calls: Array<Call>
+  readonly calls: Array<StorageCall>
   /** What each save brought. */
   readonly saves: Array<ReadonlyArray<Change.Change>>
 }
 
 const counting = (storage: CheckpointStorage): Counted => {
-  const calls: Array<Call> = []
+  const calls: Array<StorageCall> = []
   const saves: Array<ReadonlyArray<Change.Change>> = []
   const counted = aroundEach(storage, (call, task) => () => {
     calls.push(call)
@@ -319,73 +226,20 @@ export const WRITE_FAILED: WriteFailed = {
   cause: 'full'
 }
 
-/** A store whose n-th save (from 1), and every later one, fails: before it took effect, or after. */
+/** A store whose n-th save (from 1), and every later one, fails: before it took effect, or the n-th after. */
 export const failingSave =
   (n: number, when: 'before' | 'after' = 'before') =>
-  (storage: CheckpointStorage): CheckpointStorage => {
-    let count = 0
-    return {
-      ...storage,
-      save: (claim, revisions) => async () => {
-        count += 1
-        if (count < n) return await storage.save(claim, revisions)()
-        if (when === 'after' && count === n) await storage.save(claim, revisions)()
-        return E.left(WRITE_FAILED)
-      }
-    }
-  }
-
-/** A process that can be killed: nothing of it has an effect any more. */
-export interface Life {
-  readonly alive: () => boolean
-  readonly kill: () => void
-  readonly killed: Promise<'killed'>
-}
-
-export const newLife = (): Life => {
-  let alive = true
-  let tell: (value: 'killed') => void = () => undefined
-  const killed = new Promise<'killed'>((resolve) => (tell = resolve))
-  return {
-    alive: () => alive,
-    killed,
-    kill: () => {
-      alive = false
-      tell('killed')
-    }
-  }
-}
-
-/**
- * A store at whose n-th call (from 1) the process is killed, before the call took effect or after. Nothing that is
- * called from then on takes effect or comes back. `reads`: whether loads count.
- */
-export const killingAt =
-  (life: Life, n: number, when: 'before' | 'after') =>
-  (storage: CheckpointStorage): CheckpointStorage => {
-    let count = 0
-    return aroundEach(storage, (_, task) => async () => {
-      count += 1
-      if (!life.alive()) return await new Promise(() => undefined)
-      if (count === n) {
-        if (when === 'after') await task()
-        life.kill()
-        return await new Promise(() => undefined)
-      }
-      return await task()
-    })
-  }
+  (storage: CheckpointStorage): CheckpointStorage =>
+    withFaults(storage, [
+      { call: 'save', nth: n, fault: { _tag: 'Fail', when, error: WRITE_FAILED } },
+      { call: 'save', from: n + 1, fault: { _tag: 'Fail', when: 'before', error: WRITE_FAILED } }
+    ])
 
 /** A store whose saves take so long, in virtual time. */
 export const slowSaves =
   (clock: FakeClock, millis: number) =>
-  (storage: CheckpointStorage): CheckpointStorage => ({
-    ...storage,
-    save: (claim, revisions) => async () => {
-      await clock.sleep(millis, new AbortController().signal)()
-      return await storage.save(claim, revisions)()
-    }
-  })
+  (storage: CheckpointStorage): CheckpointStorage =>
+    withFaults(storage, [{ call: 'save', fault: { _tag: 'Delay', millis } }], { clock })
 
 /** A store whose claims can be lost on demand, while its saves go on to work. */
 export const losable = (): {
