@@ -5,25 +5,15 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as fc from 'fast-check'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
-import { memoryStorage } from '../../src/adapters/memory.js'
 import type { Checkpoint, Program as ProgramType } from '../../src/index.js'
-import { Digest, Json, Program, runOrResume } from '../../src/index.js'
-import type { Life, World } from './fixtures.js'
-import {
-  failingSave,
-  group,
-  killingAt,
-  loaded,
-  newLife,
-  newProcess,
-  newWorld,
-  outputsOf,
-  patiently,
-  policy,
-  right,
-  stored,
-  task
-} from './fixtures.js'
+import { Digest, Json, Program } from '../../src/index.js'
+import type { Seen } from '../../src/testing/crash/crashEverywhere.js'
+import { crashEverywhere } from '../../src/testing/crash/crashEverywhere.js'
+import type { CrashSchedule } from '../../src/testing/crash/CrashPoint.js'
+import { crashSchedule } from '../../src/testing/crash/CrashPoint.js'
+import { describeCrashReport } from '../../src/testing/crash/CrashReport.js'
+import type { Scene } from '../../src/testing/crash/Process.js'
+import { group, policy, right, task } from './fixtures.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // random programs
@@ -82,12 +72,6 @@ const DateText = new t.Type<Date, string>(
   (date) => date.toISOString()
 )
 
-interface Running {
-  readonly world: World
-  readonly life: Life
-  readonly sleep: (millis: number, signal: AbortSignal) => Promise<void>
-}
-
 /** Everything that a unit can see, as text: two runs that see the same give the same. */
 const seenBy = (context: ProgramType.StepContext<Readonly<Record<string, unknown>>, unknown>): string => {
   const json = Json.fromUnknown(
@@ -105,13 +89,11 @@ const seenBy = (context: ProgramType.StepContext<Readonly<Record<string, unknown
 }
 
 const work =
-  (running: Running, name: string, model: UnitModel) =>
+  (scene: Scene<undefined>, name: string, model: UnitModel) =>
   (context: ProgramType.StepContext<Readonly<Record<string, unknown>>, unknown>): TaskEither<unknown, unknown> => {
-    if (!running.life.alive()) return () => new Promise(() => undefined)
-    running.world.log.push(`${name}#${context.attempt}`)
     const seen = seenBy(context)
     return pipe(
-      TE.fromTask(() => running.sleep(model.millis, context.signal)),
+      TE.fromTask(() => scene.sleep(model.millis, context.signal)),
       TE.chain((): TaskEither<unknown, unknown> => {
         if (context.signal.aborted) return TE.left('told to stop')
         if (context.attempt <= model.failing) return TE.left({ status: 500, name })
@@ -121,12 +103,12 @@ const work =
     )
   }
 
-const programOf = (running: Running, steps: ReadonlyArray<StepModel>): ProgramType.Program<unknown> => {
+const programOf = (scene: Scene<undefined>, steps: ReadonlyArray<StepModel>): ProgramType.Program<unknown> => {
   const spec = (name: string, model: UnitModel) => ({
     ...(model.capture ? { capture: name.replace('/', '_') } : {}),
     ...(model.codec && !model.silent ? { output: DateText } : {}),
     retry: policy({ attempts: 3, delayMillis: 5 }),
-    run: work(running, name, model)
+    run: work(scene, name, model)
   })
   return Program.fromSteps(
     'random',
@@ -153,112 +135,44 @@ const unitsOf = (steps: ReadonlyArray<StepModel>): ReadonlyMap<string, UnitModel
     )
   )
 
-/** What a run comes to: what each unit gave, the variables, and the state. */
-const result = (checkpoint: Checkpoint.Checkpoint): Json.Json =>
-  right(
-    Json.fromUnknown({
-      outputs: outputsOf(checkpoint),
-      variables: Object.fromEntries(checkpoint.variables),
-      attempts: Object.fromEntries(
-        [...checkpoint.completedSteps].map((one) => [`${one.step}/${one.group ?? ''}`, one.attempts])
-      ),
-      state: checkpoint.state
-    })
-  )
-
 // ---------------------------------------------------------------------------------------------------------------------
 // one life after the other
 // ---------------------------------------------------------------------------------------------------------------------
 
 const INPUT = { channel: 'beta', list: [1, 2] }
 
-/** One process: to the end, or until it is killed or its store fails. Says whether it came to the end. */
-const live = async (
-  world: World,
-  steps: ReadonlyArray<StepModel>,
-  around: (life: Life) => Parameters<typeof newProcess>[1]
-): Promise<{ readonly over: boolean; readonly told: ReadonlyArray<string> }> => {
-  const life = newLife()
-  const told: Array<string> = []
-  const process = newProcess(world, {
-    ...around(life),
-    // Time goes on from life to life by nothing: creation time and key stay what they are.
-    events: {
-      report: (event) => {
-        if (event._tag === 'StepCompleted')
-          told.push(`${event.step}${event.group === undefined ? '' : `/${event.group}`}`)
-      }
+/** How many attempts each unit took. */
+const attemptsOf = (checkpoint: Checkpoint.Checkpoint | undefined): ReadonlyArray<readonly [string, number]> =>
+  [...(checkpoint?.completedSteps ?? [])].map((one) => [`${one.step}/${one.group ?? ''}`, one.attempts] as const).sort()
+
+/** Whether each unit started as often as it had to, and not more often than it may. */
+const startedAsDue =
+  (steps: ReadonlyArray<StepModel>) =>
+  ({ trace, checkpoint, undisturbed, completed }: Seen<undefined>): void => {
+    if (!completed || undisturbed === undefined) return
+    assert.deepEqual(attemptsOf(checkpoint), attemptsOf(undisturbed))
+    assert.deepEqual(checkpoint?.state, undisturbed.state)
+    const lives = trace.at(-1)?.life ?? 0
+    for (const [unit, model] of unitsOf(steps)) {
+      const starts = trace.filter((entry) => entry._tag === 'Started' && entry.unit === unit).length
+      assert.ok(starts >= model.failing + 1, `${unit} started ${starts} times`)
+      assert.ok(starts <= model.failing + lives, `${unit} started ${starts} times in ${lives} lives`)
     }
+  }
+
+/** Lives through all crashes and then undisturbed; the laws are looked at after each life. */
+const survives = async (steps: ReadonlyArray<StepModel>, schedule: CrashSchedule): Promise<void> => {
+  const report = await crashEverywhere((scene: Scene<undefined>) => programOf(scene, steps), {
+    input: INPUT,
+    invariants: { 'starts as often as it has to': startedAsDue(steps) },
+    only: { schedule, answer: 'again' }
   })
-  const running: Running = { world, life, sleep: (millis, signal) => process.clock.sleep(millis, signal)() }
-  const executor = runOrResume(programOf(running, steps), 'r', INPUT)
-  const ended = executor(process.environment)().then(
-    (outcome) => outcome._tag === 'Right' && outcome.right._tag === 'Completed'
-  )
-  const over = await patiently(process.clock, Promise.race([ended, life.killed.then(() => false)]))
-  life.kill()
-  return { over, told }
+  assert.equal(report.violations.length, 0, describeCrashReport(report))
+  assert.equal(report.runs, 2)
 }
 
-const completedIn = async (world: World): Promise<ReadonlySet<string>> => {
-  const found = await loaded(memoryStorage(world.data))
-  if (found._tag === 'None') return new Set()
-  const checkpoint = await stored(memoryStorage(world.data))
-  return new Set(
-    [...checkpoint.completedSteps].map((one) => (one.group === undefined ? one.step : `${one.step}/${one.group}`))
-  )
-}
-
-type Disturbance = {
-  readonly call: number
-  readonly how: 'killed before' | 'killed after' | 'failed before' | 'failed after'
-}
-
-const disturbance = fc.record<Disturbance>({
-  call: fc.integer({ min: 1, max: 16 }),
-  how: fc.constantFrom('killed before', 'killed after', 'failed before', 'failed after')
-})
-
-const around =
-  ({ call, how }: Disturbance) =>
-  (life: Life): Parameters<typeof newProcess>[1] => {
-    const when = how.endsWith('before') ? 'before' : 'after'
-    return { around: how.startsWith('killed') ? killingAt(life, call, when) : failingSave(call, when) }
-  }
-
-/** Lives through all disturbances and then undisturbed; checks the laws after each life. */
-const survives = async (steps: ReadonlyArray<StepModel>, disturbances: ReadonlyArray<Disturbance>): Promise<void> => {
-  const calm = newWorld()
-  assert.ok((await live(calm, steps, () => ({}))).over)
-  const undisturbed = result(await stored(memoryStorage(calm.data)))
-
-  const world = newWorld()
-  let acknowledged: ReadonlySet<string> = new Set()
-  let lives = 0
-  for (const one of [...disturbances, undefined]) {
-    const started = world.log.length
-    lives += 1
-    const { over, told } = await live(world, steps, one === undefined ? () => ({}) : around(one))
-    for (const line of world.log.slice(started)) {
-      const unit = line.split('#')[0] ?? ''
-      assert.ok(!acknowledged.has(unit), `${unit} was recorded completed and ran again`)
-    }
-    const now = await completedIn(world)
-    for (const unit of acknowledged) assert.ok(now.has(unit), `the record of ${unit} was lost`)
-    for (const unit of told) assert.ok(now.has(unit), `${unit} was reported completed and is not recorded`)
-    acknowledged = now
-    if (over) break
-    assert.ok(one !== undefined, 'an undisturbed life did not come to the end')
-  }
-
-  const checkpoint = await stored(memoryStorage(world.data))
-  assert.deepEqual(result(checkpoint), undisturbed)
-  for (const [unit, model] of unitsOf(steps)) {
-    const starts = world.log.filter((line) => line.startsWith(`${unit}#`)).length
-    assert.ok(starts >= model.failing + 1, `${unit} started ${starts} times`)
-    assert.ok(starts <= model.failing + lives, `${unit} started ${starts} times in ${lives} lives`)
-  }
-}
+/** The names that units of random programs may have. A point at one that is not there is never come to. */
+const UNITS = ['s0', 's1', 's2', 's0/g0', 's0/g1', 's1/g0', 's1/g1', 's2/g2']
 
 const sweep = process.env['DOGEAR_SWEEP'] === '1'
 
@@ -268,7 +182,7 @@ describe('a run that is killed', () => {
     { timeout: sweep ? 3_600_000 : 60_000 },
     async () => {
       await fc.assert(
-        fc.asyncProperty(programModel, fc.array(disturbance, { maxLength: 4 }), survives),
+        fc.asyncProperty(programModel, crashSchedule({ units: UNITS }), survives),
         sweep ? { numRuns: 200_000 } : { numRuns: 3_000, interruptAfterTimeLimit: 12_000 }
       )
     }
@@ -289,15 +203,25 @@ describe('a run that is killed', () => {
     { _tag: 'Task', unit: { millis: 0, failing: 2, capture: true, codec: false, silent: false } }
   ]
 
-  test.each(['killed before', 'killed after', 'failed before', 'failed after'] as const)(
-    'a run of everything survives being %s at every single call, and at every pair of calls',
+  test('a run of everything survives being killed everywhere', async () => {
+    const report = await crashEverywhere((scene: Scene<undefined>) => programOf(scene, everything), {
+      input: INPUT,
+      invariants: { 'starts as often as it has to': startedAsDue(everything) },
+      twice: sweep ? 20_000 : 200
+    })
+    assert.equal(report.violations.length, 0, describeCrashReport(report))
+    assert.ok(report.points.length > 100)
+  })
+
+  test.each(['before', 'after', 'fails', 'failsAfter', 'torn', 'late'] as const)(
+    'a run of everything survives what is called %s at every single call, and at every pair of calls',
     async (how) => {
       for (let first = 1; first <= 22; first++) {
-        await survives(everything, [{ call: first, how }])
+        await survives(everything, [{ _tag: 'AtCall', n: first, how }])
         for (let second = 1; second <= 22; second += 3) {
           await survives(everything, [
-            { call: first, how },
-            { call: second, how: 'killed after' }
+            { _tag: 'AtCall', n: first, how },
+            { _tag: 'AtCall', n: second, how: 'after' }
           ])
         }
       }

@@ -80,6 +80,8 @@ export interface ProcessParts<World> {
   readonly note: (entry: TraceEntry) => void
   /** The process was told that these revisions are durable. */
   readonly acknowledged: (revisions: ReadonlyArray<Revision>) => void
+  /** An observer was told that a unit is completed. */
+  readonly told: (unit: string) => void
   /** A call that is made when the next process has claimed. */
   readonly delayed: (call: StorageCall, make: () => Promise<E.Either<StorageError, unknown>>) => void
   readonly claimed: () => Promise<void>
@@ -141,7 +143,11 @@ const environmentOf = <World>(inside: Inside<World>): Environment => ({
   clock: inside.clock,
   owner: { host: 'simulated', pid: inside.life },
   interrupt: { signal: new AbortController().signal, reason: () => 'aborted' },
-  events: { report: () => undefined },
+  events: {
+    report: (event) => {
+      if (event._tag === 'StepCompleted' && inside.life_.alive()) inside.told(unitName(event))
+    }
+  },
   random: () => 0.5,
   graceMillis: 10_000
 })

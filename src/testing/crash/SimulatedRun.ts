@@ -179,6 +179,7 @@ const processOf = <World, Data>(
         if (COMPLETING.has(change._tag)) course.acknowledged.units.add(unitName(change as { readonly step: string }))
       }
     },
+    told: (unit) => course.acknowledged.units.add(unit),
     delayed: (call, make) => course.late.push({ call, make }),
     claimed: () => arrive(course)
   })
