@@ -1,0 +1,43 @@
+// openworkflow on SQLite: a worker in this process polls the database for runs.
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { OpenWorkflow } from 'openworkflow'
+import { BackendSqlite } from 'openworkflow/sqlite'
+
+/** The handle's own `result()` looks once a second, which would be most of a run of 10 steps. */
+const LOOK_MILLIS = 5
+
+export const open = async ({ folder, steps, step }) => {
+  const backend = BackendSqlite.connect(join(folder, 'openworkflow.db'))
+  const client = new OpenWorkflow({ backend })
+  const workflow = client.defineWorkflow({ name: 'bench' }, async ({ step: durable }) => {
+    for (let index = 0; index < steps; index++) await durable.run({ name: `step-${index}` }, async () => step(index))
+  })
+  const worker = client.newWorker()
+  const completed = async (workflowRunId) => {
+    for (;;) {
+      const { status, error } = await backend.getWorkflowRun({ workflowRunId })
+      if (status === 'completed') return
+      if (status === 'failed' || status === 'canceled') throw new Error(`the run ${status}: ${JSON.stringify(error)}`)
+      await setTimeout(LOOK_MILLIS)
+    }
+  }
+  const pragma = (name) => backend.db.prepare(`PRAGMA ${name}`).get()[name]
+  return {
+    settings: () => `journal_mode ${pragma('journal_mode')}, synchronous ${pragma('synchronous')}`,
+    run: async () => {
+      const { workflowRun } = await workflow.run({})
+      await worker.start()
+      await completed(workflowRun.id)
+    },
+    resume: async () => {
+      const { data } = await backend.listWorkflowRuns({})
+      await worker.start()
+      await completed(data[0].id)
+    },
+    close: async () => {
+      await worker.stop()
+      await backend.stop()
+    }
+  }
+}
