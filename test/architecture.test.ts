@@ -24,6 +24,8 @@ const table: readonly Row[] = [
   { files: /^adapters\//, mayImport: [/^(ports|domain)\//, fpTs, node] },
   { files: /^adapters\/json-file\//, mayImport: [/^adapters\/json-file\//, /^(write-file-atomic|proper-lockfile)$/] },
   { files: /^adapters\/node\//, mayImport: [/^adapters\/node\//] },
+  // It imports the store that it is told to.
+  { files: /^adapters\/node\/storageProcessChild\.ts$/, mayImport: [/^\(a computed name\)$/] },
   { files: /^executor\//, mayImport: [/^(executor|ports|domain)\//, fpTs], mayImportTypes: [ioTs] },
   {
     files: /^testing\//,

@@ -1,0 +1,225 @@
+/**
+ * A store in a process of its own, which can be killed.
+ *
+ * @since 0.1.0
+ */
+import type { ChildProcess } from 'node:child_process'
+import { fork } from 'node:child_process'
+import { resolve as resolvePath } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import * as E from 'fp-ts/lib/Either.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { Json } from '../../domain/Json.js'
+import type { CheckpointStorage, Claimed, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Method, Reply, Request, SentClaim, SentRevision } from './storageProcessMessages.js'
+import { keyOf, receivedCause, receivedError } from './storageProcessMessages.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A store that another process works with. `kill` ends that process as `kill -9` does, and resolves when it is gone.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface StorageProcess {
+  readonly storage: CheckpointStorage
+  /** Ends the process with SIGKILL. Calls that are under way reject, and so do later ones. */
+  readonly kill: () => Promise<void>
+}
+
+interface Waiting {
+  readonly resolve: (answer: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** A process, and the calls that it has not answered. */
+interface Line {
+  readonly child: ChildProcess
+  readonly waiting: Map<number, Waiting>
+  readonly lost: Map<string, AbortController>
+  readonly gone: Promise<string>
+  isGone: boolean
+  calls: number
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Starts a Node process that imports a module, makes a store with a function of that module, and does with it what is
+ * asked of `storage` here. It is for tests: what happens when a process dies can be tried with one that does.
+ *
+ * `module` is a URL, or a path (relative to the current folder); `exportName` the function (default `storage`), called
+ * with `argument`, which gives a store or a promise of one. It rejects if there is no such module or function, or if that
+ * gives no store.
+ *
+ * The process ends with this one. When it is gone, calls reject: whether they took effect is for the next load to tell.
+ * What it prints goes to error output.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { jsonFileStorage } from 'dogear/json-file'
+ * import { storageProcess } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const module = new URL(import.meta.resolve('dogear/json-file'))
+ * const other = await storageProcess(module, 'jsonFileStorage', 'state')
+ * assert.ok(E.isRight(await other.storage.claim('release-42', { host: 'build-1', pid: 100 })()))
+ *
+ * const owner = { host: 'build-1', pid: process.pid }
+ * const refused = await jsonFileStorage('state').claim('release-42', owner)()
+ * assert.equal(E.isLeft(refused) && refused.left._tag, 'HeldBy')
+ *
+ * await other.kill()
+ * assert.ok(E.isRight(await jsonFileStorage('state').claim('release-42', owner)()))
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const storageProcess = async (
+  module: URL | string,
+  exportName = 'storage',
+  argument?: Json
+): Promise<StorageProcess> => {
+  const line = open()
+  const kill = async (): Promise<void> => {
+    line.child.ref()
+    line.child.kill('SIGKILL')
+    await line.gone
+  }
+  const why = await started(line, {
+    _tag: 'Start',
+    module: urlOf(module),
+    exportName,
+    ...(argument === undefined ? {} : { argument })
+  })
+  if (why !== undefined) {
+    await kill()
+    return Promise.reject(new Error(why))
+  }
+  line.child.on('message', (reply: Reply) => take(line, reply))
+  rest(line)
+  return { storage: storageOver(line), kill }
+}
+
+const urlOf = (module: URL | string): string => {
+  if (typeof module !== 'string') return module.href
+  return module.startsWith('file:') ? module : pathToFileURL(resolvePath(module)).href
+}
+
+const open = (): Line => {
+  const child = fork(fileURLToPath(new URL('./storageProcessChild.js', import.meta.url)), {
+    serialization: 'advanced',
+    stdio: ['ignore', 2, 2, 'ipc']
+  })
+  const ended = new Promise<string>((resolve) => {
+    child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
+    child.once('error', (error) => resolve(error.message))
+  })
+  // What it said before it died may still be on its way.
+  const silent = new Promise<void>((resolve) => {
+    child.once('disconnect', resolve)
+    child.once('error', () => resolve())
+  })
+  const gone = ended.then(async (how) => {
+    await silent
+    return how
+  })
+  const line: Line = { child, waiting: new Map(), lost: new Map(), gone, isGone: false, calls: 0 }
+  void gone.then((how) => {
+    line.isGone = true
+    for (const { reject } of line.waiting.values()) reject(new Error(`The process of the store has ended: ${how}`))
+    line.waiting.clear()
+  })
+  return line
+}
+
+/** Why it could not start; nothing if it could. */
+const started = async ({ child, gone }: Line, request: Request): Promise<string | undefined> => {
+  const said = new Promise<string | undefined>((resolve) => {
+    child.once('message', (reply: Reply) => resolve(reply._tag === 'NotStarted' ? reply.why : undefined))
+  })
+  // The failure is that of the process: `gone` tells of it.
+  child.send(request, () => undefined)
+  return Promise.race([said, gone.then((how) => `The process of the store ended before it could be used: ${how}`)])
+}
+
+/** It keeps this process from ending only while a call waits for it. */
+const rest = ({ child, waiting }: Line): void => {
+  if (waiting.size > 0) return
+  child.unref()
+  child.channel?.unref()
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// calls
+// ---------------------------------------------------------------------------------------------------------------------
+
+const take = (line: Line, reply: Reply): void => {
+  switch (reply._tag) {
+    case 'Lost':
+      line.lost.get(keyOf(reply.claim))?.abort(receivedError(reply.reason))
+      return
+    case 'Answer':
+      line.waiting.get(reply.id)?.resolve(reply.answer)
+      break
+    case 'Rejected':
+      line.waiting.get(reply.id)?.reject(receivedCause(reply.cause))
+      break
+    case 'Started':
+    case 'NotStarted':
+      return
+  }
+  line.waiting.delete(reply.id)
+  rest(line)
+}
+
+const call = (line: Line, method: Method, args: ReadonlyArray<unknown>): Promise<unknown> => {
+  if (line.isGone) return Promise.reject(new Error('The process of the store has ended'))
+  return new Promise((resolve, reject) => {
+    line.calls += 1
+    line.waiting.set(line.calls, { resolve, reject })
+    line.child.ref()
+    line.child.channel?.ref()
+    // What can't be sent to a process that is about to be gone is rejected when it is.
+    line.child.send({ _tag: 'Call', id: line.calls, method, args } satisfies Request, () => undefined)
+  })
+}
+
+const asked =
+  <A>(line: Line, method: Method, ...args: ReadonlyArray<unknown>): TaskEither<StorageError, A> =>
+  async () => {
+    const answer = (await call(line, method, args)) as E.Either<StorageError, A>
+    return E.isLeft(answer) ? E.left(receivedError(answer.left) as StorageError) : answer
+  }
+
+const sentClaim = ({ runId, epoch }: SentClaim): SentClaim => ({ runId, epoch })
+
+const storageOver = (line: Line): CheckpointStorage => ({
+  claim: (runId, owner) => async () => {
+    const answer = await asked<{ claim: SentClaim; stored: Claimed['stored'] }>(line, 'claim', runId, owner)()
+    if (E.isLeft(answer)) return answer
+    const { claim, stored } = answer.right
+    const lost = new AbortController()
+    line.lost.set(keyOf(claim), lost)
+    return E.right({ claim: { ...claim, lost: lost.signal }, stored })
+  },
+  save: (claim, revisions) => async () => {
+    const sent = revisions.map(({ revision, change, checkpoint }): SentRevision => ({
+      revision,
+      change,
+      encoded: checkpoint()
+    }))
+    return asked<void>(line, 'save', sentClaim(claim), sent)()
+  },
+  release: (claim) => asked(line, 'release', sentClaim(claim)),
+  load: (runId) => asked(line, 'load', runId),
+  history: (runId) => asked(line, 'history', runId),
+  loadRevision: (runId, revision) => asked(line, 'loadRevision', runId, revision),
+  list: () => asked(line, 'list'),
+  remove: (runId) => asked(line, 'remove', runId)
+})

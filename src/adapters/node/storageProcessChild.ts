@@ -1,0 +1,106 @@
+/**
+ * What `storageProcess` starts: a process with a store in it, which does what it is told over its IPC channel.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { CheckpointStorage, Claim, Claimed, Owner, Revision, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Reply, Request, SentClaim, SentRevision } from './storageProcessMessages.js'
+import { keyOf, METHODS, sentCause, sentError } from './storageProcessMessages.js'
+
+/** The claims that were ever granted, as the store gave them: it may know them by more than their number. */
+const claims = new Map<string, Claim>()
+
+const tell = (reply: Reply): void => {
+  process.send?.(reply)
+}
+
+const isStorage = (value: unknown): value is CheckpointStorage =>
+  typeof value === 'object' &&
+  value !== null &&
+  METHODS.every((method) => typeof (value as Partial<CheckpointStorage>)[method] === 'function')
+
+const start = async ({ module, exportName, argument }: Extract<Request, { _tag: 'Start' }>): Promise<void> => {
+  const exported = (await import(module)) as Readonly<Record<string, unknown>>
+  const make = exported[exportName]
+  if (typeof make !== 'function') {
+    const names = Object.keys(exported).join(', ') || 'nothing'
+    return tell({ _tag: 'NotStarted', why: `${module} exports no function \`${exportName}\`. It exports ${names}` })
+  }
+  const storage: unknown = await (make as (given: unknown) => unknown)(argument)
+  if (!isStorage(storage)) {
+    const why = `\`${exportName}\` of ${module} gave no store: it needs the functions ${METHODS.join(', ')}`
+    return tell({ _tag: 'NotStarted', why })
+  }
+  process.on('message', (request: Request) => {
+    if (request._tag === 'Call') void answer(storage, request)
+  })
+  tell({ _tag: 'Started' })
+}
+
+const answer = async (storage: CheckpointStorage, call: Extract<Request, { _tag: 'Call' }>): Promise<void> => {
+  const { id } = call
+  try {
+    const result = await perform(storage, call)()
+    const granted = call.method === 'claim' && E.isRight(result) ? (result.right as Claimed) : undefined
+    if (granted !== undefined) claims.set(keyOf(granted.claim), granted.claim)
+    tell({ _tag: 'Answer', id, answer: granted === undefined ? sentAnswer(result) : sentGranted(granted) })
+    if (granted !== undefined) tellWhenLost(granted.claim)
+  } catch (error) {
+    tell({ _tag: 'Rejected', id, cause: sentCause(error) })
+  }
+}
+
+const perform = (
+  storage: CheckpointStorage,
+  { method, args }: Extract<Request, { _tag: 'Call' }>
+): (() => Promise<E.Either<StorageError, unknown>>) => {
+  const [first, second] = args
+  switch (method) {
+    case 'claim':
+      return storage.claim(first as string, second as Owner)
+    case 'save':
+      return storage.save(claimOf(first as SentClaim), revisionsOf(second as ReadonlyArray<SentRevision>))
+    case 'release':
+      return storage.release(claimOf(first as SentClaim))
+    case 'loadRevision':
+      return storage.loadRevision(first as string, second as number)
+    case 'list':
+      return storage.list()
+    case 'load':
+    case 'history':
+    case 'remove':
+      return storage[method](first as string)
+  }
+}
+
+const claimOf = (claim: SentClaim): Claim =>
+  claims.get(keyOf(claim)) ?? { ...claim, lost: new AbortController().signal }
+
+const revisionsOf = (sent: ReadonlyArray<SentRevision>): ReadonlyNonEmptyArray<Revision> =>
+  sent.map(({ revision, change, encoded }) => ({
+    revision,
+    change,
+    checkpoint: () => structuredClone(encoded)
+  })) as unknown as ReadonlyNonEmptyArray<Revision>
+
+const sentGranted = ({ claim: { runId, epoch }, stored }: Claimed): unknown =>
+  E.right({ claim: { runId, epoch }, stored })
+
+const sentAnswer = (result: E.Either<StorageError, unknown>): unknown =>
+  E.isLeft(result) ? E.left(sentError(result.left)) : result
+
+const tellWhenLost = ({ runId, epoch, lost }: Claim): void => {
+  const told = (): void => tell({ _tag: 'Lost', claim: { runId, epoch }, reason: sentError(lost.reason) })
+  if (lost.aborted) told()
+  else lost.addEventListener('abort', told, { once: true })
+}
+
+process.on('disconnect', () => process.exit())
+process.once('message', (request: Request) => {
+  if (request._tag !== 'Start') return
+  start(request).catch((error: unknown) => {
+    tell({ _tag: 'NotStarted', why: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+  })
+})

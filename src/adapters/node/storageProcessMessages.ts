@@ -1,0 +1,97 @@
+/**
+ * What a process with a store in it and the one that started it tell each other.
+ *
+ * @since 0.1.0
+ */
+import { inspect } from 'node:util'
+import type { Json } from '../../domain/Json.js'
+import type { CheckpointStorage, Encoded, Revision } from '../../ports/CheckpointStorage.js'
+
+/** A function of a store, by its name. */
+export type Method = keyof CheckpointStorage
+
+/** All of them. */
+export const METHODS: ReadonlyArray<Method> = [
+  'claim',
+  'save',
+  'release',
+  'load',
+  'history',
+  'loadRevision',
+  'list',
+  'remove'
+]
+
+/** A claim, without what can't be sent. */
+export interface SentClaim {
+  readonly runId: string
+  readonly epoch: number
+}
+
+/** A revision, with its checkpoint made. */
+export interface SentRevision extends Pick<Revision, 'revision' | 'change'> {
+  readonly encoded: Encoded
+}
+
+/** Something that was thrown, or a cause: an error as its parts, anything else as it is or as a text. */
+export type SentCause =
+  | { readonly _tag: 'Error'; readonly message: string; readonly facts: Readonly<Record<string, unknown>> }
+  | { readonly _tag: 'Other'; readonly value: unknown }
+
+/** What is asked of the process: first which store to make, then calls of its functions. */
+export type Request =
+  | { readonly _tag: 'Start'; readonly module: string; readonly exportName: string; readonly argument?: Json }
+  | { readonly _tag: 'Call'; readonly id: number; readonly method: Method; readonly args: ReadonlyArray<unknown> }
+
+/**
+ * What it answers. `answer` is an `Either`; the claim in a granted one is a {@link SentClaim}, the `cause` in an error a
+ * {@link SentCause}.
+ */
+export type Reply =
+  | { readonly _tag: 'Started' }
+  | { readonly _tag: 'NotStarted'; readonly why: string }
+  | { readonly _tag: 'Answer'; readonly id: number; readonly answer: unknown }
+  | { readonly _tag: 'Rejected'; readonly id: number; readonly cause: SentCause }
+  | { readonly _tag: 'Lost'; readonly claim: SentClaim; readonly reason: unknown }
+
+/** By what both sides know a claim. */
+export const keyOf = ({ runId, epoch }: SentClaim): string => `${epoch} ${runId}`
+
+const FACTS = ['name', 'stack', 'code', 'errno', 'syscall', 'path'] as const
+
+/** Anything that was thrown, so that it can be sent. */
+export const sentCause = (cause: unknown): SentCause => {
+  if (!(cause instanceof Error)) return { _tag: 'Other', value: cloneable(cause) }
+  const given = cause as unknown as Readonly<Record<string, unknown>>
+  const facts = FACTS.flatMap((name) => (given[name] === undefined ? [] : [[name, cloneable(given[name])] as const]))
+  return { _tag: 'Error', message: cause.message, facts: Object.fromEntries(facts) }
+}
+
+const cloneable = (value: unknown): unknown => {
+  try {
+    return structuredClone(value)
+  } catch {
+    return inspect(value)
+  }
+}
+
+/** What was thrown on the other side. */
+export const receivedCause = (cause: SentCause): unknown => {
+  if (cause._tag === 'Other') return cause.value
+  const error = new Error(cause.message)
+  for (const [name, value] of Object.entries(cause.facts)) {
+    Object.defineProperty(error, name, { value, configurable: true, enumerable: false, writable: true })
+  }
+  return error
+}
+
+/** A storage error as it can be sent. */
+export const sentError = (error: unknown): unknown =>
+  hasCause(error) ? { ...error, cause: sentCause(error.cause) } : error
+
+/** A storage error as it was. */
+export const receivedError = (error: unknown): unknown =>
+  hasCause(error) ? { ...error, cause: receivedCause(error.cause as SentCause) } : error
+
+const hasCause = (error: unknown): error is { readonly cause: unknown } =>
+  typeof error === 'object' && error !== null && 'cause' in error && error.cause !== undefined

@@ -1,0 +1,186 @@
+/** The cases about processes, with processes of the system: each dies of SIGKILL. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { StorageProcess } from 'dogear/node'
+import { afterAll, describe, expect, test } from 'vitest'
+import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
+import type { CheckpointStorage, Revision, StorageError } from '../../../src/ports/CheckpointStorage.js'
+import type { StorageSpec } from '../../../src/testing/index.js'
+import { conformanceTests } from '../../../src/testing/index.js'
+import { isAlive } from '../../cli/dogear.js'
+
+// What is started is JavaScript, and so is what starts it: both as they were last built.
+const dist = new URL('../../../dist/', import.meta.url)
+const { storageProcess } = (await import(new URL('adapters/node/index.js', dist).href)) as {
+  readonly storageProcess: (module: URL | string, exportName?: string, argument?: string) => Promise<StorageProcess>
+}
+const jsonFile = new URL('adapters/json-file/index.js', dist)
+
+/** A store that has not given its claims back may still write there. */
+const removed = (root: string): Promise<void> => rm(root, { recursive: true, force: true, maxRetries: 10 })
+
+const folder = (): string => mkdtempSync(join(tmpdir(), 'dogear-processes-'))
+const scratch = folder()
+const others: Array<StorageProcess> = []
+afterAll(async () => {
+  await Promise.all(others.map(({ kill }) => kill()))
+  await removed(scratch)
+})
+
+const jsonFileSpec: StorageSpec<string> = {
+  name: 'the JSON file store, with real processes',
+  create: () => Promise.resolve(folder()),
+  reopen: (root) => Promise.resolve(jsonFileStorage(root)),
+  destroy: removed,
+  beside: (root) => storageProcess(jsonFile, 'jsonFileStorage', root),
+  capabilities: ['history', 'large', 'processes']
+}
+
+conformanceTests({ describe, test }, jsonFileSpec, { only: ['CS-PROC'] })
+
+/** Every instance is a process. Those that count as killed live on, as the kit wants it. */
+const throughProcesses: StorageSpec<string> = {
+  name: 'the JSON file store behind IPC',
+  create: () => Promise.resolve(folder()),
+  reopen: async (root) => {
+    const other = await storageProcess(jsonFile, 'jsonFileStorage', root)
+    others.push(other)
+    return other.storage
+  },
+  destroy: async (root) => {
+    await Promise.all(others.splice(0).map(({ kill }) => kill()))
+    await removed(root)
+  },
+  capabilities: ['history', 'large']
+}
+
+conformanceTests({ describe, test }, throughProcesses, {
+  levels: ['core', 'capability'],
+  only: ['CS-TRIP', 'CS-ID-01', 'CS-REV-04', 'CS-CLAIM-08']
+})
+
+const storing = async (source: string): Promise<StorageProcess> => {
+  const path = join(scratch, `store-${others.length}.mjs`)
+  writeFileSync(path, source)
+  const other = await storageProcess(path)
+  others.push(other)
+  return other
+}
+
+const NOTHING = `
+  claim: (runId) => async () => ({ _tag: 'Right', right: { claim: { runId, epoch: 1, lost: lost.signal }, stored: { _tag: 'None' } } }),
+  save: () => async () => ({ _tag: 'Right' }),
+  release: () => async () => ({ _tag: 'Right' }),
+  load: () => async () => { throw new TypeError('thrown there') },
+  history: () => () => new Promise(() => {}),
+  loadRevision: () => async () => process.exit(7),
+  list: () => async () => ({ _tag: 'Left', left: { _tag: 'ReadFailed', where: 'x', operation: 'open', code: 'EIO',
+    cause: Object.assign(new Error('disk'), { code: 'EIO' }) } }),
+  remove: () => async () => { lost.abort({ _tag: 'Fenced', runId: 'a', epoch: 1, by: { _tag: 'None' } }); return { _tag: 'Right' } }`
+
+const odd = (): Promise<StorageProcess> =>
+  storing(`const lost = new AbortController()\nexport const storage = () => ({${NOTHING}})`)
+
+const rejected = (storage: CheckpointStorage): Promise<unknown> =>
+  storage
+    .load('a')()
+    .then(
+      () => expect.fail('it resolved'),
+      (error: unknown) => error
+    )
+
+describe('a store in a process of its own', () => {
+  test('a module, a function or a store that is not there is told', async () => {
+    await expect(storageProcess(join(scratch, 'none.mjs'))).rejects.toThrow(/none\.mjs/)
+    await expect(storing('export const other = 1')).rejects.toThrow(/no function `storage`. It exports other/)
+    await expect(storing('export const storage = async () => ({})')).rejects.toThrow(/gave no store: .*loadRevision/)
+    await expect(storing('process.exit(3)')).rejects.toThrow(/ended before it could be used: exit code 3/)
+  })
+
+  test('an error has its cause, with its code', async () => {
+    const { storage } = await odd()
+    const listed = await storage.list()()
+    assert.ok(E.isLeft(listed) && listed.left._tag === 'ReadFailed')
+    const { cause, ...facts } = listed.left
+    expect(facts).toEqual({ _tag: 'ReadFailed', where: 'x', operation: 'open', code: 'EIO' })
+    assert.ok(cause instanceof Error)
+    expect({ message: cause.message, code: (cause as NodeJS.ErrnoException).code }).toEqual({
+      message: 'disk',
+      code: 'EIO'
+    })
+  })
+
+  test('what its store throws rejects here', async () => {
+    const error = await rejected((await odd()).storage)
+    assert.ok(error instanceof Error)
+    expect([error.name, error.message]).toEqual(['TypeError', 'thrown there'])
+  })
+
+  test('a claim that is lost there is lost here, before the next answer', async () => {
+    const { storage } = await odd()
+    const granted = await storage.claim('a', { host: 'here', pid: 1 })()
+    assert.ok(E.isRight(granted))
+    const { lost } = granted.right.claim
+    expect(lost.aborted).toBe(false)
+    await storage.remove('a')()
+    expect(lost.aborted).toBe(true)
+    expect(lost.reason).toEqual({ _tag: 'Fenced', runId: 'a', epoch: 1, by: O.none } satisfies StorageError)
+  })
+
+  test('minus zero arrives as minus zero', async () => {
+    const { storage } = await storing(`let saved
+const lost = new AbortController()
+export const storage = () => ({${NOTHING},
+  save: (claim, revisions) => async () => { saved = revisions[0].checkpoint(); return { _tag: 'Right' } },
+  load: () => async () => ({ _tag: 'Right', right: { _tag: 'Some', value: { checkpoint: saved } } }) })`)
+    const claim = { runId: 'a', epoch: 1, lost: new AbortController().signal }
+    const revision = { revision: 0, change: {}, checkpoint: () => [-0, '\ud800'] } as unknown as Revision
+    await storage.save(claim, [revision])()
+    const loaded = await storage.load('a')()
+    assert.ok(E.isRight(loaded) && O.isSome(loaded.right))
+    assert.deepEqual(loaded.right.value.checkpoint, [-0, '\ud800'])
+  })
+
+  test('calls that are under way when it ends reject, and so do later ones', async () => {
+    const exits = await odd()
+    await expect(exits.storage.loadRevision('a', 0)()).rejects.toThrow(
+      'The process of the store has ended: exit code 7'
+    )
+    const { storage, kill } = await odd()
+    const waiting = storage.history('a')()
+    void waiting.catch(() => undefined)
+    await kill()
+    await kill()
+    await expect(waiting).rejects.toThrow('The process of the store has ended: SIGKILL')
+    await expect(storage.list()()).rejects.toThrow('The process of the store has ended')
+  })
+
+  test('it ends with the process that started it, and does not keep that from ending', async () => {
+    const script = join(scratch, 'starter.mjs')
+    writeFileSync(
+      script,
+      `import { storageProcess } from ${JSON.stringify(new URL('adapters/node/index.js', dist).href)}
+const other = await storageProcess(new URL('./pid.mjs', import.meta.url))
+const { left } = await other.storage.list()()
+console.log(left)`
+    )
+    writeFileSync(
+      join(scratch, 'pid.mjs'),
+      `setInterval(() => {}, 1000)
+const lost = new AbortController()
+export const storage = () => ({${NOTHING}, list: () => async () => ({ _tag: 'Left', left: process.pid }) })`
+    )
+    const said = await new Promise<string>((resolve) =>
+      execFile(process.execPath, [script], { timeout: 20_000 }, (_, stdout) => resolve(stdout))
+    )
+    const pid = Number(said)
+    expect(pid).toBeGreaterThan(0)
+    await expect.poll(() => isAlive(pid), { timeout: 5_000 }).toBe(false)
+  })
+})
