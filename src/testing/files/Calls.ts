@@ -216,10 +216,12 @@ const resize = (disk: Disk, fd: number, length: number): void => {
   disk.perform({ _tag: 'Resized', ino: node.ino, length, what: `make ${placeOf(disk, fd)} ${length} bytes long` })
 }
 
-const sync = (disk: Disk, fd: number): void => {
-  const { node } = handleOf(disk, fd)
-  disk.perform({ _tag: 'Synced', ino: node.ino, what: `sync ${placeOf(disk, fd)}` })
+const syncing = (disk: Disk, node: FileNode | FolderNode, what: string): (() => void) => {
+  const until = disk.volume.time
+  return () => disk.perform({ _tag: 'Synced', ino: node.ino, until, what: `sync ${what}` })
 }
+
+const syncingFile = (disk: Disk, fd: number): (() => void) => syncing(disk, handleOf(disk, fd).node, placeOf(disk, fd))
 
 const close = (disk: Disk, fd: number): void => {
   handleOf(disk, fd)
@@ -237,7 +239,7 @@ const replace = (disk: Disk, path: string, text: string): void => {
   const made = `${path}.${nth}`
   const fd = open(disk, made, 'create')
   write(disk, fd, Buffer.from(text), 0)
-  sync(disk, fd)
+  syncingFile(disk, fd)()
   close(disk, fd)
   try {
     rename(disk, made, path)
@@ -274,6 +276,9 @@ const heartbeat = (disk: Disk, path: string, staleMillis: number): (() => void) 
 // the calls
 // ---------------------------------------------------------------------------------------------------------------------
 
+/** Nothing is durable before the sync is done: who does not wait for it is found out. */
+const later = (act: () => void): Promise<void> => new Promise((resolve) => setImmediate(() => resolve(act())))
+
 const promised = <A>(call: () => A): Promise<A> => new Promise((resolve) => resolve(call()))
 
 /**
@@ -285,8 +290,7 @@ const promised = <A>(call: () => A): Promise<A> => new Promise((resolve) => reso
 export const callsOf = (disk: Disk): FileSystem => ({
   mkdir: (path) => promised(() => void makeNode(disk, 'folder', findFree(disk, path))),
   readdir: (path) => promised(() => [...findFolder(disk, path).names.keys()]),
-  fsyncFolder: (path) =>
-    promised(() => disk.perform({ _tag: 'Synced', ino: findNode(disk, path).ino, what: `sync ${path}` })),
+  fsyncFolder: (path) => promised(() => syncing(disk, findNode(disk, path), path)).then(later),
   lstatSync: (path) => {
     const node = findIfThere(disk, path)?.node
     return node === undefined ? undefined : factsOf(node)
@@ -299,7 +303,10 @@ export const callsOf = (disk: Disk): FileSystem => ({
   writeSync: (fd, bytes, position) => write(disk, fd, bytes, position),
   extendSync: (fd, from, to) => extend(disk, fd, from, to),
   ftruncateSync: (fd, length) => resize(disk, fd, length),
-  fdatasync: (fd, done) => void promised(() => sync(disk, fd)).then(() => done(null), done),
+  fdatasync: (fd, done) =>
+    void promised(() => syncingFile(disk, fd))
+      .then(later)
+      .then(() => done(null), done),
   close: (fd) => promised(() => close(disk, fd)),
   link: (from, to) => promised(() => link(disk, from, to)),
   renameSync: (from, to) => rename(disk, from, to),

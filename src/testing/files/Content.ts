@@ -35,7 +35,9 @@ export const PAGE_BYTES = 4096
  * - `bytes`: what it has; all behind them, up to `size`, are zeros.
  * - `sectors`: for a sector that is not durable, what else a power cut may leave there, oldest first.
  * - `sizes`: the lengths that a power cut may leave, besides `size`.
- * - `dirty`: the pages that the next sync writes. `sizeIsDirty`: whether it writes the length.
+ * - `dirty`: the pages that the next sync writes. `dirtySize`: whether it writes the length.
+ *
+ * Times are those of the volume: how many operations there were. A sync covers what was written before it began.
  *
  * @category model
  * @since 0.1.0
@@ -43,10 +45,27 @@ export const PAGE_BYTES = 4096
 export interface Content {
   bytes: Uint8Array
   size: number
-  sectors: Map<number, Array<Uint8Array>>
-  sizes: Array<number>
-  dirty: Set<number>
-  sizeIsDirty: boolean
+  sectors: Map<number, ReadonlyArray<Version<Uint8Array>>>
+  sizes: ReadonlyArray<Version<number>>
+  dirty: Map<number, Dirt>
+  dirtySize: Dirt | undefined
+}
+
+/**
+ * What was there until something else was written in its place.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Version<A> {
+  readonly value: A
+  readonly until: number
+}
+
+/** When something was written to first, and last, since it was last made durable. */
+interface Dirt {
+  readonly first: number
+  readonly last: number
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -64,8 +83,8 @@ export const make = (bytes: Uint8Array, size: number): Content => ({
   size,
   sectors: new Map(),
   sizes: [],
-  dirty: new Set(),
-  sizeIsDirty: false
+  dirty: new Map(),
+  dirtySize: undefined
 })
 
 /**
@@ -121,16 +140,11 @@ export const written = ({ bytes }: Content): Uint8Array => {
  * @category combinators
  * @since 0.1.0
  */
-export const write = (self: Content, position: number, bytes: Uint8Array): void => {
+export const write = (self: Content, position: number, bytes: Uint8Array, now: number): void => {
   const end = position + bytes.length
-  change(
-    self,
-    position,
-    end,
-    (all) => all.set(bytes, position),
-    bytes.every((byte) => byte === 0)
-  )
-  if (end > self.size) resizeTo(self, end)
+  const isZero = bytes.every((byte) => byte === 0)
+  change(self, { from: position, to: end, isZero, now }, (all) => all.set(bytes, position))
+  if (end > self.size) resizeTo(self, end, now)
 }
 
 /**
@@ -139,24 +153,27 @@ export const write = (self: Content, position: number, bytes: Uint8Array): void 
  * @category combinators
  * @since 0.1.0
  */
-export const resize = (self: Content, length: number): void => {
+export const resize = (self: Content, length: number, now: number): void => {
   const end = self.bytes.length
-  if (length < end) change(self, length, end, (all) => all.fill(0, length), true)
-  if (length !== self.size) resizeTo(self, length)
+  if (length < end) change(self, { from: length, to: end, isZero: true, now }, (all) => all.fill(0, length))
+  if (length !== self.size) resizeTo(self, length, now)
 }
 
 /**
- * Makes durable what was written since the last sync, also if that failed.
+ * Makes durable what was written until then, and since the last sync, also if that failed.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const sync = (self: Content): void => {
-  for (const sector of [...self.sectors.keys()]) {
-    if (self.dirty.has(pageOf(sector))) self.sectors.delete(sector)
+export const sync = (self: Content, until: number): void => {
+  for (const [sector, versions] of [...self.sectors]) {
+    if (!isCovered(self.dirty.get(pageOf(sector)), until)) continue
+    const rest = versions.filter((version) => version.until > until)
+    if (rest.length > 0) self.sectors.set(sector, rest)
+    else self.sectors.delete(sector)
   }
-  if (self.sizeIsDirty) self.sizes = []
-  failSync(self)
+  if (isCovered(self.dirtySize, until)) self.sizes = self.sizes.filter((version) => version.until > until)
+  failSync(self, until)
 }
 
 /**
@@ -165,38 +182,57 @@ export const sync = (self: Content): void => {
  * @category combinators
  * @since 0.1.0
  */
-export const failSync = (self: Content): void => {
-  self.dirty.clear()
-  self.sizeIsDirty = false
+export const failSync = (self: Content, until: number): void => {
+  for (const [page, dirt] of [...self.dirty]) {
+    const rest = cleaned(dirt, until)
+    if (rest === undefined) self.dirty.delete(page)
+    else self.dirty.set(page, rest)
+  }
+  self.dirtySize = cleaned(self.dirtySize, until)
 }
+
+const isCovered = (dirt: Dirt | undefined, until: number): boolean => dirt !== undefined && dirt.first <= until
+
+const cleaned = (dirt: Dirt | undefined, until: number): Dirt | undefined =>
+  dirt === undefined || dirt.last <= until ? undefined : { first: Math.max(dirt.first, until + 1), last: dirt.last }
+
+const dirtied = (dirt: Dirt | undefined, now: number): Dirt => ({ first: dirt?.first ?? now, last: now })
 
 const pageOf = (sector: number): number => Math.floor((sector * SECTOR_BYTES) / PAGE_BYTES)
 
-const resizeTo = (self: Content, size: number): void => {
-  if (!self.sizes.includes(self.size)) self.sizes.push(self.size)
+const resizeTo = (self: Content, size: number, now: number): void => {
+  const others = self.sizes.filter(({ value }) => value !== self.size && value !== size)
+  const same = self.sizes.filter(({ value }) => value === size)
+  self.sizes = [...others, ...same, { value: self.size, until: now }]
   self.size = size
-  self.sizeIsDirty = true
+  self.dirtySize = dirtied(self.dirtySize, now)
+}
+
+interface Range {
+  readonly from: number
+  readonly to: number
+  readonly isZero: boolean
+  readonly now: number
 }
 
 /** Changes bytes between two positions. Zeros behind all others need no room. */
-const change = (self: Content, from: number, to: number, make: (all: Uint8Array) => void, isZero: boolean): void => {
+const change = (self: Content, { from, to, isZero, now }: Range, make: (all: Uint8Array) => void): void => {
   if (from === to) return
-  for (let page = Math.floor(from / PAGE_BYTES); page * PAGE_BYTES < to; page++) self.dirty.add(page)
-  if (isZero && from >= self.bytes.length) return
+  for (let page = Math.floor(from / PAGE_BYTES); page * PAGE_BYTES < to; page++) {
+    self.dirty.set(page, dirtied(self.dirty.get(page), now))
+  }
   const before = self.bytes
-  const needed = Math.max(before.length, sectorsEnd(to))
-  const after = new Uint8Array(needed)
+  if (isZero && from >= before.length) return
+  const after = new Uint8Array(Math.max(before.length, sectorsEnd(to)))
   after.set(before)
   make(after)
   self.bytes = after
-  const none = new Uint8Array(SECTOR_BYTES)
   for (let sector = Math.floor(from / SECTOR_BYTES); sector * SECTOR_BYTES < to; sector++) {
     const begin = sector * SECTOR_BYTES
-    const old = begin < before.length ? before.slice(begin, begin + SECTOR_BYTES) : none
+    const old = begin < before.length ? before.slice(begin, begin + SECTOR_BYTES) : new Uint8Array(SECTOR_BYTES)
     if (equal(old, after.subarray(begin, begin + SECTOR_BYTES))) continue
-    const versions = self.sectors.get(sector) ?? []
-    if (!versions.some((version) => equal(version, old))) versions.push(old)
-    self.sectors.set(sector, versions)
+    const others = (self.sectors.get(sector) ?? []).filter(({ value }) => !equal(value, old))
+    self.sectors.set(sector, [...others, { value: old, until: now }])
   }
 }
 

@@ -132,7 +132,8 @@ const filesOn = (begin: () => Volume, { before }: CrashFilesOptions): CrashFiles
   }
   const fail = ({ call, target }: Made): void => {
     const node = call === 'fdatasync' ? handles.get(target as number)?.node : undefined
-    if (node !== undefined) perform({ _tag: 'SyncFailed', ino: node.ino, what: `fail to sync file ${target}` })
+    if (node !== undefined)
+      perform({ _tag: 'SyncFailed', ino: node.ino, until: volume.time, what: `fail to sync file ${target}` })
   }
   const calls = callsOf({ volume, perform, handles })
   return {

@@ -55,7 +55,7 @@ export function* survivors(self: Volume, limit: number, seed: number): Generator
   const questions = questionsOf(self)
   const all = questions.reduce((product, { ways }) => product * ways, 1)
   const seen = new Set<string>()
-  for (const answers of all <= limit ? allAnswers(questions, all) : someAnswers(questions, seed)) {
+  for (const answers of all <= limit ? allAnswers(questions, all) : someAnswers(questions, limit, seed)) {
     const volume = leave(self, questions, answers)
     const print = fingerprint(volume)
     if (seen.has(print)) continue
@@ -90,10 +90,9 @@ const questionsOf = (self: Volume): ReadonlyArray<Question> => {
   ]
 }
 
-/** The lengths that a file may have, the one from before the cut first. */
+/** The lengths that a file may have, the one from before the cut first, the oldest one last. */
 const sizesOf = ({ size, sizes }: Content.Content): ReadonlyArray<number> => [
-  size,
-  ...new Set(sizes.filter((other) => other !== size))
+  ...new Set([size, ...sizes.map(({ value }) => value).reverse()])
 ]
 
 /** The files that may have a name after the cut, with one that they may have. */
@@ -129,10 +128,10 @@ function* allAnswers(questions: ReadonlyArray<Question>, all: number): Generator
   }
 }
 
-/** How often chance may give what was there before until nothing more is expected of it. */
-const TRIES = 10_000
+/** Chance often gives what was there before: a file that has lost its name can lose no more. */
+const TRIES = 4
 
-function* someAnswers(questions: ReadonlyArray<Question>, seed: number): Generator<Answers> {
+function* someAnswers(questions: ReadonlyArray<Question>, limit: number, seed: number): Generator<Answers> {
   const pick = chance(seed)
   const kept = questions.map(() => 0)
   const lost = questions.map(({ ways }) => ways - 1)
@@ -143,7 +142,7 @@ function* someAnswers(questions: ReadonlyArray<Question>, seed: number): Generat
     yield kept.with(index, lost[index] as number)
     yield lost.with(index, 0)
   }
-  for (let nth = 0; nth < TRIES; nth++) yield byMood(questions, pick)
+  for (let nth = 0; nth < TRIES * limit; nth++) yield byMood(questions, pick)
 }
 
 /** Were each answer a coin of its own, hardly ever would much be kept, or much be lost, of one kind. */
@@ -185,7 +184,7 @@ const leave = (self: Volume, questions: ReadonlyArray<Question>, answers: Answer
     else {
       const of = sectors.get(about.ino) ?? new Map<number, Uint8Array>()
       // The last way is the oldest version.
-      of.set(about.sector, content.sectors.get(about.sector)?.at(-answer) as Uint8Array)
+      of.set(about.sector, content.sectors.get(about.sector)?.at(-answer)?.value as Uint8Array)
       sectors.set(about.ino, of)
     }
   }
@@ -237,7 +236,7 @@ const copy = (
     }
   }
   place(ROOT, undefined)
-  return { nodes, namings: [], nextIno: self.nextIno }
+  return { nodes, namings: [], nextIno: self.nextIno, time: 0 }
 }
 
 /**

@@ -62,6 +62,7 @@ export interface Place {
  */
 export interface Naming {
   readonly what: string
+  readonly time: number
   readonly parts: ReadonlyArray<Part>
 }
 
@@ -71,7 +72,7 @@ export interface Part extends Place {
 }
 
 /**
- * All that a disk has.
+ * All that a disk has. `time` is how many operations there were.
  *
  * @category model
  * @since 0.1.0
@@ -80,10 +81,12 @@ export interface Volume {
   readonly nodes: Map<number, FileNode | FolderNode>
   namings: Array<Naming>
   nextIno: number
+  time: number
 }
 
 /**
- * What is done to a volume: the smallest steps between which a power cut can come. `what` is for people.
+ * What is done to a volume: the smallest steps between which a power cut can come. `what` is for people. A sync covers what
+ * was done `until` then.
  *
  * @category model
  * @since 0.1.0
@@ -95,8 +98,8 @@ export type Operation = { readonly what: string } & (
   | { readonly _tag: 'Renamed'; readonly from: Place; readonly to: Place }
   | { readonly _tag: 'Written'; readonly ino: number; readonly position: number; readonly bytes: Uint8Array }
   | { readonly _tag: 'Resized'; readonly ino: number; readonly length: number }
-  | { readonly _tag: 'Synced'; readonly ino: number }
-  | { readonly _tag: 'SyncFailed'; readonly ino: number }
+  | { readonly _tag: 'Synced'; readonly ino: number; readonly until: number }
+  | { readonly _tag: 'SyncFailed'; readonly ino: number; readonly until: number }
 )
 
 /**
@@ -120,7 +123,8 @@ export const ROOT = 1
 export const empty = (): Volume => ({
   nodes: new Map([[ROOT, emptyFolder(ROOT, undefined)]]),
   namings: [],
-  nextIno: ROOT + 1
+  nextIno: ROOT + 1,
+  time: 0
 })
 
 /**
@@ -175,6 +179,7 @@ export const pathOf = (self: Volume, { folder, name }: Place): string => {
  * @since 0.1.0
  */
 export const apply = (self: Volume, operation: Operation): void => {
+  self.time++
   switch (operation._tag) {
     case 'Made':
       return makeNode(self, operation)
@@ -191,14 +196,14 @@ export const apply = (self: Volume, operation: Operation): void => {
     }
     case 'Written':
       fileOf(self, operation.ino).modifiedMillis = Date.now()
-      return Content.write(fileOf(self, operation.ino).content, operation.position, operation.bytes)
+      return Content.write(fileOf(self, operation.ino).content, operation.position, operation.bytes, self.time)
     case 'Resized':
       fileOf(self, operation.ino).modifiedMillis = Date.now()
-      return Content.resize(fileOf(self, operation.ino).content, operation.length)
+      return Content.resize(fileOf(self, operation.ino).content, operation.length, self.time)
     case 'Synced':
-      return sync(self, operation.ino)
+      return sync(self, operation.ino, operation.until)
     case 'SyncFailed':
-      return failSync(self, operation.ino)
+      return failSync(self, operation.ino, operation.until)
   }
 }
 
@@ -219,16 +224,20 @@ const rename = (self: Volume, what: string, parts: ReadonlyArray<Part>): void =>
     const node = ino === undefined ? undefined : self.nodes.get(ino)
     if (node?.kind === 'folder') node.above = { folder, name }
   }
-  self.namings.push({ what, parts })
+  self.namings.push({ what, time: self.time, parts })
 }
 
-const sync = (self: Volume, ino: number): void => {
+const sync = (self: Volume, ino: number, until: number): void => {
   const node = self.nodes.get(ino)
-  if (node?.kind === 'file') return Content.sync(node.content)
+  if (node?.kind === 'file') return Content.sync(node.content, until)
   // A rename that led here is durable where it came from, too, and then so is that nothing older is there.
   const settled = new Set<string>()
   const rest: Array<Naming> = []
   for (const naming of self.namings.toReversed()) {
+    if (naming.time > until) {
+      rest.unshift(naming)
+      continue
+    }
     const ledHere = naming.parts.at(-1)?.folder === ino
     const parts = naming.parts.filter((part) => {
       const isSettled = ledHere || part.folder === ino || settled.has(keyOf(part))
@@ -250,7 +259,7 @@ const settle = (self: Volume, { folder, name, ino }: Part): void => {
 }
 
 /** What a folder has to make durable is kept for the next sync; what a file has is forgotten. */
-const failSync = (self: Volume, ino: number): void => {
+const failSync = (self: Volume, ino: number, until: number): void => {
   const node = self.nodes.get(ino)
-  if (node?.kind === 'file') Content.failSync(node.content)
+  if (node?.kind === 'file') Content.failSync(node.content, until)
 }

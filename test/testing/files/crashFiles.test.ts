@@ -1,0 +1,285 @@
+/** What a power cut may leave of files in memory, and what it may not. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'vitest'
+import type { FileSystem } from '../../../src/ports/FileSystem.js'
+import type { CrashFiles, PowerCutOptions } from '../../../src/testing/files/CrashFiles.js'
+import { crashFiles } from '../../../src/testing/files/CrashFiles.js'
+import { failing, intercepted, systemError } from '../../../src/testing/files/Intercept.js'
+
+const sync = (fs: FileSystem, fd: number): Promise<void> =>
+  new Promise((resolve, reject) => fs.fdatasync(fd, (error) => (error === null ? resolve() : reject(error))))
+
+const write = async (fs: FileSystem, path: string, text: string, position = 0): Promise<number> => {
+  const fd = await fs.open(path, fs.lstatSync(path) === undefined ? 'create' : 'write')
+  await fs.write(fd, Buffer.from(text), position)
+  return fd
+}
+
+/** The text of a file; NULs are dots. */
+const read = async (fs: FileSystem, path: string): Promise<string> => {
+  const size = fs.lstatSync(path)?.size
+  if (size === undefined) return 'none'
+  const bytes = Buffer.alloc(size)
+  const fd = await fs.open(path, 'read')
+  await fs.read(fd, bytes, 0)
+  await fs.close(fd)
+  return bytes.toString('latin1').replaceAll('\0', '.')
+}
+
+/** What a path may lead to after a power cut, each one once. */
+const left = async (
+  files: CrashFiles,
+  look: (fs: FileSystem) => Promise<string>,
+  options?: PowerCutOptions
+): Promise<ReadonlyArray<string>> => {
+  const found = new Set<string>()
+  for (const { files: after } of files.powerCuts(options)) found.add(await look(after.fs))
+  return [...found].sort()
+}
+
+const names = async (fs: FileSystem, path: string): Promise<string> => [...(await fs.readdir(path))].sort().join(' ')
+
+describe('what was synced', () => {
+  test('is there after every power cut', async () => {
+    const files = crashFiles()
+    await files.fs.mkdir('/a')
+    await sync(files.fs, await write(files.fs, '/a/b', 'hello'))
+    await files.fs.fsyncFolder('/a')
+    await files.fs.fsyncFolder('/')
+    const synced = files.operations.length
+    await write(files.fs, '/a/c', 'more')
+    await write(files.fs, '/a/b', '!', 5)
+    assert.deepEqual(await left(files, (fs) => read(fs, '/a/b'), { after: synced }), ['hello'])
+    for (const text of await left(files, (fs) => read(fs, '/a/b'))) assert.ok(text.startsWith('hello'), text)
+  })
+
+  test('is not there under a name that was not', async () => {
+    const files = crashFiles()
+    await sync(files.fs, await write(files.fs, '/a', 'hello'))
+    assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['hello', 'none'])
+  })
+
+  test('is only what was written before the sync began', async () => {
+    const files = crashFiles()
+    const fd = await write(files.fs, '/a', 'one')
+    await files.fs.fsyncFolder('/')
+    const done = sync(files.fs, fd)
+    files.fs.writeSync(fd, Buffer.from('two'), 0)
+    await done
+    assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['one', 'two'])
+    await sync(files.fs, fd)
+    assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['two'])
+  })
+
+  test('is what it is once the sync is done, and not before', async () => {
+    const files = crashFiles()
+    const fd = await write(files.fs, '/a', 'one')
+    await files.fs.fsyncFolder('/')
+    const done = sync(files.fs, fd)
+    assert.ok((await left(files, (fs) => read(fs, '/a'))).includes(''))
+    await done
+    assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['one'])
+  })
+
+  test('stays when the power is cut again', async () => {
+    const files = crashFiles()
+    await sync(files.fs, await write(files.fs, '/a', 'one'))
+    await files.fs.fsyncFolder('/')
+    for (const { files: after } of files.powerCuts()) {
+      await write(after.fs, '/a', 'two')
+      await write(after.fs, '/b', 'two')
+      assert.deepEqual(await left(after, (fs) => read(fs, '/a')), ['one', 'two'])
+    }
+  })
+})
+
+describe('what was not synced', () => {
+  test('is torn at sectors, in any order, and a length may come before what it is the length of', async () => {
+    const files = crashFiles()
+    await write(files.fs, '/a', `${'x'.repeat(512)}${'y'.repeat(512)}`)
+    await files.fs.fsyncFolder('/')
+    const short = (text: string): string => text.replaceAll(/(.)\1*/g, '$1')
+    const texts = await left(files, async (fs) => short(await read(fs, '/a')))
+    assert.deepEqual(texts, ['', '.', '.y', 'x.', 'xy'])
+  })
+
+  test('may be an older one of what was written there', async () => {
+    const files = crashFiles()
+    await write(files.fs, '/a', 'one')
+    await write(files.fs, '/a', 'two')
+    await files.fs.fsyncFolder('/')
+    assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['', '...', 'one', 'two'])
+  })
+
+  test('may be a preallocated tail that has no lines yet, or has lost its length', async () => {
+    const files = crashFiles()
+    const fd = await write(files.fs, '/a', 'one')
+    await sync(files.fs, fd)
+    await files.fs.fsyncFolder('/')
+    files.fs.extendSync(fd, 3, 8192)
+    files.fs.writeSync(fd, Buffer.from('two'), 3)
+    const texts = await left(files, async (fs) => {
+      const text = await read(fs, '/a')
+      return `${text.length} ${text.replace(/\.+$/, '')}`
+    })
+    assert.deepEqual(texts, ['3 one', '4096 one', '4096 onetwo', '8192 one', '8192 onetwo'])
+  })
+
+  test('may be a cut that did not come about', async () => {
+    const files = crashFiles()
+    const fd = await write(files.fs, '/a', 'one')
+    await sync(files.fs, fd)
+    await files.fs.fsyncFolder('/')
+    files.fs.ftruncateSync(fd, 1)
+    const texts = await left(files, (fs) => read(fs, '/a'))
+    assert.ok(texts.includes('one') && texts.includes('o'), texts.join(' '))
+  })
+
+  test('of a sync that failed may be gone though a later one goes well', async () => {
+    const files = crashFiles({ before: failing({ nth: 0, code: 'EIO', call: 'fdatasync' }) })
+    const fd = await write(files.fs, '/a', 'one')
+    await files.fs.fsyncFolder('/')
+    await assert.rejects(sync(files.fs, fd), { code: 'EIO' })
+    assert.equal(await read(files.fs, '/a'), 'one')
+    await sync(files.fs, fd)
+    assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['', '...', 'one'])
+    await files.fs.write(fd, Buffer.from('!'), 4095)
+    await sync(files.fs, fd)
+    assert.deepEqual(await left(files, async (fs) => (await read(fs, '/a')).slice(0, 3)), ['one'])
+  })
+})
+
+describe('names that were not synced', () => {
+  test('are there or not, each by itself', async () => {
+    const files = crashFiles()
+    for (const name of ['/a', '/b']) await files.fs.close(await write(files.fs, name, ''))
+    assert.deepEqual(await left(files, (fs) => names(fs, '/')), ['', 'a', 'a b', 'b'])
+    await files.fs.fsyncFolder('/')
+    files.fs.unlinkSync('/a')
+    files.fs.unlinkSync('/b')
+    assert.deepEqual(await left(files, (fs) => names(fs, '/')), ['', 'a', 'a b', 'b'])
+  })
+
+  test('of a rename are the old or the new one, and never none', async () => {
+    const files = crashFiles()
+    for (const text of ['one', 'two']) {
+      await sync(files.fs, await write(files.fs, `/${text}`, text))
+    }
+    await files.fs.fsyncFolder('/')
+    files.fs.renameSync('/two', '/one')
+    const both = async (fs: FileSystem) => `${await read(fs, '/one')} ${await read(fs, '/two')}`
+    assert.deepEqual(await left(files, both), ['one two', 'two none'])
+  })
+
+  test('of a rename to another folder are the old or the new one, until that folder is synced', async () => {
+    const files = crashFiles()
+    await files.fs.mkdir('/a')
+    await files.fs.mkdir('/b')
+    await files.fs.mkdir('/a/c')
+    for (const path of ['/a', '/b', '/']) await files.fs.fsyncFolder(path)
+    files.fs.renameSync('/a/c', '/b/c')
+    const both = async (fs: FileSystem) => `${await names(fs, '/a')}-${await names(fs, '/b')}`
+    assert.deepEqual(await left(files, both), ['-c', 'c-'])
+    await files.fs.fsyncFolder('/b')
+    assert.deepEqual(await left(files, both), ['-c'])
+  })
+
+  test('take what is below them with them', async () => {
+    const files = crashFiles()
+    await files.fs.mkdir('/a')
+    await sync(files.fs, await write(files.fs, '/a/b', 'one'))
+    await files.fs.fsyncFolder('/a')
+    assert.deepEqual(await left(files, (fs) => read(fs, '/a/b')), ['none', 'one'])
+  })
+
+  test('of a replaced file are the old text or the new one', async () => {
+    const files = crashFiles()
+    await files.fs.replace('/a', 'one')
+    await files.fs.fsyncFolder('/')
+    const before = files.operations.length
+    await files.fs.replace('/a', 'two')
+    assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['one', 'two'])
+    for (let after = before; after < files.operations.length; after++) {
+      for (const text of await left(files, (fs) => read(fs, '/a'), { after })) assert.equal(text, 'one')
+    }
+  })
+})
+
+describe('of more than are looked at', () => {
+  const many = async (): Promise<CrashFiles> => {
+    const files = crashFiles()
+    for (let n = 0; n < 20; n++) await write(files.fs, `/${n}`, 'text')
+    return files
+  }
+  const prints = (files: CrashFiles, options: PowerCutOptions) =>
+    [...files.powerCuts(options)].map(({ files: after }) => after.fingerprint())
+
+  test('so many are chosen, all different, among them the one that lost nothing and the one that lost all', async () => {
+    const files = await many()
+    const chosen = prints(files, { limit: 50 })
+    assert.equal(new Set(chosen).size, 50)
+    assert.ok(chosen.includes(files.fingerprint()) && chosen.includes(crashFiles().fingerprint()))
+  })
+
+  test('the same are chosen for the same seed, and others for another', async () => {
+    const files = await many()
+    assert.deepEqual(prints(files, { limit: 50, seed: 7 }), prints(files, { limit: 50, seed: 7 }))
+    assert.notDeepEqual(prints(files, { limit: 50, seed: 7 }), prints(files, { limit: 50, seed: 8 }))
+  })
+
+  test('each says what is lost in it', async () => {
+    const files = crashFiles()
+    await files.fs.mkdir('/a')
+    assert.deepEqual(
+      [...files.powerCuts()].map(({ what }) => what()),
+      ['nothing is lost', 'without: mkdir /a']
+    )
+  })
+})
+
+describe('one bit', () => {
+  test('is another in each of the files that have one wrong', async () => {
+    const files = crashFiles()
+    await write(files.fs, '/a', 'ab')
+    const texts: Array<string> = []
+    for (const { files: wrong } of files.bitFlips()) texts.push(await read(wrong.fs, '/a'))
+    assert.equal(new Set(texts).size, 16)
+    const bitsOf = (text: string): number => text.charCodeAt(0) * 256 + text.charCodeAt(1)
+    for (const text of texts) assert.ok([...Array(16).keys()].some((bit) => (bitsOf(text) ^ bitsOf('ab')) === 1 << bit))
+  })
+})
+
+describe('a call that is made to fail', () => {
+  test('fails in its own way: thrown, rejected or through the callback', async () => {
+    const { fs } = crashFiles({ before: failing({ nth: 0, times: Number.POSITIVE_INFINITY, code: 'ENOSPC' }) })
+    assert.throws(() => fs.unlinkSync('/a'), { code: 'ENOSPC' })
+    await assert.rejects(fs.readdir('/'), { code: 'ENOSPC' })
+    await assert.rejects(sync(fs, 3), { code: 'ENOSPC' })
+  })
+
+  test('fails as often as asked, and only that one', async () => {
+    const fs = intercepted(failing({ nth: 1, times: 2, code: 'EIO', call: 'mkdir' }))(crashFiles().fs)
+    const outcomes: Array<string> = []
+    for (const path of ['/a', '/b', '/c', '/d']) {
+      assert.deepEqual(fs.lstatSync('/none'), undefined)
+      await fs.mkdir(path).then(
+        () => outcomes.push('made'),
+        (error: { readonly code: string }) => outcomes.push(error.code)
+      )
+    }
+    assert.deepEqual(outcomes, ['made', 'EIO', 'EIO', 'made'])
+  })
+
+  test('with SHORT does half of what it was asked to', async () => {
+    const { fs } = crashFiles({ before: failing({ nth: 1, code: 'SHORT' }) })
+    const fd = await fs.open('/a', 'create')
+    assert.equal(await fs.write(fd, Buffer.from('hello'), 0), 3)
+    assert.equal(await read(fs, '/a'), 'hel')
+  })
+
+  test('leaves what the call itself throws as it is', () => {
+    const fs = intercepted(() => undefined)(crashFiles().fs)
+    assert.throws(() => fs.unlinkSync('/none'), { code: 'ENOENT' })
+    assert.equal(systemError('EIO').code, 'EIO')
+  })
+})

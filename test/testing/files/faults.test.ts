@@ -1,0 +1,123 @@
+/** Faults that are planted in the JSON store, each found by cutting the power, by an error, by a slow owner or by a bit. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'vitest'
+import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
+import type { FileSystem } from '../../../src/ports/FileSystem.js'
+import { crashFiles } from '../../../src/testing/files/CrashFiles.js'
+import { failEverywhere, flipEverywhere, stopEverywhere } from './accidents.js'
+import type { Open, Swept } from './lives.js'
+import { lead, opening, sweep, withoutTime } from './lives.js'
+import { planted } from './planted.js'
+
+withoutTime()
+
+/** The store that is tried has the fault; the one that looks afterwards has none. */
+const cut = async (open: Open, limit = 10): Promise<Swept> => {
+  const files = crashFiles()
+  return sweep(files, await lead(files, open), opening(), { limit })
+}
+
+const through = (change: (fs: FileSystem) => Partial<FileSystem>): Open =>
+  opening(jsonFileStorage, (fs) => ({ ...fs, ...change(fs) }))
+
+const assertFound = ({ violation }: Swept, message: RegExp): void => assert.match(violation ?? 'nothing', message)
+
+describe('a store is found out', () => {
+  test('that does not sync its folders', async () => {
+    assertFound(await cut(through(() => ({ fsyncFolder: () => Promise.resolve() }))), /nothing is there, but 1/)
+  })
+
+  test('that syncs no other folder than that of the journals', async () => {
+    const open = through((fs) => ({
+      fsyncFolder: (path) => (path.endsWith('history') ? fs.fsyncFolder(path) : Promise.resolve())
+    }))
+    assertFound(await cut(open), /nothing is there, but 1/)
+  })
+
+  test('that syncs every folder but that of the journals', async () => {
+    const store = await planted({
+      module: 'Publish.ts',
+      text: 'context.fs.fsyncFolder(layout.history)',
+      instead: 'Promise.resolve()'
+    })
+    assertFound(await cut(opening(store)), /nothing is there|there is revision/)
+  })
+
+  test('that acknowledges before it syncs', async () => {
+    const store = await planted({
+      module: 'Save.ts',
+      text: 'fs.fdatasync(journal.fd, check)',
+      instead: 'fs.fdatasync(journal.fd, () => undefined)\n      check(null)'
+    })
+    assertFound(await cut(opening(store)), /nothing is there|there is revision/)
+  })
+
+  test('that does not sync at all', async () => {
+    assertFound(await cut(through(() => ({ fdatasync: (_, done) => queueMicrotask(() => done(null)) }))), /./)
+  })
+
+  test('that writes a record before its file is synced, under its name', async () => {
+    const store = await planted({
+      module: 'Publish.ts',
+      text: '  const durable = await sync(fs, file.path, file.fd)\n  if (E.isLeft(durable)) return durable\n',
+      instead: ''
+    })
+    assertFound(await cut(opening(store)), /./)
+  })
+
+  test('that does not check its sums', async () => {
+    const store = await planted({
+      module: 'Line.ts',
+      text: 'if (head !== headOf(line.subarray(BODY))) {',
+      instead: 'if (!head.startsWith(HEAD)) {'
+    })
+    assertFound(await flipEverywhere(opening(store), 2_000), /there is revision|nothing is there/)
+  })
+
+  test('that checks whether it is the owner before it syncs, instead of after', async () => {
+    const store = await planted(
+      {
+        module: 'Save.ts',
+        text: '    const now = standing(fs, journal)\n    if (E.isLeft(now)) return done',
+        instead: '    if (E.isLeft(now)) return done'
+      },
+      {
+        module: 'Save.ts',
+        text: '  const extended = extend(holding, journal.position + line.length)\n',
+        instead:
+          '  const now = standing(fs, journal)\n  const extended = extend(holding, journal.position + line.length)\n'
+      }
+    )
+    assertFound(await stopEverywhere(opening(store)), /was acknowledged to the owner/)
+  })
+
+  test('that takes what it cannot read for something that is not there', async () => {
+    const store = await planted({
+      module: 'Read.ts',
+      text: '    if (E.isLeft(read)) return read\n    if (O.isNone(read.right)) return E.right(O.none)\n    looked',
+      instead: '    if (E.isLeft(read)) continue\n    if (O.isNone(read.right)) return E.right(O.none)\n    looked'
+    })
+    assertFound(
+      await failEverywhere(opening(store), { codes: ['EIO'], stride: 1, limit: 0, call: 'read' }),
+      /there is revision|nothing is there/
+    )
+  })
+
+  test('that goes on in a journal of which a sync has failed', async () => {
+    const store = await planted({
+      module: 'Holding.ts',
+      text: '  end(self, error)\n  return error\n}\n\n/**\n * Stops the watch.',
+      instead: '  return error\n}\n\n/**\n * Stops the watch.'
+    })
+    assertFound(await failEverywhere(opening(store), { codes: ['EIO'], stride: 1, limit: 10, call: 'fdatasync' }), /./)
+  })
+})
+
+describe('the store itself', () => {
+  test('is not', async () => {
+    const open = opening(await planted())
+    assert.deepEqual((await cut(open, 2)).violation, undefined)
+    assert.deepEqual((await stopEverywhere(open)).violation, undefined)
+    assert.deepEqual((await flipEverywhere(open, 100)).violation, undefined)
+  })
+})

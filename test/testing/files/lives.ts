@@ -1,0 +1,281 @@
+/** What the tests of crash states are written with: the lives of a run in files in memory, and what has to be there after. */
+import assert from 'node:assert/strict'
+import { isDeepStrictEqual } from 'node:util'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import { afterAll, beforeAll, vi } from 'vitest'
+import type { FileSystem } from '../../../src/adapters/json-file/index.js'
+import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
+import type { Change } from '../../../src/domain/Change.js'
+import type { Json } from '../../../src/domain/Json.js'
+import type { CheckpointStorage, Claim, Revision, StorageError, Stored } from '../../../src/ports/CheckpointStorage.js'
+import type { CrashFiles } from '../../../src/testing/files/CrashFiles.js'
+import { processNumber } from '../../adapters/json-file/kit.js'
+
+export const isSweep = process.env['DOGEAR_SWEEP'] === '1'
+
+export const SEED = Number(process.env['DOGEAR_SEED'] ?? 20_261_122)
+
+export const OWNER = { host: 'build-1', pid: 100 }
+
+/** Whether a copy is due depends on the time that copies take. Without time there are always the same operations. */
+export const withoutTime = (): void => {
+  beforeAll(() => void vi.spyOn(performance, 'now').mockReturnValue(0))
+  afterAll(() => void vi.restoreAllMocks())
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// stores
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** The store in question: the one of this repository, or one that a fault was planted in. */
+export type MakeStorage = typeof jsonFileStorage
+
+/** How a process opens the store. */
+export type Open = (fs: FileSystem) => CheckpointStorage
+
+const NEVER_MILLIS = 2_147_483_647
+
+let started = 0
+
+/** Opens the store as a process that was just started: the owners of all claims before it are dead. */
+export const opening =
+  (make: MakeStorage = jsonFileStorage, plant: (fs: FileSystem) => FileSystem = (fs) => fs): Open =>
+  (fs) =>
+    make('/store', {
+      fs: plant(fs),
+      processes: processNumber(++started),
+      keep: 2,
+      checkIntervalMillis: NEVER_MILLIS,
+      limits: { compactBytes: 0 }
+    })
+
+// ---------------------------------------------------------------------------------------------------------------------
+// runs
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What is stored: a revision of a run, which is the nth that has its id; or nothing (-1). */
+export interface State {
+  readonly run: number
+  readonly revision: number
+}
+
+/** A run whose lines are too long to be written at once: one can be stopped in front of the write. */
+export const LARGE = 100
+
+/** Long enough to lie in several sectors, and another in each revision of each run. */
+const textOf = ({ run, revision }: State): string =>
+  `${run}.${revision} `.repeat(run === LARGE ? 12_000 : revision % 3 === 0 ? 160 : 30)
+
+const checkpointOf = (state: State): Json => ({ format: 1, ...state, text: textOf(state) })
+
+const changeOf = (state: State): Change => ({
+  _tag: 'StepCompleted',
+  at: '2026-01-02T03:04:05.678Z',
+  stepIndex: 0,
+  step: 'pack',
+  output: textOf(state),
+  captured: [],
+  attempts: 1,
+  startedAt: '2026-01-02T03:04:05.000Z',
+  durationMillis: 678,
+  evidence: []
+})
+
+export const revisionsAfter = ({ run, revision }: State, count: number): ReadonlyNonEmptyArray<Revision> =>
+  Array.from({ length: count }, (_, index) => {
+    const state = { run, revision: revision + 1 + index }
+    return { revision: state.revision, change: changeOf(state), checkpoint: () => checkpointOf(state) }
+  }) as unknown as ReadonlyNonEmptyArray<Revision>
+
+const holds = (stored: Stored, { run, revision }: State): boolean => {
+  const based = revision - stored.changes.length
+  const after = stored.changes.map((_, index) => changeOf({ run, revision: based + 1 + index }))
+  return (
+    stored.revision === revision &&
+    isDeepStrictEqual(stored.checkpoint, checkpointOf({ run, revision: based })) &&
+    isDeepStrictEqual(stored.changes, after)
+  )
+}
+
+/** Which of these states was found; what was found must be exact. */
+export const stateOf = (stored: O.Option<Omit<Stored, 'heldBy'>>, allowed: ReadonlyArray<State>): State => {
+  const names = allowed.map(({ run, revision }) => `${run}.${revision}`).join(' or ')
+  if (O.isNone(stored)) {
+    return allowed.find(({ revision }) => revision === -1) ?? assert.fail(`nothing is there, but ${names} was saved`)
+  }
+  const { found, revision, checkpoint } = stored.value
+  if (found._tag !== 'Exact') return assert.fail(`recovered only: ${found.lost}`)
+  const state = allowed.find((one) => one.revision >= 0 && holds(stored.value as Stored, one))
+  return (
+    state ?? assert.fail(`there is revision ${revision} (${JSON.stringify(checkpoint).slice(0, 60)}), not ${names}`)
+  )
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// lives
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What may be stored from a number of operations on. */
+export interface Moment {
+  readonly at: number
+  readonly allowed: ReadonlyArray<State>
+}
+
+/** What became of a run. */
+export interface Lives {
+  readonly moments: ReadonlyArray<Moment>
+  readonly errors: ReadonlyArray<StorageError>
+}
+
+interface Course {
+  readonly operations: () => number
+  readonly moments: Array<Moment>
+  readonly errors: Array<StorageError>
+  /** Claims whose owners were killed. They go on to exist in this process, and are given back in the end. */
+  readonly dead: Array<readonly [CheckpointStorage, Claim]>
+}
+
+const allowedNow = ({ moments }: Course): ReadonlyArray<State> => (moments.at(-1) as Moment).allowed
+
+const allow = (course: Course, ...allowed: ReadonlyArray<State>): void =>
+  void course.moments.push({ at: course.operations(), allowed })
+
+const attempt = async <A>({ errors }: Course, task: () => Promise<E.Either<StorageError, A>>): Promise<O.Option<A>> => {
+  const result = await task()
+  if (E.isRight(result)) return O.some(result.right)
+  errors.push(result.left)
+  return O.none
+}
+
+type End = 'release' | 'kill'
+
+/** A process claims the run, saves so many revisions at a time, and ends. */
+const live = async (
+  course: Course,
+  storage: CheckpointStorage,
+  saves: ReadonlyArray<number>,
+  end: End
+): Promise<void> => {
+  const granted = await attempt(course, storage.claim('a', OWNER))
+  if (O.isNone(granted)) return
+  const { claim, stored } = granted.value
+  let state = stateOf(stored, allowedNow(course))
+  allow(course, state)
+  for (const count of saves) {
+    const next = { ...state, revision: state.revision + count }
+    allow(course, state, next)
+    if (O.isNone(await attempt(course, storage.save(claim, revisionsAfter(state, count))))) break
+    state = next
+    allow(course, state)
+  }
+  const loaded = await attempt(course, storage.load('a'))
+  if (O.isSome(loaded)) stateOf(loaded.value, allowedNow(course))
+  if (end === 'release') await attempt(course, storage.release(claim))
+  else course.dead.push([storage, claim])
+}
+
+const remove = async (course: Course, storage: CheckpointStorage): Promise<void> => {
+  const before = allowedNow(course)
+  const none = { run: (before[0] as State).run + 1, revision: -1 }
+  allow(course, ...before, none)
+  if (O.isSome(await attempt(course, storage.remove('a')))) allow(course, none)
+}
+
+/** How many processes claim the run in its lives. */
+export const PROCESSES = 6
+
+/**
+ * The lives of a run: claims, saves of one and of several revisions, compactions, pruning, a killed owner, a claim that is
+ * not used, removal, and a new run with the same id. Each process is a new one. Errors end a life, not all of them.
+ */
+export const lead = async (files: CrashFiles, open: Open): Promise<Lives> => {
+  const course: Course = { operations: () => files.operations.length, moments: [], errors: [], dead: [] }
+  allow(course, { run: 1, revision: -1 })
+  await live(course, open(files.fs), [1, 1, 3, 1, 1], 'release')
+  await live(course, open(files.fs), [1, 2, 1], 'kill')
+  await live(course, open(files.fs), [2, 1, 1, 1], 'release')
+  await live(course, open(files.fs), [], 'release')
+  await remove(course, open(files.fs))
+  await live(course, open(files.fs), [1, 1], 'release')
+  for (const [storage, claim] of course.dead) await storage.release(claim)()
+  return course
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// afterwards
+// ---------------------------------------------------------------------------------------------------------------------
+
+const rightOf = <A>(what: string, result: E.Either<StorageError, A>): A =>
+  E.isRight(result) ? result.right : assert.fail(`${what} is refused: ${JSON.stringify(result.left)}`)
+
+/**
+ * What has to hold of files that an accident left: what was acknowledged last, or what was under way, is loaded; a claim is
+ * granted at once and gives the same; and the next save works and is loaded.
+ */
+export const goOn = async (fs: FileSystem, open: Open, allowed: ReadonlyArray<State>): Promise<State> => {
+  const storage = open(fs)
+  const loaded = stateOf(rightOf('a load', await storage.load('a')()), allowed)
+  const { claim, stored } = rightOf('a claim', await storage.claim('a', OWNER)())
+  stateOf(stored, [loaded])
+  rightOf('a save', await storage.save(claim, revisionsAfter(loaded, 1))())
+  const saved = { ...loaded, revision: loaded.revision + 1 }
+  stateOf(rightOf('a load', await open(fs).load('a')()), [saved])
+  rightOf('a release', await storage.release(claim)())
+  return saved
+}
+
+/** What is allowed when the power is cut after so many operations. */
+export const allowedAt = ({ moments }: Lives, at: number): ReadonlyArray<State> => {
+  const last = moments.findLast((moment) => moment.at <= at) as Moment
+  // What was acknowledged after the last operation may have been so before the next.
+  const sameTime = moments.filter((moment) => moment.at === last.at)
+  return last.at === at ? (sameTime.at(-1) as Moment).allowed : last.allowed
+}
+
+/** How a sweep went: how many different states there were, and what was wrong with one of them. */
+export interface Swept {
+  readonly states: number
+  readonly violation: string | undefined
+}
+
+interface Sweep {
+  readonly limit: number
+  /** The power is cut after every so many operations. */
+  readonly stride?: number
+}
+
+/** Cuts the power after each operation, and goes on from each state that it may leave, until something is wrong. */
+export const sweep = async (
+  files: CrashFiles,
+  lives: Lives,
+  open: Open,
+  { limit, stride = 1 }: Sweep
+): Promise<Swept> => {
+  const seen = new Set<string>()
+  const end = files.operations.length
+  for (let after = 0; after <= end; after += stride) {
+    const allowed = allowedAt(lives, after)
+    for (const { files: left, what } of files.powerCuts({ after, limit, seed: SEED + after })) {
+      const key = `${left.fingerprint()} ${JSON.stringify(allowed)}`
+      if (seen.has(key)) continue
+      seen.add(key)
+      const where = () =>
+        `the power is cut after operation ${after} (${files.operations[after - 1]}), and then: ${what()}`
+      try {
+        const saved = await goOn(left.fs, open, allowed)
+        if (seen.size % 10 === 0) await again(left, open, saved, SEED + after)
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error)
+        return { states: seen.size, violation: `${why}\n${where()}\nDOGEAR_SEED=${SEED}` }
+      }
+    }
+  }
+  return { states: seen.size, violation: undefined }
+}
+
+/** The power is cut once more, after all that. */
+const again = async (files: CrashFiles, open: Open, saved: State, seed: number): Promise<void> => {
+  for (const { files: left } of files.powerCuts({ limit: 3, seed })) await goOn(left.fs, open, [saved])
+}
