@@ -15,9 +15,9 @@ import { planResume } from '../../src/domain/planResume.js'
 import { replay } from '../../src/domain/Transition.js'
 import * as W from '../../src/domain/Workflow.js'
 import * as Identity from '../../src/domain/WorkflowIdentity.js'
-import * as arb from './arbitraries.js'
+import * as arb from '../../src/testing/planning/Arbitrary.js'
 import { law } from './law.js'
-import { begin } from './simulate.js'
+import { begin } from '../../src/testing/planning/Tape.js'
 
 const textOf = (checkpoint: Checkpoint): string => JSON.stringify(encode(checkpoint))
 
@@ -38,7 +38,7 @@ const parse = (text: string): Json => JSON.parse(text) as Json
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('what is written', () => {
-  law('is read back as the same checkpoint', arb.run, ({ checkpoint }) => {
+  law('is read back as the same checkpoint', arb.run(), ({ checkpoint }) => {
     const back = decoded(parse(textOf(checkpoint)))
     assert.deepEqual(encode(back), encode(checkpoint))
     assert.equal(textOf(back), textOf(checkpoint))
@@ -46,11 +46,11 @@ describe('what is written', () => {
     assert.equal(back.completedSteps.steps, checkpoint.completedSteps.steps)
   })
 
-  law('is JSON whose text is the same after a second writing', arb.run, ({ checkpoint }) => {
+  law('is JSON whose text is the same after a second writing', arb.run(), ({ checkpoint }) => {
     assert.deepEqual(parse(textOf(checkpoint)), encode(checkpoint))
   })
 
-  law('change by change is read back as the same changes, and replays to the same checkpoint', arb.run, (run) => {
+  law('change by change is read back as the same changes, and replays to the same checkpoint', arb.run(), (run) => {
     const changes = run.changes.map((change) => JSON.parse(JSON.stringify(change)) as unknown)
     for (const [index, change] of changes.entries()) {
       assert.deepEqual(decodeChange(change), E.right(run.changes[index]))
@@ -137,7 +137,7 @@ const mutated = (value: Json, path: ReadonlyArray<string>, by: Json | undefined)
   return copy
 }
 
-const mutations = fc.tuple(arb.run, fc.nat(), fc.constantFrom(...REPLACEMENTS))
+const mutations = fc.tuple(arb.run(), fc.nat(), fc.constantFrom(...REPLACEMENTS))
 
 /** The fields of which any JSON is a right value. */
 const FREE = /^(input|output|data|variables|completedSteps,\d+,output)(,|$)|,(output|data)(,|$)/
@@ -166,7 +166,7 @@ describe('a checkpoint with one place changed', () => {
     assert.ok(E.isLeft(decode(mutated(whole, path, by))), path.join('.'))
   })
 
-  law('in its numbers to what is not a whole number ≥ 0 is refused', fc.tuple(arb.run, fc.nat()), ([run, where]) => {
+  law('in its numbers to what is not a whole number ≥ 0 is refused', fc.tuple(arb.run(), fc.nat()), ([run, where]) => {
     const whole = parse(textOf(run.checkpoint))
     const paths = pathsIn(whole).filter((path) =>
       /(stepIndex|revision|generation|attempt|attempts|format)$/.test(path.join(','))
@@ -180,7 +180,7 @@ describe('a checkpoint with one place changed', () => {
     }
   })
 
-  law('so that a record is doubled gives no plan', fc.tuple(arb.run, fc.nat()), ([run, where]) => {
+  law('so that a record is doubled gives no plan', fc.tuple(arb.run(), fc.nat()), ([run, where]) => {
     const whole = parse(textOf(run.checkpoint))
     const count = run.checkpoint.completedSteps.length
     if (count === 0) return
@@ -195,7 +195,7 @@ const kind = (value: Json | undefined): string =>
 describe('a change with one place changed', () => {
   law(
     'is refused, or is exactly what now stands there',
-    fc.tuple(arb.run, fc.nat(), fc.nat(), fc.constantFrom(...REPLACEMENTS)),
+    fc.tuple(arb.run(), fc.nat(), fc.nat(), fc.constantFrom(...REPLACEMENTS)),
     ([run, which, where, by]) => {
       const whole = parse(JSON.stringify(run.changes[which % run.changes.length]))
       const paths = pathsIn(whole)

@@ -1,7 +1,9 @@
 /** How often a law is tried: thousands of times, and 20 times that with DOGEAR_SWEEP=1. */
+import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { test } from 'vitest'
+import type { PlanLaw } from '../../src/testing/planning/PlanLaw.js'
 
 const sweep = process.env['DOGEAR_SWEEP'] === '1'
 
@@ -20,6 +22,17 @@ export const law = <A>(title: string, cases: fc.Arbitrary<A>, holds: (one: A) =>
     const runs = runsOf(usual)
     for (let done = 0; done < runs; done += BATCH) {
       fc.assert(fc.property(cases, holds), { numRuns: Math.min(BATCH, runs - done), seed: seed + done / BATCH })
+      await setImmediate()
+    }
+  })
+
+/** A law of the planner that is published: tried on arbitrary workflows. */
+export const publishedLaw = ({ id, title, check }: PlanLaw, usual = 2000): void =>
+  test(`${id}: ${title}`, async () => {
+    const runs = runsOf(usual)
+    for (let done = 0; done < runs; done += BATCH) {
+      const found = check({}, { numRuns: Math.min(BATCH, runs - done), seed: seed + done / BATCH })
+      assert.ok(found.holds, JSON.stringify(found, null, 2))
       await setImmediate()
     }
   })

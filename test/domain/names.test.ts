@@ -5,7 +5,7 @@ import { describe, test } from 'vitest'
 import { fromHostId, parse } from '../../src/domain/RunId.js'
 import type { WorkflowProblem } from '../../src/domain/Workflow.js'
 import * as W from '../../src/domain/Workflow.js'
-import * as arb from './arbitraries.js'
+import * as arb from '../../src/testing/planning/Arbitrary.js'
 import { law } from './law.js'
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import { apply, replay } from '../../src/domain/Transition.js'
 import type { Workflow } from '../../src/domain/Workflow.js'
 import * as W from '../../src/domain/Workflow.js'
 import * as Identity from '../../src/domain/WorkflowIdentity.js'
-import * as arb from './arbitraries.js'
+import * as arb from '../../src/testing/planning/Arbitrary.js'
 import { law } from './law.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -631,7 +631,7 @@ describe('the status of a run', () => {
     assert.deepEqual(progress(published), { completed: 3, total: 3 })
   })
 
-  law('is completed exactly if the next plan schedules nothing', arb.run, (run) => {
+  law('is completed exactly if the next plan schedules nothing', arb.run(), (run) => {
     const plan = planResume(run.checkpoint, run.workflow)
     assert.ok(E.isRight(plan))
     const nothingLeft = plan.right.startIndex === run.workflow.steps.length

@@ -1,0 +1,52 @@
+/**
+ * Chance as data, so that what it decides can be repeated and shrunk.
+ *
+ * @since 0.1.0
+ */
+import * as fc from 'fast-check'
+
+/**
+ * Chance as data. Once the numbers are used up every roll is 0: the outcome without trouble.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Dice {
+  /** A number from 0 to below `sides`. */
+  readonly roll: (sides: number) => number
+}
+
+/**
+ * Dice that show these numbers, one after the other, and then 0.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const diceOf = (numbers: ReadonlyArray<number>): Dice => {
+  let next = 0
+  return { roll: (sides) => (numbers[next++] ?? 0) % sides }
+}
+
+/**
+ * The end that all goes well.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const noTrouble: Dice = diceOf([])
+
+/**
+ * One of these.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const pick = <A>(dice: Dice, all: ReadonlyArray<A>): A => all[dice.roll(all.length)] as A
+
+/**
+ * Numbers to roll with. They shrink towards an execution without trouble.
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const numbers: fc.Arbitrary<ReadonlyArray<number>> = fc.array(fc.nat({ max: 0xffff }), { maxLength: 60 })

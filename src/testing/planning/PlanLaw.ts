@@ -1,0 +1,176 @@
+/**
+ * A law of the planner, and the words in which such laws are said.
+ *
+ * @since 0.1.0
+ */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import type { Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
+import { unitName } from '../../domain/Plan.js'
+import { planResume } from '../../domain/planResume.js'
+import type { Workflow } from '../../domain/Workflow.js'
+import type { RunsOf } from './runs.js'
+import { samplesFor } from './runs.js'
+import type { Samples } from './Samples.js'
+import type { Moment } from './Tape.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * How often a law is tried: `numRuns` cases (default 100) drawn from `seed`; `path` leads at once to the counterexample that a
+ * result has.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface LawOptions {
+  readonly numRuns?: number
+  readonly seed?: number
+  readonly path?: string
+}
+
+/**
+ * What trying a law showed, as plain data. If it does not hold: `counterexample` is the smallest case that was found, as text,
+ * `why` what is wrong with it, and `seed` and `path` repeat it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface LawResult {
+  readonly id: string
+  readonly title: string
+  readonly holds: boolean
+  readonly numRuns: number
+  readonly seed: number
+  readonly path?: string
+  readonly counterexample?: string
+  readonly why?: string
+}
+
+/**
+ * A law of the planner. `id` never changes its meaning; `title` says what always holds. `check` tries it on runs of a workflow;
+ * it does not throw because of what it finds.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface PlanLaw {
+  readonly id: string
+  readonly title: string
+  readonly check: (of: RunsOf, options?: LawOptions) => LawResult
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A law: for all cases that are drawn of runs, `holds` throws nothing.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const law = <A>(
+  id: string,
+  title: string,
+  cases: (of: RunsOf) => fc.Arbitrary<A>,
+  holds: (one: A, samples: Samples) => void
+): PlanLaw => ({
+  id,
+  title,
+  check: (of, options = {}) => {
+    try {
+      const samples = samplesFor(of)
+      const property = fc.property(cases(of), (one) => holds(one, samples))
+      return resultOf({ id, title }, fc.check(property, options))
+    } catch (error) {
+      // The workflow's own functions threw while a case was drawn.
+      return { id, title, holds: false, numRuns: 0, seed: options.seed ?? 0, why: messageOf(error) }
+    }
+  }
+})
+
+const resultOf = <A>(named: { readonly id: string; readonly title: string }, run: fc.RunDetails<[A]>): LawResult => {
+  const { failed, numRuns, seed, counterexamplePath: path, counterexample, errorInstance } = run
+  const tried = { ...named, holds: !failed, numRuns, seed }
+  if (!failed) return tried
+  return {
+    ...tried,
+    ...(path === null ? {} : { path }),
+    ...(counterexample === null ? {} : { counterexample: fc.stringify(counterexample[0]) }),
+    why: messageOf(errorInstance)
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+// ---------------------------------------------------------------------------------------------------------------------
+// words
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The plan at a moment; that there is one is part of each law that says so.
+ *
+ * @category words
+ * @since 0.1.0
+ */
+export const planOf = ({ checkpoint, workflow }: Moment, options?: PlanOptions): ResumePlan => {
+  const plan = planResume(checkpoint, workflow, options)
+  return E.isRight(plan) ? plan.right : assert.fail(JSON.stringify(plan.left))
+}
+
+/**
+ * The names of the units of a plan that are not skipped. A wave is no unit of work: its groups are.
+ *
+ * @category words
+ * @since 0.1.0
+ */
+export const scheduled = (plan: ResumePlan, workflow: Workflow): ReadonlyArray<string> =>
+  plan.decisions.filter((one) => one._tag !== 'Skip' && isWork(one, workflow)).map(unitName)
+
+/**
+ * Whether a decision is about a task, not about a wave as a whole.
+ *
+ * @category words
+ * @since 0.1.0
+ */
+export const isWork = (decision: Decision, workflow: Workflow): boolean =>
+  decision.group !== undefined || workflow.steps[decision.stepIndex]?._tag === 'Task'
+
+/**
+ * The names of the units that are recorded completed.
+ *
+ * @category words
+ * @since 0.1.0
+ */
+export const recorded = ({ completedSteps }: Checkpoint): ReadonlySet<string> =>
+  new Set([...completedSteps].map(unitName))
+
+/**
+ * A unit by its names.
+ *
+ * @category words
+ * @since 0.1.0
+ */
+export const unit = (step: string, group: string | undefined): { readonly step: string; readonly group?: string } => ({
+  step,
+  ...(group === undefined ? {} : { group })
+})
+
+/**
+ * Everything in a plan that can be compared.
+ *
+ * @category words
+ * @since 0.1.0
+ */
+export const dataOf = ({ decisions, startIndex, retryCurrent, skipSteps, variables }: ResumePlan): unknown => ({
+  decisions,
+  startIndex,
+  retryCurrent,
+  skipSteps: [...skipSteps],
+  variables: [...variables].sort(([a], [b]) => (a < b ? -1 : 1))
+})

@@ -1,0 +1,265 @@
+/**
+ * One session of a run: a stand-in for the executor that obeys a plan. Whatever it reaches, a real run can reach.
+ *
+ * @since 0.1.0
+ */
+import { strict as assert } from 'node:assert'
+import type { Outcome } from '../../domain/CheckpointState.js'
+import type { Evidence } from '../../domain/CompletedStep.js'
+import { overrides } from '../../domain/Overrides.js'
+import type { Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
+import { unitName } from '../../domain/Plan.js'
+import type { StepError } from '../../domain/StepError.js'
+import * as Err from '../../domain/StepError.js'
+import type { Task, Wave, Workflow } from '../../domain/Workflow.js'
+import * as Identity from '../../domain/WorkflowIdentity.js'
+import type { Dice } from './Dice.js'
+import { noTrouble } from './Dice.js'
+import { outputOf } from './Samples.js'
+import type { Moment, Tape } from './Tape.js'
+
+/**
+ * How one session of a run ended: all is done, or a step failed, or it was stopped, or the process was gone.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type SessionEnd = 'completed' | 'failed' | 'interrupted' | 'crashed'
+
+/**
+ * Records what a plan overrides.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const recordOverrides = (tape: Tape, workflow: Workflow, plan: ResumePlan, options: PlanOptions): void => {
+  const { checkpoint } = tape.now()
+  const program = { ...workflow, identity: Identity.of(workflow) }
+  const changes = overrides(checkpoint, program, plan, options, tape.at())
+  if (!changes.some((change) => change._tag === 'WorkflowEdited')) tape.adopt(workflow)
+  for (const change of changes) {
+    if (change._tag === 'WorkflowEdited') tape.adopt(workflow)
+    tape.put(change)
+  }
+}
+
+/**
+ * Obeys a plan, its overrides first; its steps end as the dice say.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const executeSession = (
+  tape: Tape,
+  dice: Dice,
+  { workflow }: Moment,
+  plan: ResumePlan,
+  options: PlanOptions
+): SessionEnd => {
+  recordOverrides(tape, workflow, plan, options)
+  if (dice.roll(16) === 15) return 'crashed'
+  for (const [stepIndex, step] of workflow.steps.entries()) {
+    const decision = plan.decisions.find((one) => one.stepIndex === stepIndex && one.group === undefined)
+    if (decision === undefined) return assert.fail(`no decision for step ${stepIndex}`)
+    if (decision._tag === 'Skip') continue
+    if (dice.roll(16) === 15) return interrupt(tape, dice, stepIndex, step.name)
+    const end =
+      step._tag === 'Task'
+        ? executeTask(tape, dice, step, decision)
+        : executeWave(tape, dice, step, decision, new Map(groupsOf(plan, stepIndex)))
+    if (end !== 'completed') return end
+  }
+  return 'completed'
+}
+
+const groupsOf = (plan: ResumePlan, stepIndex: number): ReadonlyArray<readonly [string, Decision]> =>
+  plan.decisions.flatMap((one) =>
+    one.stepIndex === stepIndex && one.group !== undefined ? [[one.group, one] as const] : []
+  )
+
+const REASONS = ['signal', 'aborted', 'paused', 'pending'] as const
+
+const interrupt = (tape: Tape, dice: Dice, stepIndex: number, step: string): SessionEnd => {
+  tape.put({ _tag: 'Interrupted', at: tape.at(), stepIndex, step, reason: REASONS[dice.roll(4)] ?? 'signal' })
+  return 'interrupted'
+}
+
+const firstAttempt = (decision: Decision): number => (decision._tag === 'Retry' ? decision.attempt : 1)
+
+const executeTask = (tape: Tape, dice: Dice, task: Task, { stepIndex, step, ...unit }: Decision): SessionEnd => {
+  const place = { stepIndex, step }
+  let attempt = firstAttempt({ stepIndex, step, ...unit })
+  tape.put({ _tag: 'AttemptStarted', at: tape.at(), ...place, attempts: [{ attempt }] })
+  for (;;) {
+    switch (fate(dice)) {
+      case 'completes':
+        tape.put({ _tag: 'StepCompleted', ...completion(tape, dice, task, unitName(place), attempt), ...place })
+        return 'completed'
+      case 'retries': {
+        const ended = failedAttempt(tape, dice, attempt)
+        if (!task.idempotent && ended.outcome === 'unknown') {
+          tape.put({ _tag: 'StepFailed', at: tape.at(), ...place, retryable: dice.roll(2) === 1, last: ended })
+          return 'failed'
+        }
+        tape.put({ _tag: 'AttemptFailed', at: tape.at(), ...place, ...ended, delayBeforeNextMillis: dice.roll(3) })
+        const stop = dice.roll(6)
+        if (stop === 4) return interrupt(tape, dice, stepIndex, step)
+        if (stop === 5) return 'crashed'
+        attempt += 1
+        tape.put({ _tag: 'AttemptStarted', at: tape.at(), ...place, attempts: [{ attempt }] })
+        break
+      }
+      case 'fails': {
+        const last = failedAttempt(tape, dice, attempt)
+        tape.put({ _tag: 'StepFailed', at: tape.at(), ...place, retryable: dice.roll(2) === 1, last })
+        return 'failed'
+      }
+      case 'stops':
+        return interrupt(tape, dice, stepIndex, step)
+      case 'crashes':
+        return 'crashed'
+    }
+  }
+}
+
+type Fate = 'completes' | 'retries' | 'fails' | 'stops' | 'crashes'
+
+const FATES: ReadonlyArray<Fate> = [
+  'completes',
+  'completes',
+  'completes',
+  'completes',
+  'completes',
+  'retries',
+  'fails',
+  'stops',
+  'crashes'
+]
+
+const fate = (dice: Dice): Fate => FATES[dice.roll(FATES.length)] ?? 'completes'
+
+const executeWave = (
+  tape: Tape,
+  dice: Dice,
+  wave: Wave,
+  { stepIndex, step }: Decision,
+  decisions: ReadonlyMap<string, Decision>
+): SessionEnd => {
+  const place = { stepIndex, step }
+  const waiting = new Map(wave.groups.map((group) => [group.name, group]))
+  const running = new Map<string, number>()
+  const done = new Set<string>()
+  for (const { name } of wave.groups) {
+    if (decisions.get(name)?._tag !== 'Skip') continue
+    waiting.delete(name)
+    done.add(name)
+  }
+  for (;;) {
+    const ready = [...waiting.values()].filter((group) => group.needs.every((need) => done.has(need)))
+    const starting = ready.slice(0, running.size === 0 ? 1 + dice.roll(4) : dice.roll(3))
+    if (starting.length > 0) {
+      const attempts = starting.map(({ name: group }) => ({
+        group,
+        attempt: firstAttempt(decisions.get(group) as Decision)
+      }))
+      tape.put({ _tag: 'AttemptStarted', at: tape.at(), ...place, attempts })
+      for (const { group, attempt } of attempts) {
+        waiting.delete(group)
+        running.set(group, attempt)
+      }
+    }
+    if (running.size === 0) break
+    const group = [...running.keys()][dice.roll(running.size)] as string
+    const end = endGroup(tape, dice, wave, place, running, group)
+    if (end === 'completed') done.add(group)
+    else if (end === 'interrupted' || end === 'crashed') return end
+  }
+  if (done.size < wave.groups.length) {
+    tape.put({ _tag: 'StepFailed', at: tape.at(), ...place, retryable: dice.roll(2) === 1 })
+    return 'failed'
+  }
+  tape.put({ _tag: 'StepCompleted', ...completion(tape, noTrouble, undefined, step, 1), ...place })
+  return 'completed'
+}
+
+/** Ends an attempt of a running group; `undefined` if another attempt of it runs now. */
+const endGroup = (
+  tape: Tape,
+  dice: Dice,
+  wave: Wave,
+  place: { readonly stepIndex: number; readonly step: string },
+  running: Map<string, number>,
+  group: string
+): SessionEnd | undefined => {
+  const attempt = running.get(group) as number
+  const task = wave.groups.find(({ name }) => name === group) as Task
+  switch (fate(dice)) {
+    case 'completes':
+      running.delete(group)
+      tape.put({
+        _tag: 'GroupCompleted',
+        ...completion(tape, dice, task, unitName({ ...place, group }), attempt),
+        ...place,
+        group
+      })
+      return 'completed'
+    case 'retries': {
+      const ended = failedAttempt(tape, dice, attempt)
+      if (!task.idempotent && ended.outcome === 'unknown') {
+        running.delete(group)
+        tape.put({ _tag: 'GroupFailed', at: tape.at(), ...place, group, ...ended })
+        return 'failed'
+      }
+      tape.put({ _tag: 'AttemptFailed', at: tape.at(), ...place, group, ...ended, delayBeforeNextMillis: 5 })
+      if (dice.roll(6) === 5) return 'crashed'
+      running.set(group, attempt + 1)
+      tape.put({ _tag: 'AttemptStarted', at: tape.at(), ...place, attempts: [{ group, attempt: attempt + 1 }] })
+      return undefined
+    }
+    case 'fails':
+      running.delete(group)
+      tape.put({ _tag: 'GroupFailed', at: tape.at(), ...place, group, ...failedAttempt(tape, dice, attempt) })
+      return 'failed'
+    case 'stops':
+      return interrupt(tape, dice, place.stepIndex, place.step)
+    case 'crashes':
+      return 'crashed'
+  }
+}
+
+interface EndedAttempt {
+  readonly attempt: number
+  readonly startedAt: string
+  readonly error: StepError
+  readonly outcome: Outcome
+}
+
+const failedAttempt = (tape: Tape, dice: Dice, attempt: number): EndedAttempt => ({
+  attempt,
+  startedAt: tape.at(),
+  error: Err.make(
+    'Error',
+    `trouble ${dice.roll(5)}`,
+    dice.roll(2) === 0 ? {} : { code: '503', data: { at: [attempt] } }
+  ),
+  outcome: dice.roll(2) === 0 ? 'unknown' : 'notApplied'
+})
+
+const EVIDENCE: ReadonlyArray<Evidence> = [
+  { _tag: 'File', path: 'README.md' },
+  { _tag: 'Commit', hash: 'c0ffee' },
+  { _tag: 'Artifact', path: 'dist.tgz', size: 3, sha256: '0'.repeat(64) }
+]
+
+const completion = (tape: Tape, dice: Dice, task: Task | undefined, unit: string, attempts: number) => {
+  const output = task === undefined ? undefined : outputOf(tape.samples, task, unit, dice, false)
+  return {
+    at: tape.at(),
+    ...(output === undefined ? {} : { output }),
+    captured: output === undefined ? [] : (task?.captures ?? []),
+    attempts,
+    startedAt: tape.at(),
+    durationMillis: 1000 * dice.roll(3),
+    evidence: task === undefined ? [] : EVIDENCE.slice(0, dice.roll(4))
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * A run as it is simulated: its changes, and where it stood after each of them.
+ *
+ * @since 0.1.0
+ */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import type { Change } from '../../domain/Change.js'
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import { start } from '../../domain/Checkpoint.js'
+import type { Json } from '../../domain/Json.js'
+import { unitName } from '../../domain/Plan.js'
+import { apply } from '../../domain/Transition.js'
+import type { Group, Task, Workflow } from '../../domain/Workflow.js'
+import * as Identity from '../../domain/WorkflowIdentity.js'
+import type { Samples } from './Samples.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A run at one revision, with the workflow in force.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Moment {
+  readonly checkpoint: Checkpoint
+  readonly workflow: Workflow
+}
+
+/**
+ * A run that was simulated: its changes from `Started` on, and where it stood after each of them.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface SimulatedRun extends Moment {
+  readonly changes: ReadonlyArray<Change>
+  readonly trail: ReadonlyArray<Moment>
+}
+
+/**
+ * A run that is being recorded.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Tape {
+  /** What its units may give. */
+  readonly samples: Samples
+  readonly now: () => Moment
+  readonly run: () => SimulatedRun
+  readonly at: () => string
+  readonly adopt: (workflow: Workflow) => void
+  readonly put: (change: Change) => void
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A time for each revision. */
+const timeOf = (revision: number): string => new Date(Date.UTC(2026, 0, 2, 3, 4, 5) + revision * 1000).toISOString()
+
+/**
+ * The first moment of a run.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const begin = (workflow: Workflow, input: Json): SimulatedRun => {
+  const started = {
+    _tag: 'Started',
+    at: timeOf(0),
+    runId: 'run-1',
+    workflow: Identity.of(workflow),
+    input
+  } as const
+  const checkpoint = start(started)
+  return { checkpoint, workflow, changes: [started], trail: [{ checkpoint, workflow }] }
+}
+
+const taskText = (task: Task | Group): string =>
+  `${task.name}${task.idempotent ? '' : '!'}${'needs' in task && task.needs.length > 0 ? `(${task.needs.join()})` : ''}`
+
+/** With a short text for reports of failures: what is defined, what happened, where it led. */
+const legible = <A extends Moment>(moment: A, changes: ReadonlyArray<Change> = []): A => {
+  const happened = ('changes' in moment ? (moment.changes as ReadonlyArray<Change>) : changes).slice()
+  const toText = (): string =>
+    [
+      '',
+      ...moment.workflow.steps.map((step) =>
+        step._tag === 'Task' ? taskText(step) : `${step.name}: ${step.groups.map(taskText).join(' | ')}`
+      ),
+      ...happened.map(({ at: _, ...change }) =>
+        change._tag === 'Started' || change._tag === 'WorkflowEdited' ? change._tag : JSON.stringify(change)
+      ),
+      `state: ${JSON.stringify(moment.checkpoint.state)}`,
+      `done: ${[...moment.checkpoint.completedSteps].map(unitName).join(', ')}`,
+      ''
+    ].join('\n')
+  Object.defineProperty(moment, fc.toStringMethod, { value: toText })
+  return moment
+}
+
+/**
+ * A tape that goes on from a run.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const record = (from: SimulatedRun, samples: Samples): Tape => {
+  let { checkpoint, workflow } = from
+  const changes = [...from.changes]
+  const trail = [...from.trail]
+  return {
+    samples,
+    now: () => ({ checkpoint, workflow }),
+    run: () => legible({ checkpoint, workflow, changes, trail }),
+    at: () => timeOf(checkpoint.revision + 1),
+    adopt: (edited) => {
+      workflow = edited
+    },
+    put: (change) => {
+      const next = apply(checkpoint, change)
+      if (E.isLeft(next)) return assert.fail(`${JSON.stringify(next.left)} after ${JSON.stringify(changes, null, 1)}`)
+      checkpoint = next.right
+      changes.push(change)
+      trail.push(legible({ checkpoint, workflow }, changes))
+    }
+  }
+}

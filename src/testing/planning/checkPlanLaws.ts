@@ -1,0 +1,126 @@
+/**
+ * The laws of the planner, tried on somebody's own workflow.
+ *
+ * @since 0.1.0
+ */
+import type { Workflow } from '../../domain/Workflow.js'
+import { problems } from '../../domain/Workflow.js'
+import { lawsOfPlans } from './lawsOfPlans.js'
+import { lawsOfRuns } from './lawsOfRuns.js'
+import type { LawOptions, LawResult, PlanLaw } from './PlanLaw.js'
+import type { RunsOf } from './runs.js'
+import { samplesFor } from './runs.js'
+import { withoutSample } from './Samples.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// laws
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The laws of the planner: plans are total and deterministic · every unit is recorded completed or scheduled, never neither ·
+ * no completed unit is scheduled unless something is forced, rewound or missing · completing more never schedules more ·
+ * editing a step changes no decision before it · a plan that is followed to its end leaves nothing to schedule · any prefix of
+ * the changes of a run gives a checkpoint that plans and finishes · what is overridden stays so · what is not idempotent
+ * and in doubt is asked about, and nothing else is.
+ *
+ * @category laws
+ * @since 0.1.0
+ */
+export const planLaws: ReadonlyArray<PlanLaw> = [...lawsOfPlans, ...lawsOfRuns]
+
+// ---------------------------------------------------------------------------------------------------------------------
+// checking
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What trying the laws on a workflow showed, as plain data.
+ *
+ * - `results`: one for each law, `violations` those that don't hold; `seed` repeats all of it.
+ * - `problems`: why nothing was tried. The definition is not valid, or there are units of which no output is known that
+ *   they accept: give them in `outputs`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface PlanLawReport {
+  readonly workflow: string
+  readonly seed: number
+  readonly problems: ReadonlyArray<string>
+  readonly results: ReadonlyArray<LawResult>
+  readonly violations: ReadonlyArray<LawResult>
+}
+
+/**
+ * Tries the laws of the planner on runs of a workflow: ones that complete, fail, are interrupted, crash, are edited, rewound,
+ * answered. Only the definition counts: nothing is run. `outputs`: what its units give, by `step` or `step/group`; for those not
+ * named outputs are tried until the unit accepts some. `numRuns`: how many cases for each law, default 100; `seed`: default 1;
+ * `laws`: the ids of those to try, default all.
+ *
+ * It is of use to whoever writes `accepts` functions, codecs or definitions of their own: what makes them partial,
+ * nondeterministic or dependent on time shows here. Never throws.
+ *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { workflow } from 'dogear/promise'
+ * import * as t from 'io-ts'
+ * import { checkPlanLaws, describePlanLawReport } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const release = workflow('release')
+ *   .step('version', { output: t.string, run: () => '1.2.3' })
+ *   .wave('checks', { unit: () => 42, lint: { needs: ['unit'], run: () => 'clean' } })
+ *   .step('publish', { idempotent: false, run: () => 'published' })
+ *
+ * const report = checkPlanLaws(release, { numRuns: 20, outputs: { version: fc.constantFrom('1.2.3', '2.0.0') } })
+ * assert.equal(report.problems.length + report.violations.length, 0, describePlanLawReport(report))
+ *
+ * @category laws
+ * @since 0.1.0
+ */
+export const checkPlanLaws = (
+  workflow: Workflow,
+  options: LawOptions & Omit<RunsOf, 'workflow'> & { readonly laws?: ReadonlyArray<string> } = {}
+): PlanLawReport => {
+  const { laws, outputs, input, seed = 1, ...rest } = options
+  const of: RunsOf = {
+    workflow,
+    ...(outputs === undefined ? {} : { outputs }),
+    ...(input === undefined ? {} : { input })
+  }
+  const stopped = [
+    ...problems(workflow).map((problem) => `the definition is not valid: ${JSON.stringify(problem)}`),
+    ...withoutSample(workflow, samplesFor(of)).map(
+      (unit) => `no output is known that ${unit} accepts: give an arbitrary of them in outputs`
+    )
+  ]
+  const wanted = planLaws.filter(({ id }) => laws?.includes(id) ?? true)
+  const results = stopped.length > 0 ? [] : wanted.map(({ check }) => check(of, { ...rest, seed }))
+  return {
+    workflow: workflow.name,
+    seed,
+    problems: stopped,
+    results,
+    violations: results.filter(({ holds }) => !holds)
+  }
+}
+
+/**
+ * A report as text for people: one line if all holds, else what does not, why, and what repeats it.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describePlanLawReport = ({ workflow, seed, problems, results, violations }: PlanLawReport): string =>
+  [
+    problems.length > 0
+      ? `${workflow}: no law was tried`
+      : `${workflow}: ${results.length - violations.length} of ${results.length} laws hold (seed ${seed})`,
+    ...problems.map((problem) => `  ${problem}`),
+    ...violations.flatMap((one) => [
+      '',
+      `${one.id}: ${one.title}`,
+      `  ${one.why ?? 'it does not hold'}`,
+      ...(one.counterexample ?? '').split('\n').map((line) => `    ${line}`),
+      `  repeat with ${JSON.stringify({ laws: [one.id], seed: one.seed, path: one.path })}`
+    ])
+  ].join('\n')

@@ -1,0 +1,211 @@
+/**
+ * How somebody edits a workflow.
+ *
+ * @since 0.1.0
+ */
+import * as fc from 'fast-check'
+import type { Group, Step, Task, TaskOptions, Wave, Workflow } from '../../domain/Workflow.js'
+import * as W from '../../domain/Workflow.js'
+
+/**
+ * How somebody edits a workflow: what they do, at which step (`at`), and in which way of many (`salt`). Both are taken modulo
+ * what there is.
+ *
+ * - a step is changed, removed, added, renamed, moved; made idempotent or not (`flip`); made a wave or a task (`kind`);
+ * - a group is added, removed, changed, renamed; or only a `summary` is.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface WorkflowEdit {
+  readonly kind: (typeof EDITS)[number]
+  readonly at: number
+  readonly salt: number
+}
+
+/**
+ * The kinds of edits.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const EDITS = [
+  'change',
+  'remove',
+  'add',
+  'rename',
+  'move',
+  'flip',
+  'kind',
+  'addGroup',
+  'removeGroup',
+  'changeGroup',
+  'renameGroup',
+  'summary'
+] as const
+
+/**
+ * An arbitrary edit.
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const workflowEdit: fc.Arbitrary<WorkflowEdit> = fc.record({
+  kind: fc.constantFrom(...EDITS),
+  at: fc.nat({ max: 6 }),
+  salt: fc.nat({ max: 99 })
+})
+
+/**
+ * A workflow that was edited.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Edited {
+  readonly workflow: Workflow
+  readonly first: number
+}
+
+/**
+ * An edited workflow, still valid, and the `first` step that is not as it was.
+ *
+ * @example
+ * import { Workflow } from 'dogear'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const workflow = { name: 'release', steps: [Workflow.task('build'), Workflow.task('publish')] }
+ * const { workflow: edited, first } = Arbitrary.edit(workflow, { kind: 'remove', at: 0, salt: 0 })
+ * assert.deepEqual([edited.steps.map(({ name }) => name), first], [['publish'], 0])
+ *
+ * @category editing
+ * @since 0.1.0
+ */
+export const edit = (before: Workflow, change: WorkflowEdit): Edited => {
+  const { kind, at, salt } = change
+  const { steps } = before
+  const first = at % steps.length
+  const step = steps[first] as Step
+  const fresh = `new-${salt}`
+  const taken = steps.some(({ name }) => name === fresh)
+  const done = (edited: ReadonlyArray<Step>, from = first): Edited => ({
+    workflow: { ...before, steps: edited },
+    first: from
+  })
+  const put = (...now: ReadonlyArray<Step>): Edited =>
+    done([...steps.slice(0, first), ...now, ...steps.slice(first + 1)])
+  switch (kind) {
+    case 'remove':
+      return steps.length === 1 ? done(steps) : put()
+    case 'add': {
+      const place = at % (steps.length + 1)
+      const added = W.task(taken ? `${fresh}-x` : fresh, { idempotent: salt % 2 === 0 })
+      return taken && steps.some(({ name }) => name === `${fresh}-x`)
+        ? done(steps, steps.length)
+        : done([...steps.slice(0, place), added, ...steps.slice(place)], place)
+    }
+    case 'rename':
+      return taken ? done(steps) : put(renamed(step, fresh))
+    case 'move': {
+      const rest = steps.filter((one) => one !== step)
+      const to = salt % steps.length
+      return done([...rest.slice(0, to), step, ...rest.slice(to)], Math.min(to, first))
+    }
+    default:
+      return put(step._tag === 'Task' ? editedTask(step, kind, salt) : editedWave(step, kind, salt))
+  }
+}
+
+/** The edits that leave a step where it is. */
+type InPlace = Exclude<WorkflowEdit['kind'], 'remove' | 'add' | 'rename' | 'move'>
+
+const editedTask = (task: Task, kind: InPlace, salt: number): Step => {
+  switch (kind) {
+    case 'change':
+      return changed(task, salt)
+    case 'flip':
+      return again(task, { idempotent: !task.idempotent })
+    case 'kind':
+      return W.wave(task.name, [W.group(again(task, {}))])
+    case 'summary':
+      return { ...task, summary: `${task.summary} (${salt})` }
+    case 'addGroup':
+    case 'removeGroup':
+    case 'changeGroup':
+    case 'renameGroup':
+      return task
+  }
+}
+
+const editedWave = (wave: Wave, kind: InPlace, salt: number): Step => {
+  const { name, groups } = wave
+  const fresh = `new-${salt}`
+  switch (kind) {
+    case 'change':
+      return changed(wave, salt)
+    case 'flip':
+      return wave
+    case 'kind':
+      return again({ ...(groups[0] as Task), name }, {})
+    case 'addGroup':
+      return groups.some((group) => group.name === fresh)
+        ? wave
+        : W.wave(name, [...groups, W.group(W.task(fresh, { idempotent: salt % 2 === 0 }))])
+    case 'removeGroup':
+      return groups.length === 1 ? wave : withoutGroup(name, groups, salt)
+    case 'changeGroup':
+      return W.wave(
+        name,
+        groups.map((group, index) =>
+          index === salt % groups.length ? W.group(again(group, { definition: salt }), group.needs) : group
+        )
+      )
+    case 'renameGroup':
+      return renamedGroup(name, groups, salt)
+    case 'summary':
+      return { ...wave, summary: `${wave.summary} (${salt})` }
+  }
+}
+
+/** The same task, declared again with other options. */
+const again = (task: Task, options: TaskOptions): Task =>
+  W.task(task.name, {
+    summary: task.summary,
+    definition: task.fingerprint,
+    idempotent: task.idempotent,
+    captures: task.captures,
+    accepts: task.accepts,
+    ...options
+  })
+
+const changed = (step: Step, salt: number): Step =>
+  step._tag === 'Task'
+    ? again(step, { definition: [step.fingerprint, salt] })
+    : W.wave(
+        step.name,
+        step.groups.map((group) => W.group(again(group, { definition: [group.fingerprint, salt] }), group.needs))
+      )
+
+const renamed = (step: Step, name: string): Step =>
+  step._tag === 'Task' ? again({ ...step, name }, {}) : W.wave(name, step.groups)
+
+const withoutGroup = (name: string, groups: ReadonlyArray<Group>, salt: number): Step => {
+  const gone = groups[salt % groups.length] as Group
+  const rest = groups.filter((group) => group !== gone)
+  return W.wave(
+    name,
+    rest.map((group) => ({ ...group, needs: group.needs.filter((need) => need !== gone.name) }))
+  )
+}
+
+const renamedGroup = (name: string, groups: ReadonlyArray<Group>, salt: number): Step => {
+  const old = groups[salt % groups.length] as Group
+  const fresh = `group-${salt}`
+  if (groups.some((group) => group.name === fresh)) return W.wave(name, groups)
+  const rename = (one: string): string => (one === old.name ? fresh : one)
+  return W.wave(
+    name,
+    groups.map((group) => W.group(again({ ...group, name: rename(group.name) }, {}), group.needs.map(rename)))
+  )
+}

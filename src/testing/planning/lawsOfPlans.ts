@@ -1,0 +1,161 @@
+/**
+ * What holds for every plan.
+ *
+ * @since 0.1.0
+ */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import { encode } from '../../domain/CheckpointCodec.js'
+import * as State from '../../domain/CheckpointState.js'
+import type { ResumePlan } from '../../domain/Plan.js'
+import { unitName } from '../../domain/Plan.js'
+import { planResume } from '../../domain/planResume.js'
+import { diceOf, numbers } from './Dice.js'
+import { edit, workflowEdit } from './edits.js'
+import { chooseOptions } from './options.js'
+import type { PlanLaw } from './PlanLaw.js'
+import { dataOf, isWork, law, planOf, recorded, scheduled } from './PlanLaw.js'
+import { moment, momentWithOptions, undisturbedRun } from './runs.js'
+
+/**
+ * What holds for every plan.
+ *
+ * @category laws
+ * @since 0.1.0
+ */
+export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
+  law(
+    'PL-PLAN-01',
+    'a plan is the same for the same checkpoint, workflow and options, and changes none of them',
+    momentWithOptions,
+    (one) => {
+      const { checkpoint, workflow } = one.moment
+      const before = JSON.stringify(encode(checkpoint))
+      const first = planResume(checkpoint, workflow, one.options)
+      const second = planResume(checkpoint, workflow, one.options)
+      assert.equal(first._tag, second._tag)
+      if (E.isRight(first) && E.isRight(second)) assert.deepEqual(dataOf(first.right), dataOf(second.right))
+      else assert.deepEqual(first, second)
+      assert.equal(JSON.stringify(encode(checkpoint)), before)
+    }
+  ),
+  law(
+    'PL-PLAN-02',
+    'a plan has one decision for each step in order, that of a wave followed by one for each group',
+    moment,
+    (moment) => {
+      assert.deepEqual(
+        planOf(moment).decisions.map(({ stepIndex, step, group }) => [stepIndex, step, group]),
+        moment.workflow.steps.flatMap((step, index) => [
+          [index, step.name, undefined],
+          ...(step._tag === 'Wave' ? step.groups.map((group) => [index, step.name, group.name]) : [])
+        ])
+      )
+    }
+  ),
+  law(
+    'PL-PLAN-03',
+    'a plan has each unit recorded completed or scheduled, never both and never neither',
+    moment,
+    (moment) => {
+      const done = recorded(moment.checkpoint)
+      for (const decision of planOf(moment).decisions) {
+        if (!isWork(decision, moment.workflow)) continue
+        assert.equal(decision._tag === 'Skip', done.has(unitName(decision)), unitName(decision))
+      }
+    }
+  ),
+  law(
+    'PL-PLAN-04',
+    'a plan skips a wave exactly if it is recorded completed, and then all its groups are',
+    moment,
+    (moment) => {
+      const done = recorded(moment.checkpoint)
+      const { decisions } = planOf(moment)
+      for (const decision of decisions) {
+        if (isWork(decision, moment.workflow)) continue
+        assert.equal(decision._tag === 'Skip', done.has(decision.step), decision.step)
+        const groups = decisions.filter((one) => one.step === decision.step && one.group !== undefined)
+        if (decision._tag === 'Skip') assert.ok(groups.every((one) => one._tag === 'Skip'))
+      }
+    }
+  ),
+  law(
+    'PL-PLAN-05',
+    'a plan never schedules a completed unit, whatever else is edited, unless something is forced, rewound or missing',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) => {
+      const plan = planResume(checkpoint, edit(workflow, change).workflow)
+      if (E.isLeft(plan)) return
+      const done = recorded(checkpoint)
+      for (const name of scheduled(plan.right, edit(workflow, change).workflow)) assert.ok(!done.has(name), name)
+    }
+  ),
+  law(
+    'PL-PLAN-06',
+    'a plan reads startIndex, retryCurrent and skipSteps off its decisions',
+    momentWithOptions,
+    (one) => {
+      const plan = planResume(one.moment.checkpoint, one.moment.workflow, one.options)
+      if (E.isLeft(plan)) return
+      const steps = plan.right.decisions.filter(({ group }) => group === undefined)
+      const first = steps.find(({ _tag }) => _tag !== 'Skip')
+      const { state } = one.moment.checkpoint
+      const goesOn =
+        state._tag === 'BeforeStep' ||
+        (state._tag === 'Failed' && state.retryable) ||
+        (state._tag === 'Interrupted' && state.inProgress)
+      assert.equal(plan.right.startIndex, first?.stepIndex ?? steps.length)
+      assert.deepEqual(
+        [...plan.right.skipSteps],
+        steps.filter(({ _tag }) => _tag === 'Skip').map(({ stepIndex }) => stepIndex)
+      )
+      assert.equal(plan.right.retryCurrent, first?.step === state.step && goesOn)
+    }
+  ),
+  law(
+    'PL-MORE-01',
+    'completing more never schedules more',
+    (of) => fc.tuple(undisturbedRun(of), numbers),
+    ([run, chance], samples) => {
+      const { evidence: _, ...options } = chooseOptions(diceOf(chance), run, samples)
+      for (const [index, earlier] of run.trail.entries()) {
+        const later = run.trail[index + 1]
+        if (later === undefined) break
+        const change = run.changes[index + 1]?._tag
+        if (change !== 'StepCompleted' && change !== 'GroupCompleted') continue
+        const before = planResume(earlier.checkpoint, run.workflow, options)
+        const after = planResume(later.checkpoint, run.workflow, options)
+        if (E.isLeft(before) || E.isLeft(after)) continue
+        const allowed = new Set(scheduled(before.right, run.workflow))
+        for (const name of scheduled(after.right, run.workflow)) assert.ok(allowed.has(name), name)
+      }
+    }
+  ),
+  law(
+    'PL-EDIT-01',
+    'editing a step changes no decision before it',
+    (of) => fc.tuple(momentWithOptions(of), workflowEdit),
+    ([{ moment, options }, change]) => {
+      const edited = edit(moment.workflow, change)
+      const before = planResume(moment.checkpoint, moment.workflow, options)
+      const after = planResume(moment.checkpoint, edited.workflow, options)
+      if (E.isLeft(before) || E.isLeft(after)) return
+      const earlier = (plan: ResumePlan) => plan.decisions.filter(({ stepIndex }) => stepIndex < edited.first)
+      assert.deepEqual(earlier(after.right), earlier(before.right))
+    }
+  ),
+  law(
+    'PL-EDIT-02',
+    'editing a step that did not complete, or putting one after all that did, is always fine',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) => {
+      const { workflow: edited, first } = edit(workflow, change)
+      const last = Math.max(-1, ...[...checkpoint.completedSteps].map(({ stepIndex }) => stepIndex))
+      const inDoubt = State.inFlight(checkpoint.state).length + State.failures(checkpoint.state).length > 0
+      if (first <= last || inDoubt) return
+      assert.ok(E.isRight(planResume(checkpoint, edited)))
+    }
+  )
+]

@@ -1,0 +1,161 @@
+/**
+ * What holds for runs that obey their plans.
+ *
+ * @since 0.1.0
+ */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as State from '../../domain/CheckpointState.js'
+import type { ResumePlan } from '../../domain/Plan.js'
+import { openQuestions, unitName } from '../../domain/Plan.js'
+import { planResume } from '../../domain/planResume.js'
+import { diceOf, noTrouble } from './Dice.js'
+import type { PlanLaw } from './PlanLaw.js'
+import { isWork, law, planOf, recorded, scheduled, unit } from './PlanLaw.js'
+import { momentWithOptions, run, undisturbedRun } from './runs.js'
+import { taskUnits } from './Samples.js'
+import { answered, finish, follow, overrideOnly } from './simulate.js'
+
+/**
+ * What holds for runs that obey their plans.
+ *
+ * @category laws
+ * @since 0.1.0
+ */
+export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
+  law(
+    'PL-END-01',
+    'following a plan to the end leaves nothing to schedule, whatever was asked of it',
+    momentWithOptions,
+    ({ moment, options }, samples) => {
+      const chosen = answered(moment.checkpoint, moment.workflow, noTrouble, options, samples)
+      if (E.isLeft(chosen)) return
+      const done = follow(moment, chosen.right.plan, chosen.right.options, samples)
+      const after = planOf(done)
+      assert.deepEqual(scheduled(after, done.workflow), [])
+      assert.equal(after.startIndex, done.workflow.steps.length)
+      assert.equal(done.checkpoint.completedSteps.steps, done.workflow.steps.length)
+      assert.equal(done.checkpoint.state._tag, 'Completed')
+    }
+  ),
+  law(
+    'PL-END-02',
+    'following a plan runs exactly what it schedules',
+    momentWithOptions,
+    ({ moment, options }, samples) => {
+      const chosen = answered(moment.checkpoint, moment.workflow, noTrouble, options, samples)
+      if (E.isLeft(chosen)) return
+      const done = follow(moment, chosen.right.plan, chosen.right.options, samples)
+      const started = done.changes.flatMap((change) =>
+        change._tag === 'AttemptStarted' ? change.attempts.map(({ group }) => unitName(unit(change.step, group))) : []
+      )
+      assert.deepEqual([...started].sort(), [...scheduled(chosen.right.plan, moment.workflow)].sort())
+    }
+  ),
+  law(
+    'PL-PREFIX-01',
+    'any prefix of the changes of a run gives a checkpoint that plans, and that finishes',
+    run,
+    (run, samples) => {
+      for (const moment of run.trail) {
+        planOf(moment)
+        assert.deepEqual(scheduled(planOf(finish(moment, samples)), moment.workflow), [])
+      }
+    }
+  ),
+  law(
+    'PL-KEEP-01',
+    'what a plan overrides, once recorded, binds a plain resume, also after a crash before anything else: what was assumed is skipped, what was forced runs',
+    momentWithOptions,
+    ({ moment, options }, samples) => {
+      const chosen = answered(moment.checkpoint, moment.workflow, diceOf([1, 0, 1, 1, 0]), options, samples)
+      if (E.isLeft(chosen)) return
+      const saved = overrideOnly(moment, chosen.right.plan, chosen.right.options)
+      const again = planOf(saved)
+      const tags = (plan: ResumePlan) =>
+        plan.decisions.map((one) => [unitName(one), one._tag === 'Skip' ? 'skipped' : 'scheduled'])
+      assert.deepEqual(tags(again), tags(chosen.right.plan))
+      assert.deepEqual(openQuestions(again), [], 'an answer was forgotten')
+      const rewound = saved.changes.find((change) => change._tag === 'Rewound')?.stepIndex ?? Infinity
+      for (const [index, one] of chosen.right.plan.decisions.entries()) {
+        const untouched = one.stepIndex < rewound && !chosen.right.options.confirm?.has(unitName(one))
+        if (one._tag === 'Retry' && untouched && isWork(one, moment.workflow)) {
+          assert.deepEqual(again.decisions[index], one, 'what was in flight was forgotten')
+        }
+      }
+      assert.deepEqual(new Map(again.variables), new Map(chosen.right.plan.variables))
+    }
+  ),
+  law(
+    'PL-DOUBT-01',
+    'a unit that is not idempotent and may have had its effect is asked about until somebody answers',
+    undisturbedRun,
+    (run) => {
+      for (const { checkpoint, workflow } of run.trail) {
+        const asked = new Set(openQuestions(planOf({ checkpoint, workflow })).map(unitName))
+        const expected = new Set<string>()
+        const { state } = checkpoint
+        for (const { group } of State.inFlight(state)) expected.add(unitName(unit(state.step, group)))
+        for (const { group, outcome } of State.failures(state)) {
+          if (outcome === 'unknown') expected.add(unitName(unit(state.step, group)))
+        }
+        for (const [name, task] of taskUnits(workflow)) if (task.idempotent) expected.delete(name)
+        assert.deepEqual([...asked].sort(), [...expected].sort())
+      }
+    }
+  ),
+  law(
+    'PL-DOUBT-02',
+    'a unit that is not idempotent and was never started is never asked about',
+    momentWithOptions,
+    ({ moment, options }) => {
+      const { state } = moment.checkpoint
+      const known = new Set([
+        ...recorded(moment.checkpoint),
+        ...[...State.inFlight(state), ...State.failures(state)].map(({ group }) => unitName(unit(state.step, group)))
+      ])
+      const plan = planResume(moment.checkpoint, moment.workflow, options)
+      if (E.isLeft(plan)) return
+      for (const question of openQuestions(plan.right)) assert.ok(known.has(unitName(question)), unitName(question))
+    }
+  ),
+  law(
+    'PL-DOUBT-03',
+    'a unit that is not idempotent is never started a second time unless somebody answered, forced it, or it said that nothing had happened',
+    undisturbedRun,
+    (run) => {
+      const inDoubt = new Set<string>()
+      const tasks = taskUnits(run.workflow)
+      for (const change of run.changes) {
+        switch (change._tag) {
+          case 'AttemptStarted':
+            for (const { group } of change.attempts) {
+              const name = unitName(unit(change.step, group))
+              if (tasks.get(name)?.idempotent === false) assert.ok(!inDoubt.has(name), name)
+              inDoubt.add(name)
+            }
+            break
+          case 'AttemptFailed':
+          case 'GroupFailed':
+            if (change.outcome === 'notApplied') inDoubt.delete(unitName(change))
+            break
+          case 'StepFailed':
+            if (change.last?.outcome === 'notApplied') inDoubt.delete(change.step)
+            break
+          case 'Confirmed':
+          case 'Assumed':
+            inDoubt.delete(unitName(change))
+            break
+          case 'Started':
+          case 'WorkflowEdited':
+          case 'Recovered':
+          case 'StepCompleted':
+          case 'GroupCompleted':
+          case 'Interrupted':
+          case 'Rewound':
+            break
+        }
+      }
+    }
+  )
+]

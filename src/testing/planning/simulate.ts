@@ -1,0 +1,170 @@
+/**
+ * Random runs: some sessions, each after a crash, a failure, a stop or the end of the one before.
+ *
+ * @since 0.1.0
+ */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import type { Json } from '../../domain/Json.js'
+import type { Answer, Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
+import { openQuestions, unitName } from '../../domain/Plan.js'
+import { planResume } from '../../domain/planResume.js'
+import type { Task, Workflow } from '../../domain/Workflow.js'
+import { tasks } from '../../domain/Workflow.js'
+import type { Dice } from './Dice.js'
+import { noTrouble } from './Dice.js'
+import type { Samples } from './Samples.js'
+import { defaultSamples, doneAnswer } from './Samples.js'
+import { executeSession, recordOverrides } from './Session.js'
+import type { Moment, SimulatedRun, Tape } from './Tape.js'
+import { begin, record } from './Tape.js'
+
+/**
+ * Edits a workflow before a session, chooses what is asked of its plan, and says what units give.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Scenario {
+  readonly edit: (dice: Dice, moment: Moment) => Workflow
+  readonly options: (dice: Dice, moment: Moment) => PlanOptions
+  readonly samples: Samples
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A run of some sessions, each after a crash, a failure, a stop or the end of the one before.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const simulate = (workflow: Workflow, input: Json, dice: Dice, scenario: Scenario): SimulatedRun => {
+  const tape = record(begin(workflow, input), scenario.samples)
+  const sessions = 1 + dice.roll(4)
+  for (let session = 0; session < sessions; session++) {
+    const {
+      plan,
+      options,
+      workflow: edited
+    } = choose(tape, dice, session === 0 ? { ...plain, samples: scenario.samples } : scenario)
+    executeSession(tape, dice, { ...tape.now(), workflow: edited }, plan, options)
+  }
+  return tape.run()
+}
+
+const plain: Omit<Scenario, 'samples'> = { edit: (_, { workflow }) => workflow, options: () => ({}) }
+
+/**
+ * Goes on with a run to its end: every question is answered with "again" and nothing goes wrong.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const finish = (moment: Moment, samples: Samples = defaultSamples): SimulatedRun => {
+  const tape = record({ ...moment, changes: [], trail: [] }, samples)
+  const { plan, options } = choose(tape, noTrouble, { ...plain, samples })
+  executeSession(tape, noTrouble, moment, plan, options)
+  return tape.run()
+}
+
+/**
+ * Follows a plan without trouble, its overrides first.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const follow = (
+  moment: Moment,
+  plan: ResumePlan,
+  options: PlanOptions,
+  samples: Samples = defaultSamples
+): SimulatedRun => {
+  const tape = record({ ...moment, changes: [], trail: [] }, samples)
+  executeSession(tape, noTrouble, moment, plan, options)
+  return tape.run()
+}
+
+/**
+ * Records the overrides of a plan, and then the process is gone.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const overrideOnly = (
+  moment: Moment,
+  plan: ResumePlan,
+  options: PlanOptions,
+  samples: Samples = defaultSamples
+): SimulatedRun => {
+  const tape = record({ ...moment, changes: [], trail: [] }, samples)
+  recordOverrides(tape, moment.workflow, plan, options)
+  return tape.run()
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// planning
+// ---------------------------------------------------------------------------------------------------------------------
+
+interface Chosen {
+  readonly workflow: Workflow
+  readonly plan: ResumePlan
+  readonly options: PlanOptions
+}
+
+/** A plan without open questions: as the scenario wants it, or if that is refused the plain one. */
+const choose = (tape: Tape, dice: Dice, scenario: Scenario): Chosen => {
+  const { checkpoint, workflow } = tape.now()
+  const edited = scenario.edit(dice, tape.now())
+  const wanted = answered(
+    checkpoint,
+    edited,
+    dice,
+    scenario.options(dice, { checkpoint, workflow: edited }),
+    tape.samples
+  )
+  const chosen = E.isRight(wanted) ? wanted : answered(checkpoint, workflow, dice, {}, tape.samples)
+  if (E.isLeft(chosen)) return assert.fail(`the plain plan is refused: ${JSON.stringify(chosen.left)}`)
+  return chosen.right
+}
+
+/**
+ * The plan with an answer to each of its questions.
+ *
+ * @category planning
+ * @since 0.1.0
+ */
+export const answered = (
+  checkpoint: Checkpoint,
+  workflow: Workflow,
+  dice: Dice,
+  wanted: PlanOptions,
+  samples: Samples = defaultSamples
+): E.Either<unknown, Chosen> => {
+  const asked = planResume(checkpoint, workflow, wanted)
+  if (E.isLeft(asked)) return asked
+  const confirm = new Map<string, Answer>(wanted.confirm)
+  for (const question of openQuestions(asked.right))
+    confirm.set(unitName(question), answer(workflow, question, dice, samples))
+  const options = { ...wanted, confirm }
+  const plan = planResume(checkpoint, workflow, options)
+  if (E.isLeft(plan)) return plan
+  if (openQuestions(plan.right).length > 0) return assert.fail('a question that was answered is asked again')
+  return E.right({ workflow, plan: plan.right, options })
+}
+
+const answer = (workflow: Workflow, question: Decision, dice: Dice, samples: Samples): Answer => {
+  if (dice.roll(2) === 0) return { _tag: 'Again' }
+  return doneAnswer(samples, taskAt(workflow, question), unitName(question), dice)
+}
+
+const taskAt = (workflow: Workflow, decision: Decision): Task => {
+  const step = workflow.steps[decision.stepIndex]
+  const task =
+    step === undefined ? undefined : tasks(step).find((one) => one.name === (decision.group ?? decision.step))
+  if (task === undefined) return assert.fail(`no task at ${unitName(decision)}`)
+  return task
+}
