@@ -94,7 +94,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-CLAIM-07',
-    'each claim of a run has a higher epoch than all before: after a release, a death and a removal',
+    'each claim of a run has a higher epoch than all before: after a release as after a death',
     async ({ storage, reopen }) => {
       const first = await claimed(storage, 'a')
       await right(storage.release(first))

@@ -1,6 +1,7 @@
 /** What is still there of a run's past, and what is listed. */
 import { strict as assert } from 'node:assert'
 import * as O from 'fp-ts/lib/Option.js'
+import type { CheckpointStorage } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { assertHolds, AT, claimed, OTHER, revisions, right, seed, some, upTo } from '../fixtures.js'
@@ -20,22 +21,8 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
     }
   ),
 
-  conformanceCase(
-    'CS-HIST-02',
-    'each revision of the history can be loaded as it was, and no other',
-    async ({ storage }) => {
-      const payloads = Array.from({ length: 40 }, (_, n) => (n % 4 === 0 ? 'x'.repeat(200_000) : n))
-      await seed(storage, 'a', payloads)
-      const history = await right(storage.history('a'))
-      assert.equal(history[0]?.revision, 39, 'the newest revision of the history')
-      for (const { revision } of history) {
-        const stored = some(await right(storage.loadRevision('a', revision)), `revision ${revision}`)
-        assertHolds(stored, payloads.slice(0, revision + 1))
-      }
-      for (const revision of [-1, 40, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-        assert.deepEqual(await right(storage.loadRevision('a', revision)), O.none, `revision ${revision}`)
-      }
-    }
+  conformanceCase('CS-HIST-02', 'each revision of the history can be loaded as it was, and no other', ({ storage }) =>
+    assertHistoryLoads(storage, 500)
   ),
 
   conformanceCase(
@@ -68,8 +55,29 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
       assertHolds(some(await right(next.loadRevision('a', 1)), 'revision 1'), [0, 1])
     },
     { needs: ['history'] }
+  ),
+
+  conformanceCase(
+    'CS-HIST-05',
+    'each revision of a history of large ones can be loaded as it was',
+    ({ storage }) => assertHistoryLoads(storage, 200_000),
+    { level: 'stress' }
   )
 ]
+
+const assertHistoryLoads = async (storage: CheckpointStorage, chars: number): Promise<void> => {
+  const payloads = Array.from({ length: 40 }, (_, n) => (n % 4 === 0 ? 'x'.repeat(chars) : n))
+  await seed(storage, 'a', payloads)
+  const history = await right(storage.history('a'))
+  assert.equal(history[0]?.revision, 39, 'the newest revision of the history')
+  for (const { revision } of history) {
+    const stored = some(await right(storage.loadRevision('a', revision)), `revision ${revision}`)
+    assertHolds(stored, payloads.slice(0, revision + 1))
+  }
+  for (const revision of [-1, 40, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+    assert.deepEqual(await right(storage.loadRevision('a', revision)), O.none, `revision ${revision}`)
+  }
+}
 
 export const listingCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(

@@ -1,0 +1,88 @@
+/**
+ * What the sample store and its mutants write to: texts by name, that can be damaged and made to fail, and the processes
+ * that use them.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Every call takes a while, and can be made to fail with a code. */
+export interface Disk {
+  readonly read: (name: string) => Promise<E.Either<string, string | undefined>>
+  readonly write: (name: string, text: string) => Promise<E.Either<string, void>>
+  readonly names: () => Promise<E.Either<string, ReadonlyArray<string>>>
+  /** Waits until nobody else works at a name. */
+  readonly exclusively: <A>(name: string, act: () => Promise<A>) => Promise<A>
+  /** The texts themselves, for whoever damages or compares them. */
+  readonly texts: Map<string, string>
+  /** From now on every read, or every write, fails with this code. */
+  readonly fail: (operation: 'read' | 'write', code: string) => void
+  readonly heal: () => void
+  readonly processes: Processes
+}
+
+/** The processes that use a disk, by number. */
+export interface Processes {
+  /** Starts one; it is told of every claim. */
+  readonly start: (onClaim: (runId: string, epoch: number) => void) => number
+  readonly isAlive: (process: number) => boolean
+  readonly kill: (process: number) => void
+  readonly killAll: () => void
+  readonly tell: (runId: string, epoch: number) => void
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+const aWhile = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0))
+
+/** A disk with nothing on it. */
+export const make = (): Disk => {
+  const texts = new Map<string, string>()
+  const turns = new Map<string, Promise<unknown>>()
+  let failing: { readonly operation: 'read' | 'write'; readonly code: string } | undefined
+
+  const call = async <A>(operation: 'read' | 'write', act: () => A): Promise<E.Either<string, A>> => {
+    await aWhile()
+    return failing?.operation === operation ? E.left(failing.code) : E.right(act())
+  }
+
+  return {
+    read: (name) => call('read', () => texts.get(name)),
+    write: (name, text) => call('write', () => void texts.set(name, text)),
+    names: () => call('read', () => [...texts.keys()]),
+    exclusively: (name, act) => {
+      const turn = (turns.get(name) ?? Promise.resolve()).then(act)
+      turns.set(
+        name,
+        turn.catch(() => undefined)
+      )
+      return turn
+    },
+    texts,
+    fail: (operation, code) => {
+      failing = { operation, code }
+    },
+    heal: () => {
+      failing = undefined
+    },
+    processes: makeProcesses()
+  }
+}
+
+const makeProcesses = (): Processes => {
+  const listeners: Array<(runId: string, epoch: number) => void> = []
+  const dead = new Set<number>()
+  return {
+    start: (onClaim) => listeners.push(onClaim) - 1,
+    isAlive: (process) => !dead.has(process),
+    kill: (process) => void dead.add(process),
+    killAll: () => listeners.forEach((_, process) => dead.add(process)),
+    tell: (runId, epoch) => listeners.forEach((listener) => listener(runId, epoch))
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * What can be wrong with a store: the flaws that the mutants have, and the case of the kit that names each.
+ *
+ * @since 0.1.0
+ */
+import type { Json } from '../../domain/Json.js'
+
+/** Each flaw, and the case that finds it. Others may find it as well. */
+export const KILLED_BY = {
+  'folds the case of ids': 'CS-ID-02',
+  'removes every run that begins alike': 'CS-ID-04',
+  'drops saves that come at the same time': 'CS-ID-06',
+  'loses keys that objects have': 'CS-TRIP-05',
+  'mends lone surrogates': 'CS-TRIP-04',
+  'makes dates of texts': 'CS-TRIP-10',
+  'gives away what it keeps': 'CS-TRIP-13',
+  'takes every owner for dead': 'CS-CLAIM-02',
+  'takes every owner for alive': 'CS-CLAIM-06',
+  'uses an epoch again after a release': 'CS-CLAIM-07',
+  'grants two claims at once': 'CS-CLAIM-09',
+  'begins before it is asked to': 'CS-CLAIM-11',
+  'does not fence': 'CS-FENCE-01',
+  'forgets whom it fenced': 'CS-FENCE-02',
+  'never tells an owner that it was superseded': 'CS-FENCE-03',
+  'lets anybody give a claim back': 'CS-FENCE-04',
+  'forgets the epochs of a removed run': 'CS-FENCE-06',
+  'lets the last save win': 'CS-REV-03',
+  'looks at the first revision of a save only': 'CS-REV-04',
+  'stores two saves of one revision': 'CS-REV-05',
+  'loses the last of several revisions': 'CS-ATOM-01',
+  'writes the revisions of a save one by one': 'CS-ATOM-02',
+  'tells its history oldest first': 'CS-HIST-01',
+  'is off by one in its history': 'CS-HIST-02',
+  'lists runs in no order': 'CS-LIST-01',
+  'removes runs that are held': 'CS-REMOVE-02',
+  'brings removed runs back': 'CS-REMOVE-05',
+  'acknowledges before it writes': 'CS-OPEN-01',
+  'remembers what it has read': 'CS-OPEN-02',
+  'does not look whether content is damaged': 'CS-DAMAGE-01',
+  'takes damaged content for none': 'CS-DAMAGE-02',
+  'lists nothing if one run is damaged': 'CS-DAMAGE-03',
+  'reads newer formats': 'CS-FORMAT-01',
+  'takes what it can not read for nothing': 'CS-ERROR-01',
+  'falls back to something older when it can not read': 'CS-ERROR-01',
+  'swallows errors': 'CS-ERROR-02'
+} as const
+
+/**
+ * What a mutant does wrong.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Flaw = keyof typeof KILLED_BY
+
+/** A text that looks like a time becomes one. */
+export const mangleDates = (_: string, value: unknown): unknown =>
+  typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value) ? new Date(value) : value
+
+/** As `target[key] = value` does it for every key. */
+export const withoutProto = (value: Json): Json => {
+  if (Array.isArray(value)) return value.map(withoutProto)
+  if (typeof value !== 'object' || value === null) return value
+  const copy: Record<string, Json> = {}
+  for (const [key, one] of Object.entries(value)) copy[key] = withoutProto(one)
+  return copy
+}
+
+/** As UTF-8 has it. */
+export const wellFormed = (value: Json): Json =>
+  JSON.parse(JSON.stringify(value).replaceAll(/\\ud[89a-f][0-9a-f]{2}/g, '\\ufffd')) as Json

@@ -1,0 +1,90 @@
+/**
+ * Stores that are broken on purpose, one flaw each: who writes a case for the kit, or a kit of their own, sees with them that
+ * it finds something.
+ *
+ * @since 0.1.0
+ */
+import type { Disk } from './Disk.js'
+import { make } from './Disk.js'
+import type { StorageSpec } from '../conformance/Spec.js'
+import type { Flaw } from './flaws.js'
+import { KILLED_BY } from './flaws.js'
+import { newerText, sampleStorage } from './sample.js'
+
+export type { Disk } from './Disk.js'
+export type { Flaw } from './flaws.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A store that has one flaw: what it does wrong, and the case that names it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Mutant {
+  readonly flaw: Flaw
+  readonly killedBy: string
+  readonly spec: StorageSpec<Disk>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+const specOf = (name: string, flaw?: Flaw): StorageSpec<Disk> => {
+  const reopen = (disk: Disk) => {
+    disk.processes.killAll()
+    return sampleStorage(disk, flaw).storage
+  }
+  return {
+    name,
+    create: () => Promise.resolve(make()),
+    reopen: (disk) => Promise.resolve(reopen(disk)),
+    beside: (disk) => {
+      const { storage, process } = sampleStorage(disk, flaw)
+      return Promise.resolve({ storage, kill: () => Promise.resolve(disk.processes.kill(process)) })
+    },
+    damage: ({ texts }, runId) => {
+      texts.set(runId, (texts.get(runId) ?? '').replace('"third"', '"thirt"'))
+      return Promise.resolve()
+    },
+    newer: ({ texts }, runId) => {
+      texts.set(runId, newerText(texts.get(runId) ?? ''))
+      return Promise.resolve()
+    },
+    digest: ({ texts }, runId) => Promise.resolve(texts.get(runId) ?? ''),
+    faulty: (disk) => Promise.resolve({ storage: reopen(disk), fail: disk.fail, heal: disk.heal }),
+    capabilities: ['history', 'large', 'watch', 'processes', 'damage', 'formats', 'faults']
+  }
+}
+
+/**
+ * The store that the mutants are made of, without a flaw: it passes every case, and claims everything.
+ *
+ * @category specs
+ * @since 0.1.0
+ */
+export const sampleSpec: StorageSpec<Disk> = specOf('a sound store')
+
+/**
+ * Broken stores, one for each flaw. The kit kills every one of them, by the case that names its flaw.
+ *
+ * @example
+ * import { mutants, runConformance } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const mutant = mutants.find(({ flaw }) => flaw === 'does not fence') ?? assert.fail()
+ * const { results } = await runConformance(mutant.spec, { only: [mutant.killedBy] })
+ * assert.equal(results[0]?.outcome._tag, 'Failed')
+ *
+ * @category specs
+ * @since 0.1.0
+ */
+export const mutants: ReadonlyArray<Mutant> = (Object.keys(KILLED_BY) as ReadonlyArray<Flaw>).map((flaw) => ({
+  flaw,
+  killedBy: KILLED_BY[flaw],
+  spec: specOf(`a store that ${flaw}`, flaw)
+}))
