@@ -30,7 +30,7 @@ import * as Release from './Release.js'
 import { longestJournal, save } from './Save.js'
 import type { Holding } from './Holding.js'
 
-export type { Facts, FileSystem } from '../../ports/FileSystem.js'
+export type { Beat, Facts, FileSystem } from '../../ports/FileSystem.js'
 export { nodeFileSystem } from './FileSystem.js'
 export type { ProcessIdentity, Processes } from './Processes.js'
 export { nodeProcesses } from './Processes.js'

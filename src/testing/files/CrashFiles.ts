@@ -11,7 +11,7 @@ import type { Handle } from './Calls.js'
 import { callsOf } from './Calls.js'
 import { chance } from './Chance.js'
 import * as Content from './Content.js'
-import type { Before, Made } from './Intercept.js'
+import type { BeforeCall, MadeCall } from './Intercept.js'
 import { intercepting } from './Intercept.js'
 import * as Survivors from './Survivors.js'
 import type { FileNode, Operation, Volume } from './Volume.js'
@@ -72,14 +72,14 @@ export interface PowerCutOptions {
 }
 
 /**
- * What may be done with the calls: see {@link Before}. A sync that `before` lets fail leaves what it was to make durable
+ * What may be done with the calls: see {@link BeforeCall}. A sync that `before` lets fail leaves what it was to make durable
  * as the Linux kernel does: a later one that goes well makes it no more durable.
  *
  * @category model
  * @since 0.1.0
  */
 export interface CrashFilesOptions {
-  readonly before?: Before
+  readonly before?: BeforeCall
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -112,6 +112,28 @@ export interface CrashFilesOptions {
  * }
  * assert.deepEqual([...texts].sort(), ['', '\0\0\0\0\0', 'hello', 'no file'])
  *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import * as O from 'fp-ts/lib/Option.js'
+ * import { jsonFileStorage } from 'dogear/json-file'
+ * import { crashFiles } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const files = crashFiles()
+ * const storage = jsonFileStorage('/store', { fs: files.fs })
+ * const claimed = await storage.claim('release-42', { host: 'build-1', pid: 100 })()
+ * assert.ok(E.isRight(claimed))
+ * const change = { _tag: 'Confirmed', at: '2026-01-02T03:04:05.678Z', stepIndex: 0, step: 'pack' } as const
+ * const first = { revision: 0, change, checkpoint: () => ({ anything: 'that is JSON' }) } as const
+ * assert.ok(E.isRight(await storage.save(claimed.right.claim, [first])()))
+ *
+ * // The save was acknowledged: it survives, whatever the power cut leaves.
+ * for (const { files: after, what } of files.powerCuts()) {
+ *   const stored = await jsonFileStorage('/store', { fs: after.fs }).load('release-42')()
+ *   assert.ok(E.isRight(stored) && O.isSome(stored.right) && stored.right.value.revision === 0, what())
+ * }
+ * await storage.release(claimed.right.claim)()
+ *
  * @category constructors
  * @since 0.1.0
  */
@@ -130,7 +152,7 @@ const filesOn = (begin: () => Volume, { before }: CrashFilesOptions): CrashFiles
     operations.push(operation.what)
     Volumes.apply(volume, operation)
   }
-  const fail = ({ call, target }: Made): void => {
+  const fail = ({ call, target }: MadeCall): void => {
     const node = call === 'fdatasync' ? handles.get(target as number)?.node : undefined
     if (node !== undefined)
       perform({ _tag: 'SyncFailed', ino: node.ino, until: volume.time, what: `fail to sync file ${target}` })

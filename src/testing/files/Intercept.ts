@@ -16,7 +16,7 @@ import type { FileSystem } from '../../ports/FileSystem.js'
  * @category model
  * @since 0.1.0
  */
-export type Call = keyof FileSystem
+export type FileCall = keyof FileSystem
 
 /**
  * One call: its name and its first argument, a path or a file descriptor.
@@ -24,8 +24,8 @@ export type Call = keyof FileSystem
  * @category model
  * @since 0.1.0
  */
-export interface Made {
-  readonly call: Call
+export interface MadeCall {
+  readonly call: FileCall
   readonly target: string | number
 }
 
@@ -36,7 +36,7 @@ export interface Made {
  * @category model
  * @since 0.1.0
  */
-export type Before = (made: Made) => 'short' | undefined
+export type BeforeCall = (made: MadeCall) => 'short' | undefined
 
 /**
  * Which calls fail.
@@ -49,11 +49,11 @@ export type Before = (made: Made) => 'short' | undefined
  * @category model
  * @since 0.1.0
  */
-export interface Failing {
+export interface FailingCalls {
   readonly nth: number
   readonly times?: number
   readonly code: string
-  readonly call?: Call
+  readonly call?: FileCall
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -79,10 +79,10 @@ export const systemError = (code: string, what = 'as a test wants it'): Error & 
  * Makes some calls fail, counted from when this is made.
  *
  * @example
- * import { crashFiles, failing } from 'dogear/testing'
+ * import { crashFiles, failingCalls } from 'dogear/testing'
  * import assert from 'node:assert/strict'
  *
- * const { fs } = crashFiles({ before: failing({ nth: 1, code: 'ENOSPC' }) })
+ * const { fs } = crashFiles({ before: failingCalls({ nth: 1, code: 'ENOSPC' }) })
  * await fs.mkdir('/runs')
  * await assert.rejects(fs.mkdir('/more'), { code: 'ENOSPC' })
  * await fs.mkdir('/more')
@@ -90,7 +90,7 @@ export const systemError = (code: string, what = 'as a test wants it'): Error & 
  * @category constructors
  * @since 0.1.0
  */
-export const failing = ({ nth, times = 1, code, call }: Failing): Before => {
+export const failingCalls = ({ nth, times = 1, code, call }: FailingCalls): BeforeCall => {
   let seen = 0
   return (made) => {
     if (call !== undefined && made.call !== call) return undefined
@@ -108,20 +108,21 @@ export const failing = ({ nth, times = 1, code, call }: Failing): Before => {
  * Files for which something happens before each call.
  *
  * @example
- * import { crashFiles, intercepted } from 'dogear/testing'
- * import type { Made } from 'dogear/testing'
+ * import { crashFiles, interceptedFiles } from 'dogear/testing'
+ * import type { MadeCall } from 'dogear/testing'
  * import assert from 'node:assert/strict'
  *
- * const calls: Array<Made> = []
- * const note = (made: Made) => void calls.push(made)
- * const fs = intercepted(note)(crashFiles().fs)
+ * const calls: Array<MadeCall> = []
+ * const note = (made: MadeCall) => void calls.push(made)
+ * const fs = interceptedFiles(note)(crashFiles().fs)
  * await fs.mkdir('/runs')
  * assert.deepEqual(calls, [{ call: 'mkdir', target: '/runs' }])
  *
  * @category combinators
  * @since 0.1.0
  */
-export const intercepted = (before: Before): ((fs: FileSystem) => FileSystem) => intercepting(before, () => undefined)
+export const interceptedFiles = (before: BeforeCall): ((fs: FileSystem) => FileSystem) =>
+  intercepting(before, () => undefined)
 
 /**
  * The same, for files that want to know which calls failed.
@@ -130,19 +131,19 @@ export const intercepted = (before: Before): ((fs: FileSystem) => FileSystem) =>
  * @since 0.1.0
  */
 export const intercepting =
-  (before: Before, onFailure: (made: Made) => void) =>
+  (before: BeforeCall, onFailure: (made: MadeCall) => void) =>
   (fs: FileSystem): FileSystem => {
-    const calls = fs as unknown as Record<Call, (...args: ReadonlyArray<unknown>) => unknown>
-    const fail = (made: Made, args: ReadonlyArray<unknown>, error: Error): unknown => {
+    const calls = fs as unknown as Record<FileCall, (...args: ReadonlyArray<unknown>) => unknown>
+    const fail = (made: MadeCall, args: ReadonlyArray<unknown>, error: Error): unknown => {
       onFailure(made)
       // As the system would say it: through the callback, by throwing, or by rejecting.
       if (made.call === 'fdatasync') return void setImmediate(() => (args[1] as (error: unknown) => void)(error))
       return made.call.endsWith('Sync') ? assert.fail(error) : Promise.reject(error)
     }
     const wrap =
-      (call: Call) =>
+      (call: FileCall) =>
       (...args: ReadonlyArray<unknown>): unknown => {
-        const made: Made = { call, target: args[0] as string | number }
+        const made: MadeCall = { call, target: args[0] as string | number }
         let isShort: boolean
         try {
           isShort = before(made) === 'short'
@@ -151,13 +152,13 @@ export const intercepting =
         }
         return calls[call](...(isShort ? shortened(call, args) : args))
       }
-    return Object.fromEntries(Object.keys(fs).map((call) => [call, wrap(call as Call)])) as unknown as FileSystem
+    return Object.fromEntries(Object.keys(fs).map((call) => [call, wrap(call as FileCall)])) as unknown as FileSystem
   }
 
-const SHORTENED: ReadonlyArray<Call> = ['read', 'write', 'writeSync']
+const SHORTENED: ReadonlyArray<FileCall> = ['read', 'write', 'writeSync']
 
 /** At least one byte: nothing at all would mean the end of the file, or that it can't be written. */
-const shortened = (call: Call, args: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
+const shortened = (call: FileCall, args: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
   const [fd, bytes, position] = args as [number, Uint8Array, number]
   return SHORTENED.includes(call) ? [fd, bytes.subarray(0, Math.ceil(bytes.length / 2)), position] : args
 }

@@ -9,7 +9,7 @@ import type { FileSystem, JsonFileOptions, Processes } from '../../../src/adapte
 import { jsonFileStorage, nodeFileSystem, nodeProcesses } from '../../../src/adapters/json-file/index.js'
 import type { Json } from '../../../src/domain/Json.js'
 import type { CheckpointStorage, Claim, StorageError } from '../../../src/ports/CheckpointStorage.js'
-import type { Before, Call, Made } from '../../../src/testing/files/Intercept.js'
+import type { BeforeCall, FileCall as Call, MadeCall as Made } from '../../../src/testing/files/Intercept.js'
 import * as Intercept from '../../../src/testing/files/Intercept.js'
 import { claimed, revisions, right } from '../../../src/testing/conformance/fixtures.js'
 
@@ -106,14 +106,14 @@ export const work = async (
 // file systems
 // ---------------------------------------------------------------------------------------------------------------------
 
-export type { Call, Made } from '../../../src/testing/files/Intercept.js'
+export type { FileCall as Call, MadeCall as Made } from '../../../src/testing/files/Intercept.js'
 export { systemError } from '../../../src/testing/files/Intercept.js'
 
 export const CALLS = Object.keys(nodeFileSystem) as ReadonlyArray<Call>
 
 /** A file system in which something happens before each call; what `before` throws is what the call fails with. */
-export const intercepted = (before: Before, base: FileSystem = nodeFileSystem): FileSystem =>
-  Intercept.intercepted(before)(base)
+export const intercepted = (before: BeforeCall, base: FileSystem = nodeFileSystem): FileSystem =>
+  Intercept.interceptedFiles(before)(base)
 
 /** A file system that notes its calls. */
 export const recorded = (base?: FileSystem): { readonly fs: FileSystem; readonly calls: Array<Made> } => {

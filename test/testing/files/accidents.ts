@@ -4,8 +4,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { FileSystem } from '../../../src/adapters/json-file/index.js'
 import { crashFiles } from '../../../src/testing/files/CrashFiles.js'
-import type { Call, Failing, Made } from '../../../src/testing/files/Intercept.js'
-import { failing } from '../../../src/testing/files/Intercept.js'
+import type { FileCall, FailingCalls, MadeCall } from '../../../src/testing/files/Intercept.js'
+import { failingCalls } from '../../../src/testing/files/Intercept.js'
 import { assertIsStorageError } from '../../adapters/json-file/kit.js'
 import type { Open, State, Swept } from './lives.js'
 import { goOn, LARGE, lead, OWNER, revisionsAfter, SEED, stateOf } from './lives.js'
@@ -15,9 +15,9 @@ import { goOn, LARGE, lead, OWNER, revisionsAfter, SEED, stateOf } from './lives
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** How many calls the lives of a run make when all goes well. */
-const callsOf = async (open: Open, call?: Call): Promise<number> => {
+const callsOf = async (open: Open, call?: FileCall): Promise<number> => {
   let count = 0
-  const note = (made: Made): undefined => void (count += made.call === call || call === undefined ? 1 : 0)
+  const note = (made: MadeCall): undefined => void (count += made.call === call || call === undefined ? 1 : 0)
   await lead(crashFiles({ before: note }), open)
   return count
 }
@@ -26,7 +26,7 @@ const callsOf = async (open: Open, call?: Call): Promise<number> => {
 export interface Errors {
   readonly codes: ReadonlyArray<string>
   readonly stride: number
-  readonly call?: Call
+  readonly call?: FileCall
   readonly first?: number
   /** How many of the states are looked at that a power cut may leave in the end. */
   readonly limit: number
@@ -51,8 +51,8 @@ export const failEverywhere = async (open: Open, errors: Errors): Promise<Swept>
   return { states, violation: undefined }
 }
 
-const failAt = async (open: Open, failure: Failing, limit: number): Promise<string | undefined> => {
-  const fail = failing(failure)
+const failAt = async (open: Open, failure: FailingCalls, limit: number): Promise<string | undefined> => {
+  const fail = failingCalls(failure)
   let isOver = false
   const files = crashFiles({ before: (made) => (isOver ? undefined : fail(made)) })
   try {

@@ -4,7 +4,7 @@ import { describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/ports/FileSystem.js'
 import type { CrashFiles, PowerCutOptions } from '../../../src/testing/files/CrashFiles.js'
 import { crashFiles } from '../../../src/testing/files/CrashFiles.js'
-import { failing, intercepted, systemError } from '../../../src/testing/files/Intercept.js'
+import { failingCalls, interceptedFiles, systemError } from '../../../src/testing/files/Intercept.js'
 
 const sync = (fs: FileSystem, fd: number): Promise<void> =>
   new Promise((resolve, reject) => fs.fdatasync(fd, (error) => (error === null ? resolve() : reject(error))))
@@ -136,7 +136,7 @@ describe('what was not synced', () => {
   })
 
   test('of a sync that failed may be gone though a later one goes well', async () => {
-    const files = crashFiles({ before: failing({ nth: 0, code: 'EIO', call: 'fdatasync' }) })
+    const files = crashFiles({ before: failingCalls({ nth: 0, code: 'EIO', call: 'fdatasync' }) })
     const fd = await write(files.fs, '/a', 'one')
     await files.fs.fsyncFolder('/')
     await assert.rejects(sync(files.fs, fd), { code: 'EIO' })
@@ -251,14 +251,14 @@ describe('one bit', () => {
 
 describe('a call that is made to fail', () => {
   test('fails in its own way: thrown, rejected or through the callback', async () => {
-    const { fs } = crashFiles({ before: failing({ nth: 0, times: Number.POSITIVE_INFINITY, code: 'ENOSPC' }) })
+    const { fs } = crashFiles({ before: failingCalls({ nth: 0, times: Number.POSITIVE_INFINITY, code: 'ENOSPC' }) })
     assert.throws(() => fs.unlinkSync('/a'), { code: 'ENOSPC' })
     await assert.rejects(fs.readdir('/'), { code: 'ENOSPC' })
     await assert.rejects(sync(fs, 3), { code: 'ENOSPC' })
   })
 
   test('fails as often as asked, and only that one', async () => {
-    const fs = intercepted(failing({ nth: 1, times: 2, code: 'EIO', call: 'mkdir' }))(crashFiles().fs)
+    const fs = interceptedFiles(failingCalls({ nth: 1, times: 2, code: 'EIO', call: 'mkdir' }))(crashFiles().fs)
     const outcomes: Array<string> = []
     for (const path of ['/a', '/b', '/c', '/d']) {
       assert.deepEqual(fs.lstatSync('/none'), undefined)
@@ -271,14 +271,14 @@ describe('a call that is made to fail', () => {
   })
 
   test('with SHORT does half of what it was asked to', async () => {
-    const { fs } = crashFiles({ before: failing({ nth: 1, code: 'SHORT' }) })
+    const { fs } = crashFiles({ before: failingCalls({ nth: 1, code: 'SHORT' }) })
     const fd = await fs.open('/a', 'create')
     assert.equal(await fs.write(fd, Buffer.from('hello'), 0), 3)
     assert.equal(await read(fs, '/a'), 'hel')
   })
 
   test('leaves what the call itself throws as it is', () => {
-    const fs = intercepted(() => undefined)(crashFiles().fs)
+    const fs = interceptedFiles(() => undefined)(crashFiles().fs)
     assert.throws(() => fs.unlinkSync('/none'), { code: 'ENOENT' })
     assert.equal(systemError('EIO').code, 'EIO')
   })

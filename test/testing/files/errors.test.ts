@@ -14,7 +14,7 @@ describe('after an error', () => {
   for (const [index, code] of CODES.entries()) {
     test(`(${code}) at any call, what was acknowledged last, or was under way, is there exactly, also after a power cut`, async () => {
       const first = (SEED + index * 10) % STRIDE
-      const errors = isSweep ? { stride: 1, limit: 20 } : { stride: STRIDE, first, limit: 2 }
+      const errors = isSweep ? { stride: 1, limit: 4 } : { stride: STRIDE, first, limit: 2 }
       const { states, violation } = await failEverywhere(opening(), { codes: [code], ...errors })
       assert.equal(violation, undefined)
       assert.ok(states > 10, `${states} errors are too few`)
