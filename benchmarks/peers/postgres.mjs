@@ -33,6 +33,8 @@ export const startPostgres = async (folder, wrap = []) => {
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`]
   const [command, ...args] = [...wrap, join(bin, 'postgres'), '-D', data, ...settings.flatMap((one) => ['-c', one])]
   const server = spawn(command, args, { ...asNobody, cwd: data, stdio: ['ignore', 'ignore', 'pipe'] })
+  const quit = () => server.kill('SIGQUIT')
+  process.once('exit', quit)
   let said = ''
   server.stderr.on('data', (text) => (said += text))
   while (!said.includes('ready to accept connections')) {
@@ -44,6 +46,7 @@ export const startPostgres = async (folder, wrap = []) => {
   return {
     url: `postgresql://postgres@127.0.0.1:${port}/bench`,
     stop: () => {
+      process.off('exit', quit)
       process.kill(postmaster, 'SIGQUIT')
       return ended
     }

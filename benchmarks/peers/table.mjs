@@ -4,14 +4,14 @@ const grouped = (number) => number.toLocaleString('en-US')
 
 const shared = (cell) => {
   if (cell === undefined) return '-'
-  if (cell.late) return '> 120 s'
+  if (cell.late) return `> ${cell.late} s`
   if (cell.error !== undefined) return 'fails'
-  return `${cell.share.toFixed(3)} (${grouped(Math.round(cell.microsPerStep))})`
+  return `${cell.share.toFixed(cell.share < 0.1 ? 3 : 2)} (${grouped(Math.round(cell.microsPerStep))})`
 }
 
-const perStep = ({ perStep: syncs, late }) => (late ? '> 120 s' : (syncs?.toFixed(2) ?? '-'))
+const perStep = ({ perStep: syncs, late }) => (late ? `> ${late} s` : (syncs?.toFixed(2) ?? '-'))
 
-const seconds = ({ millis, late }) => (late ? '> 120 s' : millis === undefined ? 'fails' : `${grouped(millis)}`)
+const seconds = ({ millis, late }) => (late ? `> ${late} s` : millis === undefined ? 'fails' : `${grouped(millis)}`)
 
 export const table = (rows, sizes) => {
   const heads = [
@@ -19,13 +19,13 @@ export const table = (rows, sizes) => {
     ['', ...sizes.map(() => 'share (µs)'), 'a step', 'ms', 'again', 'MB', 'ms']
   ]
   const lines = rows.map((row) => [
-    `${row.title}${row.variant === 'forced' ? ', forced' : ''}`,
+    `${row.title}${row.variant === 'forced' ? ', forced' : ''}${row.syncs.perStep < 0.9 ? ' *' : ''}`,
     ...sizes.map((steps) => shared(row.cells[steps])),
     perStep(row.syncs),
     seconds(row.resumed),
     `${row.resumed.ranAgain ?? '-'}`,
     (row.installedBytes / 1e6).toFixed(1),
-    row.importMillis.toFixed(0)
+    row.importMillis?.toFixed(0) ?? 'fails'
   ])
   const all = [...heads, ...lines]
   const widths = all[0].map((_, column) => Math.max(...all.map((line) => line[column].length)))
@@ -37,20 +37,22 @@ export const table = (rows, sizes) => {
 
 /** What a cell that failed said, and what each peer was and did. */
 export const notes = (rows) =>
-  rows
-    .flatMap((row) => {
-      const cells = Object.entries(row.cells)
-      const settings = cells.find(([, cell]) => cell.settings !== undefined)?.[1].settings
-      const versions = Object.entries(row.versions).map(([name, version]) => `${name} ${version}`)
-      return [
-        `${row.title}${row.variant === 'forced' ? `, forced: ${row.forced}` : ` (${versions.join(', ')})`}`,
-        ...(row.variant === 'forced' ? [] : [`  ${row.compared}`]),
-        `  ${settings}`,
-        ...cells
-          .filter(([, { error }]) => error)
-          .map(([steps, { error }]) => `  ${grouped(Number(steps))} steps: ${error}`),
-        ...[row.syncs, row.resumed].filter(({ error }) => error).map(({ error }) => `  ${error}`),
-        ...(row.resumed.afterwards ? [`  after resuming: ${row.resumed.afterwards}`] : [])
-      ]
-    })
+  ['* Fewer syncs than steps: what was recorded survives a killed process, not a power cut.', '']
+    .concat(
+      rows.flatMap((row) => {
+        const cells = Object.entries(row.cells)
+        const settings = cells.find(([, cell]) => cell.settings !== undefined)?.[1].settings
+        const versions = Object.entries(row.versions).map(([name, version]) => `${name} ${version}`)
+        return [
+          `${row.title}${row.variant === 'forced' ? `, forced: ${row.forced}` : ` (${versions.join(', ')})`}`,
+          ...(row.variant === 'forced' ? [] : [`  ${row.compared}`]),
+          `  ${settings}`,
+          ...cells
+            .filter(([, { error }]) => error)
+            .map(([steps, { error }]) => `  ${grouped(Number(steps))} steps: ${error}`),
+          ...[row.syncs, row.resumed].filter(({ error }) => error).map(({ error }) => `  ${error}`),
+          ...(row.resumed.afterwards ? [`  after resuming: ${row.resumed.afterwards}`] : [])
+        ]
+      })
+    )
     .join('\n')
