@@ -67,8 +67,18 @@ export const assertLoads = async (
   else assertHolds(some(stored), payloads)
 }
 
+/** What a function of the store came to. Stores are written in plain JavaScript too, so their types may not hold. */
+const answerOf = async <A>(task: TaskEither<StorageError, A>): Promise<E.Either<StorageError, A>> => {
+  const due = 'a TaskEither is due: a function that, when it is called, gives a promise of an Either'
+  if (typeof task !== 'function') return assert.fail(`the store gave ${inWords(task)}, and ${due}`)
+  const result = (await task()) as E.Either<StorageError, A> | undefined
+  return result?._tag === 'Left' || result?._tag === 'Right'
+    ? result
+    : assert.fail(`the store's task came to ${inWords(result)}, and ${due}`)
+}
+
 export const right = async <A>(task: TaskEither<StorageError, A>): Promise<A> => {
-  const result = await task()
+  const result = await answerOf(task)
   return E.isRight(result) ? result.right : assert.fail(`refused: ${inWords(result.left)}`)
 }
 
@@ -76,7 +86,7 @@ export const left = async <Tag extends StorageError['_tag']>(
   task: TaskEither<StorageError, unknown>,
   tag: Tag
 ): Promise<Extract<StorageError, { _tag: Tag }>> => {
-  const result = await task()
+  const result = await answerOf(task)
   if (E.isRight(result)) return assert.fail(`accepted, but ${tag} was due: ${inWords(result.right)}`)
   assert.equal(result.left._tag, tag, `${tag} was due: ${inWords(result.left)}`)
   return result.left as Extract<StorageError, { _tag: Tag }>
@@ -141,3 +151,40 @@ export const takeover = async (
   const latter = await reopen()
   return { former: storage, zombie, latter, owner: await claimed(latter, 'a', OTHER) }
 }
+
+/**
+ * Saves revisions, so many at a time, while others load again and again. A load sees whole saves, and nothing older than what
+ * was acknowledged before it began.
+ */
+export const assertLoadsWhileSaving = async (
+  writer: CheckpointStorage,
+  readers: ReadonlyArray<CheckpointStorage>,
+  { count, atATime }: { readonly count: number; readonly atATime: number }
+): Promise<void> => {
+  const claim = await claimed(writer, 'a')
+  let acknowledged = 0
+  let over = false
+  const look = async (reader: CheckpointStorage): Promise<void> => {
+    while (!over) {
+      const before = acknowledged
+      const stored = await right(reader.load('a'))
+      const seen = O.isSome(stored) ? stored.value.revision + 1 : 0
+      assert.ok(seen >= before, `a load saw ${seen} revisions after ${before} were acknowledged`)
+      assert.equal(seen % atATime, 0, `a load saw ${seen} revisions, which is a part of a save`)
+      if (O.isSome(stored)) assertCarries(stored.value, upTo(seen))
+      await soon()
+    }
+  }
+  const write = async (): Promise<void> => {
+    for (let n = atATime; n <= count && !over; n += atATime) {
+      await right(writer.save(claim, revisions(upTo(n), atATime)))
+      acknowledged = n
+      await soon()
+    }
+  }
+  const ending = (work: Promise<void>): Promise<void> => work.finally(() => (over = true))
+  await Promise.all([write(), ...readers.map(look)].map(ending))
+  for (const reader of readers) await assertLoads(reader, 'a', upTo(count))
+}
+
+const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0))

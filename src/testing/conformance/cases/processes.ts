@@ -1,14 +1,13 @@
 /** Several live processes on one store. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../../domain/Json.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import {
-  assertCarries,
   assertHolds,
   assertLoads,
+  assertLoadsWhileSaving,
   claimed,
   left,
   OTHER,
@@ -77,29 +76,8 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
     'CS-PROC-04',
     'what one process was told is saved, another one loads at once, and never a part of a save',
     async ({ storage, beside }) => {
-      const other = (await beside()).storage
-      const claim = await claimed(storage, 'a')
-      let acknowledged = 0
-      let over = false
-      const reader = async (): Promise<void> => {
-        while (!over) {
-          const before = acknowledged
-          const stored = await right(other.load('a'))
-          const seen = O.isSome(stored) ? stored.value.revision + 1 : 0
-          assert.ok(seen >= before, `a load saw ${seen} revisions after ${before} were acknowledged`)
-          assert.equal(seen % 2, 0, `a load saw ${seen} revisions, which is a part of a save`)
-          if (O.isSome(stored)) assertCarries(stored.value, upTo(seen))
-        }
-      }
-      const reading = reader()
-      for (let n = 2; n <= 100; n += 2) {
-        await right(storage.save(claim, revisions(upTo(n), 2)))
-        acknowledged = n
-        await new Promise((resolve) => setTimeout(resolve, 1))
-      }
-      over = true
-      await reading
-      await assertLoads(other, 'a', upTo(100))
+      const others = [(await beside()).storage, (await beside()).storage]
+      await assertLoadsWhileSaving(storage, others, { count: 100, atATime: 2 })
     },
     { needs }
   ),

@@ -1,12 +1,22 @@
 /** Which saves are accepted, and that a save is all or nothing. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import type { CheckpointStorage, Revision } from '../../../ports/CheckpointStorage.js'
+import type { Revision } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
-import { assertCarries, assertLoads, claimed, left, OTHER, revisions, right, seed, tally, upTo } from '../fixtures.js'
+import {
+  assertLoadsWhileSaving,
+  assertLoads,
+  claimed,
+  left,
+  OTHER,
+  revisions,
+  right,
+  seed,
+  tally,
+  upTo
+} from '../fixtures.js'
 
 export const revisionCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase('CS-REV-01', 'a first save that does not begin at revision 0 is refused', async ({ storage }) => {
@@ -74,26 +84,6 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
   )
 ]
 
-/** Loads again and again until it is told to stop; gives every load to `look`. */
-const watching = async (
-  storage: CheckpointStorage,
-  over: () => boolean,
-  look: (stored: O.Option<number>, acknowledgedBefore: number) => void,
-  acknowledged: () => number,
-  carries: (n: number) => ReadonlyArray<number>
-): Promise<number> => {
-  let loads = 0
-  while (!over()) {
-    const before = acknowledged()
-    const stored = await right(storage.load('a'))
-    if (O.isSome(stored)) assertCarries(stored.value, carries(stored.value.revision + 1))
-    look(O.map(({ revision }: { readonly revision: number }) => revision)(stored), before)
-    loads += 1
-    await new Promise((resolve) => setTimeout(resolve, 0))
-  }
-  return loads
-}
-
 export const atomicityCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase('CS-ATOM-01', 'every revision of one save is stored', async ({ storage, reopen }) => {
     const claim = await claimed(storage, 'a')
@@ -106,32 +96,7 @@ export const atomicityCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-ATOM-02',
     'while revisions are saved three at a time, a load sees whole saves, and nothing older than was acknowledged before it',
-    async ({ storage }) => {
-      const claim = await claimed(storage, 'a')
-      let acknowledged = 0
-      let over = false
-      const readers = [1, 2, 3].map(() =>
-        watching(
-          storage,
-          () => over,
-          (revision, before) => {
-            const seen = O.isSome(revision) ? revision.value + 1 : 0
-            assert.equal(seen % 3, 0, `a load saw ${seen} revisions, which is a part of a save`)
-            assert.ok(seen >= before, `a load saw ${seen} revisions after ${before} were acknowledged`)
-          },
-          () => acknowledged,
-          upTo
-        )
-      )
-      for (let n = 3; n <= 120; n += 3) {
-        await right(storage.save(claim, revisions(upTo(n), 3)))
-        acknowledged = n
-        await new Promise((resolve) => setTimeout(resolve, 0))
-      }
-      over = true
-      await Promise.all(readers)
-      await assertLoads(storage, 'a', upTo(120))
-    }
+    ({ storage }) => assertLoadsWhileSaving(storage, [storage, storage, storage], { count: 120, atATime: 3 })
   ),
 
   conformanceCase(
