@@ -9,6 +9,9 @@ import * as fc from 'fast-check'
 import type { CheckpointStorage, StorageError } from '../ports/CheckpointStorage.js'
 import type { Clock } from '../ports/Clock.js'
 
+/** Objects like those that people write. */
+const PLAIN = { noNullPrototype: true } as const
+
 // ---------------------------------------------------------------------------------------------------------------------
 // model
 // ---------------------------------------------------------------------------------------------------------------------
@@ -196,11 +199,11 @@ const CALLS: ReadonlyArray<StorageCall> = [
  * @since 0.1.0
  */
 export const fault: fc.Arbitrary<Fault> = fc.oneof(
-  fc.record({ _tag: fc.constant('Fail' as const), when: fc.constantFrom('before' as const, 'after' as const) }),
-  fc.record({ _tag: fc.constant('Delay' as const), millis: fc.nat({ max: 60_000 }) }),
-  fc.record({ _tag: fc.constant('Drop' as const) }),
-  fc.record({ _tag: fc.constant('Duplicate' as const) }),
-  fc.record({ _tag: fc.constant('Hang' as const), when: fc.constantFrom('before' as const, 'after' as const) })
+  fc.record({ _tag: fc.constant('Fail' as const), when: fc.constantFrom('before' as const, 'after' as const) }, PLAIN),
+  fc.record({ _tag: fc.constant('Delay' as const), millis: fc.nat({ max: 60_000 }) }, PLAIN),
+  fc.record({ _tag: fc.constant('Drop' as const) }, PLAIN),
+  fc.record({ _tag: fc.constant('Duplicate' as const) }, PLAIN),
+  fc.record({ _tag: fc.constant('Hang' as const), when: fc.constantFrom('before' as const, 'after' as const) }, PLAIN)
 )
 
 /**
@@ -234,9 +237,9 @@ export const faultSchedule = (
   const call = fc.constantFrom(...CALLS)
   return fc.array(
     fc.oneof(
-      fc.record({ fault: faults, nth }),
-      fc.record({ fault: faults, call, nth }),
-      fc.record({ fault: faults, call, from: nth })
+      fc.record({ fault: faults, nth }, PLAIN),
+      fc.record({ fault: faults, call, nth }, PLAIN),
+      fc.record({ fault: faults, call, from: nth }, PLAIN)
     ),
     { maxLength: options.maxRules ?? 4 }
   )

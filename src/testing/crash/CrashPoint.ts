@@ -7,6 +7,9 @@ import * as fc from 'fast-check'
 import type { StorageCall } from '../faults.js'
 import type { DeathAtCall } from './Life.js'
 
+/** Objects like those that people write. */
+const PLAIN = { noNullPrototype: true } as const
+
 // ---------------------------------------------------------------------------------------------------------------------
 // model
 // ---------------------------------------------------------------------------------------------------------------------
@@ -140,16 +143,22 @@ export const crashSchedule = (
   } = {}
 ): fc.Arbitrary<CrashSchedule> => {
   const { units = [], maxCrashes = 4, maxCalls = 16 } = options
-  const atCall: fc.Arbitrary<CrashPoint> = fc.record({
-    _tag: fc.constant('AtCall' as const),
-    n: fc.integer({ min: 1, max: maxCalls }),
-    how: fc.constantFrom(...HOW)
-  })
-  const atUnit: fc.Arbitrary<CrashPoint> = fc.record({
-    _tag: fc.constant('AtUnit' as const),
-    unit: fc.constantFrom(...units),
-    n: fc.integer({ min: 1, max: 2 }),
-    how: fc.constantFrom('before' as const, 'during' as const, 'after' as const)
-  })
+  const atCall: fc.Arbitrary<CrashPoint> = fc.record(
+    {
+      _tag: fc.constant('AtCall' as const),
+      n: fc.integer({ min: 1, max: maxCalls }),
+      how: fc.constantFrom(...HOW)
+    },
+    PLAIN
+  )
+  const atUnit: fc.Arbitrary<CrashPoint> = fc.record(
+    {
+      _tag: fc.constant('AtUnit' as const),
+      unit: fc.constantFrom(...units),
+      n: fc.integer({ min: 1, max: 2 }),
+      how: fc.constantFrom('before' as const, 'during' as const, 'after' as const)
+    },
+    PLAIN
+  )
   return fc.array(units.length === 0 ? atCall : fc.oneof(atCall, atUnit), { maxLength: maxCrashes })
 }

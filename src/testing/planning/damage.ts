@@ -9,6 +9,9 @@ import type { Json, JsonObject } from '../../domain/Json.js'
 import type { RunsOf } from './runs.js'
 import { run } from './runs.js'
 
+/** Objects like those that people write. */
+const PLAIN = { noNullPrototype: true } as const
+
 /**
  * An encoded checkpoint with one thing changed: at `path` (keys, and indices as text) `now` stands for `was`. `now` is absent if
  * what was there was taken out, or in a list doubled (`doubled`).
@@ -44,7 +47,7 @@ const REPLACEMENTS: ReadonlyArray<Json> = [
 
 /** How a value is changed: a replacement, taken out, or doubled. */
 const change = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ now: fc.constantFrom(...REPLACEMENTS) }) },
+  { weight: 4, arbitrary: fc.record({ now: fc.constantFrom(...REPLACEMENTS) }, PLAIN) },
   { weight: 1, arbitrary: fc.constant({}) },
   { weight: 1, arbitrary: fc.constant({ doubled: true as const }) }
 )

@@ -7,6 +7,9 @@ import * as fc from 'fast-check'
 import type { Group, Step, Task, TaskOptions, Wave, Workflow } from '../../domain/Workflow.js'
 import * as W from '../../domain/Workflow.js'
 
+/** Objects like those that people write. */
+const PLAIN = { noNullPrototype: true } as const
+
 /**
  * How somebody edits a workflow: what they do, at which step (`at`), and in which way of many (`salt`). Both are taken modulo
  * what there is.
@@ -50,11 +53,14 @@ export const EDITS = [
  * @category arbitraries
  * @since 0.1.0
  */
-export const workflowEdit: fc.Arbitrary<WorkflowEdit> = fc.record({
-  kind: fc.constantFrom(...EDITS),
-  at: fc.nat({ max: 6 }),
-  salt: fc.nat({ max: 99 })
-})
+export const workflowEdit: fc.Arbitrary<WorkflowEdit> = fc.record(
+  {
+    kind: fc.constantFrom(...EDITS),
+    at: fc.nat({ max: 6 }),
+    salt: fc.nat({ max: 99 })
+  },
+  PLAIN
+)
 
 /**
  * A workflow that was edited.

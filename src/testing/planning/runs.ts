@@ -120,7 +120,7 @@ export const momentWithOptions = (
 }
 
 /**
- * A checkpoint that a run can reach.
+ * A checkpoint that a run can reach: in the middle of its work, or where it was left.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -141,8 +141,10 @@ export const momentWithOptions = (
  */
 export const checkpoint = (of: RunsOf = {}): fc.Arbitrary<Checkpoint> =>
   fc
-    .tuple(undisturbedRun(of), fc.nat({ max: 999 }))
-    .map(([{ trail }, at]) => (trail[at % trail.length] as Moment).checkpoint)
+    .tuple(undisturbedRun(of), fc.boolean(), fc.nat({ max: 999 }))
+    .map(([{ checkpoint: last, trail }, anywhere, at]) =>
+      anywhere ? (trail[at % trail.length] as Moment).checkpoint : last
+    )
 
 /**
  * What may be asked of a plan for a workflow at a moment: mostly nothing, at times a step to start from, a wave to restart,

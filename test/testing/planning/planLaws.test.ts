@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import * as t from 'io-ts'
+import { describe, test } from 'vitest'
+import type { OutputMismatch } from '../../../src/domain/Workflow.js'
+import { Workflow } from '../../../src/index.js'
+import { workflow } from '../../../src/promise.js'
+import { checkPlanLaws, describePlanLawReport, planLaws } from '../../../src/testing/planning/checkPlanLaws.js'
+import { law } from '../../../src/testing/planning/PlanLaw.js'
+import { moment } from '../../../src/testing/planning/runs.js'
+
+const Tarball = t.type({
+  file: t.string,
+  size: t.number,
+  tags: t.array(t.union([t.literal('beta'), t.literal('next')]))
+})
+
+const release = workflow('release')
+  .step('version', { output: t.string, capture: 'version', run: () => '1.2.3' })
+  .wave('checks', { unit: () => 42, lint: { needs: ['unit'], output: t.boolean, run: () => true } })
+  .step('pack', { output: Tarball, run: () => ({ file: 'x.tgz', size: 1, tags: [] }) })
+  .step('publish', { idempotent: false, capture: 'published', run: () => 'published' })
+
+const runs = process.env['DOGEAR_SWEEP'] === '1' ? 5000 : 30
+
+const taskThat = (accepts: Workflow.Task['accepts']) => ({
+  name: 'release',
+  steps: [Workflow.task('build', { accepts, captures: ['built'] }), Workflow.task('publish', { idempotent: false })]
+})
+
+const no: E.Either<OutputMismatch, never> = E.left({ path: '$', expected: 'something secret' })
+
+describe('the laws of the planner', () => {
+  test('have ids and titles of their own', () => {
+    assert.equal(new Set(planLaws.map(({ id }) => id)).size, planLaws.length)
+    assert.equal(new Set(planLaws.map(({ title }) => title)).size, planLaws.length)
+    for (const { id } of planLaws) assert.match(id, /^PL-[A-Z]+-\d\d$/)
+  })
+
+  test("hold for somebody's own workflow, with outputs that are found or given", () => {
+    const found = checkPlanLaws(release, { numRuns: runs })
+    assert.equal(found.problems.length + found.violations.length, 0, describePlanLawReport(found))
+    assert.equal(found.results.length, planLaws.length)
+    assert.ok(found.results.every(({ numRuns }) => numRuns === runs))
+    const given = checkPlanLaws(release, { numRuns: 20, outputs: { version: fc.constantFrom('1.0.0', '2.0.0') } })
+    assert.equal(given.violations.length, 0, describePlanLawReport(given))
+    assert.match(describePlanLawReport(given), /^release: \d+ of \d+ laws hold \(seed 1\)$/)
+  })
+
+  test('say which units accept nothing that is known, and are not tried then', () => {
+    const picky = taskThat((output) => (output === 'sesame' ? E.right(undefined) : no))
+    const refused = checkPlanLaws(picky)
+    assert.deepEqual(refused.problems, ['no output is known that build accepts: give an arbitrary of them in outputs'])
+    assert.deepEqual(refused.results, [])
+    const given = checkPlanLaws(picky, { numRuns: runs, outputs: { build: fc.constant('sesame') } })
+    assert.equal(given.violations.length, 0, describePlanLawReport(given))
+    const wrong = checkPlanLaws(picky, { outputs: { build: fc.constant('open') } })
+    assert.equal(wrong.problems.length, 1)
+  })
+
+  test('are not tried on a workflow that is none', () => {
+    assert.match(checkPlanLaws({ name: 'release', steps: [] }).problems.join(), /NoSteps/)
+  })
+
+  test('do not hold for a task whose judgement changes, and say what to repeat', () => {
+    const fickle = () => {
+      let count = 0
+      return taskThat(() => (++count % 7 === 0 ? no : E.right(undefined)))
+    }
+    const report = checkPlanLaws(fickle(), { numRuns: runs })
+    assert.ok(report.violations.length > 0)
+    assert.match(describePlanLawReport(report), /repeat with \{"laws":\["PL-/)
+  })
+
+  test('do not hold for a task that throws at what it should judge, and do not throw themselves', () => {
+    const throwing = taskThat((output) => (output === null ? assert.fail('null!') : E.right(undefined)))
+    const report = checkPlanLaws(throwing, { numRuns: 20, outputs: { build: fc.constantFrom(7, null) } })
+    assert.equal(report.violations.length, 0)
+    let calls = 0
+    const later = taskThat(() => (++calls > 1000 ? assert.fail('too late!') : E.right(undefined)))
+    const found = checkPlanLaws(later, { numRuns: 200, laws: ['PL-PLAN-03'] })
+    assert.match(found.violations[0]?.why ?? '', /too late!/)
+  })
+
+  test('repeat a counterexample by its seed and path', () => {
+    const short = law('PL-MINE-01', 'a run is short', moment, ({ checkpoint }) => assert.ok(checkpoint.revision < 4))
+    const found = short.check({ workflow: release }, { seed: 5 })
+    assert.equal(found.holds, false)
+    assert.match(found.counterexample ?? '', /AttemptStarted/)
+    assert.ok(found.path !== undefined)
+    const again = short.check({ workflow: release }, { seed: found.seed, path: found.path })
+    assert.deepEqual([again.numRuns, again.counterexample, again.why], [1, found.counterexample, found.why])
+  })
+})
