@@ -16,8 +16,8 @@ import type { CliError } from './CliError.js'
  * | code | means |
  * |---|---|
  * | 0 | completed, or nothing left to do |
- * | 1 | a step failed |
- * | 2 | wrong use: of the command, of a workflow file |
+ * | 1 | a step failed; of `dogear conformance`: a case failed |
+ * | 2 | wrong use: of the command, of a workflow file, of a spec |
  * | 3 | no such run |
  * | 4 | refused: held by a live process, workflow changed, unconfirmed step, plan changed, id in use, answered with no |
  * | 5 | state could not be read or written, or is damaged |
@@ -31,6 +31,7 @@ import type { CliError } from './CliError.js'
 export const ExitCode = {
   done: 0,
   stepFailed: 1,
+  caseFailed: 1,
   wrongUse: 2,
   noSuchRun: 3,
   refused: 4,

@@ -9,6 +9,7 @@ import type { CliError } from './CliError.js'
 import { describe, usage } from './CliError.js'
 import type { Context, Result } from './commands/Context.js'
 import { homeOf } from './commands/Context.js'
+import type { ConformanceFlags } from './commands/conformance.js'
 import type { Attended } from './commands/execution.js'
 import type { PlanFlags } from './commands/planFlags.js'
 import type { ResumeFlags } from './commands/resumeRun.js'
@@ -17,6 +18,7 @@ import type { RunsFlags } from './commands/runs.js'
 import type { ShowFlags } from './commands/show.js'
 import { ExitCode, ofError } from './ExitCode.js'
 import { cliErrorJson, printed } from './report/runJson.js'
+import * as Output from './terminal/Output.js'
 import * as Screen from './terminal/Screen.js'
 
 /** The flags that every command has. */
@@ -40,8 +42,9 @@ type Action = (context: Context) => Promise<Result>
  */
 export const main = async (words: ReadonlyArray<string>, version: string): Promise<ExitCode> => {
   let code: ExitCode = ExitCode.done
-  const program = programOf(version, async (flags, action) => {
+  const program = programOf(version, async (flags, action, ending) => {
     code = await perform(flags, action)
+    if (ending === 'at once') await Output.endWith(process, code)
   })
   try {
     await program.parseAsync(understood(program, words), { from: 'user' })
@@ -125,7 +128,8 @@ const attending = async (
 // commands
 // ---------------------------------------------------------------------------------------------------------------------
 
-type Perform = (flags: CommonFlags, action: Action) => Promise<void>
+/** `at once`: the process does not wait for what somebody else's code left under way in it. */
+type Perform = (flags: CommonFlags, action: Action, ending?: 'at once') => Promise<void>
 
 const programOf = (version: string, perform: Perform): Command => {
   const program = new Command('dogear')
@@ -146,6 +150,7 @@ const programOf = (version: string, perform: Perform): Command => {
   addRuns(program.command('list', { hidden: true }).command('runs'), common, perform)
   addShow(program, common, perform)
   addVerify(program, common, perform)
+  addConformance(program, common, perform)
   return program
 }
 
@@ -273,6 +278,32 @@ const addVerify = (program: Command, common: Common, perform: Perform): void => 
     )
 }
 
+const addConformance = (program: Command, common: Common, perform: Perform): void => {
+  program
+    .command('conformance')
+    .summary('try whether a store keeps the laws of a checkpoint store')
+    .description('Tries whether a store of your own keeps the laws that every checkpoint store has to keep.')
+    .argument('[module]', 'the module that exports the spec of the store: .mjs, .js; .ts from Node 22.18 on')
+    .option('--export <name>', 'the export that is the spec, or a function that gives it (default: spec)')
+    .option('--level <level>', 'only these cases: core, capability or stress; repeat for more', collect)
+    .option('--only <id>', 'only this case (CS-FENCE-03) or family of cases (CS-FENCE); repeat for more', collect)
+    .option('--limit <duration>', 'how long a case may take (default: 30s); a stress case four times as long')
+    .option('--list', 'list the cases, and run none')
+    .option('--tap', 'print the report as TAP')
+    .option('--json', 'print the report as JSON')
+    .addHelpText('after', exampleOf('dogear conformance spec.mjs --level core'))
+    .action((module: string | undefined, flags: ConformanceFlags & CommonFlags) =>
+      perform(
+        { ...common(), ...flags },
+        async (context) => {
+          const { conformanceCommand } = await import('./commands/conformance.js')
+          return conformanceCommand(context, module, flags)
+        },
+        'at once'
+      )
+    )
+}
+
 const collect = (value: string, before: ReadonlyArray<string> | undefined): ReadonlyArray<string> => [
   ...(before ?? []),
   value
@@ -302,6 +333,6 @@ When a step fails: mend it, also in the file, and go on with "dogear resume".
 
 Exit codes:
   0 completed, or nothing left to do    4 refused, nothing was changed
-  1 a step failed                       5 state could not be read or written
+  1 a step, or a case, failed           5 state could not be read or written
   2 wrong use, or a bad workflow file   6 taken over by another process
   3 no such run                         130, 143 stopped by Ctrl+C, SIGTERM`

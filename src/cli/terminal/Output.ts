@@ -34,3 +34,17 @@ export const watch = (process: NodeJS.Process, exitCode: number): void => {
     }
   })
 }
+
+/**
+ * Ends the process when all output is written, whatever is still under way in it.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const endWith = async (process: NodeJS.Process, exitCode: number): Promise<never> => {
+  const written = [process.stdout, process.stderr].map(
+    (stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))
+  )
+  await Promise.all(written)
+  return process.exit(exitCode)
+}

@@ -89,7 +89,7 @@ const benchOf = async <Data>(spec: StorageSpec<Data>, data: Data, others: Array<
   const tool = <T>(name: keyof StorageSpec<Data>, found: T | undefined): T =>
     found ?? assert.fail(`the spec of ${spec.name} has no \`${name}\`, which this case needs`)
   return {
-    storage: await spec.reopen(data),
+    storage: assertIsStorage(await spec.reopen(data)),
     reopen: () => spec.reopen(data),
     beside: async () => {
       const other = await tool('beside', spec.beside)(data)
@@ -101,6 +101,25 @@ const benchOf = async <Data>(spec: StorageSpec<Data>, data: Data, others: Array<
     digest: (runId) => tool('digest', spec.digest)(data, runId),
     faulty: () => tool('faulty', spec.faulty)(data)
   }
+}
+
+const METHODS: ReadonlyArray<keyof CheckpointStorage> = [
+  'claim',
+  'save',
+  'release',
+  'load',
+  'history',
+  'loadRevision',
+  'list',
+  'remove'
+]
+
+/** Said once, before a case says it of the first function that it calls. */
+const assertIsStorage = (storage: CheckpointStorage): CheckpointStorage => {
+  const given = Object(storage) as Readonly<Record<string, unknown>>
+  const missing = METHODS.filter((method) => typeof given[method] !== 'function')
+  assert.ok(missing.length === 0, `\`reopen\` gave no store: it has no function ${missing.join(', ')}`)
+  return storage
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -127,21 +127,47 @@ const MARKS = { Passed: '✓', Failed: '✗', NotClaimed: '○' } as const
  * @since 0.1.0
  */
 export const toText = (report: Report): string =>
-  [
-    `${report.store} (claims: ${report.capabilities.join(', ') || 'nothing beyond the core'})`,
-    '',
-    ...report.results.flatMap(({ id, title, outcome, needs }) => [
-      `${MARKS[outcome._tag]} ${id} ${title}${noteOf(outcome, needs)}`,
-      ...(outcome._tag === 'Failed' ? indented(outcome.why) : [])
-    ]),
-    '',
-    ...report.hints.map((hint) => `Hint: ${hint}`),
-    ...(report.hints.length > 0 ? [''] : []),
-    `${countOf(report, 'Passed')} passed, ${countOf(report, 'Failed')} failed, ${countOf(report, 'NotClaimed')} not claimed`
-  ].join('\n')
+  [headingOf(report), '', ...report.results.flatMap(linesOf), '', ...closingOf(report)].join('\n')
 
-const noteOf = (outcome: CaseOutcome, needs: ReadonlyArray<Capability>): string =>
-  outcome._tag === 'NotClaimed' ? ` (not claimed: ${needs.join(', ')}; it would have ${outcome.wouldHave})` : ''
+/**
+ * Whose report it is.
+ *
+ * @internal
+ */
+export const headingOf = ({
+  store,
+  capabilities
+}: {
+  readonly store: string
+  readonly capabilities: ReadonlyArray<Capability>
+}): string => `${store} (claims: ${capabilities.join(', ') || 'nothing beyond the core'})`
+
+/**
+ * What is said of one result: a line, and why it failed.
+ *
+ * @internal
+ */
+export const linesOf = ({ id, title, outcome, needs }: CaseResult): ReadonlyArray<string> => [
+  `${MARKS[outcome._tag]} ${id} ${title}${noteOf(outcome, needs)}`,
+  ...(outcome._tag === 'Failed' ? indented(outcome.why) : [])
+]
+
+/**
+ * What is said after the last result: the hints, and the count.
+ *
+ * @internal
+ */
+export const closingOf = (report: Report): ReadonlyArray<string> => [
+  ...report.hints.map((hint) => `Hint: ${hint}`),
+  ...(report.hints.length > 0 ? [''] : []),
+  `${countOf(report, 'Passed')} passed, ${countOf(report, 'Failed')} failed, ${countOf(report, 'NotClaimed')} not claimed`
+]
+
+const noteOf = (outcome: CaseOutcome, needs: ReadonlyArray<Capability>): string => {
+  if (outcome._tag !== 'NotClaimed') return ''
+  const tried = outcome.wouldHave === 'not been tried' ? 'not tried' : `it would have ${outcome.wouldHave}`
+  return ` (not claimed: ${needs.join(', ')}; ${tried})`
+}
 
 const indented = (text: string): ReadonlyArray<string> => text.split('\n').map((line) => `    ${line}`)
 

@@ -76,7 +76,8 @@ export const runConformance = async <Data>(
   return make(spec.name, spec.capabilities, results)
 }
 
-const chosen = ({ levels, only }: ConformanceOptions): ReadonlyArray<ConformanceCase> =>
+/** The cases that are run. */
+export const chosen = ({ levels, only }: Pick<ConformanceOptions, 'levels' | 'only'>): ReadonlyArray<ConformanceCase> =>
   checkpointStorageCases.filter(
     ({ id, level }) =>
       (levels === undefined || levels.includes(level)) &&

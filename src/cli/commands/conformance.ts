@@ -1,0 +1,203 @@
+/**
+ * `dogear conformance`: whether a store keeps the laws of the storage port.
+ *
+ * @since 0.1.0
+ */
+import { stripVTControlCharacters } from 'node:util'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { ConformanceCase, Level } from '../../testing/conformance/Case.js'
+import { checkpointStorageCases } from '../../testing/conformance/cases/index.js'
+import type { CaseResult, Report } from '../../testing/conformance/Report.js'
+import { closingOf, headingOf, isConformant, linesOf, toJson, toTap } from '../../testing/conformance/Report.js'
+import { chosen, runConformance } from '../../testing/conformance/run.js'
+import type { StorageSpec } from '../../testing/conformance/Spec.js'
+import type { CliError } from '../CliError.js'
+import { usage } from '../CliError.js'
+import { loadSpec } from '../conformance/loadSpec.js'
+import { withoutOurs } from '../conformance/trace.js'
+import { strayFields } from '../conformance/specProblems.js'
+import { ExitCode } from '../ExitCode.js'
+import { linesOf as hintLines } from '../report/Hint.js'
+import { printed } from '../report/runJson.js'
+import { commandOf } from '../terminal/shellQuote.js'
+import { printable } from '../terminal/Style.js'
+import * as Duration from '../workflow/Duration.js'
+import { didYouMean } from '../workflow/Suggestion.js'
+import type { Context, Result } from './Context.js'
+
+/**
+ * Which cases, of what, and how they are told of.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ConformanceFlags {
+  readonly level?: ReadonlyArray<string>
+  readonly only?: ReadonlyArray<string>
+  readonly limit?: string
+  readonly export?: string
+  readonly tap?: boolean
+  readonly list?: boolean
+}
+
+/** What the flags come to. */
+interface Choice {
+  readonly levels: ReadonlyArray<Level>
+  readonly only: ReadonlyArray<string> | undefined
+  readonly cases: ReadonlyArray<ConformanceCase>
+  readonly limitMillis: number
+}
+
+const LEVELS: ReadonlyArray<Level> = ['core', 'capability', 'stress']
+
+const LIMIT_MILLIS = 30_000
+
+/**
+ * Runs the cases of the kit against the store of which a module exports the spec, and tells each result as it comes. Or
+ * lists them.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export const conformanceCommand = async (
+  context: Context,
+  module: string | undefined,
+  flags: ConformanceFlags
+): Promise<Result> => {
+  const choice = choiceOf(flags)
+  if (E.isLeft(choice)) return choice
+  if (context.json && flags.tap === true) return E.left(usage('Either --json or --tap'))
+  if (flags.list === true) return list(context, choice.right)
+  if (module === undefined) {
+    const command = 'dogear conformance spec.mjs'
+    return E.left(usage('Which store? Name the module that exports its spec', [{ text: 'Such as:', command }]))
+  }
+  const { limitMillis } = choice.right
+  const exportName = flags.export ?? 'spec'
+  const spec = await loadSpec({ folder: context.folder, module, exportName, limitMillis })
+  if (E.isLeft(spec)) return spec
+  for (const stray of strayFields(spec.right)) {
+    context.screen.line(context.screen.style.yellow(`warning: ${printable(stray)}`))
+  }
+  return run(context, [module, ...(flags.export === undefined ? [] : ['--export', exportName])], spec.right, {
+    ...choice.right,
+    tap: flags.tap === true
+  })
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what is chosen
+// ---------------------------------------------------------------------------------------------------------------------
+
+const choiceOf = (flags: ConformanceFlags): E.Either<CliError, Choice> => {
+  const levels = flags.level === undefined ? LEVELS : LEVELS.filter((one) => flags.level?.includes(one))
+  for (const level of flags.level ?? []) {
+    if (!LEVELS.some((one) => one === level)) {
+      return E.left(usage(`--level is one of ${LEVELS.join(', ')}, not "${level}"${didYouMean(level, LEVELS)}`))
+    }
+  }
+  const only = flags.only?.map((id) => id.toUpperCase())
+  for (const id of only ?? []) if (chosen({ only: [id] }).length === 0) return E.left(unknownCase(id))
+  const limit = flags.limit === undefined ? O.some(LIMIT_MILLIS) : Duration.parse(flags.limit)
+  if (O.isNone(limit) || limit.value <= 0) {
+    return E.left(usage(`--limit is a duration, such as 500ms, 30s or 2m, not "${flags.limit ?? ''}"`))
+  }
+  const cases = chosen({ levels, ...(only === undefined ? {} : { only }) })
+  return cases.length === 0
+    ? E.left(usage(`There is no ${levels.join(' or ')} case in ${only?.join(', ') ?? 'the kit'}`))
+    : E.right({ levels, only, cases, limitMillis: limit.value })
+}
+
+const unknownCase = (id: string): CliError => {
+  const families = [...new Set(checkpointStorageCases.map((one) => one.id.replace(/-\d+$/, '')))]
+  const ids = checkpointStorageCases.map((one) => one.id)
+  return usage(`There is no case or family of cases "${id}"${didYouMean(id, [...families, ...ids])}`, [
+    { text: `The families: ${families.join(', ')}` },
+    { text: 'All cases:', command: 'dogear conformance --list' }
+  ])
+}
+
+const list = ({ screen, json }: Context, { cases }: Choice): Result => {
+  if (json) screen.out(printed(cases.map(({ id, title, level, needs }) => ({ id, title, level, needs }))))
+  else for (const one of cases) screen.out(`${one.id} ${one.title} ${screen.outStyle.dim(`(${aboutCase(one)})`)}\n`)
+  return E.right(ExitCode.done)
+}
+
+const aboutCase = ({ level, needs }: ConformanceCase): string =>
+  needs.length === 0 ? level : `${level}, needs ${needs.join(', ')}`
+
+// ---------------------------------------------------------------------------------------------------------------------
+// the run
+// ---------------------------------------------------------------------------------------------------------------------
+
+const run = async (
+  context: Context,
+  words: ReadonlyArray<string>,
+  spec: StorageSpec<unknown>,
+  { levels, only, cases, limitMillis, tap }: Choice & { readonly tap: boolean }
+): Promise<Result> => {
+  const { screen, json } = context
+  const asText = !json && !tap
+  let done = 0
+  const current = (): string => `${done + 1}/${cases.length} ${cases[done]?.id ?? ''}`
+  const strays = watchStrays(context, () => cases[done]?.id)
+  if (asText) screen.out(`${printable(headingOf({ store: spec.name, ...spec }))}\n\n`)
+  screen.status(current)
+  const report = await runConformance(spec, {
+    levels,
+    ...(only === undefined ? {} : { only }),
+    limitMillis,
+    onResult: (result) => {
+      done += 1
+      if (asText) for (const line of resultLines(context, result)) screen.out(`${line}\n`)
+    }
+  })
+  screen.status(undefined)
+  tell(context, withPlainText(report), tap)
+  const failed = report.results.find(({ outcome }) => outcome._tag === 'Failed')
+  if (failed !== undefined && asText) {
+    const command = commandOf(['dogear', 'conformance', ...words, '--only', failed.id])
+    for (const line of hintLines([{ text: 'One case alone:', command }], screen.style)) screen.line(line)
+  }
+  return E.right(isConformant(report) && strays() === 0 ? ExitCode.done : ExitCode.caseFailed)
+}
+
+const tell = ({ screen, json }: Context, report: Report, tap: boolean): void => {
+  if (json) return screen.out(`${toJson(report)}\n`)
+  if (tap) return screen.out(`${toTap(report)}\n`)
+  const colour = isConformant(report) ? screen.outStyle.green : screen.outStyle.red
+  const lines = ['', ...closingOf(report)]
+  for (const [n, line] of lines.entries()) screen.out(`${n === lines.length - 1 ? colour(line) : line}\n`)
+}
+
+const resultLines = ({ screen }: Context, result: CaseResult): ReadonlyArray<string> => {
+  const { green, red, dim } = screen.outStyle
+  const colour = { Passed: green, Failed: red, NotClaimed: dim }[result.outcome._tag]
+  const [first = '', ...why] = linesOf(withPlainWhy(result)).map(printable)
+  return [`${colour(first.slice(0, 1))}${first.slice(1)}`, ...why]
+}
+
+/** Node colours the difference between two values when error output is a terminal. */
+const withPlainWhy = (result: CaseResult): CaseResult => {
+  if (result.outcome._tag !== 'Failed') return result
+  const why = withoutOurs(stripVTControlCharacters(result.outcome.why)).join('\n')
+  return { ...result, outcome: { ...result.outcome, why } }
+}
+
+const withPlainText = (report: Report): Report => ({ ...report, results: report.results.map(withPlainWhy) })
+
+/** Tells what is thrown where no case can catch it: in a timer of the store, say. Gives how often that was so far. */
+const watchStrays = ({ screen }: Context, current: () => string | undefined): (() => number) => {
+  let count = 0
+  const tellStray = (error: unknown): void => {
+    count += 1
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    screen.line(
+      `${screen.style.red('dogear:')} while ${current() ?? 'nothing'} ran, this was thrown, and nobody caught it:`
+    )
+    for (const line of withoutOurs(text)) screen.line(`  ${printable(line)}`)
+  }
+  process.on('uncaughtException', tellStray).on('unhandledRejection', tellStray)
+  return () => count
+}

@@ -1,0 +1,99 @@
+/**
+ * Finds the spec of a store in a module.
+ *
+ * @since 0.1.0
+ */
+import { statSync } from 'node:fs'
+import { extname, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import * as E from 'fp-ts/lib/Either.js'
+import type { StorageSpec } from '../../testing/conformance/Spec.js'
+import type { CliError } from '../CliError.js'
+import { usage } from '../CliError.js'
+import { commandOf } from '../terminal/shellQuote.js'
+import { printable } from '../terminal/Style.js'
+import { show } from '../workflow/Duration.js'
+import { withoutOurs } from './trace.js'
+import { isLikeSpec, specProblems } from './specProblems.js'
+
+type Exported = Readonly<Record<string, unknown>>
+
+/** How a module is meant: where it is, which of its exports, and how long it may take to give it, in milliseconds. */
+interface Wanted {
+  readonly folder: string
+  readonly module: string
+  readonly exportName: string
+  readonly limitMillis: number
+}
+
+/**
+ * The spec that a module exports, or a function of it gives. The path is relative to `folder`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const loadSpec = async (wanted: Wanted): Promise<E.Either<CliError, StorageSpec<unknown>>> => {
+  const { folder, module, exportName } = wanted
+  const path = resolve(folder, module)
+  const kind = statSync(path, { throwIfNoEntry: false })
+  if (kind === undefined) return E.left(usage(`There is no ${printable(path)}: the module that exports the spec`))
+  if (kind.isDirectory())
+    return E.left(usage(`${printable(path)} is a folder. Name the module in it that exports the spec`))
+  const exported = await settled(wanted, () => import(pathToFileURL(path).href) as Promise<Exported>)
+  if (E.isLeft(exported)) return E.left(notLoaded(wanted, exported.left))
+  const found = exported.right[exportName]
+  if (found === undefined) return E.left(notExported(wanted, exported.right))
+  const spec = typeof found === 'function' ? await settled(wanted, found as () => unknown) : E.right(found)
+  if (E.isLeft(spec)) return E.left(usage(`${exportName}() of ${module} failed:\n${traceOf(spec.left)}`))
+  const problems = specProblems(spec.right)
+  return problems.length === 0
+    ? E.right(spec.right as StorageSpec<unknown>)
+    : E.left(
+        usage([`${exportName} of ${module} is no spec of a store:`, ...problems.map(indented)].join('\n'), [ABOUT])
+      )
+}
+
+const ABOUT = { text: 'What a spec has: docs/guide/testing.md, and the type StorageSpec of dogear/testing' }
+
+/** What something came to, if it did in time. */
+const settled = async <A>({ limitMillis }: Wanted, start: () => A | Promise<A>): Promise<E.Either<unknown, A>> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<E.Either<unknown, A>>((done) => {
+    timer = setTimeout(() => done(E.left(`it did not end within ${show(limitMillis)}`)), limitMillis)
+  })
+  const ended = Promise.resolve()
+    .then(start)
+    .then(E.right, (error: unknown) => E.left(error))
+  const first = await Promise.race([ended, late])
+  clearTimeout(timer)
+  return first
+}
+
+const notLoaded = ({ module }: Wanted, error: unknown): CliError => {
+  const { code } = Object(error) as { readonly code?: unknown }
+  return code === 'ERR_UNKNOWN_FILE_EXTENSION' && /^\.[cm]?tsx?$/.test(extname(module))
+    ? usage(`${module} is TypeScript, which Node ${process.version} does not load`, [
+        { text: 'Use Node 22.18 or later, or compile it to JavaScript first' }
+      ])
+    : usage(`${module} could not be loaded:\n${traceOf(error)}`)
+}
+
+const notExported = ({ module, exportName }: Wanted, exported: Exported): CliError => {
+  const names = Object.keys(exported)
+  const others = names.filter((name) => isLikeSpec(exported[name]))
+  const hints =
+    others.length > 0
+      ? others.map((name) => ({
+          text: 'This looks like one:',
+          command: commandOf(['dogear', 'conformance', module, '--export', name])
+        }))
+      : [{ text: `Give it one: export const ${exportName} = { name, create, reopen, capabilities }` }, ABOUT]
+  return usage(`${module} has no export called ${exportName}. It has: ${names.join(', ') || 'none'}`, hints)
+}
+
+const traceOf = (error: unknown): string =>
+  withoutOurs(error instanceof Error ? (error.stack ?? error.message) : String(error))
+    .map((line) => indented(printable(line)))
+    .join('\n')
+
+const indented = (line: string): string => `  ${line}`

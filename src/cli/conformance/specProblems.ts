@@ -1,0 +1,94 @@
+/**
+ * What is wrong with something that should be the spec of a store.
+ *
+ * @since 0.1.0
+ */
+import { inspect } from 'node:util'
+import type { StorageSpec } from '../../testing/conformance/Spec.js'
+import { capabilities } from '../../testing/conformance/run.js'
+import { didYouMean } from '../workflow/Suggestion.js'
+
+type Field = keyof StorageSpec<unknown>
+
+interface Expected {
+  /** What it is, for the message. */
+  readonly kind: string
+  readonly needed: boolean
+  /** What is wrong with a value that is there. */
+  readonly wrong: (value: unknown) => ReadonlyArray<string>
+}
+
+const isFunction = (value: unknown): ReadonlyArray<string> =>
+  typeof value === 'function' ? [] : [`should be a function, and is ${shown(value)}`]
+
+const isName = (value: unknown): ReadonlyArray<string> =>
+  typeof value === 'string' && value.trim() !== '' ? [] : [`should be a text, and is ${shown(value)}`]
+
+const areCapabilities = (value: unknown): ReadonlyArray<string> =>
+  Array.isArray(value)
+    ? value.flatMap((one: unknown) => {
+        const known: ReadonlyArray<unknown> = capabilities
+        if (known.includes(one)) return []
+        const hint = typeof one === 'string' ? didYouMean(one, capabilities) : ''
+        return [`names ${shown(one)}. There are: ${capabilities.join(', ')}${hint}`]
+      })
+    : [`should be a list, also an empty one, of ${capabilities.join(', ')}; it is ${shown(value)}`]
+
+const EXPECTED: Readonly<Record<Field, Expected>> = {
+  name: { kind: 'a text: the name of the store', needed: true, wrong: isName },
+  create: { kind: 'a function that makes an empty place for runs', needed: true, wrong: isFunction },
+  reopen: { kind: 'a function that gives a new store on that place', needed: true, wrong: isFunction },
+  capabilities: { kind: 'a list, also an empty one, of what it claims', needed: true, wrong: areCapabilities },
+  destroy: { kind: 'a function', needed: false, wrong: isFunction },
+  beside: { kind: 'a function', needed: false, wrong: isFunction },
+  damage: { kind: 'a function', needed: false, wrong: isFunction },
+  newer: { kind: 'a function', needed: false, wrong: isFunction },
+  digest: { kind: 'a function', needed: false, wrong: isFunction },
+  faulty: { kind: 'a function', needed: false, wrong: isFunction }
+}
+
+/**
+ * Whether something is meant as a spec, though there may be something wrong with it.
+ *
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isLikeSpec = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && 'create' in value && 'reopen' in value
+
+/**
+ * All that is wrong with a spec: which field, what was expected, what was found. Nothing if it is one.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const specProblems = (value: unknown): ReadonlyArray<string> => {
+  if (typeof value !== 'object' || value === null) return [`it should be an object, and is ${shown(value)}`]
+  const given = value as Readonly<Record<string, unknown>>
+  return Object.entries(EXPECTED).flatMap(([field, { kind, needed, wrong }]) => {
+    const found = given[field]
+    if (found === undefined) return needed ? [`\`${field}\` is missing: ${kind}`] : []
+    return wrong(found).map((problem) => `\`${field}\` ${problem}`)
+  })
+}
+
+/**
+ * The fields that no spec has, each as a sentence.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const strayFields = (spec: object): ReadonlyArray<string> => {
+  const known = Object.keys(EXPECTED)
+  return Object.keys(spec).flatMap((field) => {
+    const hint = known.includes(field) ? '' : didYouMean(field, known)
+    return hint === '' ? [] : [`a spec has no \`${field}\`${hint}`]
+  })
+}
+
+const shown = (value: unknown): string => {
+  if (value === null || value === undefined) return String(value)
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'string') return JSON.stringify(value)
+  return { object: 'an object', function: 'a function' }[String(typeof value)] ?? inspect(value)
+}

@@ -1,0 +1,213 @@
+/** `dogear conformance`: whether a store of somebody else keeps the laws. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { checkpointStorageCases } from '../../src/testing/conformance/cases/index.js'
+import type { Report } from '../../src/testing/conformance/Report.js'
+import { linesOf, main, sandbox } from './dogear.js'
+
+const memory = new URL('../../dist/adapters/memory.js', import.meta.url).href
+
+/** A spec around the memory store; `wrap` makes a store out of a store. */
+const specOf = (wrap = '', more = ''): string => `
+import { memoryData, memoryStorage } from '${memory}'
+const wrap = (storage) => (${wrap === '' ? 'storage' : `{ ...storage, ${wrap} }`})
+export const spec = {
+  name: 'mine', create: async () => memoryData(), reopen: async (data) => wrap(memoryStorage(data)),
+  capabilities: ['history'], ${more}
+}`
+
+const place = sandbox({
+  'good.mjs': specOf(),
+  'bad.mjs': specOf("history: () => async () => ({ _tag: 'Right', right: [] })"),
+  'hanging.mjs': specOf('list: () => () => new Promise(() => setInterval(() => {}, 1000))'),
+  'stray.mjs': specOf(
+    "list: () => async () => { setTimeout(() => { throw new Error('in a timer') }, 0); await new Promise((go) => setTimeout(go, 20)); return storage.list()() }"
+  ),
+  'promises.mjs': specOf('claim: async () => 1'),
+  'incomplete.mjs': specOf('claim: undefined, list: 3'),
+  'made.mjs': `${specOf()}\nexport const made = async () => ({ ...spec, name: 'made' })`,
+  'wrong.mjs': `export const spec = { name: 7, create() {}, capabilities: ['histroy'], damage: 'x' }
+export const other = { create() {}, reopen() {} }
+export const fails = () => { throw new Error('no database') }
+export const never = () => new Promise(() => {})`,
+  'mistyped.mjs': specOf('', 'destory: 1'),
+  'none.mjs': 'export const a = 1\nexport const b = 2',
+  'missing.mjs': "import 'there-is-no-such-package'",
+  'spec.ts': `${specOf()}\nexport const typed: number = 1`
+})
+afterAll(() => place.remove())
+
+const conformance = (...words: readonly string[]) => place.dogear(['conformance', ...words])
+
+describe('a store that keeps the laws', () => {
+  test('each case is told, then the hints, then the count; nothing is left under way', async () => {
+    const { code, stdout, stderr } = await conformance('good.mjs', '--level', 'core', '--level', 'capability')
+    expect(stderr).toBe('')
+    expect(code).toBe(0)
+    const lines = linesOf(stdout)
+    const { length } = checkpointStorageCases.filter(({ level }) => level !== 'stress')
+    expect(lines[0]).toBe('mine (claims: history)')
+    expect(lines.slice(2, 2 + length).filter((line) => !/^[✓○] CS-[A-Z]+-\d\d /.test(line))).toEqual([])
+    expect(lines.slice(2 + length, -1)).toEqual([
+      '',
+      'Hint: every case for `large` passes: the store could claim it',
+      'Hint: every case for `watch` passes: the store could claim it',
+      ''
+    ])
+    expect(lines.at(-1)).toMatch(/^\d+ passed, 0 failed, \d+ not claimed$/)
+  })
+
+  test('a function may give the spec, and may be asked for by name', async () => {
+    const { code, stdout } = await conformance('made.mjs', '--export', 'made', '--only', 'CS-TRIP-01')
+    expect(code).toBe(0)
+    expect(linesOf(stdout)).toEqual([
+      'made (claims: history)',
+      '',
+      expect.stringMatching(/^✓ CS-TRIP-01 /),
+      '',
+      '1 passed, 0 failed, 0 not claimed'
+    ])
+  })
+
+  test('--json is one document, and --tap a report that TAP readers take', async () => {
+    const json = await conformance('good.mjs', '--only', 'CS-LIST', '--level', 'core', '--json')
+    const report = JSON.parse(json.stdout) as Report & { readonly conformant: boolean }
+    expect(report).toMatchObject({ conformant: true, store: 'mine', capabilities: ['history'], hints: [] })
+    expect(report.results.map(({ id }) => id)).toEqual(['CS-LIST-01', 'CS-LIST-02'])
+    const tap = linesOf((await conformance('good.mjs', '--only', 'cs-list', '--level', 'core', '--tap')).stdout)
+    expect(tap.slice(0, 2)).toEqual(['TAP version 14', '1..2'])
+    expect(tap.filter((line) => line.startsWith('ok'))).toHaveLength(2)
+  })
+
+  test('a field that a spec does not have is warned about', async () => {
+    const { code, stderr } = await conformance('mistyped.mjs', '--only', 'CS-TRIP-01')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'warning: a spec has no `destory`. Did you mean "destroy"?\n' })
+  })
+})
+
+describe('a store that breaks a law', () => {
+  test('the case is named, why it failed, and how to run it alone', async () => {
+    const { code, stdout, stderr } = await conformance('bad.mjs', '--only', 'CS-HIST-01', '--only', 'CS-TRIP-01')
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^✗ CS-HIST-01 .*\n {4}the history of a run with three revisions is empty$/m)
+    expect(stdout).toMatch(/^1 passed, 1 failed, 0 not claimed$/m)
+    expect(stderr).toBe('One case alone:\n  dogear conformance bad.mjs --only CS-HIST-01\n')
+  })
+
+  test('a store that does not answer ends by the limit, and the command with it', async () => {
+    const { code, stdout } = await conformance('hanging.mjs', '--only', 'CS-LIST-01', '--limit', '300ms')
+    expect(code).toBe(1)
+    expect(stdout).toContain('    it did not end within 300 ms\n')
+  })
+
+  test('what is thrown where no case can catch it is told, with the case, and is a failure', async () => {
+    const { code, stdout, stderr } = await conformance('stray.mjs', '--only', 'CS-LIST-02')
+    expect(code).toBe(1)
+    expect(stdout).toContain('1 passed, 0 failed')
+    expect(linesOf(stderr).slice(0, 2)).toEqual([
+      'dogear: while CS-LIST-02 ran, this was thrown, and nobody caught it:',
+      '  Error: in a timer'
+    ])
+  })
+
+  test('promises in place of tasks, and functions that are not there, are told in words', async () => {
+    const promises = await conformance('promises.mjs', '--only', 'CS-CLAIM-01')
+    expect(promises.stdout).toContain('and a TaskEither is due: a function that, when it is called, gives a promise of')
+    const incomplete = await conformance('incomplete.mjs', '--only', 'CS-CLAIM-01')
+    expect(incomplete.stdout).toContain('`reopen` gave no store: it has no function claim, list')
+  })
+
+  test('what is piped arrives whole', async () => {
+    const { stdout, code } = await place.shell('dogear conformance bad.mjs --json | cat')
+    expect(code).toBe(0)
+    expect((JSON.parse(stdout) as Report).results).toHaveLength(checkpointStorageCases.length)
+  })
+
+  test('Ctrl+C ends it at once', async () => {
+    const running = place.start(['conformance', 'hanging.mjs', '--only', 'CS-LIST-01'])
+    await running.said('mine (claims: history)')
+    running.child.kill('SIGINT')
+    const { code, signal } = await running.ended
+    // A shell reports 130.
+    expect({ code, signal }).toEqual({ code: null, signal: 'SIGINT' })
+  })
+})
+
+describe('wrong use', () => {
+  test.each<[why: string, words: readonly string[], said: RegExp]>([
+    ['no module', [], /Which store\? Name the module.*\n.*\n {2}dogear conformance spec\.mjs/],
+    ['no such file', ['nowhere.mjs'], /There is no .*nowhere\.mjs/],
+    ['a folder', ['.'], /is a folder/],
+    ['no spec in it', ['none.mjs'], /none\.mjs has no export called spec\. It has: a, b\n.*export const spec/],
+    [
+      'another export',
+      ['wrong.mjs', '--export', 'x'],
+      /looks like one:\n {2}dogear conformance wrong.mjs --export other/
+    ],
+    ['a module that does not load', ['missing.mjs'], /could not be loaded:\n.*there-is-no-such-package/],
+    [
+      'a function that fails',
+      ['wrong.mjs', '--export', 'fails'],
+      /fails\(\) of wrong\.mjs failed:\n {2}Error: no database/
+    ],
+    ['a function that hangs', ['wrong.mjs', '--export', 'never', '--limit', '100ms'], /did not end within 100ms/],
+    [
+      'an unknown case',
+      ['--list', '--only', 'CS-FENC'],
+      /"CS-FENC"\. Did you mean "CS-FENCE"\?\nThe families: CS-TRIP, /
+    ],
+    ['an unknown level', ['--list', '--level', 'all'], /--level is one of core, capability, stress, not "all"/],
+    ['nothing chosen', ['--list', '--level', 'stress', '--only', 'CS-ID'], /There is no stress case in CS-ID/],
+    ['no duration', ['good.mjs', '--limit', 'long'], /--limit is a duration/],
+    ['two forms', ['good.mjs', '--json', '--tap'], /Either --json or --tap/]
+  ])('%s is told, and is exit code 2', async (_, words, said) => {
+    const { code, stderr } = await conformance(...words)
+    expect(stderr).toMatch(said)
+    expect(code).toBe(2)
+  })
+
+  test('of a spec with faults all are told: the field, what is expected, what is there', async () => {
+    const { code, stderr } = await conformance('wrong.mjs')
+    expect(code).toBe(2)
+    expect(linesOf(stderr).slice(0, 5)).toEqual([
+      'dogear: spec of wrong.mjs is no spec of a store:',
+      '  `name` should be a text, and is 7',
+      '  `reopen` is missing: a function that gives a new store on that place',
+      '  `capabilities` names "histroy". There are: history, large, watch, processes, damage, formats, faults. Did you mean "history"?',
+      '  `damage` should be a function, and is "x"'
+    ])
+  })
+
+  test('TypeScript is loaded where Node can, and else that is said', async () => {
+    const canLoad = (process.features as { readonly typescript?: unknown }).typescript !== undefined
+    const { code, stdout, stderr } = await conformance('spec.ts', '--only', 'CS-TRIP-01')
+    if (canLoad && code === 0) expect(stdout).toContain('1 passed')
+    else expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('22.18 or later') as string })
+  })
+})
+
+describe('the listing', () => {
+  test('names every case, its level and what it needs', async () => {
+    const { stdout } = await conformance('--list')
+    expect(linesOf(stdout)).toHaveLength(checkpointStorageCases.length)
+    expect(stdout).toMatch(/^CS-FENCE-10 .* \(capability, needs watch\)$/m)
+    const [first] = JSON.parse((await conformance('--list', '--json')).stdout) as readonly object[]
+    const { id, title, level, needs } = checkpointStorageCases[0] ?? expect.fail()
+    expect(first).toEqual({ id, title, level, needs })
+  })
+})
+
+test('the command neither needs nor contains fast-check', () => {
+  const folder = dirname(main)
+  const maps = readdirSync(folder).filter((name) => name.endsWith('.map'))
+  const sources = maps.flatMap(
+    (name) => (JSON.parse(readFileSync(join(folder, name), 'utf8')) as { readonly sources: readonly string[] }).sources
+  )
+  expect(sources.some((source) => source.endsWith('src/testing/conformance/run.ts'))).toBe(true)
+  expect(sources.filter((source) => source.includes('fast-check'))).toEqual([])
+  const text = readdirSync(folder)
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => readFileSync(join(folder, name), 'utf8'))
+  expect(text.filter((one) => /(from|import\() *["']fast-check/.test(one))).toEqual([])
+})
