@@ -27,6 +27,8 @@ import * as Volumes from './Volume.js'
  * - `fs`: the calls to them. They give what Linux gives, and its error codes. No symbolic links; nobody disturbs a
  *   heartbeat.
  * - `operations`: what was done to them so far, in words. It grows: a power cut can come after any number of them.
+ * - `asOf`: the files as they were after so many operations, as files of their own, with nothing more durable than it was:
+ *   all processes were killed then, and the power is still on.
  * - `powerCuts`: what may be there after the power was cut, each time as files of its own, in which all is durable. What
  *   was synced is in all of them.
  * - `bitFlips`: files that have all that is there now, but for one bit of one of them: a disk that gives something else than
@@ -39,6 +41,7 @@ import * as Volumes from './Volume.js'
 export interface CrashFiles {
   readonly fs: FileSystem
   readonly operations: ReadonlyArray<string>
+  readonly asOf: (operations: number) => CrashFiles
   readonly powerCuts: (options?: PowerCutOptions) => Iterable<Aftermath>
   readonly bitFlips: (options?: Pick<PowerCutOptions, 'limit' | 'seed'>) => Iterable<Aftermath>
   readonly fingerprint: () => string
@@ -161,6 +164,7 @@ const filesOn = (begin: () => Volume, { before }: CrashFilesOptions): CrashFiles
   return {
     fs: before === undefined ? calls : intercepting(before, fail)(calls),
     operations,
+    asOf: (count) => filesOn(() => replay(begin(), log.slice(0, count)), {}),
     powerCuts: ({ after = log.length, limit = DEFAULT_LIMIT, seed = 1 } = {}) => ({
       [Symbol.iterator]: () => aftermaths(Survivors.survivors(replay(begin(), log.slice(0, after)), limit, seed))
     }),

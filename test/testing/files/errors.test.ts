@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import { failEverywhere, flipEverywhere, stopEverywhere } from './accidents.js'
-import { isSweep, opening, SEED, withoutTime } from './lives.js'
+import { isSweep, opening, SEED, TIMEOUT_MILLIS, withoutTime } from './lives.js'
 
 withoutTime()
 
@@ -10,7 +10,7 @@ withoutTime()
 const CODES = ['EIO', 'ENOSPC', 'EMFILE', 'SHORT']
 const STRIDE = 40
 
-describe('after an error', () => {
+describe('after an error', { timeout: TIMEOUT_MILLIS }, () => {
   for (const [index, code] of CODES.entries()) {
     test(`(${code}) at any call, what was acknowledged last, or was under way, is there exactly, also after a power cut`, async () => {
       const first = (SEED + index * 10) % STRIDE
@@ -32,7 +32,7 @@ describe('after an error', () => {
   })
 })
 
-describe('an owner that is stopped at any call, and taken for dead,', () => {
+describe('an owner that is stopped at any call, and taken for dead,', { timeout: TIMEOUT_MILLIS }, () => {
   test('is told so, and nothing that was acknowledged to it is lost', async () => {
     const { states, violation } = await stopEverywhere(opening())
     assert.equal(violation, undefined)
@@ -40,8 +40,8 @@ describe('an owner that is stopped at any call, and taken for dead,', () => {
   })
 })
 
-describe('a bit that is another than was written', () => {
+describe('a bit that is another than was written', { timeout: TIMEOUT_MILLIS }, () => {
   test('is never loaded as what was saved', async () => {
-    assert.equal((await flipEverywhere(opening(), isSweep ? 50_000 : 500)).violation, undefined)
+    assert.equal((await flipEverywhere(opening(), isSweep ? 20_000 : 300)).violation, undefined)
   })
 })

@@ -6,7 +6,7 @@ import type { FileSystem } from '../../../src/ports/FileSystem.js'
 import { crashFiles } from '../../../src/testing/files/CrashFiles.js'
 import { failEverywhere, flipEverywhere, stopEverywhere } from './accidents.js'
 import type { Open, Swept } from './lives.js'
-import { lead, opening, sweep, withoutTime } from './lives.js'
+import { killAndSweep, lead, opening, sweep, TIMEOUT_MILLIS, withoutTime } from './lives.js'
 import { planted } from './planted.js'
 
 withoutTime()
@@ -22,7 +22,7 @@ const through = (change: (fs: FileSystem) => Partial<FileSystem>): Open =>
 
 const assertFound = ({ violation }: Swept, message: RegExp): void => assert.match(violation ?? 'nothing', message)
 
-describe('a store is found out', () => {
+describe('a store is found out', { timeout: TIMEOUT_MILLIS }, () => {
   test('that does not sync its folders', async () => {
     assertFound(await cut(through(() => ({ fsyncFolder: () => Promise.resolve() }))), /nothing is there, but 1/)
   })
@@ -63,6 +63,41 @@ describe('a store is found out', () => {
       instead: ''
     })
     assertFound(await cut(opening(store)), /./)
+  })
+
+  test('that does not sync by itself what a claim found', async () => {
+    const store = await planted({
+      module: 'Claim.ts',
+      text: '  return sync(fs, journal.path, journal.fd)\n',
+      instead: '  return E.right(undefined)\n'
+    })
+    assertFound(await cut(opening(store), 40), /recovered only|is refused/)
+  })
+
+  test('that notes what a killed owner may not have synced', async () => {
+    const store = await planted({
+      module: 'Claim.ts',
+      text: 'const durable = await syncOther(fs, Layout.journal(layout, newest.number))',
+      instead: 'const durable: E.Either<StorageError, void> = E.right(undefined)'
+    })
+    const files = crashFiles()
+    const lives = await lead(files, opening())
+    const written = 1 + files.operations.findIndex((what) => /^write \d{4} bytes .+jsonl$/.test(what))
+    assertFound(
+      await killAndSweep(files, lives, opening(store), { limit: 10, first: written }),
+      /recovered only|is refused/
+    )
+  })
+
+  test('that takes sectors which never reached the disk for damage', async () => {
+    const store = await planted({
+      module: 'Journal.ts',
+      text: '(newline === -1 || hasHole(text, from))',
+      instead: '(newline === -1)'
+    })
+    const files = crashFiles()
+    const open = opening(store)
+    assertFound(await sweep(files, await lead(files, open), open, { limit: 10 }), /recovered only|is refused/)
   })
 
   test('that does not check its sums', async () => {
@@ -113,7 +148,7 @@ describe('a store is found out', () => {
   })
 })
 
-describe('the store itself', () => {
+describe('the store itself', { timeout: TIMEOUT_MILLIS }, () => {
   test('is not', async () => {
     const open = opening(await planted())
     assert.deepEqual((await cut(open, 2)).violation, undefined)

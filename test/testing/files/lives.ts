@@ -5,19 +5,22 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { afterAll, beforeAll, vi } from 'vitest'
-import type { FileSystem } from '../../../src/adapters/json-file/index.js'
+import type { FileSystem, Processes } from '../../../src/adapters/json-file/index.js'
 import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
 import type { Change } from '../../../src/domain/Change.js'
 import type { Json } from '../../../src/domain/Json.js'
 import type { CheckpointStorage, Claim, Revision, StorageError, Stored } from '../../../src/ports/CheckpointStorage.js'
 import type { CrashFiles } from '../../../src/testing/files/CrashFiles.js'
-import { processNumber } from '../../adapters/json-file/kit.js'
 
 export const isSweep = process.env['DOGEAR_SWEEP'] === '1'
 
+/** Ten times what it takes on a machine that has nothing else to do. */
+export const TIMEOUT_MILLIS = isSweep ? 3_600_000 : 120_000
+
 export const SEED = Number(process.env['DOGEAR_SEED'] ?? 20_261_122)
 
-export const OWNER = { host: 'build-1', pid: 100 }
+/** Its name is so long that the line which says what a claim found has a part in each of two sectors. */
+export const OWNER = { host: `build-1.${'long.'.repeat(25)}example`, pid: 100 }
 
 /** Whether a copy is due depends on the time that copies take. Without time there are always the same operations. */
 export const withoutTime = (): void => {
@@ -38,6 +41,12 @@ export type Open = (fs: FileSystem) => CheckpointStorage
 const NEVER_MILLIS = 2_147_483_647
 
 let started = 0
+
+/** A made-up process: it takes all that were started before it for dead, and those after it for alive. */
+const processNumber = (number: number): Processes => ({
+  self: () => ({ host: 'h', pid: 1, thread: 1, start: `${1_000_000 + number}`, bootId: null, pidNamespace: null }),
+  isAlive: ({ start }) => Number(start) > 1_000_000 + number
+})
 
 /** Opens the store as a process that was just started: the owners of all claims before it are dead. */
 export const opening =
@@ -242,8 +251,36 @@ export interface Swept {
 
 interface Sweep {
   readonly limit: number
-  /** The power is cut after every so many operations. */
+  /** The first number of operations after which it happens, and how many more it is each time. */
+  readonly first?: number
   readonly stride?: number
+}
+
+/** Goes on from what power cuts leave; from the same files only once. */
+const cutting = (open: Open, limit: number) => {
+  const seen = new Set<string>()
+  const cut = async (files: CrashFiles, after: number, allowed: ReadonlyArray<State>): Promise<string | undefined> => {
+    for (const { files: left, what } of files.powerCuts({ after, limit, seed: SEED + after })) {
+      const key = `${left.fingerprint()} ${JSON.stringify(allowed)}`
+      if (seen.has(key)) continue
+      seen.add(key)
+      try {
+        const saved = await goOn(left.fs, open, allowed)
+        if (seen.size % 10 === 0) await again(left, open, saved, SEED + after)
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error)
+        const when = `the power is cut after operation ${after} (${files.operations[after - 1]})`
+        return `${why}\n${when}, and then: ${what()}\nDOGEAR_SEED=${SEED}`
+      }
+    }
+    return undefined
+  }
+  return { cut, states: () => seen.size }
+}
+
+/** The power is cut once more, after all that. */
+const again = async (files: CrashFiles, open: Open, saved: State, seed: number): Promise<void> => {
+  for (const { files: left } of files.powerCuts({ limit: 3, seed })) await goOn(left.fs, open, [saved])
 }
 
 /** Cuts the power after each operation, and goes on from each state that it may leave, until something is wrong. */
@@ -251,31 +288,42 @@ export const sweep = async (
   files: CrashFiles,
   lives: Lives,
   open: Open,
-  { limit, stride = 1 }: Sweep
+  { limit, first = 0, stride = 1 }: Sweep
 ): Promise<Swept> => {
-  const seen = new Set<string>()
-  const end = files.operations.length
-  for (let after = 0; after <= end; after += stride) {
-    const allowed = allowedAt(lives, after)
-    for (const { files: left, what } of files.powerCuts({ after, limit, seed: SEED + after })) {
-      const key = `${left.fingerprint()} ${JSON.stringify(allowed)}`
-      if (seen.has(key)) continue
-      seen.add(key)
-      const where = () =>
-        `the power is cut after operation ${after} (${files.operations[after - 1]}), and then: ${what()}`
-      try {
-        const saved = await goOn(left.fs, open, allowed)
-        if (seen.size % 10 === 0) await again(left, open, saved, SEED + after)
-      } catch (error) {
-        const why = error instanceof Error ? error.message : String(error)
-        return { states: seen.size, violation: `${why}\n${where()}\nDOGEAR_SEED=${SEED}` }
-      }
-    }
+  const { cut, states } = cutting(open, limit)
+  for (let after = first; after <= files.operations.length; after += stride) {
+    const violation = await cut(files, after, allowedAt(lives, after))
+    if (violation !== undefined) return { states: states(), violation }
   }
-  return { states: seen.size, violation: undefined }
+  return { states: states(), violation: undefined }
 }
 
-/** The power is cut once more, after all that. */
-const again = async (files: CrashFiles, open: Open, saved: State, seed: number): Promise<void> => {
-  for (const { files: left } of files.powerCuts({ limit: 3, seed })) await goOn(left.fs, open, [saved])
+/**
+ * Kills all processes after each operation, lets the next one claim the run and save, and cuts the power after each
+ * operation that it makes.
+ */
+export const killAndSweep = async (
+  files: CrashFiles,
+  lives: Lives,
+  open: Open,
+  { limit, first = 0, stride = 1 }: Sweep
+): Promise<Swept> => {
+  const { cut, states } = cutting(opening(), limit)
+  for (let killed = first; killed <= files.operations.length; killed += stride) {
+    const next = files.asOf(killed)
+    const course: Course = { operations: () => next.operations.length, moments: [], errors: [], dead: [] }
+    allow(course, ...allowedAt(lives, killed))
+    try {
+      await live(course, open(next.fs), [1, 1], 'release')
+      assert.deepEqual(course.errors, [])
+    } catch (error) {
+      return { states: states(), violation: `${(error as Error).message}\nkilled after operation ${killed}` }
+    }
+    for (let after = 0; after <= next.operations.length; after++) {
+      const violation = await cut(next, after, allowedAt(course, after))
+      const when = `killed after operation ${killed} (${files.operations[killed - 1]})`
+      if (violation !== undefined) return { states: states(), violation: `${violation}\n${when}` }
+    }
+  }
+  return { states: states(), violation: undefined }
 }

@@ -2,19 +2,32 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import { crashFiles } from '../../../src/testing/files/CrashFiles.js'
-import { isSweep, lead, opening, PROCESSES, sweep, withoutTime } from './lives.js'
+import { isSweep, killAndSweep, lead, opening, PROCESSES, SEED, sweep, TIMEOUT_MILLIS, withoutTime } from './lives.js'
 
 withoutTime()
 
-describe('after a power cut', () => {
+describe('after a power cut', { timeout: TIMEOUT_MILLIS }, () => {
   test('what was acknowledged last, or was under way, is there exactly; it is claimed at once, and saved on', async () => {
     const files = crashFiles()
     const open = opening()
     const lives = await lead(files, open)
     assert.deepEqual(lives.errors, [])
-    const { states, violation } = await sweep(files, lives, open, { limit: isSweep ? 1_000 : 12 })
+    const { states, violation } = await sweep(files, lives, open, { limit: isSweep ? 1_000 : 10 })
     assert.equal(violation, undefined)
-    assert.ok(states > 1_000, `${states} states are too few`)
+    assert.ok(states > 800, `${states} states are too few`)
+  })
+
+  test('that comes while the next one goes on after a kill, it is so, too', async () => {
+    const files = crashFiles()
+    const lives = await lead(files, opening())
+    const { states, violation } = await killAndSweep(
+      files,
+      lives,
+      opening(),
+      isSweep ? { limit: 100 } : { limit: 4, first: SEED % 40, stride: 40 }
+    )
+    assert.equal(violation, undefined)
+    assert.ok(states > 150, `${states} states are too few`)
   })
 
   test('in lives that make every kind of operation', async () => {
@@ -27,5 +40,9 @@ describe('after a power cut', () => {
     assert.ok([...done.matchAll(unlinked)].length >= 3, 'it prunes')
     const journals = [...done.matchAll(/^link .+ to \S+e\d+\.jsonl$/gm)]
     assert.ok(journals.length > PROCESSES + 1, 'it compacts')
+    const found = [...done.matchAll(/^write (\d+) bytes at (\d+) of \S+jsonl$/gm)].map(([, ...at]) => at.map(Number))
+    const isAcross = ([length = 0, at = 0]: ReadonlyArray<number>): boolean =>
+      at < 512 && at + length > 512 && length < 100
+    assert.ok(found.some(isAcross), 'what a claim found has a part in each of two sectors')
   })
 })
