@@ -104,7 +104,12 @@ export interface CrashReport {
 export const describeCrashReport = (report: CrashReport): string => {
   const { workflow, points, runs, twice, seed, violations } = report
   const tried = `${points.length} crash points, ${runs} runs, ${twice} of them with two crashes (seed ${seed})`
-  const count = violations.length === 0 ? 'no violation' : `${violations.length} violations`
+  const count =
+    violations.length === 0
+      ? 'no violation'
+      : violations.length === 1
+        ? '1 violation'
+        : `${violations.length} violations`
   return [`${workflow}: ${count} in ${tried}`, ...violations.flatMap(describeViolation)].join('\n')
 }
 

@@ -5,6 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import type * as TE from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Json } from '../../domain/Json.js'
 import type { Answer } from '../../domain/Plan.js'
@@ -20,7 +21,7 @@ import type { StorageCall } from '../faults.js'
 import type { CrashCase, CrashLaw } from './CrashReport.js'
 import type { CrashPoint } from './CrashPoint.js'
 import type { Limits } from './drive.js'
-import { drive } from './drive.js'
+import { drive, STORE_PATIENCE } from './drive.js'
 import type { Process, Scene } from './Process.js'
 import { startProcess } from './Process.js'
 import type { Trace, TraceEntry } from './Trace.js'
@@ -142,7 +143,7 @@ const liveOn = async <World, Data>(
     course.points.push(process.points)
     course.dead.push({ process, storage })
     storage = await setting.storage.reopen(course.data)
-    const found = await look(storage)
+    const found = await look(storage, setting.limits)
     if (E.isLeft(found)) {
       findings.push({ law: 'NothingLost', what: `what is stored can't be read: ${describe(found.left)}` })
       return undefined
@@ -200,19 +201,43 @@ const arrive = async <World, Data>({ late, findings }: Course<World, Data>): Pro
 }
 
 /** What the next process finds. */
-const look = async (storage: CheckpointStorage): Promise<E.Either<StorageError, Checkpoint | undefined>> => {
-  const stored = await storage.load(RUN_ID)()
+const look = async (
+  storage: CheckpointStorage,
+  limits: Limits
+): Promise<E.Either<StorageError, Checkpoint | undefined>> => {
+  const stored = await soon(storage.load(RUN_ID), limits)
   if (E.isLeft(stored)) return stored
   return O.isNone(stored.right) ? E.right(undefined) : restoreStored(stored.right.value, RUN_ID)
 }
 
 /** Lets dead processes come to rest, and gives back what they claimed, so that nothing of them is left. */
 const bury = async <World, Data>({ dead, setting }: Course<World, Data>): Promise<void> => {
-  const until = performance.now() + setting.limits.patienceMillis
+  const { limits } = setting
+  const until = performance.now() + limits.patienceMillis
   while (dead.some(({ process }) => !process.storeIsQuiet()) && performance.now() < until) await quiet()
   for (const { process, storage } of dead) {
     process.kill()
-    for (const claim of process.claims) await storage.release(claim)()
+    for (const claim of process.claims) await soon(storage.release(claim), limits)
+  }
+}
+
+/** What a call of the store gives, if it gives anything in time. */
+const soon = async <A>(
+  call: TE.TaskEither<StorageError, A>,
+  { patienceMillis }: Limits
+): Promise<E.Either<StorageError, A>> => {
+  const failed = (code: string, cause: unknown): E.Either<StorageError, never> =>
+    E.left({ _tag: 'ReadFailed', where: 'the store', operation: 'call', code, cause })
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<E.Either<StorageError, A>>((resolve) => {
+    timer = setTimeout(() => resolve(failed('TIMEOUT', 'no answer came')), patienceMillis * STORE_PATIENCE)
+  })
+  try {
+    return await Promise.race([call(), late])
+  } catch (cause) {
+    return failed('THREW', cause)
+  } finally {
+    clearTimeout(timer)
   }
 }
 
@@ -228,7 +253,11 @@ type Over = 'completed' | 'cut short' | 'wrong'
 const liveOnce = async <World, Data>(course: Course<World, Data>, process: Process<World>): Promise<Over> => {
   const { setting, trace, findings } = course
   const { life } = process.scene
-  const running = askAndRun(course, process)
+  let thrown: unknown
+  const running = askAndRun(course, process).catch((error: unknown) => {
+    thrown = error
+    return undefined
+  })
   const how = await drive(process, running, setting.limits)
   switch (how) {
     case 'killed':
@@ -244,6 +273,10 @@ const liveOnce = async <World, Data>(course: Course<World, Data>, process: Proce
   }
   const ended = await running
   if (!process.alive()) return 'cut short'
+  if (ended === undefined) {
+    findings.push({ law: 'Ends', what: `it threw: ${thrown instanceof Error ? thrown.message : String(thrown)}` })
+    return 'wrong'
+  }
   const said = E.isLeft(ended) ? describe(ended.left) : saidBy(ended.right)
   if (E.isRight(ended) && ended.right._tag === 'Completed') {
     trace.push({ _tag: 'Ended', life, how: said })

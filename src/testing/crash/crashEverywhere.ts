@@ -99,7 +99,8 @@ export interface CrashOptions<World, Data, Input> {
  * take no time. A process that was killed does nothing more: its calls don't reach the store, what its steps give is
  * dropped, its time stands still. Only code of a step that does not look at its `signal` can't be stopped.
  *
- * Never rejects for what the workflow or the store does; an error of `storage.create`, `reopen` or `destroy` is passed on.
+ * Never rejects for what steps or the store do; an error of `storage.create`, `reopen`, `destroy`, `world` or of the function that
+ * makes the program is passed on. A step that never lets go of the thread can't be stopped.
  *
  * @example
  * import { workflow } from 'dogear/promise'
@@ -110,11 +111,13 @@ export interface CrashOptions<World, Data, Input> {
  *   ({ world, effect }) =>
  *     workflow('release')
  *       .step('version', () => '1.2.3')
- *       .step('publish', ({ outputs }) => effect('publish', () => world.add(String(outputs.version)))),
+ *       .step('publish', async ({ outputs }) => {
+ *         await effect('publish', () => world.add(outputs.version))
+ *         return outputs.version
+ *       }),
  *   {
- *     world: () => new Set<string>(),
- *     mayDiffer: ['publish'],
- *     invariants: { 'published at most one version': ({ world }) => world.size <= 1 }
+ *     world: () => new Set<unknown>(),
+ *     invariants: { 'at most one version is published': ({ world }) => world.size <= 1 }
  *   }
  * )
  * assert.equal(report.violations.length, 0, describeCrashReport(report))

@@ -29,7 +29,7 @@ interface Driven {
 export type Driving = 'settled' | 'killed' | 'stuck' | 'endless'
 
 /** A store's call may take longer than a step: a disk may be busy. */
-const STORE_PATIENCE = 10
+export const STORE_PATIENCE = 10
 
 /**
  * Waits for a promise. While only sleepers wait, virtual time moves to the next of them at once. While a call of the store

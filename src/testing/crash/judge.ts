@@ -78,7 +78,8 @@ const nothingTwice = <World>({ before, trace }: Between<World>): ReadonlyArray<F
 
 const nothingForgotten = <World>({ program, checkpoint }: Between<World>): ReadonlyArray<Finding> => {
   if (checkpoint === undefined) return []
-  const plan = planResume(checkpoint, program)
+  const plan = planOrThrown(checkpoint, program)
+  if (typeof plan === 'string') return [{ law: 'NothingForgotten', what: `planning threw: ${plan}` }]
   if (E.isLeft(plan)) {
     const what = `there is no plan for what is stored: ${JSON.stringify(plan.left.problems)}`
     return [{ law: 'NothingForgotten', what }]
@@ -89,6 +90,15 @@ const nothingForgotten = <World>({ program, checkpoint }: Between<World>): Reado
   return [...unitsOf(program).keys()]
     .filter((unit) => !planned.has(unit) || (skipped.has(unit) && !recorded.has(unit)))
     .map((unit) => ({ law: 'NothingForgotten', unit, what: `${unit} is neither recorded nor scheduled` }))
+}
+
+/** The plan, or what was thrown instead: the judgement of a step's output is the workflow's own code. */
+const planOrThrown = (checkpoint: Checkpoint, workflow: Workflow): ReturnType<typeof planResume> | string => {
+  try {
+    return planResume(checkpoint, workflow)
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
 }
 
 const atMostOnce = <World>({ program, trace }: Between<World>): ReadonlyArray<Finding> => {

@@ -1,0 +1,172 @@
+/** What the simulator has to see, planted: each law is broken by a store that misleads the executor. */
+import assert from 'node:assert/strict'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import type { MemoryData } from '../../../src/adapters/memory.js'
+import { memoryData, memoryStorage } from '../../../src/adapters/memory.js'
+import type { Change, CheckpointStorage, Stored } from '../../../src/index.js'
+import { Workflow } from '../../../src/index.js'
+import { workflow } from '../../../src/promise.js'
+import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
+import type { CrashLaw } from '../../../src/testing/crash/CrashReport.js'
+import { describeCrashReport } from '../../../src/testing/crash/CrashReport.js'
+import type { Scene } from '../../../src/testing/crash/Process.js'
+import { withFaults } from '../../../src/testing/faults.js'
+
+const three = workflow('three')
+  .step('one', () => 1)
+  .step('two', () => 2)
+  .step('three', () => 3)
+
+const misled = (around: (storage: CheckpointStorage) => CheckpointStorage) => ({
+  create: () => Promise.resolve(memoryData()),
+  reopen: (data: MemoryData) => Promise.resolve(around(memoryStorage(data)))
+})
+
+/** A store that gives something else than what is stored, to whoever claims, or to everybody. */
+const giving = (change: (stored: Stored) => Stored, to: 'claimants' | 'all' = 'claimants') =>
+  misled((storage) => ({
+    ...storage,
+    claim: (runId, owner) =>
+      pipe(
+        storage.claim(runId, owner),
+        TE.map(({ claim, stored }) => ({ claim, stored: pipe(stored, O.map(change)) }))
+      ),
+    load: to === 'all' ? (runId) => pipe(storage.load(runId), TE.map(O.map(change))) : storage.load
+  }))
+
+const asItBegan = (stored: Stored): Stored => ({
+  ...stored,
+  changes: [],
+  revision: stored.revision - stored.changes.length
+})
+
+const found = async (storage: ReturnType<typeof misled>): Promise<ReadonlyArray<CrashLaw>> => {
+  const report = await crashEverywhere(three, { storage, twice: 0, stopAfter: 1000, patienceMillis: 10 })
+  assert.ok(report.violations.length > 0, describeCrashReport(report))
+  return report.violations.map(({ law }) => law)
+}
+
+describe('the crash simulator sees', () => {
+  test('that a recorded unit runs again', async () => {
+    // What a claim gives is old, and a save that does not follow what is stored is acknowledged and dropped.
+    const stale = misled((storage) => ({
+      ...storage,
+      claim: (runId, owner) =>
+        pipe(
+          storage.claim(runId, owner),
+          TE.map(({ claim, stored }) => ({ claim, stored: pipe(stored, O.map(asItBegan)) }))
+        ),
+      save: (claim, revisions) =>
+        pipe(
+          storage.save(claim, revisions),
+          TE.orElse((error) => (error._tag === 'RevisionConflict' ? TE.right(undefined) : TE.left(error)))
+        )
+    }))
+    assert.ok((await found(stale)).includes('NothingTwice'))
+  })
+
+  test('that what is stored cannot be gone on with', async () => {
+    const other = giving((stored) => JSON.parse(JSON.stringify(stored).replaceAll('"one"', '"uno"')) as Stored, 'all')
+    assert.deepEqual(new Set(await found(other)), new Set(['Undisturbed']))
+    let reads = 0
+    const later = giving((stored) => {
+      reads += 1
+      return reads < 10 ? stored : (JSON.parse(JSON.stringify(stored).replaceAll('"one"', '"uno"')) as Stored)
+    }, 'all')
+    assert.ok((await found(later)).includes('NothingForgotten'))
+  })
+
+  test('that a unit is recorded which never ran', async () => {
+    const optimistic = giving((stored) => ({
+      ...stored,
+      changes: stored.changes.map((change) => {
+        const made = change as unknown as Change.Change
+        return made._tag === 'AttemptStarted' && made.step === 'three'
+          ? { _tag: 'Assumed', at: made.at, stepIndex: made.stepIndex, step: made.step, captured: [] }
+          : change
+      })
+    }))
+    const laws = await found(optimistic)
+    assert.ok(laws.includes('AtLeastOnce'), laws.join())
+  })
+
+  test('that a store never answers, throws or rejects, wherever it does so', async () => {
+    for (const call of ['claim', 'save', 'release', 'load'] as const) {
+      const silent = misled((storage) => withFaults(storage, [{ call, fault: { _tag: 'Hang', when: 'after' } }]))
+      assert.deepEqual(new Set(await found(silent)), new Set(['Undisturbed']), call)
+      if (call === 'release') continue
+      const rejecting = misled((storage) => ({ ...storage, [call]: () => () => Promise.reject(new Error('no')) }))
+      assert.deepEqual(new Set(await found(rejecting)), new Set(['Undisturbed']), call)
+    }
+  })
+
+  test('that the workflow itself throws when it is planned', async () => {
+    const throwing = {
+      ...three,
+      steps: three.steps.map((step) => ({ ...step, accepts: () => assert.fail('no judgement') }))
+    }
+    const report = await crashEverywhere(throwing as unknown as typeof three, { twice: 0 })
+    assert.match(describeCrashReport(report), /no judgement/)
+    assert.equal(Workflow.problems(three).length, 0)
+  })
+})
+
+describe('a process that was killed', () => {
+  test('does nothing more: effects that come later do not happen, and its signal fires', async () => {
+    const told: Array<number> = []
+    let toldBeforeTheNext = 0
+    const report = await crashEverywhere(
+      ({ world, sleep, effect, life }: Scene<Array<number>>) =>
+        workflow('slow').step('write', async ({ signal }) => {
+          if (life === 2) toldBeforeTheNext = told.length
+          signal.addEventListener('abort', () => told.push(life))
+          await sleep(1000)
+          await effect('write', () => world.push(life))
+          return 'written'
+        }),
+      {
+        world: () => [],
+        only: { schedule: [{ _tag: 'AtUnit', unit: 'write', n: 1, how: 'during' }], answer: 'again' },
+        invariants: {
+          'only the second process writes': ({ world, completed, trace }) =>
+            !completed || trace.every(({ life }) => life === 1) || (world.length === 1 && world[0] === 2)
+        }
+      }
+    )
+    assert.equal(report.violations.length, 0, describeCrashReport(report))
+    assert.ok(toldBeforeTheNext > 0)
+  })
+
+  test('leaves no timer and no unhandled rejection', async () => {
+    const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+    const unhandled: Array<unknown> = []
+    const note = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    const before = timers()
+    const report = await crashEverywhere(
+      ({ sleep }: Scene<undefined>) =>
+        workflow('failing')
+          .wave('both', {
+            one: async () => {
+              await sleep(10)
+              return 1
+            },
+            two: async ({ signal }) => {
+              await sleep(20, signal)
+              if (signal.aborted) throw new Error('told to stop')
+              return 2
+            }
+          })
+          .step('last', { timeoutMillis: 1000, run: () => 3 }),
+      { twice: 20 }
+    )
+    assert.equal(report.violations.length, 0, describeCrashReport(report))
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    process.off('unhandledRejection', note)
+    assert.deepEqual(unhandled, [])
+    assert.ok(timers() <= before)
+  })
+})
