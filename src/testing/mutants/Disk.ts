@@ -39,7 +39,7 @@ export interface Processes {
 // constructors
 // ---------------------------------------------------------------------------------------------------------------------
 
-const aWhile = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0))
+const aWhile = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** A disk with nothing on it. */
 export const make = (): Disk => {

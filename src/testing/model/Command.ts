@@ -1,0 +1,100 @@
+/**
+ * What clients of a store do, as data: it can be drawn, shrunk, printed and played again.
+ *
+ * @since 0.1.0
+ */
+import * as fc from 'fast-check'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * One thing that a client does. Numbers stand for whatever there is at that moment, counted round: `claim` for one of the
+ * claims that were ever granted, newest first; `instance` for one of the instances that were ever opened, newest first.
+ *
+ * - `Claim`, `Load`, `History`, `Remove`: of a run, through an instance. A claim and a removal go through a live one.
+ * - `Save`: so many revisions with a claim, beginning so far from where they should (`skew`, mostly 0).
+ * - `Race`: the newest claims of each run save its next revision, all at once and each twice.
+ * - `Reopen`: all processes are killed and a new one starts. `Beside`: one more starts. `Kill`: one of those is killed.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Command =
+  | { readonly _tag: 'Claim'; readonly runId: string; readonly instance: number }
+  | { readonly _tag: 'Save'; readonly claim: number; readonly count: number; readonly skew: number }
+  | { readonly _tag: 'Race' }
+  | { readonly _tag: 'Release'; readonly claim: number }
+  | { readonly _tag: 'Load'; readonly runId: string; readonly instance: number }
+  | { readonly _tag: 'History'; readonly runId: string; readonly instance: number }
+  | { readonly _tag: 'List'; readonly instance: number }
+  | { readonly _tag: 'Remove'; readonly runId: string; readonly instance: number }
+  | { readonly _tag: 'Reopen' }
+  | { readonly _tag: 'Beside' }
+  | { readonly _tag: 'Kill'; readonly instance: number }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// arbitraries
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Of runs whose ids begin alike. */
+const runId = fc.constantFrom('a', 'ab')
+
+/** Mostly the newest one. */
+const which = fc.constantFrom(0, 0, 0, 1, 2, 5)
+
+const record = <Tag extends Command['_tag'], F extends object>(
+  tag: Tag,
+  fields: { readonly [K in keyof F]: fc.Arbitrary<F[K]> }
+): fc.Arbitrary<{ readonly _tag: Tag } & F> => fc.record(fields).map((given) => ({ _tag: tag, ...given }))
+
+/**
+ * A command. `several`: whether the store may be used by several live processes.
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const command = (several: boolean): fc.Arbitrary<Command> =>
+  fc.oneof(
+    { weight: 6, arbitrary: record('Claim', { runId, instance: which }) },
+    {
+      weight: 10,
+      arbitrary: record('Save', {
+        claim: which,
+        count: fc.integer({ min: 1, max: 3 }),
+        skew: fc.constantFrom(0, 0, 0, 0, 0, 0, -1, 1, 2)
+      })
+    },
+    { weight: 2, arbitrary: fc.constant<Command>({ _tag: 'Race' }) },
+    { weight: 4, arbitrary: record('Release', { claim: which }) },
+    { weight: 4, arbitrary: record('Load', { runId, instance: which }) },
+    { weight: 2, arbitrary: record('History', { runId, instance: which }) },
+    { weight: 1, arbitrary: record('List', { instance: which }) },
+    { weight: 2, arbitrary: record('Remove', { runId, instance: which }) },
+    { weight: 3, arbitrary: fc.constant<Command>({ _tag: 'Reopen' }) },
+    ...(several
+      ? [
+          { weight: 3, arbitrary: fc.constant<Command>({ _tag: 'Beside' }) },
+          { weight: 2, arbitrary: record('Kill', { instance: which }) }
+        ]
+      : [])
+  )
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A command as a line for people.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describe = ({ _tag, ...fields }: Command): string =>
+  [
+    _tag,
+    ...Object.entries(fields)
+      .filter(([name, value]) => name !== 'skew' || value !== 0)
+      .map(([name, value]) => `${name}=${value}`)
+  ].join(' ')

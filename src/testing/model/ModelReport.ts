@@ -1,0 +1,49 @@
+/**
+ * What came of a comparison with the model.
+ *
+ * @since 0.1.0
+ */
+import type { Command } from './Command.js'
+import { describe } from './Command.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What was found. A failure has the shortest sequence of commands that was found to fail, why it does, and what to give
+ * `checkModel` in order to see it again.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type ModelReport =
+  | { readonly _tag: 'Passed'; readonly store: string; readonly seed: number; readonly numRuns: number }
+  | {
+      readonly _tag: 'Failed'
+      readonly store: string
+      readonly seed: number
+      readonly path: string
+      readonly commands: ReadonlyArray<Command>
+      readonly why: string
+    }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A report for people: the commands that fail, why, and how to see it again.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const toText = (report: ModelReport): string =>
+  report._tag === 'Passed'
+    ? `${report.store}: ${report.numRuns} sequences of commands, all as the model has it (seed ${report.seed})`
+    : [
+        `${report.store}: it is not as the model has it.`,
+        ...report.commands.map((one, n) => `  ${n + 1}. ${describe(one)}`),
+        report.why,
+        `To see it again: { seed: ${report.seed}, path: '${report.path}' }`
+      ].join('\n')

@@ -1,0 +1,281 @@
+/**
+ * Plays commands on a store and on the model, and compares what they say.
+ *
+ * @since 0.1.0
+ */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Json } from '../../domain/Json.js'
+import type { CheckpointStorage, Claim, StorageError } from '../../ports/CheckpointStorage.js'
+import { assertHolds, AT, inWords, left, OWNER, revisions, right, some } from '../conformance/fixtures.js'
+import type { OtherProcess, StorageSpec } from '../conformance/Spec.js'
+import type { Command } from './Command.js'
+import type { Granted, Model } from './Model.js'
+import * as M from './Model.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A store and its model, side by side. Instances and claims have the same numbers in both. */
+interface Table<Data> {
+  readonly spec: StorageSpec<Data>
+  readonly data: Data
+  readonly model: Model
+  readonly instances: Array<{ readonly storage: CheckpointStorage; readonly kill?: () => Promise<void> }>
+  readonly claims: Array<Claim>
+  /** So that each revision carries something that no other one does. */
+  serial: number
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// playing
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Plays commands from an empty place on. Rejects with the first thing that the store does and the model does not. */
+export const play = async <Data>(spec: StorageSpec<Data>, commands: ReadonlyArray<Command>): Promise<void> => {
+  const data = await spec.create()
+  const table: Table<Data> = { spec, data, model: M.make(), instances: [], claims: [], serial: 0 }
+  try {
+    await reopen(table)
+    for (const command of commands) await perform(table, command)
+    await reopen(table)
+    for (const runId of table.model.runs.keys()) await load(table, runId, table.instances.length - 1)
+  } finally {
+    for (const { kill } of table.instances) await kill?.()
+    await spec.destroy?.(data)
+  }
+}
+
+/** Counted round from the newest; nothing if there is nothing. */
+const pick = (count: number, which: number): number => count - 1 - (which % count)
+
+const liveOne = <Data>({ model }: Table<Data>, which: number): number => {
+  const live = [...model.live]
+  return live[pick(live.length, which)] as number
+}
+
+const perform = async <Data>(table: Table<Data>, command: Command): Promise<void> => {
+  const any = (which: number): number => pick(table.instances.length, which)
+  switch (command._tag) {
+    case 'Claim':
+      return claim(table, command.runId, liveOne(table, command.instance))
+    case 'Save':
+    case 'Release': {
+      if (table.claims.length === 0) return
+      const granted = table.model.claims[pick(table.claims.length, command.claim)] as Granted
+      return command._tag === 'Save' ? save(table, granted, command.count, command.skew) : release(table, granted)
+    }
+    case 'Race':
+      return race(table)
+    case 'Load':
+      return load(table, command.runId, any(command.instance))
+    case 'History':
+      return history(table, command.runId, any(command.instance))
+    case 'List':
+      return list(table, any(command.instance))
+    case 'Remove':
+      return remove(table, command.runId, liveOne(table, command.instance))
+    case 'Reopen':
+      return reopen(table)
+    case 'Beside':
+      return beside(table)
+    case 'Kill':
+      return kill(table, command.instance)
+  }
+}
+
+const storageOf = <Data>({ instances }: Table<Data>, instance: number): CheckpointStorage =>
+  (instances[instance] ?? assert.fail(`no instance ${instance}`)).storage
+
+// ---------------------------------------------------------------------------------------------------------------------
+// processes
+// ---------------------------------------------------------------------------------------------------------------------
+
+const reopen = async <Data>({ spec, data, model, instances }: Table<Data>): Promise<void> => {
+  for (const instance of model.live) await instances[instance]?.kill?.()
+  model.live.clear()
+  model.live.add(instances.push({ storage: await spec.reopen(data) }) - 1)
+}
+
+/** At most three live processes at a time. */
+const beside = async <Data>({ spec, data, model, instances }: Table<Data>): Promise<void> => {
+  if (model.live.size >= 3) return
+  const other: OtherProcess = await (spec.beside?.(data) ?? assert.fail('the spec has no `beside`'))
+  model.live.add(instances.push(other) - 1)
+}
+
+const kill = async <Data>(table: Table<Data>, which: number): Promise<void> => {
+  const instance = liveOne(table, which)
+  const process = table.instances[instance]
+  if (process?.kill === undefined) return
+  await process.kill()
+  table.model.live.delete(instance)
+}
+
+/** Whether a call through this instance comes back: one that was really killed is silent. */
+const answers = <Data>({ instances, model }: Table<Data>, instance: number): boolean =>
+  instances[instance]?.kill === undefined || model.live.has(instance)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// who writes
+// ---------------------------------------------------------------------------------------------------------------------
+
+const claim = async <Data>(table: Table<Data>, runId: string, instance: number): Promise<void> => {
+  const { model, claims } = table
+  const task = storageOf(table, instance).claim(runId, OWNER)
+  if (M.heldBy(model, runId) !== undefined) return void (await left(task, 'HeldBy'))
+  const { claim: granted, stored } = await right(task)
+  const { payloads, highestEpoch } = M.runOf(model, runId)
+  assert.ok(granted.epoch > highestEpoch, `a claim of ${runId} has epoch ${granted.epoch} after ${highestEpoch}`)
+  if (payloads.length === 0) assert.deepEqual(stored, O.none, `what is stored of ${runId}`)
+  else assertHolds(some(stored, runId), payloads)
+  M.grant(model, runId, instance, granted.epoch)
+  claims.push(granted)
+}
+
+const release = async <Data>(table: Table<Data>, granted: Granted): Promise<void> => {
+  if (!answers(table, granted.instance)) return
+  const task = storageOf(table, granted.instance).release(table.claims[granted.number] as Claim)
+  // Whoever was superseded may be told so here.
+  if (M.standing(table.model, granted) === 'owner') await right(task)
+  else await task()
+  M.giveBack(table.model, granted)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// saving
+// ---------------------------------------------------------------------------------------------------------------------
+
+const save = async <Data>(table: Table<Data>, granted: Granted, count: number, skew: number): Promise<void> => {
+  if (!answers(table, granted.instance)) return
+  const { payloads } = M.runOf(table.model, granted.runId)
+  const first = Math.max(0, payloads.length + skew)
+  const before = Array.from({ length: first }, (_, n) => payloads[n] ?? 'never saved')
+  const all: ReadonlyArray<Json> = [...before, ...Array.from({ length: count }, () => `value ${table.serial++}`)]
+  const result = await storageOf(table, granted.instance).save(
+    table.claims[granted.number] as Claim,
+    revisions(all, count)
+  )()
+  judge(table, granted, result, all, first)
+}
+
+/** Whether a save may end like this; and what the model is after it. */
+const judge = <Data>(
+  { model, claims }: Table<Data>,
+  granted: Granted,
+  result: E.Either<StorageError, void>,
+  all: ReadonlyArray<Json>,
+  first: number
+): void => {
+  const standing = M.standing(model, granted)
+  const run = M.runOf(model, granted.runId)
+  const expected = run.payloads.length
+  if (E.isRight(result)) {
+    assert.notEqual(standing, 'over', `a save of claim ${granted.epoch} was accepted, which is over`)
+    assert.equal(first, expected, `a save was accepted that begins at revision ${first}`)
+    run.payloads = all
+    return
+  }
+  if (result.left._tag === 'Fenced') {
+    assert.notEqual(standing, 'owner', `a save of claim ${granted.epoch} was refused as Fenced, which is in force`)
+    const isTold = claims[granted.number]?.lost.aborted === true
+    // One who gave a claim back need not be told that it is lost.
+    assert.ok(
+      isTold || granted.givenBack,
+      `the owner of claim ${granted.epoch} was refused, and its lost signal did not fire`
+    )
+    return M.end(model, granted)
+  }
+  if (result.left._tag !== 'RevisionConflict') assert.fail(`a save failed: ${inWords(result.left)}`)
+  assert.notEqual(
+    standing,
+    'over',
+    `a save of claim ${granted.epoch}, which is over, was refused as no more than a conflict`
+  )
+  assert.notEqual(first, expected, `the right revision, ${first}, was refused as a conflict`)
+  assert.deepEqual({ expected: result.left.expected, found: result.left.found }, { expected, found: first })
+}
+
+/** The newest claims of each run save its next revision, all at once and each twice: of each run one may succeed at most. */
+const race = async <Data>(table: Table<Data>): Promise<void> => {
+  const rivals = [...table.model.runs.keys()].flatMap((runId) =>
+    table.model.claims.filter((one) => one.runId === runId && answers(table, one.instance)).slice(-2)
+  )
+  const saves = [...rivals, ...rivals].map((granted) => {
+    const { payloads } = M.runOf(table.model, granted.runId)
+    const all: ReadonlyArray<Json> = [...payloads, `value ${table.serial++}`]
+    const claim = table.claims[granted.number] as Claim
+    return {
+      granted,
+      all,
+      first: payloads.length,
+      task: storageOf(table, granted.instance).save(claim, revisions(all))
+    }
+  })
+  const ended = await Promise.all(saves.map(async ({ task, ...save }) => ({ ...save, result: await task() })))
+  const inOrder = [
+    ...ended.filter(({ result }) => E.isRight(result)),
+    ...ended.filter(({ result }) => E.isLeft(result))
+  ]
+  for (const { granted, result, all, first } of inOrder) judge(table, granted, result, all, first)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what is stored
+// ---------------------------------------------------------------------------------------------------------------------
+
+const load = async <Data>(table: Table<Data>, runId: string, instance: number): Promise<void> => {
+  if (!answers(table, instance)) return
+  const stored = await right(storageOf(table, instance).load(runId))
+  const { payloads } = M.runOf(table.model, runId)
+  if (payloads.length === 0) return assert.deepEqual(stored, O.none, `what is stored of ${runId}`)
+  const found = some(stored, runId)
+  assertHolds(found, payloads)
+  // Who is dead, only a live process can tell.
+  if (table.model.live.has(instance))
+    assert.equal(
+      O.isSome(found.heldBy),
+      M.heldBy(table.model, runId) !== undefined,
+      `whether ${runId} is said to be held`
+    )
+}
+
+const history = async <Data>(table: Table<Data>, runId: string, instance: number): Promise<void> => {
+  if (!answers(table, instance)) return
+  const storage = storageOf(table, instance)
+  const { payloads } = M.runOf(table.model, runId)
+  const entries = await right(storage.history(runId))
+  const newest = payloads.length - 1
+  assert.deepEqual(
+    entries,
+    entries.map((_, n) => ({ revision: newest - n, change: 'StepCompleted', at: AT })),
+    `the history of ${runId}`
+  )
+  assert.equal(entries.length > 0, payloads.length > 0, `whether ${runId} has a history`)
+  const oldest = entries.at(-1)?.revision
+  if (oldest === undefined) return assert.deepEqual(await right(storage.loadRevision(runId, 0)), O.none)
+  assertHolds(
+    some(await right(storage.loadRevision(runId, oldest)), `revision ${oldest}`),
+    payloads.slice(0, oldest + 1)
+  )
+  assert.deepEqual(await right(storage.loadRevision(runId, newest + 1)), O.none, `revision ${newest + 1} of ${runId}`)
+}
+
+const list = async <Data>(table: Table<Data>, instance: number): Promise<void> => {
+  if (!answers(table, instance)) return
+  const listed = await right(storageOf(table, instance).list())
+  assert.deepEqual(listed, [...new Set(listed)].sort(), 'the listing, in order')
+  for (const [runId, { payloads, known }] of table.model.runs) {
+    if (payloads.length > 0) assert.ok(listed.includes(runId), `${runId} is not listed`)
+    else if (!known) assert.ok(!listed.includes(runId), `${runId} is listed, and there is nothing of it`)
+  }
+}
+
+const remove = async <Data>(table: Table<Data>, runId: string, instance: number): Promise<void> => {
+  const task = storageOf(table, instance).remove(runId)
+  if (M.heldBy(table.model, runId) !== undefined) return void (await left(task, 'HeldBy'))
+  await right(task)
+  M.remove(table.model, runId)
+}

@@ -1,0 +1,62 @@
+/** The stores and the model say the same; the mutants and the model do not. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'vitest'
+import { memoryData, memoryStorage } from '../../src/adapters/memory.js'
+import { checkModel, ModelReport, mutants, sampleSpec } from '../../src/testing/index.js'
+import { jsonFileSpec } from './conformance/jsonFile.js'
+
+const sweep = process.env['DOGEAR_SWEEP'] === '1'
+const seed = Number(process.env['DOGEAR_SEED'] ?? (sweep ? Date.now() & 0x3fffffff : 186))
+
+const memorySpec = {
+  name: 'the memory store',
+  create: () => Promise.resolve(memoryData()),
+  reopen: (data: ReturnType<typeof memoryData>) => Promise.resolve(memoryStorage(data)),
+  capabilities: ['history', 'large', 'watch'] as const
+}
+
+const assertPasses = (report: ModelReport.ModelReport): void =>
+  assert.equal(report._tag, 'Passed', ModelReport.toText(report))
+
+describe('on random commands of several clients', () => {
+  test('the memory store is as the model has it', async () => {
+    assertPasses(await checkModel(memorySpec, { seed, numRuns: sweep ? 100_000 : 1_000 }))
+  })
+
+  test('the JSON file store is as the model has it', async () => {
+    assertPasses(await checkModel(jsonFileSpec, { seed, numRuns: sweep ? 5_000 : 150 }))
+  })
+
+  test('the store that the mutants are made of is as the model has it', async () => {
+    assertPasses(await checkModel(sampleSpec, { seed, numRuns: sweep ? 5_000 : 30 }))
+  })
+})
+
+/** What shows only with content that the commands have not, or below the store, or in time. */
+const UNSEEN = [
+  'folds the case of ids',
+  'loses keys that objects have',
+  'mends lone surrogates',
+  'makes dates of texts',
+  'begins before it is asked to',
+  'grants two claims at once',
+  'looks at the first revision of a save only',
+  'writes the revisions of a save one by one',
+  'does not look whether content is damaged',
+  'takes damaged content for none',
+  'lists nothing if one run is damaged',
+  'reads newer formats',
+  'takes what it can not read for nothing',
+  'falls back to something older when it can not read',
+  'swallows errors'
+]
+
+describe('the model', () => {
+  test.each(mutants.filter(({ flaw }) => !UNSEEN.includes(flaw)))('finds that a store $flaw', async ({ spec }) => {
+    const report = await checkModel(spec, { seed: 186, numRuns: 2_000 })
+    assert.ok(report._tag === 'Failed', 'it passed')
+    assert.ok(report.commands.length <= 10, ModelReport.toText(report))
+    const again = await checkModel(spec, { seed: report.seed, path: report.path })
+    assert.deepEqual(again._tag === 'Failed' && again.commands, report.commands)
+  })
+})
