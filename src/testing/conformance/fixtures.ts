@@ -87,7 +87,10 @@ export const left = async <Tag extends StorageError['_tag']>(
   tag: Tag
 ): Promise<Extract<StorageError, { _tag: Tag }>> => {
   const result = await answerOf(task)
-  if (E.isRight(result)) return assert.fail(`accepted, but ${tag} was due: ${inWords(result.right)}`)
+  if (E.isRight(result)) {
+    const what = result.right === undefined ? '' : `: ${inWords(result.right)}`
+    return assert.fail(`it was accepted, and ${tag} was due${what}`)
+  }
   assert.equal(result.left._tag, tag, `${tag} was due: ${inWords(result.left)}`)
   return result.left as Extract<StorageError, { _tag: Tag }>
 }

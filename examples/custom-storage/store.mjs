@@ -1,0 +1,109 @@
+// store.mjs: all runs in one JSON file, which is replaced as a whole. For one process at a time.
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { RunId } from 'dogear'
+
+/** @type {(path: string) => import('dogear').CheckpointStorage} */
+export const fileStorage = (path) => {
+  // The claims that this instance granted. One that is in the file and not here is of a process that has ended.
+  const granted = new Map()
+  const failed = (_tag, cause) => E.left({ _tag, where: path, operation: cause.syscall, code: cause.code, cause })
+
+  const read = () => {
+    try {
+      const { epoch, runs } = JSON.parse(readFileSync(path, 'utf8'))
+      return E.right({ epoch, runs: new Map(runs) })
+    } catch (cause) {
+      if (cause.code === 'ENOENT') return E.right({ epoch: 0, runs: new Map() })
+      if (cause.code !== undefined) return failed('ReadFailed', cause)
+      return E.left({ _tag: 'Corrupt', runId: '', where: path, why: cause.message, cause })
+    }
+  }
+
+  // Durable when it returns: first the content, then its name. A crash leaves the old file or the new one, whole.
+  const write = ({ epoch, runs }, result) => {
+    try {
+      writeFileSync(`${path}.tmp`, JSON.stringify({ epoch, runs: [...runs] }), { mode: 0o600, flush: true })
+      renameSync(`${path}.tmp`, path)
+      const folder = openSync(dirname(path))
+      fsyncSync(folder)
+      closeSync(folder)
+      return E.right(result)
+    } catch (cause) {
+      return failed('WriteFailed', cause)
+    }
+  }
+
+  // All of it is synchronous, so nothing else in this process comes between reading and writing.
+  const on = (runId, act) =>
+    TE.fromIOEither(() => {
+      const state = E.isLeft(RunId.parse(runId)) ? RunId.parse(runId) : read()
+      return E.isLeft(state) ? state : act(state.right.runs.get(runId) ?? { changes: [] }, state.right)
+    })
+  const put = (runId, run, { epoch, runs }, result) => write({ epoch, runs: runs.set(runId, run) }, result)
+
+  const holder = ({ held }) => (granted.has(held?.epoch) ? O.some(held.holder) : O.none)
+  const stored = (run, revision = run.changes.length - 1) =>
+    run.changes[revision] === undefined
+      ? O.none
+      : O.some({
+          revision,
+          checkpoint: run.first,
+          changes: run.changes.slice(1, revision + 1),
+          found: { _tag: 'Exact' },
+          heldBy: holder(run)
+        })
+
+  return {
+    claim: (runId, { host, pid }) =>
+      on(runId, (run, state) => {
+        if (O.isSome(holder(run))) return E.left({ _tag: 'HeldBy', runId, holder: run.held.holder })
+        const epoch = state.epoch + 1
+        const held = { epoch, holder: { host, pid, since: new Date().toISOString() } }
+        const lost = new AbortController()
+        const claimed = { claim: { runId, epoch, lost: lost.signal }, stored: stored(run) }
+        const written = put(runId, { ...run, held }, { ...state, epoch }, claimed)
+        if (E.isRight(written)) granted.set(epoch, lost)
+        return written
+      }),
+
+    save: ({ runId, epoch }, revisions) =>
+      on(runId, (run, state) => {
+        if (run.held?.epoch !== epoch) {
+          const fenced = { _tag: 'Fenced', runId, epoch, by: run.held?.epoch > epoch ? O.some(run.held.epoch) : O.none }
+          granted.get(epoch)?.abort(fenced)
+          return E.left(fenced)
+        }
+        const changes = [...run.changes]
+        for (const { revision: found, change } of revisions) {
+          const expected = changes.length
+          if (found !== expected) return E.left({ _tag: 'RevisionConflict', runId, expected, found })
+          changes.push(change)
+        }
+        return put(runId, { ...run, first: run.first ?? revisions[0].checkpoint(), changes }, state)
+      }),
+
+    release: ({ runId, epoch }) =>
+      on(runId, ({ held, ...run }, state) => (held?.epoch === epoch ? put(runId, run, state) : E.right(undefined))),
+
+    load: (runId) => on(runId, (run) => E.right(stored(run))),
+
+    history: (runId) =>
+      on(runId, ({ changes }) =>
+        E.right(changes.map(({ _tag: change, at }, revision) => ({ revision, change, at })).reverse())
+      ),
+
+    loadRevision: (runId, revision) => on(runId, (run) => E.right(stored(run, revision))),
+
+    list: () => TE.fromIOEither(() => E.map(({ runs }) => [...runs.keys()].sort())(read())),
+
+    remove: (runId) =>
+      on(runId, (run, state) => {
+        if (O.isSome(holder(run))) return E.left({ _tag: 'HeldBy', runId, holder: run.held.holder })
+        return state.runs.delete(runId) ? write(state) : E.right(undefined)
+      })
+  }
+}

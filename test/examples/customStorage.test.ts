@@ -1,0 +1,142 @@
+/** The guide for authors of stores, followed to the letter; its store is the one in examples/custom-storage. */
+import { execFile } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { checkpointStorageCases } from '../../src/testing/conformance/cases/index.js'
+import { capabilities } from '../../src/testing/conformance/run.js'
+import { main } from '../cli/dogear.js'
+import { blocks, codes, column, read, root, tables } from '../docs/markdown.js'
+
+const guide = read('docs/guide/testing.md')
+const examples = join(root, 'examples/custom-storage')
+
+/** The modules in the guide, by the names in their first lines. */
+const modules = new Map(
+  blocks(guide, 'js').map((text) => [/^\/\/ ([\w.]+\.mjs)/.exec(text)?.[1] ?? 'a module without a name', text])
+)
+
+// Inside the repository, so that `dogear` is this package as it was last built.
+const folder = join(root, `test/.tmp/custom-storage-${process.pid}`)
+beforeAll(() => {
+  mkdirSync(folder, { recursive: true })
+  for (const [name, text] of modules) writeFileSync(join(folder, name), text)
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+interface Ended {
+  readonly code: number
+  readonly stdout: string
+  readonly all: string
+}
+
+const node = (cwd: string, ...args: readonly string[]): Promise<Ended> =>
+  new Promise((resolve) => {
+    const environment = Object.entries(process.env).filter(([name]) => !/^(NODE_|VITEST|FORCE_COLOR)/.test(name))
+    const options = { cwd, env: Object.fromEntries(environment), maxBuffer: 1e8 }
+    execFile(process.execPath, args, options, (error, stdout, stderr) =>
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, all: stdout + stderr })
+    )
+  })
+
+const dogear = (...words: readonly string[]): Promise<Ended> => node(folder, main, ...words)
+
+/** The lines of the block that begins with the output of a command; `…` stands for others. */
+const shown = (text: string): readonly string[] =>
+  (blocks(guide, '').find((block) => block.startsWith('one JSON file') && block.includes(text)) ?? '')
+    .split('\n')
+    .filter((line) => line !== '' && line !== '…')
+
+describe('the example of a store', () => {
+  test('is the one in the guide', () => {
+    for (const name of readdirSync(examples)) {
+      const text = readFileSync(join(examples, name), 'utf8')
+      const [first = ''] = text.split('\n')
+      const [guides = ''] = modules.get(name)?.split('\n') ?? []
+      expect(modules.get(name)?.slice(guides.length), name).toBe(text.slice(first.length))
+    }
+  })
+
+  test('keeps the laws', async () => {
+    const { code, stdout } = await node(examples, 'report.mjs')
+    expect(stdout).toContain(' 0 failed')
+    expect(code).toBe(0)
+  })
+})
+
+describe('the guide for authors of stores', () => {
+  test('the report is the one that it shows', async () => {
+    const lines = shown('73 passed')
+    expect(lines.length).toBeGreaterThan(4)
+    const { code, stdout } = await dogear('conformance', 'spec.mjs', '--level', 'core', '--level', 'capability')
+    expect(code).toBe(0)
+    expect(lines.slice(0, -1).filter((line) => !stdout.includes(`${line}\n`))).toEqual([])
+    const claimed = ['history', 'large']
+    const passed = checkpointStorageCases.filter(({ needs }) => needs.every((one) => claimed.includes(one))).length
+    const others = checkpointStorageCases.length - passed
+    expect(lines.at(-1)).toBe(`${passed} passed, 0 failed, ${others} not claimed`)
+  })
+
+  test('what is left out makes the report that it shows', async () => {
+    const store = modules.get('store.mjs') ?? ''
+    const mutant = store.replace('if (run.held?.epoch !== epoch) {', 'if (run.held === undefined) {')
+    expect(mutant).not.toBe(store)
+    expect(guide).toContain('`if (run.held === undefined) {`')
+    const spec = modules.get('spec.mjs') ?? ''
+    writeFileSync(join(folder, 'mutant.mjs'), mutant)
+    writeFileSync(join(folder, 'mutant.spec.mjs'), spec.replace('./store.mjs', './mutant.mjs'))
+    const { code, all } = await dogear('conformance', 'mutant.spec.mjs', '--only', 'CS-FENCE', '--level', 'core')
+    expect(code).toBe(1)
+    const said = all.replaceAll('mutant.spec.mjs', 'spec.mjs')
+    expect(shown('CS-FENCE-01').filter((line) => !said.includes(`${line}\n`))).toEqual([])
+  })
+
+  test('with real processes all is well', async () => {
+    const { code, stdout } = await dogear('conformance', 'processes.mjs', '--only', 'CS-PROC')
+    expect(stdout).toContain('6 passed, 0 failed')
+    expect(code).toBe(0)
+  })
+
+  test('the cases are tests of node:test', async () => {
+    const { code, stdout } = await node(folder, '--test-reporter=tap', 'store.test.mjs')
+    expect(stdout).toMatch(/^# fail 0$/m)
+    expect(code).toBe(0)
+  })
+
+  test('the cases are tests of vitest', async () => {
+    const config = join(folder, 'vitest.config.mjs')
+    writeFileSync(config, `export default { test: { include: ['store.vitest.mjs'], reporters: ['json'] } }\n`)
+    const vitest = join(root, 'node_modules/vitest/vitest.mjs')
+    const { code, stdout } = await node(folder, vitest, 'run', '--root', folder, '--config', config)
+    expect(JSON.parse(stdout)).toMatchObject({ numFailedTests: 0 })
+    expect(code).toBe(0)
+  })
+})
+
+describe('the tables of the guide', () => {
+  const cells = (first: string): readonly string[] => {
+    const table = tables(guide).find(({ head }) => head[0] === first)
+    return table === undefined ? [] : column(table, first).flatMap(codes)
+  }
+  const ofCases = (what: readonly string[]): readonly string[] => [...new Set(what)]
+
+  test('have every family of cases, in order', () => {
+    expect(cells('family')).toEqual(ofCases(checkpointStorageCases.map(({ id }) => id.replace(/-\d+$/, ''))))
+  })
+
+  test('have every level', () => {
+    expect([...cells('level')].sort()).toEqual([...ofCases(checkpointStorageCases.map(({ level }) => level))].sort())
+  })
+
+  test('have every capability, and every tool of a spec', () => {
+    expect(cells('capability')).toEqual(capabilities)
+    const type = read('src/testing/conformance/Spec.ts').split('export interface StorageSpec')[1] ?? ''
+    const optional = [...type.matchAll(/readonly (\w+)\?:/g)].map(([, name]) => name)
+    expect(
+      [...cells('tool')]
+        .map((cell) => cell.split('(')[0])
+        .filter((tool) => optional.includes(tool ?? ''))
+        .sort()
+    ).toEqual([...optional].sort())
+  })
+})
