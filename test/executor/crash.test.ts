@@ -27,6 +27,8 @@ interface UnitModel {
   readonly capture: boolean
   readonly codec: boolean
   readonly silent: boolean
+  /** Only of a unit that does not fail: what may have had its effect is not tried again by itself. */
+  readonly idempotent: boolean
 }
 
 interface GroupModel extends UnitModel {
@@ -43,7 +45,8 @@ const unitModel = fc.record<UnitModel>({
   failing: fc.constantFrom(0, 0, 0, 1, 2),
   capture: fc.boolean(),
   codec: fc.boolean(),
-  silent: fc.constantFrom(false, false, false, true)
+  silent: fc.constantFrom(false, false, false, true),
+  idempotent: fc.constantFrom(true, true, false)
 })
 
 const stepModel: fc.Arbitrary<StepModel> = fc.oneof(
@@ -107,6 +110,7 @@ const programOf = (scene: Scene<undefined>, steps: ReadonlyArray<StepModel>): Pr
   const spec = (name: string, model: UnitModel) => ({
     ...(model.capture ? { capture: name.replace('/', '_') } : {}),
     ...(model.codec && !model.silent ? { output: DateText } : {}),
+    idempotent: model.idempotent || model.failing > 0,
     retry: policy({ attempts: 3, delayMillis: 5 }),
     run: work(scene, name, model)
   })
@@ -189,21 +193,21 @@ describe('a run that is killed', () => {
   )
 
   const everything: ReadonlyArray<StepModel> = [
-    { _tag: 'Task', unit: { millis: 10, failing: 1, capture: true, codec: true, silent: false } },
+    { _tag: 'Task', unit: { millis: 10, failing: 1, capture: true, codec: true, silent: false, idempotent: true } },
     {
       _tag: 'Wave',
       concurrency: 2,
       groups: [
-        { millis: 10, failing: 0, capture: true, codec: false, silent: false, needs: [] },
-        { millis: 20, failing: 2, capture: true, codec: true, silent: false, needs: [] },
-        { millis: 0, failing: 0, capture: true, codec: false, silent: false, needs: [0] },
-        { millis: 10, failing: 0, capture: false, codec: false, silent: true, needs: [1, 2] }
+        { millis: 10, failing: 0, capture: true, codec: false, silent: false, idempotent: true, needs: [] },
+        { millis: 20, failing: 2, capture: true, codec: true, silent: false, idempotent: true, needs: [] },
+        { millis: 0, failing: 0, capture: true, codec: false, silent: false, idempotent: true, needs: [0] },
+        { millis: 10, failing: 0, capture: false, codec: false, silent: true, idempotent: true, needs: [1, 2] }
       ]
     },
-    { _tag: 'Task', unit: { millis: 0, failing: 2, capture: true, codec: false, silent: false } }
+    { _tag: 'Task', unit: { millis: 0, failing: 2, capture: true, codec: false, silent: false, idempotent: true } }
   ]
 
-  test('a run of everything survives being killed everywhere', async () => {
+  test('a run of everything survives being killed everywhere', { timeout: sweep ? 3_600_000 : 120_000 }, async () => {
     const report = await crashEverywhere((scene: Scene<undefined>) => programOf(scene, everything), {
       input: INPUT,
       invariants: { 'starts as often as it has to': startedAsDue(everything) },
@@ -215,6 +219,7 @@ describe('a run that is killed', () => {
 
   test.each(['before', 'after', 'fails', 'failsAfter', 'torn', 'late'] as const)(
     'a run of everything survives what is called %s at every single call, and at every pair of calls',
+    { timeout: 120_000 },
     async (how) => {
       for (let first = 1; first <= 22; first++) {
         await survives(everything, [{ _tag: 'AtCall', n: first, how }])

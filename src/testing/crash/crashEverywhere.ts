@@ -56,7 +56,8 @@ export type Invariant<World> = (seen: Seen<World>) => unknown
  * - `world`: makes the outside, anew for each simulated run; the program gets it with its scene.
  * - `invariants`: yours, by name.
  * - `answers`: what is said of a unit that is in doubt: that it is to run `again`, that it is `done` (with its output of the
- *   undisturbed run), or once this and once that (`both`, the default).
+ *   undisturbed run), or once this and once that (`both`, the default). What is said to be done may never have happened:
+ *   your invariants see the answers in the trace.
  * - `mayDiffer`: units (`step` or `step/group`) whose outputs may differ from the undisturbed run.
  * - `twice`: how many runs with two crashes are sampled, default 100. `seed`: of that sample, default 1.
  * - `stopAfter`: how many violations are enough, default 10.

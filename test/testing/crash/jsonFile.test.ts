@@ -37,7 +37,7 @@ const release = ({ world, sleep, effect }: Scene<Array<string>>) =>
 const sweep = process.env['DOGEAR_SWEEP'] === '1'
 
 describe('a workflow on JSON files', () => {
-  test('is killed everywhere and comes to the same end', async () => {
+  test('is killed everywhere and comes to the same end', { timeout: sweep ? 3_600_000 : 120_000 }, async () => {
     const report = await crashEverywhere(release, {
       world: () => [],
       twice: sweep ? 2000 : 20,
