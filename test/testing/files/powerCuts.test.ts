@@ -24,7 +24,7 @@ describe('after a power cut', { timeout: TIMEOUT_MILLIS }, () => {
       files,
       lives,
       opening(),
-      isSweep ? { limit: 100 } : { limit: 4, first: SEED % 40, stride: 40 }
+      isSweep ? { limit: 16 } : { limit: 4, first: SEED % 40, stride: 40 }
     )
     assert.equal(violation, undefined)
     assert.ok(states > 150, `${states} states are too few`)
