@@ -18,7 +18,7 @@ export const open = async ({ folder, steps, step }) => {
     for (;;) {
       const { status, error } = await backend.getWorkflowRun({ workflowRunId })
       if (status === 'completed') return
-      if (status === 'failed' || status === 'canceled') throw new Error(`the run ${status}: ${JSON.stringify(error)}`)
+      if (status === 'failed' || status === 'canceled') throw new Error(`the run ${status}: ${error?.message}`)
       await setTimeout(LOOK_MILLIS)
     }
   }
