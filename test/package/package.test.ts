@@ -79,6 +79,28 @@ steps:
     expect(resumed.code, resumed.stderr).toBe(0)
     expect(readFileSync(join(consumer.folder, `${id}.log`), 'utf8')).toBe('first\nsecond\n')
   })
+
+  test('the command tells whether a store keeps the laws, and which one it breaks', async () => {
+    const bin = join(consumer.installed, manifest.bin['dogear'] ?? '')
+    consumer.write(
+      'spec.mjs',
+      `import { memoryData, memoryStorage } from '${manifest.name}/memory'
+const create = async () => memoryData()
+export const spec = { name: 'mine', create, reopen: async (data) => memoryStorage(data), capabilities: ['history'] }
+export const broken = {
+  ...spec,
+  reopen: async (data) => ({ ...memoryStorage(data), list: () => async () => ({ _tag: 'Right', right: ['b', 'a'] }) })
+}
+`
+    )
+    const words = ['conformance', 'spec.mjs', '--only', 'CS-LIST-01', '--only', 'CS-HIST']
+    const good = await start(consumer.folder, node, bin, ...words)
+    expect(good.code, good.stdout + good.stderr).toBe(0)
+    expect(good.stdout).toMatch(/^✓ CS-LIST-01 [^]*\b0 failed, 0 not claimed\n$/m)
+    const bad = await start(consumer.folder, node, bin, ...words, '--export', 'broken')
+    expect(bad.code, bad.stdout + bad.stderr).toBe(1)
+    expect(bad.stdout).toMatch(/^✗ CS-LIST-01 [^]*\b1 failed, 0 not claimed\n$/m)
+  })
 })
 
 describe('importing', () => {

@@ -70,7 +70,10 @@ export const assertLoads = async (
 /** What a function of the store came to. Stores are written in plain JavaScript too, so their types may not hold. */
 const answerOf = async <A>(task: TaskEither<StorageError, A>): Promise<E.Either<StorageError, A>> => {
   const due = 'a TaskEither is due: a function that, when it is called, gives a promise of an Either'
-  if (typeof task !== 'function') return assert.fail(`the store gave ${inWords(task)}, and ${due}`)
+  if (typeof task !== 'function') {
+    const given: unknown = task
+    return assert.fail(`the store gave ${given instanceof Promise ? 'a promise' : inWords(given)}, and ${due}`)
+  }
   const result = (await task()) as E.Either<StorageError, A> | undefined
   return result?._tag === 'Left' || result?._tag === 'Right'
     ? result
