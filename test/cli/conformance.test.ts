@@ -34,6 +34,7 @@ export const never = () => new Promise(() => {})`,
   'mistyped.mjs': specOf('', 'destory: 1'),
   'none.mjs': 'export const a = 1\nexport const b = 2',
   'missing.mjs': "import 'there-is-no-such-package'",
+  'broken.mjs': 'export const = 3',
   'spec.ts': `${specOf()}\nexport const typed: number = 1`
 })
 afterAll(() => place.remove())

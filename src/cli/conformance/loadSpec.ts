@@ -10,6 +10,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { StorageSpec } from '../../testing/conformance/Spec.js'
 import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
+import type { Hint } from '../report/Hint.js'
 import { commandOf } from '../terminal/shellQuote.js'
 import { printable } from '../terminal/Style.js'
 import { show } from '../workflow/Duration.js'
@@ -75,8 +76,11 @@ const notLoaded = ({ module }: Wanted, error: unknown): CliError => {
     ? usage(`${module} is TypeScript, which Node ${process.version} does not load`, [
         { text: 'Use Node 22.18 or later, or compile it to JavaScript first' }
       ])
-    : usage(`${module} could not be loaded:\n${traceOf(error)}`)
+    : usage(`${module} could not be loaded:\n${traceOf(error)}`, error instanceof SyntaxError ? [whereIn(module)] : [])
 }
+
+/** The error itself does not tell the line. */
+const whereIn = (module: string): Hint => ({ text: 'In which line:', command: commandOf(['node', module]) })
 
 const notExported = ({ module, exportName }: Wanted, exported: Exported): CliError => {
   const names = Object.keys(exported)
