@@ -150,10 +150,10 @@ const run = async (
     limitMillis,
     onResult: (result) => {
       done += 1
+      if (done === cases.length) screen.status(undefined)
       if (asText) for (const line of resultLines(context, result)) screen.out(`${line}\n`)
     }
   })
-  screen.status(undefined)
   tell(context, withPlainText(report), tap)
   const failed = report.results.find(({ outcome }) => outcome._tag === 'Failed')
   if (failed !== undefined && asText) {
