@@ -11,7 +11,7 @@ import type { Seen } from '../../src/testing/crash/crashEverywhere.js'
 import { crashEverywhere } from '../../src/testing/crash/crashEverywhere.js'
 import type { CrashSchedule } from '../../src/testing/crash/CrashPoint.js'
 import { crashSchedule } from '../../src/testing/crash/CrashPoint.js'
-import { describeCrashReport } from '../../src/testing/crash/CrashReport.js'
+import { toText } from '../../src/testing/crash/CrashReport.js'
 import type { Scene } from '../../src/testing/crash/Process.js'
 import { group, policy, right, task } from './fixtures.js'
 
@@ -171,7 +171,7 @@ const survives = async (steps: ReadonlyArray<StepModel>, schedule: CrashSchedule
     invariants: { 'starts as often as it has to': startedAsDue(steps) },
     only: { schedule, answer: 'again' }
   })
-  assert.equal(report.violations.length, 0, describeCrashReport(report))
+  assert.equal(report.violations.length, 0, toText(report))
   assert.equal(report.runs, 2)
 }
 
@@ -213,7 +213,7 @@ describe('a run that is killed', () => {
       invariants: { 'starts as often as it has to': startedAsDue(everything) },
       twice: sweep ? 20_000 : 200
     })
-    assert.equal(report.violations.length, 0, describeCrashReport(report))
+    assert.equal(report.violations.length, 0, toText(report))
     assert.ok(report.points.length > 100)
   })
 

@@ -1,6 +1,7 @@
 /**
  * What a conformance run found, as data, and as text for people, programs and TAP readers.
  *
+ * @module
  * @since 0.1.0
  */
 import type { ConformanceCase, Level } from './Case.js'

@@ -1,6 +1,7 @@
 /**
  * What a crash test found.
  *
+ * @module
  * @since 0.1.0
  */
 import type { CrashPoint, CrashSchedule } from './CrashPoint.js'
@@ -101,7 +102,7 @@ export interface CrashReport {
  * @category destructors
  * @since 0.1.0
  */
-export const describeCrashReport = (report: CrashReport): string => {
+export const toText = (report: CrashReport): string => {
   const { workflow, points, runs, twice, seed, violations } = report
   const tried = `${points.length} crash points, ${runs} runs, ${twice} of them with two crashes (seed ${seed})`
   const count =

@@ -39,8 +39,11 @@ import type { VirtualClock } from './VirtualClock.js'
 export interface Scene<World> {
   readonly world: World
   readonly life: number
+  /** The virtual time, in milliseconds since 1970-01-01 UTC. */
   readonly now: () => number
+  /** Waits in virtual time, or until the signal fires. */
   readonly sleep: (millis: number, signal?: AbortSignal) => Promise<void>
+  /** Does something to the outside: the process can die right before it and right after it. */
   readonly effect: <A>(name: string, act: () => A | Promise<A>) => Promise<A>
 }
 

@@ -14,6 +14,7 @@ import type { Clock } from '../../ports/Clock.js'
 export interface VirtualClock extends Clock {
   /** Moves time on by milliseconds, waking sleepers in order of their time. */
   readonly advance: (millis: number) => Promise<void>
+  /** How long each sleeper still sleeps, in milliseconds, shortest first. */
   readonly sleeping: () => ReadonlyArray<number>
 }
 

@@ -73,6 +73,7 @@ export type Invariant<World> = (seen: Seen<World>) => unknown
 export interface CrashOptions<World, Data, Input> {
   readonly storage?: Pick<StorageSpec<Data>, 'create' | 'reopen' | 'destroy'>
   readonly input?: Input
+  /** Makes the outside, anew for each simulated run. */
   readonly world?: () => World
   readonly invariants?: Readonly<Record<string, Invariant<World>>>
   readonly answers?: 'again' | 'done' | 'both'
@@ -105,7 +106,7 @@ export interface CrashOptions<World, Data, Input> {
  *
  * @example
  * import { workflow } from 'dogear/promise'
- * import { crashEverywhere, describeCrashReport } from 'dogear/testing'
+ * import { crashEverywhere, CrashReport } from 'dogear/testing'
  * import assert from 'node:assert/strict'
  *
  * const report = await crashEverywhere(
@@ -121,7 +122,7 @@ export interface CrashOptions<World, Data, Input> {
  *     invariants: { 'at most one version is published': ({ world }) => world.size <= 1 }
  *   }
  * )
- * assert.equal(report.violations.length, 0, describeCrashReport(report))
+ * assert.equal(report.violations.length, 0, CrashReport.toText(report))
  *
  * @category testing
  * @since 0.1.0

@@ -41,9 +41,13 @@ import * as Volumes from './Volume.js'
 export interface CrashFiles {
   readonly fs: FileSystem
   readonly operations: ReadonlyArray<string>
+  /** The files as they were after so many operations. */
   readonly asOf: (operations: number) => CrashFiles
+  /** What may be there after the power was cut. */
   readonly powerCuts: (options?: PowerCutOptions) => Iterable<Aftermath>
+  /** All that is there now, but for one bit. */
   readonly bitFlips: (options?: Pick<PowerCutOptions, 'limit' | 'seed'>) => Iterable<Aftermath>
+  /** A digest of all names and contents. */
   readonly fingerprint: () => string
 }
 
@@ -55,6 +59,7 @@ export interface CrashFiles {
  */
 export interface Aftermath {
   readonly files: CrashFiles
+  /** What is not as it was before, in words. */
   readonly what: () => string
 }
 

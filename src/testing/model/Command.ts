@@ -1,6 +1,7 @@
 /**
  * What clients of a store do, as data: it can be drawn, shrunk, printed and played again.
  *
+ * @module
  * @since 0.1.0
  */
 import * as fc from 'fast-check'

@@ -1,6 +1,7 @@
 /**
  * What came of a comparison with the model.
  *
+ * @module
  * @since 0.1.0
  */
 import type { Command } from './Command.js'

@@ -10,10 +10,18 @@ import * as E from 'fp-ts/lib/Either.js'
 // model
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** Every call takes a while, and can be made to fail with a code. */
+/**
+ * Texts by name. Every call takes a while, and can be made to fail with a code.
+ *
+ * @category model
+ * @since 0.1.0
+ */
 export interface Disk {
+  /** The text of a name, if there is one. */
   readonly read: (name: string) => Promise<E.Either<string, string | undefined>>
+  /** Replaces the text of a name. */
   readonly write: (name: string, text: string) => Promise<E.Either<string, void>>
+  /** All names. */
   readonly names: () => Promise<E.Either<string, ReadonlyArray<string>>>
   /** Waits until nobody else works at a name. */
   readonly exclusively: <A>(name: string, act: () => Promise<A>) => Promise<A>
@@ -21,17 +29,27 @@ export interface Disk {
   readonly texts: Map<string, string>
   /** From now on every read, or every write, fails with this code. */
   readonly fail: (operation: 'read' | 'write', code: string) => void
+  /** From now on all goes well again. */
   readonly heal: () => void
   readonly processes: Processes
 }
 
-/** The processes that use a disk, by number. */
+/**
+ * The processes that use a disk, by number.
+ *
+ * @category model
+ * @since 0.1.0
+ */
 export interface Processes {
   /** Starts one; it is told of every claim. */
   readonly start: (onClaim: (runId: string, epoch: number) => void) => number
+  /** Whether it was not killed. */
   readonly isAlive: (process: number) => boolean
+  /** Kills one. */
   readonly kill: (process: number) => void
+  /** Kills all there are. */
   readonly killAll: () => void
+  /** Tells all of them that a run was claimed. */
   readonly tell: (runId: string, epoch: number) => void
 }
 

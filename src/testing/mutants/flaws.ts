@@ -5,7 +5,12 @@
  */
 import type { Json } from '../../domain/Json.js'
 
-/** Each flaw, and the case that finds it. Others may find it as well. */
+/**
+ * Each flaw, and the case that finds it. Others may find it as well.
+ *
+ * @category model
+ * @since 0.1.0
+ */
 export const KILLED_BY = {
   'folds the case of ids': 'CS-ID-02',
   'removes every run that begins alike': 'CS-ID-04',

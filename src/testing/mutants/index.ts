@@ -11,8 +11,9 @@ import type { Flaw } from './flaws.js'
 import { KILLED_BY } from './flaws.js'
 import { newerText, sampleStorage } from './sample.js'
 
-export type { Disk } from './Disk.js'
+export type { Disk, Processes } from './Disk.js'
 export type { Flaw } from './flaws.js'
+export { KILLED_BY } from './flaws.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model

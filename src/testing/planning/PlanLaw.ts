@@ -61,6 +61,7 @@ export interface LawResult {
 export interface PlanLaw {
   readonly id: string
   readonly title: string
+  /** Tries it on runs of a workflow. It does not throw because of what it finds. */
   readonly check: (of: RunsOf, options?: LawOptions) => LawResult
 }
 

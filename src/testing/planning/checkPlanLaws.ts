@@ -7,7 +7,8 @@ import type { Workflow } from '../../domain/Workflow.js'
 import { problems } from '../../domain/Workflow.js'
 import { lawsOfPlans } from './lawsOfPlans.js'
 import { lawsOfRuns } from './lawsOfRuns.js'
-import type { LawOptions, LawResult, PlanLaw } from './PlanLaw.js'
+import type { LawOptions, PlanLaw } from './PlanLaw.js'
+import type { PlanLawReport } from './PlanLawReport.js'
 import type { RunsOf } from './runs.js'
 import { samplesFor } from './runs.js'
 import { withoutSample } from './Samples.js'
@@ -33,24 +34,6 @@ export const planLaws: ReadonlyArray<PlanLaw> = [...lawsOfPlans, ...lawsOfRuns]
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What trying the laws on a workflow showed, as plain data.
- *
- * - `results`: one for each law, `violations` those that don't hold; `seed` repeats all of it.
- * - `problems`: why nothing was tried. The definition is not valid, or there are units of which no output is known that
- *   they accept: give them in `outputs`.
- *
- * @category model
- * @since 0.1.0
- */
-export interface PlanLawReport {
-  readonly workflow: string
-  readonly seed: number
-  readonly problems: ReadonlyArray<string>
-  readonly results: ReadonlyArray<LawResult>
-  readonly violations: ReadonlyArray<LawResult>
-}
-
-/**
  * Tries the laws of the planner on runs of a workflow: ones that complete, fail, are interrupted, crash, are edited, rewound,
  * answered. Only the definition counts: nothing is run. `outputs`: what its units give, by `step` or `step/group`; for those not
  * named outputs are tried until the unit accepts some. `numRuns`: how many cases for each law, default 100; `seed`: default 1;
@@ -63,7 +46,7 @@ export interface PlanLawReport {
  * import * as fc from 'fast-check'
  * import { workflow } from 'dogear/promise'
  * import * as t from 'io-ts'
- * import { checkPlanLaws, describePlanLawReport } from 'dogear/testing'
+ * import { checkPlanLaws, PlanLawReport } from 'dogear/testing'
  * import assert from 'node:assert/strict'
  *
  * const release = workflow('release')
@@ -72,7 +55,7 @@ export interface PlanLawReport {
  *   .step('publish', { idempotent: false, run: () => 'published' })
  *
  * const report = checkPlanLaws(release, { numRuns: 20, outputs: { version: fc.constantFrom('1.2.3', '2.0.0') } })
- * assert.equal(report.problems.length + report.violations.length, 0, describePlanLawReport(report))
+ * assert.equal(report.problems.length + report.violations.length, 0, PlanLawReport.toText(report))
  *
  * @category laws
  * @since 0.1.0
@@ -103,24 +86,3 @@ export const checkPlanLaws = (
     violations: results.filter(({ holds }) => !holds)
   }
 }
-
-/**
- * A report as text for people: one line if all holds, else what does not, why, and what repeats it.
- *
- * @category destructors
- * @since 0.1.0
- */
-export const describePlanLawReport = ({ workflow, seed, problems, results, violations }: PlanLawReport): string =>
-  [
-    problems.length > 0
-      ? `${workflow}: no law was tried`
-      : `${workflow}: ${results.length - violations.length} of ${results.length} laws hold (seed ${seed})`,
-    ...problems.map((problem) => `  ${problem}`),
-    ...violations.flatMap((one) => [
-      '',
-      `${one.id}: ${one.title}`,
-      `  ${one.why ?? 'it does not hold'}`,
-      ...(one.counterexample ?? '').split('\n').map((line) => `    ${line}`),
-      `  repeat with ${JSON.stringify({ laws: [one.id], seed: one.seed, path: one.path })}`
-    ])
-  ].join('\n')

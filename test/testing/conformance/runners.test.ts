@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, test } from 'vitest'
-import type { Report } from '../../../src/testing/index.js'
+import type { ConformanceReport } from '../../../src/testing/index.js'
 
 const runners = join(import.meta.dirname, 'runners')
 const folder = mkdtempSync(join(tmpdir(), 'dogear-'))
@@ -14,7 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 interface Ended {
   readonly code: number
   readonly stdout: string
-  readonly report: Report
+  readonly report: ConformanceReport.Report
 }
 
 const start = (args: ReadonlyArray<string>, report?: string): Promise<Ended> =>
@@ -28,7 +28,7 @@ const start = (args: ReadonlyArray<string>, report?: string): Promise<Ended> =>
         resolve({
           code: typeof error?.code === 'number' ? error.code : 0,
           stdout,
-          report: JSON.parse(report === undefined ? stdout : readFileSync(report, 'utf8')) as Report
+          report: JSON.parse(report === undefined ? stdout : readFileSync(report, 'utf8')) as ConformanceReport.Report
         })
     )
   )

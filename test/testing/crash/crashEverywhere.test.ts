@@ -13,7 +13,7 @@ import { workflow } from '../../../src/promise.js'
 import type { CrashOptions } from '../../../src/testing/crash/crashEverywhere.js'
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import type { CrashLaw, CrashReport } from '../../../src/testing/crash/CrashReport.js'
-import { describeCrashReport } from '../../../src/testing/crash/CrashReport.js'
+import { toText } from '../../../src/testing/crash/CrashReport.js'
 import { describePoint } from '../../../src/testing/crash/CrashPoint.js'
 import type { Scene } from '../../../src/testing/crash/Process.js'
 import { withFaults } from '../../../src/testing/faults.js'
@@ -72,8 +72,7 @@ const TIMEOUT = sweep ? 3_600_000 : 120_000
 
 const laws = ({ violations }: CrashReport): ReadonlyArray<CrashLaw> => [...new Set(violations.map(({ law }) => law))]
 
-const assertHolds = (report: CrashReport): void =>
-  assert.equal(report.violations.length, 0, describeCrashReport(report))
+const assertHolds = (report: CrashReport): void => assert.equal(report.violations.length, 0, toText(report))
 
 const crash = <World, Data, Input>(
   program: Parameters<typeof crashEverywhere<unknown, Input, World, Data>>[0],
@@ -157,7 +156,7 @@ describe('what is wrong with a store', () => {
     const report = await crash(release, { world: outside, storage: lagging })
     const { user, system } = process.cpuUsage(begun)
     assert.ok(user + system < 1_000_000, `it took ${user + system} µs of CPU`)
-    assert.ok(laws(report).includes('NothingLost'), describeCrashReport(report))
+    assert.ok(laws(report).includes('NothingLost'), toText(report))
     const [violation] = report.violations
     assert.ok(violation)
     const again = await crash(release, { world: outside, storage: lagging, only: violation.only })
@@ -176,7 +175,7 @@ describe('what is wrong with a store', () => {
         )
     }))
     const report = await crash(release, { world: outside, storage: unstarted, twice: 0 })
-    assert.ok(laws(report).includes('AtMostOnce'), describeCrashReport(report))
+    assert.ok(laws(report).includes('AtMostOnce'), toText(report))
   })
 })
 
@@ -199,7 +198,7 @@ describe('what else is wrong with a store', () => {
 
   test('a store that lets a dead process write is found by what arrives late', async () => {
     const report = await crash(release, { world: outside, storage: unfenced, twice: 0 })
-    assert.ok(laws(report).includes('Fenced'), describeCrashReport(report))
+    assert.ok(laws(report).includes('Fenced'), toText(report))
   })
 
   test('a store that changes dates gives other idempotency keys', async () => {
@@ -213,7 +212,7 @@ describe('what else is wrong with a store', () => {
         )
     }))
     const report = await crash(release, { world: outside, storage: mangling, twice: 0 })
-    assert.ok(laws(report).includes('SameKey'), describeCrashReport(report))
+    assert.ok(laws(report).includes('SameKey'), toText(report))
   })
 
   test('a store that does not answer is a violation, and no hang', async () => {
@@ -245,15 +244,15 @@ describe('what is wrong with a workflow', () => {
       )
     const report = await crash(program, { world: outside, mayDiffer: [] })
     assert.deepEqual(laws(report), ['SameEnd'])
-    assert.match(describeCrashReport(report), /build failed: it is there already/)
+    assert.match(toText(report), /build failed: it is there already/)
   })
 
   test('an output that tells of the number of tries is found, unless it may', async () => {
     const program = ({ world }: Scene<Outside>) =>
       workflow('build').step('build', { capture: 'count', run: () => world.built.push('dist') })
     const report = await crash(program, { world: outside })
-    assert.match(describeCrashReport(report), /the output of build is 2, and undisturbed it is 1/)
-    assert.match(describeCrashReport(report), /the variable count is 2/)
+    assert.match(toText(report), /the output of build is 2, and undisturbed it is 1/)
+    assert.match(toText(report), /the variable count is 2/)
     assertHolds(await crash(program, { world: outside, mayDiffer: ['build'] }))
   })
 
@@ -264,7 +263,7 @@ describe('what is wrong with a workflow', () => {
       })
     )
     assert.deepEqual([laws(report), report.runs], [['Undisturbed'], 1])
-    assert.match(describeCrashReport(report), /no compiler/)
+    assert.match(toText(report), /no compiler/)
   })
 
   test('a step that never ends is a violation of its own, and no hang', async () => {
@@ -373,10 +372,7 @@ describe('a report', () => {
     const one = await crash(release, { world: outside, seed: 7, twice: 20 })
     assert.deepEqual(JSON.parse(JSON.stringify(one)), one)
     assert.deepEqual(await crash(release, { world: outside, seed: 7, twice: 20 }), one)
-    assert.match(
-      describeCrashReport(one),
-      /^release: no violation in \d+ crash points, \d+ runs, 20 of them .* \(seed 7\)$/
-    )
+    assert.match(toText(one), /^release: no violation in \d+ crash points, \d+ runs, 20 of them .* \(seed 7\)$/)
     assert.equal(new Set(one.points.map(describePoint)).size, one.points.length)
   })
 })

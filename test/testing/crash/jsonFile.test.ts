@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { describe, test } from 'vitest'
 import { workflow } from '../../../src/promise.js'
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
-import { describeCrashReport } from '../../../src/testing/crash/CrashReport.js'
+import { toText } from '../../../src/testing/crash/CrashReport.js'
 import type { Scene } from '../../../src/testing/crash/Process.js'
 import { folder, next } from '../../adapters/json-file/kit.js'
 import { policy } from '../../executor/fixtures.js'
@@ -51,7 +51,7 @@ describe('a workflow on JSON files', () => {
           world.length <= 1 + trace.filter((entry) => entry._tag === 'Answered' && entry.answer === 'again').length
       }
     })
-    assert.equal(report.violations.length, 0, describeCrashReport(report))
+    assert.equal(report.violations.length, 0, toText(report))
     assert.ok(report.points.length > 50)
   })
 })

@@ -11,7 +11,7 @@ import { Workflow } from '../../../src/index.js'
 import { workflow } from '../../../src/promise.js'
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import type { CrashLaw } from '../../../src/testing/crash/CrashReport.js'
-import { describeCrashReport } from '../../../src/testing/crash/CrashReport.js'
+import { toText } from '../../../src/testing/crash/CrashReport.js'
 import type { Scene } from '../../../src/testing/crash/Process.js'
 import { withFaults } from '../../../src/testing/faults.js'
 
@@ -45,7 +45,7 @@ const asItBegan = (stored: Stored): Stored => ({
 
 const found = async (storage: ReturnType<typeof misled>): Promise<ReadonlyArray<CrashLaw>> => {
   const report = await crashEverywhere(three, { storage, twice: 0, stopAfter: 1000, patienceMillis: 10 })
-  assert.ok(report.violations.length > 0, describeCrashReport(report))
+  assert.ok(report.violations.length > 0, toText(report))
   return report.violations.map(({ law }) => law)
 }
 
@@ -109,7 +109,7 @@ describe('the crash simulator sees', () => {
       steps: three.steps.map((step) => ({ ...step, accepts: () => assert.fail('no judgement') }))
     }
     const report = await crashEverywhere(throwing as unknown as typeof three, { twice: 0 })
-    assert.match(describeCrashReport(report), /no judgement/)
+    assert.match(toText(report), /no judgement/)
     assert.equal(Workflow.problems(three).length, 0)
   })
 })
@@ -136,7 +136,7 @@ describe('a process that was killed', () => {
         }
       }
     )
-    assert.equal(report.violations.length, 0, describeCrashReport(report))
+    assert.equal(report.violations.length, 0, toText(report))
     assert.ok(toldBeforeTheNext > 0)
   })
 
@@ -163,7 +163,7 @@ describe('a process that was killed', () => {
           .step('last', { timeoutMillis: 1000, run: () => 3 }),
       { twice: 20 }
     )
-    assert.equal(report.violations.length, 0, describeCrashReport(report))
+    assert.equal(report.violations.length, 0, toText(report))
     await new Promise((resolve) => setTimeout(resolve, 5))
     process.off('unhandledRejection', note)
     assert.deepEqual(unhandled, [])

@@ -6,7 +6,8 @@ import { describe, test } from 'vitest'
 import type { OutputMismatch } from '../../../src/domain/Workflow.js'
 import { Workflow } from '../../../src/index.js'
 import { workflow } from '../../../src/promise.js'
-import { checkPlanLaws, describePlanLawReport, planLaws } from '../../../src/testing/planning/checkPlanLaws.js'
+import { checkPlanLaws, planLaws } from '../../../src/testing/planning/checkPlanLaws.js'
+import { toText } from '../../../src/testing/planning/PlanLawReport.js'
 import { law } from '../../../src/testing/planning/PlanLaw.js'
 import { moment } from '../../../src/testing/planning/runs.js'
 
@@ -40,12 +41,12 @@ describe('the laws of the planner', () => {
 
   test("hold for somebody's own workflow, with outputs that are found or given", () => {
     const found = checkPlanLaws(release, { numRuns: runs })
-    assert.equal(found.problems.length + found.violations.length, 0, describePlanLawReport(found))
+    assert.equal(found.problems.length + found.violations.length, 0, toText(found))
     assert.equal(found.results.length, planLaws.length)
     assert.ok(found.results.every(({ numRuns }) => numRuns === runs))
     const given = checkPlanLaws(release, { numRuns: 20, outputs: { version: fc.constantFrom('1.0.0', '2.0.0') } })
-    assert.equal(given.violations.length, 0, describePlanLawReport(given))
-    assert.match(describePlanLawReport(given), /^release: \d+ of \d+ laws hold \(seed 1\)$/)
+    assert.equal(given.violations.length, 0, toText(given))
+    assert.match(toText(given), /^release: \d+ of \d+ laws hold \(seed 1\)$/)
   })
 
   test('say which units accept nothing that is known, and are not tried then', () => {
@@ -54,7 +55,7 @@ describe('the laws of the planner', () => {
     assert.deepEqual(refused.problems, ['no output is known that build accepts: give an arbitrary of them in outputs'])
     assert.deepEqual(refused.results, [])
     const given = checkPlanLaws(picky, { numRuns: runs, outputs: { build: fc.constant('sesame') } })
-    assert.equal(given.violations.length, 0, describePlanLawReport(given))
+    assert.equal(given.violations.length, 0, toText(given))
     const wrong = checkPlanLaws(picky, { outputs: { build: fc.constant('open') } })
     assert.equal(wrong.problems.length, 1)
   })
@@ -70,7 +71,7 @@ describe('the laws of the planner', () => {
     }
     const report = checkPlanLaws(fickle(), { numRuns: runs })
     assert.ok(report.violations.length > 0)
-    assert.match(describePlanLawReport(report), /repeat with \{"laws":\["PL-/)
+    assert.match(toText(report), /repeat with \{"laws":\["PL-/)
   })
 
   test('do not hold for a task that throws at what it should judge, and do not throw themselves', () => {

@@ -1,0 +1,54 @@
+/**
+ * What came of trying the planner's laws.
+ *
+ * @module
+ * @since 0.1.0
+ */
+import type { LawResult } from './PlanLaw.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What trying the laws on a workflow showed, as plain data.
+ *
+ * - `results`: one for each law, `violations` those that don't hold; `seed` repeats all of it.
+ * - `problems`: why nothing was tried. The definition is not valid, or there are units of which no output is known that
+ *   they accept: give them in `outputs`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface PlanLawReport {
+  readonly workflow: string
+  readonly seed: number
+  readonly problems: ReadonlyArray<string>
+  readonly results: ReadonlyArray<LawResult>
+  readonly violations: ReadonlyArray<LawResult>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A report as text for people: one line if all holds, else what does not, why, and what repeats it.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const toText = ({ workflow, seed, problems, results, violations }: PlanLawReport): string =>
+  [
+    problems.length > 0
+      ? `${workflow}: no law was tried`
+      : `${workflow}: ${results.length - violations.length} of ${results.length} laws hold (seed ${seed})`,
+    ...problems.map((problem) => `  ${problem}`),
+    ...violations.flatMap((one) => [
+      '',
+      `${one.id}: ${one.title}`,
+      `  ${one.why ?? 'it does not hold'}`,
+      ...(one.counterexample ?? '').split('\n').map((line) => `    ${line}`),
+      `  repeat with ${JSON.stringify({ laws: [one.id], seed: one.seed, path: one.path })}`
+    ])
+  ].join('\n')
