@@ -94,7 +94,7 @@ export interface CrashOptions<World, Data, Input> {
  * Runs a workflow once undisturbed, and then again for every place where its process can die: every call of the store
  * (before it, after it but before that is known, during it, and so that it arrives late), every failure that the store can
  * report, every unit (before, during and after it) and every effect that a step announces. Each time it is resumed to the
- * end, and what must hold is looked at, see {@link CrashLaw}. Then pairs of such places are sampled.
+ * end, and what must hold is looked at, see `CrashReport.CrashLaw`. Then pairs of such places are sampled.
  *
  * The program is one of `dogear` or of `dogear/promise`, or a function that makes it for each process, of a {@link Scene}:
  * by that its steps reach the outside (`world`), sleep in virtual time, and announce their effects. Waits between attempts

@@ -1,0 +1,34 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import ts from 'typescript'
+import { afterAll, expect, test } from 'vitest'
+import { blocks, read, root } from './markdown.js'
+
+const guide = read('docs/guide/testing.md')
+
+// Inside the repository, so that `dogear` is this package as it was last built.
+const folder = join(root, `test/.tmp/testing-guide-${process.pid}`)
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** What the code prints whose block has this text. */
+const printedBy = (text: string): string => {
+  const code = blocks(guide, 'ts').find((block) => block.includes(text)) ?? ''
+  const options = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 }
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'code.mjs'), ts.transpile(code, options))
+  return execFileSync(process.execPath, [join(folder, 'code.mjs')], { encoding: 'utf8' })
+}
+
+test.each([
+  ['ModelReport.toText(report)', 'it is not as the model has it'],
+  ['CrashReport.toText(report)', 'SameEnd: it ended otherwise']
+])('what the guide shows is what %s gives', (code, shown) => {
+  const printed = printedBy(code).split('\n')
+  const lines = (blocks(guide, 'text').find((block) => block.includes(shown)) ?? '')
+    .split('\n')
+    .filter((one) => one !== '')
+  expect(lines.length).toBeGreaterThan(5)
+  const begins = (line: string): boolean => printed.some((one) => one.startsWith(line.replace(/…$/, '')))
+  expect(lines.filter((line) => !begins(line))).toEqual([])
+})
