@@ -5,6 +5,8 @@
  */
 import { strict as assert } from 'node:assert'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
+import { reasonOf } from './difference.js'
+import { within } from './Limit.js'
 import type { Capability, Faulty, OtherProcess, StorageSpec } from './Spec.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -32,8 +34,11 @@ export interface ConformanceCase {
   readonly title: string
   readonly level: Level
   readonly needs: ReadonlyArray<Capability>
-  /** Tries a store, in a place of its own that is done away with afterwards. Rejects if the law does not hold. */
-  readonly run: <Data>(spec: StorageSpec<Data>) => Promise<void>
+  /**
+   * Tries a store, in a place of its own that is done away with afterwards. Rejects if the law does not hold, or if that was not
+   * known within the limit: default 30,000 ms, four times as many for a stress case.
+   */
+  readonly run: <Data>(spec: StorageSpec<Data>, limitMillis?: number) => Promise<void>
 }
 
 /** What a case works with: a store in an empty place, and what the spec can do with that place. */
@@ -45,6 +50,8 @@ export interface Bench {
   readonly newer: (runId: string) => Promise<void>
   readonly digest: (runId: string) => Promise<string>
   readonly faulty: () => Promise<Faulty>
+  /** Whether the case has ended, for loops that would go on: its time is up, or it failed elsewhere. */
+  readonly isOver: () => boolean
 }
 
 /** What the spec must have, so that a capability can be tried. */
@@ -73,53 +80,91 @@ export const conformanceCase = (
   title,
   level: level ?? (needs.length === 0 ? 'core' : 'capability'),
   needs,
-  run: async (spec) => {
-    const data = await spec.create()
-    const others: Array<OtherProcess> = []
+  run: (spec, limitMillis = 30_000) => tryLaw(spec, law, level === 'stress' ? 4 * limitMillis : limitMillis)
+})
+
+/** How long the spec may take to clean up. */
+const CLEANUP_MILLIS = 10_000
+
+const tryLaw = async <Data>(
+  spec: StorageSpec<Data>,
+  law: (bench: Bench) => Promise<void>,
+  limitMillis: number
+): Promise<void> => {
+  const late = `did not end within ${limitMillis} ms`
+  const data = await within(async () => spec.create(), limitMillis, `\`create\` ${late}`)
+  const others: Array<OtherProcess> = []
+  let over = false
+  const cleanUp = async (): Promise<void> => {
     try {
-      await law(await benchOf(spec, data, others))
+      await Promise.all(others.map(async (other) => other.kill()))
     } finally {
-      await Promise.all(others.map((other) => other.kill()))
       await spec.destroy?.(data)
     }
   }
-})
+  try {
+    await within(async () => law(await benchOf(spec, data, others, () => over)), limitMillis, `it ${late}`)
+  } catch (error) {
+    over = true
+    // The law is what the report is about.
+    await within(cleanUp, CLEANUP_MILLIS, '').catch(() => undefined)
+    throw error
+  }
+  over = true
+  await within(cleanUp, CLEANUP_MILLIS, `it did not end within ${CLEANUP_MILLIS} ms`).catch((error: unknown) =>
+    assert.fail(`the law holds, but \`kill\` or \`destroy\` of the spec failed: ${reasonOf(error)}`)
+  )
+}
 
-const benchOf = async <Data>(spec: StorageSpec<Data>, data: Data, others: Array<OtherProcess>): Promise<Bench> => {
+const benchOf = async <Data>(
+  spec: StorageSpec<Data>,
+  data: Data,
+  others: Array<OtherProcess>,
+  isOver: () => boolean
+): Promise<Bench> => {
   const tool = <T>(name: keyof StorageSpec<Data>, found: T | undefined): T =>
     found ?? assert.fail(`the spec of ${spec.name} has no \`${name}\`, which this case needs`)
+  const reopen = async (): Promise<CheckpointStorage> => isStorage('reopen', await spec.reopen(data))
   return {
-    storage: assertIsStorage(await spec.reopen(data)),
-    reopen: () => spec.reopen(data),
+    storage: await reopen(),
+    reopen,
     beside: async () => {
       const other = await tool('beside', spec.beside)(data)
+      has('beside', other, ['storage'], ['kill'])
+      isStorage('beside', other.storage)
       others.push(other)
       return other
     },
-    damage: (runId) => tool('damage', spec.damage)(data, runId),
-    newer: (runId) => tool('newer', spec.newer)(data, runId),
-    digest: (runId) => tool('digest', spec.digest)(data, runId),
-    faulty: () => tool('faulty', spec.faulty)(data)
+    damage: async (runId) => tool('damage', spec.damage)(data, runId),
+    newer: async (runId) => tool('newer', spec.newer)(data, runId),
+    digest: async (runId) => tool('digest', spec.digest)(data, runId),
+    faulty: async () => {
+      const given = await tool('faulty', spec.faulty)(data)
+      has('faulty', given, ['storage'], ['fail', 'heal'])
+      isStorage('faulty', given.storage)
+      return given
+    },
+    isOver
   }
 }
 
-const METHODS: ReadonlyArray<keyof CheckpointStorage> = [
-  'claim',
-  'save',
-  'release',
-  'load',
-  'history',
-  'loadRevision',
-  'list',
-  'remove'
-]
+const METHODS = ['claim', 'save', 'release', 'load', 'history', 'loadRevision', 'list', 'remove'] as const
 
-/** Said once, before a case says it of the first function that it calls. */
-const assertIsStorage = (storage: CheckpointStorage): CheckpointStorage => {
-  const given = Object(storage) as Readonly<Record<string, unknown>>
-  const missing = METHODS.filter((method) => typeof given[method] !== 'function')
-  assert.ok(missing.length === 0, `\`reopen\` gave no store: it has no function ${missing.join(', ')}`)
-  return storage
+/** Said once, before a case says it of the first function that it calls. Specs are written in plain JavaScript too. */
+const has = (tool: string, given: unknown, values: ReadonlyArray<string>, functions: ReadonlyArray<string>): void => {
+  const fields = Object(given) as Readonly<Record<string, unknown>>
+  const missing = [
+    ...values.filter((name) => fields[name] === undefined),
+    ...functions.filter((name) => typeof fields[name] !== 'function').map((name) => `function ${name}`)
+  ]
+  assert.ok(missing.length === 0, `what \`${tool}\` gave has no ${missing.join(' and no ')}`)
+}
+
+export const isStorage = (tool: string, given: CheckpointStorage): CheckpointStorage => {
+  const fields = Object(given) as Readonly<Record<string, unknown>>
+  const missing = METHODS.filter((method) => typeof fields[method] !== 'function')
+  assert.ok(missing.length === 0, `\`${tool}\` gave no store: it has no function ${missing.join(', ')}`)
+  return given
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

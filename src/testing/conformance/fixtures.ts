@@ -6,7 +6,16 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change } from '../../domain/Change.js'
 import type { Json } from '../../domain/Json.js'
-import type { CheckpointStorage, Claim, Revision, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import type {
+  CheckpointStorage,
+  Claim,
+  Claimed,
+  Revision,
+  StorageError,
+  Stored
+} from '../../ports/CheckpointStorage.js'
+import type { Bench } from './Case.js'
+import { assertSame, inWords } from './difference.js'
 
 export const OWNER = { host: 'build-1', pid: 100 }
 export const OTHER = { host: 'build-2', pid: 200 }
@@ -44,41 +53,56 @@ export const revisions = (payloads: ReadonlyArray<Json>, count = 1): ReadonlyNon
 const json = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json
 
 /** That what is stored is a run whose revisions carried these payloads, found exactly. */
-export const assertHolds = (stored: Stored, payloads: ReadonlyArray<Json>): void => {
-  assert.deepEqual(stored.found, { _tag: 'Exact' })
-  assertCarries(stored, payloads)
+export const assertHolds = (stored: Stored, payloads: ReadonlyArray<Json>, what = 'what is stored'): void => {
+  assertSame(stored.found, { _tag: 'Exact' }, `how ${what} was found`)
+  assertCarries(stored, payloads, what)
 }
 
 /** The same, however it was found. */
-export const assertCarries = (stored: Stored, payloads: ReadonlyArray<Json>): void => {
-  assert.equal(stored.revision, payloads.length - 1, 'the revision that is stored')
+export const assertCarries = (stored: Stored, payloads: ReadonlyArray<Json>, what = 'what is stored'): void => {
+  assert.ok(Array.isArray(stored.changes), `${what} has no array of changes: ${inWords(stored.changes)}`)
+  if (stored.revision !== payloads.length - 1)
+    assert.fail(`${what} is revision ${inWords(stored.revision)} instead of ${payloads.length - 1}`)
   const based = payloads.length - stored.changes.length
-  assert.deepEqual(stored.checkpoint, json(checkpoint(payloads.slice(0, based))))
-  assert.deepEqual(stored.changes, json(payloads.slice(based).map(change)))
+  assertSame(stored.checkpoint, json(checkpoint(payloads.slice(0, based))), `the checkpoint of ${what}`)
+  assertSame(stored.changes, json(payloads.slice(based).map(change)), `the changes of ${what}`)
 }
 
 export const assertLoads = async (
   storage: CheckpointStorage,
   runId: string,
-  payloads: ReadonlyArray<Json>
+  payloads: ReadonlyArray<Json>,
+  what = `what is loaded of ${runId}`
 ): Promise<void> => {
   const stored = await right(storage.load(runId))
-  if (payloads.length === 0) assert.deepEqual(stored, O.none, 'what is stored of a run without a checkpoint')
-  else assertHolds(some(stored), payloads)
+  if (payloads.length === 0) assertSame(stored, O.none, `${what}, which has no checkpoint,`)
+  else assertHolds(some(stored, what), payloads, what)
 }
 
 /** What a function of the store came to. Stores are written in plain JavaScript too, so their types may not hold. */
-const answerOf = async <A>(task: TaskEither<StorageError, A>): Promise<E.Either<StorageError, A>> => {
+export const answerOf = async <A>(task: TaskEither<StorageError, A>): Promise<E.Either<StorageError, A>> => {
   const due = 'a TaskEither is due: a function that, when it is called, gives a promise of an Either'
   if (typeof task !== 'function') {
+    ignored(task)
     const given: unknown = task
     return assert.fail(`the store gave ${given instanceof Promise ? 'a promise' : inWords(given)}, and ${due}`)
   }
-  const result = (await task()) as E.Either<StorageError, A> | undefined
-  return result?._tag === 'Left' || result?._tag === 'Right'
-    ? result
+  const result = (await task()) as E.Either<StorageError | undefined, A> | undefined
+  if (result?._tag === 'Right') return result
+  return result?._tag === 'Left' && typeof result.left?._tag === 'string'
+    ? E.left(result.left)
     : assert.fail(`the store's task came to ${inWords(result)}, and ${due}`)
 }
+
+/** What a store gave that nobody waits for: should it be a promise, it may reject. */
+export const ignored = (given: unknown): void => {
+  if (given instanceof Promise) given.catch(() => undefined)
+}
+
+/** What several functions of the store come to, called at the same time. */
+export const atOnce = <A>(
+  tasks: ReadonlyArray<TaskEither<StorageError, A>>
+): Promise<ReadonlyArray<E.Either<StorageError, A>>> => Promise.all(tasks.map(answerOf))
 
 export const right = async <A>(task: TaskEither<StorageError, A>): Promise<A> => {
   const result = await answerOf(task)
@@ -87,29 +111,25 @@ export const right = async <A>(task: TaskEither<StorageError, A>): Promise<A> =>
 
 export const left = async <Tag extends StorageError['_tag']>(
   task: TaskEither<StorageError, unknown>,
-  tag: Tag
+  tag: Tag,
+  what = 'it'
 ): Promise<Extract<StorageError, { _tag: Tag }>> => {
   const result = await answerOf(task)
   if (E.isRight(result)) {
-    const what = result.right === undefined ? '' : `: ${inWords(result.right)}`
-    return assert.fail(`it was accepted, and ${tag} was due${what}`)
+    const given = result.right === undefined ? '' : `: ${inWords(result.right)}`
+    return assert.fail(`${what} was accepted, and ${tag} was due${given}`)
   }
-  assert.equal(result.left._tag, tag, `${tag} was due: ${inWords(result.left)}`)
+  assert.equal(result.left._tag, tag, `${tag} was due${what === 'it' ? '' : ` for ${what}`}: ${inWords(result.left)}`)
   return result.left as Extract<StorageError, { _tag: Tag }>
 }
 
-/** Any value as a short text. */
-export const inWords = (value: unknown): string => {
-  try {
-    const text = JSON.stringify(value) ?? String(value)
-    return text.length > 300 ? `${text.slice(0, 300)}…` : text
-  } catch {
-    return String(value)
-  }
+export const some = <A>(option: O.Option<A>, what = 'something'): A => {
+  const given = option as O.Option<A> | undefined
+  if (given?._tag === 'Some') return given.value
+  return given?._tag === 'None'
+    ? assert.fail(`${what} should be stored, and nothing is`)
+    : assert.fail(`the store gave ${inWords(given)}, and an Option is due`)
 }
-
-export const some = <A>(option: O.Option<A>, what = 'something'): A =>
-  O.isSome(option) ? option.value : assert.fail(`${what} should be stored, and nothing is`)
 
 export const claimed = async (storage: CheckpointStorage, runId: string, owner = OWNER): Promise<Claim> =>
   (await right(storage.claim(runId, owner))).claim
@@ -158,12 +178,36 @@ export const takeover = async (
   return { former: storage, zombie, latter, owner: await claimed(latter, 'a', OTHER) }
 }
 
+/** Lets others work: so many times everything else that waits has its turn. */
+export const turns = async (count: number): Promise<void> => {
+  for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/**
+ * That a run with the one revision `first` is whole after a change of owners during which the former one saved `late`: the new
+ * one was told of that save if it resolved, and goes on from what it was told.
+ */
+export const assertGoesOn = async (
+  storage: CheckpointStorage,
+  { claim, stored }: Claimed,
+  saved: E.Either<StorageError, void>
+): Promise<readonly Json[]> => {
+  const found = some(stored, 'the first revision')
+  const payloads = found.revision === 1 ? ['first', 'late'] : ['first']
+  assertHolds(found, payloads, 'what the new owner was told')
+  if (E.isRight(saved)) assert.equal(found.revision, 1, 'a save resolved, and the new owner was not told of it')
+  else assert.equal(saved.left._tag, 'Fenced', `the save that was under way was refused: ${inWords(saved.left)}`)
+  await right(storage.save(claim, revisions([...payloads, 'next'])))
+  await assertLoads(storage, claim.runId, [...payloads, 'next'])
+  return [...payloads, 'next']
+}
+
 /**
  * Saves revisions, so many at a time, while others load again and again. A load sees whole saves, and nothing older than what
  * was acknowledged before it began.
  */
 export const assertLoadsWhileSaving = async (
-  writer: CheckpointStorage,
+  { storage: writer, isOver }: Pick<Bench, 'storage' | 'isOver'>,
   readers: ReadonlyArray<CheckpointStorage>,
   { count, atATime }: { readonly count: number; readonly atATime: number }
 ): Promise<void> => {
@@ -171,7 +215,7 @@ export const assertLoadsWhileSaving = async (
   let acknowledged = 0
   let over = false
   const look = async (reader: CheckpointStorage): Promise<void> => {
-    while (!over) {
+    while (!over && !isOver()) {
       const before = acknowledged
       const stored = await right(reader.load('a'))
       const seen = O.isSome(stored) ? stored.value.revision + 1 : 0

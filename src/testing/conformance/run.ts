@@ -7,7 +7,7 @@ import { strict as assert } from 'node:assert'
 import { checkpointStorageCases } from './cases/index.js'
 import type { ConformanceCase, Level } from './Case.js'
 import { isClaimed, missingTools } from './Case.js'
-import { inWords } from './fixtures.js'
+import { reasonOf } from './difference.js'
 import type { CaseOutcome, CaseResult, Report } from './Report.js'
 import { make, resultOf } from './Report.js'
 import type { Capability, StorageSpec } from './Spec.js'
@@ -112,30 +112,18 @@ const outcomeOf = async <Data>(
 
 const listed = (names: ReadonlyArray<string>): string => names.map((name) => `\`${name}\``).join(' and no ')
 
-/** Why a case fails; nothing if it passes. A case that does not end is left to itself, and counts as failed. */
+/** Why a case fails; nothing if it passes. */
 const failureOf = async <Data>(
   one: ConformanceCase,
   spec: StorageSpec<Data>,
-  { limitMillis = 30_000 }: ConformanceOptions
+  { limitMillis }: ConformanceOptions
 ): Promise<string | undefined> => {
-  const limit = one.level === 'stress' ? 4 * limitMillis : limitMillis
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve(`it did not end within ${limit} ms`), limit)
-  })
   try {
-    return await Promise.race([late, one.run(spec).then(() => undefined)])
+    await one.run(spec, limitMillis)
+    return undefined
   } catch (error) {
     return reasonOf(error)
-  } finally {
-    clearTimeout(timer)
   }
-}
-
-const reasonOf = (error: unknown): string => {
-  if (error instanceof assert.AssertionError) return error.message
-  if (error instanceof Error) return error.stack ?? error.message
-  return inWords(error)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,19 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { CheckpointStorage, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
-import { assertCarries, assertLoads, claimed, left, OTHER, OWNER, right, seed } from '../fixtures.js'
+import { assertSame } from '../difference.js'
+import {
+  answerOf,
+  assertCarries,
+  assertLoads,
+  claimed,
+  left,
+  OTHER,
+  OWNER,
+  revisions,
+  right,
+  seed
+} from '../fixtures.js'
 
 const PAYLOADS = ['first', 'second', 'third']
 
@@ -34,7 +46,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage, reopen, damage }) => {
       await seed(storage, 'a', PAYLOADS)
       await damage('a')
-      assertIsNoticed(await (await reopen()).load('a')())
+      assertIsNoticed(await answerOf((await reopen()).load('a')))
     },
     { needs: ['damage'] }
   ),
@@ -46,8 +58,8 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       await seed(storage, 'a', PAYLOADS)
       await damage('a')
       const next = await reopen()
-      const loaded = await next.load('a')()
-      const granted = await next.claim('a', OWNER)()
+      const loaded = await answerOf(next.load('a'))
+      const granted = await answerOf(next.claim('a', OWNER))
       assertIsNoticed(E.map(({ stored }: { readonly stored: O.Option<Stored> }) => stored)(granted))
       assert.equal(granted._tag, loaded._tag, 'a load and a claim of the same damage')
       if (E.isRight(granted) && E.isRight(loaded)) {
@@ -82,11 +94,37 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       const before = await digest('a')
       assert.notEqual(before, whole, 'the digest after the damage')
       const next = await reopen()
-      await next.load('a')()
-      await next.history('a')()
-      await next.loadRevision('a', 0)()
-      await next.list()()
+      await answerOf(next.load('a'))
+      await answerOf(next.history('a'))
+      await answerOf(next.loadRevision('a', 0))
+      await answerOf(next.list())
       assert.equal(await digest('a'), before, 'the digest after looking')
+    },
+    { needs: ['damage'] }
+  ),
+
+  conformanceCase(
+    'CS-DAMAGE-05',
+    'after a recovery what is saved is what is loaded, and nothing damaged comes back',
+    async ({ storage, reopen, damage }) => {
+      await seed(storage, 'a', PAYLOADS)
+      await damage('a')
+      const next = await reopen()
+      const granted = await answerOf(next.claim('a', OWNER))
+      assertIsNoticed(E.map(({ stored }: { readonly stored: O.Option<Stored> }) => stored)(granted))
+      if (E.isLeft(granted) || O.isNone(granted.right.stored)) return
+      const { claim, stored } = granted.right
+      const payloads = [...PAYLOADS.slice(0, stored.value.revision + 1), 'after', 'the recovery']
+      await right(next.save(claim, revisions(payloads, 2)))
+      await assertLoads(next, 'a', payloads)
+      await right(next.release(claim))
+      const last = await reopen()
+      await assertLoads(last, 'a', payloads, 'what a new instance loads after a recovery')
+      assertSame(
+        (await right(last.history('a')))[0]?.revision,
+        payloads.length - 1,
+        'the newest revision of the history'
+      )
     },
     { needs: ['damage'] }
   )
@@ -120,9 +158,9 @@ export const formatCases: ReadonlyArray<ConformanceCase> = [
       const before = await digest('a')
       const next = await reopen()
       await assertIsRefused(next)
-      await next.history('a')()
-      await next.loadRevision('a', 0)()
-      await next.list()()
+      await answerOf(next.history('a'))
+      await answerOf(next.loadRevision('a', 0))
+      await answerOf(next.list())
       assert.equal(await digest('a'), before, 'the digest after looking')
     },
     { needs: ['formats'] }

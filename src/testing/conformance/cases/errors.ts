@@ -5,17 +5,19 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { CheckpointStorage, ReadFailed, StorageError, WriteFailed } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
+import { inWords } from '../difference.js'
 import {
+  answerOf,
   assertCarries,
   assertLoads,
   claimed,
-  inWords,
   left,
   OTHER,
   OWNER,
   revisions,
   right,
   seed,
+  some,
   upTo
 } from '../fixtures.js'
 
@@ -46,7 +48,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
         assertHasFacts(await left(next.history('a'), 'ReadFailed'), code)
         assertHasFacts(await left(next.loadRevision('a', 1), 'ReadFailed'), code)
         assertHasFacts(await left(next.list(), 'ReadFailed'), code)
-        assertFailed(await next.claim('a', OWNER)(), code)
+        assertFailed(await answerOf(next.claim('a', OWNER)), code)
         heal()
         await assertLoads(next, 'a', [1, 2, 3])
       }
@@ -82,7 +84,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
       await right(storage.save(claim, revisions([1])))
       fail('write', 'EIO')
       await left(storage.save(claim, revisions([1, 2])), 'WriteFailed')
-      await storage.release(claim)()
+      await answerOf(storage.release(claim))
       heal()
       const next = await reopen()
       const again = await right(next.claim('a', OTHER))
@@ -102,8 +104,8 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
       await seed(storage, 'a', [1, 2])
       const { storage: next, fail, heal } = await faulty()
       fail('write', 'ENOSPC')
-      assertFailed(await next.claim('a', OWNER)(), 'ENOSPC')
-      assertFailed(await next.remove('a')(), 'ENOSPC')
+      assertFailed(await answerOf(next.claim('a', OWNER)), 'ENOSPC')
+      assertFailed(await answerOf(next.remove('a')), 'ENOSPC')
       heal()
       await assertLoads(next, 'a', [1, 2])
     },
@@ -115,6 +117,28 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
     'wherever writing begins to fail, every save that resolved is found afterwards',
     async ({ faulty, reopen }) => {
       for (let good = 0; good < 8; good++) await survives(await faulty(), reopen, `run-${good}`, good)
+    },
+    { needs: ['faults'] }
+  ),
+
+  conformanceCase(
+    'CS-ERROR-06',
+    'what could not be read is no free run: it is neither removed nor granted to anybody, and nothing is saved over it',
+    async ({ faulty }) => {
+      const { storage, fail, heal } = await faulty()
+      const claim = await claimed(storage, 'a', OWNER)
+      await right(storage.save(claim, revisions([1])))
+      fail('read', 'EIO')
+      const removed = await answerOf(storage.remove('a'))
+      assert.ok(E.isLeft(removed), 'a run was removed that its owner holds, while nothing could be read')
+      const granted = await answerOf(storage.claim('a', OTHER))
+      assert.ok(E.isLeft(granted), 'a run was granted that its owner holds, while nothing could be read')
+      const saved = await answerOf(storage.save(claim, revisions([1, 2])))
+      heal()
+      const payloads = E.isRight(saved) ? [1, 2] : [1]
+      const found = some(await right(storage.load('a')), 'what was acknowledged')
+      // A save that failed may have reached the store, or not.
+      assertCarries(found, found.revision === 1 ? [1, 2] : payloads)
     },
     { needs: ['faults'] }
   )
@@ -138,7 +162,7 @@ const survives = async (
   let acknowledged = 0
   for (let n = 1; n <= good + 2; n++) {
     if (n > good) fail('write', 'EIO')
-    const result = await storage.save(claim, revisions(upTo(n)))()
+    const result = await answerOf(storage.save(claim, revisions(upTo(n))))
     if (E.isRight(result)) acknowledged = n
     else break
   }

@@ -6,18 +6,31 @@ import type { Json } from '../../../domain/Json.js'
 import type { StorageError } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
-import { assertLoads, claimed, left, OTHER, OWNER, revisions, right, takeover, until } from '../fixtures.js'
+import {
+  answerOf,
+  assertGoesOn,
+  assertLoads,
+  claimed,
+  left,
+  OTHER,
+  OWNER,
+  revisions,
+  right,
+  takeover,
+  turns,
+  until
+} from '../fixtures.js'
 
 export const fenceCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-FENCE-01',
     "a superseded owner's saves are refused and stored nowhere",
     async ({ storage, reopen }) => {
-      const { former, zombie, latter } = await takeover(storage, reopen)
+      const { former, zombie, latter, owner } = await takeover(storage, reopen)
       for (let n = 0; n < 3; n++) {
         const { runId, epoch, by } = await left(former.save(zombie, revisions(['first', 'zombie'])), 'Fenced')
         assert.deepEqual({ runId, epoch }, { runId: 'a', epoch: zombie.epoch })
-        if (O.isSome(by)) assert.ok(by.value > epoch, `claim ${epoch} is said to be superseded by ${by.value}`)
+        if (O.isSome(by)) assert.equal(by.value, owner.epoch, `claim ${epoch} is said to be superseded by ${by.value}`)
       }
       await assertLoads(latter, 'a', ['first'])
     }
@@ -58,7 +71,7 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase('CS-FENCE-04', "a superseded owner's release frees nothing", async ({ storage, reopen }) => {
     const { former, zombie, latter, owner } = await takeover(storage, reopen)
-    await former.release(zombie)()
+    await answerOf(former.release(zombie))
     await left(latter.claim('a', OWNER), 'HeldBy')
     await right(latter.save(owner, revisions(['first', 'second'])))
     assert.equal(owner.lost.aborted, false)
@@ -72,10 +85,11 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
       const payloads: Array<Json> = ['first']
       for (let n = 1; n <= 20; n++) {
         const [stale, good] = await Promise.all([
-          former.save(zombie, revisions([...payloads, 'zombie']))(),
-          latter.save(owner, revisions([...payloads, n]))()
+          answerOf(former.save(zombie, revisions([...payloads, 'zombie']))),
+          answerOf(latter.save(owner, revisions([...payloads, n])))
         ])
-        assert.equal(E.isLeft(stale) ? stale.left._tag : 'accepted', 'Fenced')
+        const became = E.isLeft(stale) ? stale.left._tag : 'accepted'
+        assert.equal(became, 'Fenced', `the superseded owner's save ${n}: ${became} instead of Fenced`)
         assert.ok(E.isRight(good), `the owner's save was refused: ${E.isLeft(good) ? good.left._tag : ''}`)
         payloads.push(n)
       }
@@ -150,5 +164,31 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
       assert.equal(owner.lost.aborted, false)
     },
     { needs: ['watch'] }
+  ),
+
+  conformanceCase(
+    'CS-FENCE-11',
+    'a save that is under way while its run is taken over is found by the new owner, or refused',
+    async ({ storage, reopen }) => {
+      let former = storage
+      for (let round = 0; round < 12; round++) {
+        const runId = `run-${round}`
+        const zombie = await claimed(former, runId, OWNER)
+        await right(former.save(zombie, revisions(['first'])))
+        const latter = await reopen()
+        const late = async () => {
+          await turns(Math.max(0, 3 - round))
+          return answerOf(former.save(zombie, revisions(['first', 'late'])))
+        }
+        const takeOver = async () => {
+          await turns(Math.max(0, round - 3))
+          return right(latter.claim(runId, OTHER))
+        }
+        const [saved, next] = await Promise.all([late(), takeOver()])
+        const payloads = await assertGoesOn(latter, next, saved)
+        await left(former.save(zombie, revisions([...payloads, 'zombie'])), 'Fenced')
+        former = latter
+      }
+    }
   )
 ]

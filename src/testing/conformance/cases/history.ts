@@ -4,6 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { CheckpointStorage } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
+import { assertSame } from '../difference.js'
 import { assertHolds, AT, claimed, OTHER, revisions, right, seed, some, upTo } from '../fixtures.js'
 
 export const historyCases: ReadonlyArray<ConformanceCase> = [
@@ -16,7 +17,7 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
         const history = await right(one.history('a'))
         const expected = [2, 1, 0].map((revision) => ({ revision, change: 'StepCompleted', at: AT }))
         assert.ok(history.length > 0, 'the history of a run with three revisions is empty')
-        assert.deepEqual(history, expected.slice(0, history.length))
+        assertSame(history, expected.slice(0, history.length), 'the history')
       }
     }
   ),
@@ -36,7 +37,7 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
       assert.ok(kept.length > 10, `${kept.length} revisions are kept of 30`)
       for (const revision of kept.slice(0, 11)) {
         const stored = some(await right(next.loadRevision('a', revision)), `revision ${revision}`)
-        assertHolds(stored, payloads.slice(0, revision + 1))
+        assertHolds(stored, payloads.slice(0, revision + 1), `revision ${revision}`)
       }
     },
     { needs: ['history'] }
@@ -61,7 +62,38 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
     'CS-HIST-05',
     'each revision of a history of large ones can be loaded as it was',
     ({ storage }) => assertHistoryLoads(storage, 200_000),
-    { level: 'stress' }
+    { needs: ['large'], level: 'stress' }
+  ),
+
+  conformanceCase(
+    'CS-HIST-06',
+    'after saves of several revisions each one of the history can be loaded as it was, newest first',
+    async ({ storage, reopen }) => {
+      const payloads = upTo(12)
+      const claim = await claimed(storage, 'a')
+      for (const [end, count] of [
+        [1, 1],
+        [4, 3],
+        [6, 2],
+        [12, 6]
+      ] as const)
+        await right(storage.save(claim, revisions(payloads.slice(0, end), count)))
+      for (const one of [storage, await reopen()]) {
+        const kept = (await right(one.history('a'))).map(({ revision }) => revision)
+        assert.equal(kept[0], 11, 'the newest revision of the history')
+        assertSame(
+          kept,
+          [...new Set(kept)].sort((a, b) => b - a),
+          'the revisions of the history'
+        )
+        for (const revision of payloads) {
+          const stored = await right(one.loadRevision('a', revision))
+          const what = `revision ${revision}`
+          if (kept.includes(revision)) assertHolds(some(stored, what), payloads.slice(0, revision + 1), what)
+          else assertSame(stored, O.none, `${what}, which is not in the history,`)
+        }
+      }
+    }
   )
 ]
 
@@ -72,7 +104,7 @@ const assertHistoryLoads = async (storage: CheckpointStorage, chars: number): Pr
   assert.equal(history[0]?.revision, 39, 'the newest revision of the history')
   for (const { revision } of history) {
     const stored = some(await right(storage.loadRevision('a', revision)), `revision ${revision}`)
-    assertHolds(stored, payloads.slice(0, revision + 1))
+    assertHolds(stored, payloads.slice(0, revision + 1), `revision ${revision}`)
   }
   for (const revision of [-1, 40, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
     assert.deepEqual(await right(storage.loadRevision('a', revision)), O.none, `revision ${revision}`)
@@ -107,9 +139,9 @@ export const listingCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-LIST-03',
-    'a thousand runs are all listed, and each is whole',
+    'a thousand runs and more are all listed, and each is whole',
     async ({ storage, reopen }) => {
-      const ids = Array.from({ length: 1_000 }, (_, n) => `run-${String(n).padStart(4, '0')}`)
+      const ids = Array.from({ length: 1_050 }, (_, n) => `run-${String(n).padStart(4, '0')}`)
       for (let n = 0; n < ids.length; n += 50) {
         await Promise.all(ids.slice(n, n + 50).map((runId) => seed(storage, runId, [runId])))
       }

@@ -74,5 +74,55 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
     await Promise.all(ids.map((runId) => seed(storage, runId, [runId, 1, 2, 3])))
     const next = await reopen()
     for (const runId of ids) await assertLoads(next, runId, [runId, 1, 2, 3])
-  })
+  }),
+
+  conformanceCase(
+    'CS-ID-07',
+    'an id is no pattern: what could stand for any character does not',
+    async ({ storage }) => {
+      const ids = ['axb', 'a.b', 'a_b', 'a-b', 'ab']
+      for (const runId of ids) await seed(storage, runId, [runId])
+      for (const gone of ['a.b', 'a_b']) {
+        await right(storage.remove(gone))
+        await assertLoads(storage, gone, [])
+      }
+      for (const runId of ['axb', 'a-b', 'ab']) await assertLoads(storage, runId, [runId])
+      const dot = await claimed(storage, 'a.b')
+      await right(storage.save(dot, revisions(['new'])))
+      await claimed(storage, 'axb')
+      assert.deepEqual(await right(storage.list()), ['a-b', 'a.b', 'ab', 'axb'])
+    }
+  ),
+
+  conformanceCase(
+    'CS-ID-08',
+    'a run is not taken for something that the store keeps beside another one',
+    async ({ storage, reopen }) => {
+      const ends = [
+        'lock',
+        'json',
+        'jsonl',
+        'tmp',
+        'bak',
+        'claim',
+        'epoch',
+        'history',
+        'journal',
+        'meta',
+        'owner',
+        'log'
+      ]
+      const ids = ['a', ...ends.flatMap((end) => [`a.${end}`, `a-${end}`, `a_${end}`]), 'a.0', 'a-1', 'a_2']
+      for (const runId of ids) await seed(storage, runId, [runId])
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions(['a', 'more'])))
+      await right(storage.release(claim))
+      const next = await reopen()
+      for (const runId of ids.slice(1)) await assertLoads(next, runId, [runId])
+      await assertLoads(next, 'a', ['a', 'more'])
+      await right(next.remove('a'))
+      for (const runId of ids.slice(1)) await assertLoads(next, runId, [runId])
+      assert.deepEqual(await right(next.list()), ids.slice(1).sort())
+    }
+  )
 ]

@@ -5,9 +5,11 @@ import type { Json } from '../../../domain/Json.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import {
+  answerOf,
   assertHolds,
   assertLoads,
   assertLoadsWhileSaving,
+  atOnce,
   claimed,
   left,
   OTHER,
@@ -63,9 +65,7 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
       const stores = [storage, (await beside()).storage, (await beside()).storage]
       for (let round = 0; round < 5; round++) {
         const runId = `run-${round}`
-        const results = await Promise.all(
-          stores.flatMap((one) => [one.claim(runId, OWNER)(), one.claim(runId, OTHER)()])
-        )
+        const results = await atOnce(stores.flatMap((one) => [one.claim(runId, OWNER), one.claim(runId, OTHER)]))
         assert.deepEqual(tally(results), { granted: 1, HeldBy: 5 })
       }
     },
@@ -75,9 +75,9 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-PROC-04',
     'what one process was told is saved, another one loads at once, and never a part of a save',
-    async ({ storage, beside }) => {
-      const others = [(await beside()).storage, (await beside()).storage]
-      await assertLoadsWhileSaving(storage, others, { count: 100, atATime: 2 })
+    async (bench) => {
+      const others = [(await bench.beside()).storage, (await bench.beside()).storage]
+      await assertLoadsWhileSaving(bench, others, { count: 100, atATime: 2 })
     },
     { needs }
   ),
@@ -94,9 +94,9 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
         payloads.push(`begun ${life}`, `done ${life}`)
         await right(other.storage.save(claim, revisions(payloads, 2)))
         // It is killed with a save under way: that one may be there, or not.
-        const late = other.storage
-          .save(claim, revisions([...payloads, `late ${life}`]))()
-          .catch(() => undefined)
+        const late = answerOf(other.storage.save(claim, revisions([...payloads, `late ${life}`]))).catch(
+          () => undefined
+        )
         await other.kill()
         await Promise.race([late, new Promise((resolve) => setTimeout(resolve, 50))])
         const found = some(await right(storage.load('a')))
@@ -114,8 +114,37 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
       const stores = [storage, (await beside()).storage, (await beside()).storage]
       await Promise.all(stores.map((one, n) => seed(one, `run-${n}`, upTo(20))))
       for (const n of [0, 1, 2]) await assertLoads(stores[(n + 1) % 3] ?? storage, `run-${n}`, upTo(20))
-      const claims = await Promise.all(stores.map((one, n) => one.claim(`run-${n}`, OWNER)()))
+      const claims = await atOnce(stores.map((one, n) => one.claim(`run-${n}`, OWNER)))
       assert.ok(claims.every(E.isRight))
+    },
+    { needs }
+  ),
+
+  conformanceCase(
+    'CS-PROC-07',
+    'a run goes from process to process: each finds at once what the one before it saved, and who holds it',
+    async ({ storage, beside }) => {
+      const stores = [storage, (await beside()).storage] as const
+      const payloads: Array<Json> = []
+      let former: (() => Promise<unknown>) | undefined
+      for (let round = 0; round < 6; round++) {
+        const [one, other] = round % 2 === 0 ? stores : ([stores[1], stores[0]] as const)
+        const owner = round % 2 === 0 ? OWNER : OTHER
+        const { claim, stored } = await right(one.claim('a', owner))
+        if (round > 0) assertHolds(some(stored), payloads, 'what the next process was told')
+        await former?.()
+        payloads.push(`of round ${round}`)
+        await right(one.save(claim, revisions(payloads)))
+        const seen = some(await right(other.load('a')), 'what the other process loads')
+        assertHolds(seen, payloads, 'what the other process loads')
+        assert.equal(some(seen.heldBy, 'who holds the run').pid, owner.pid, 'who the other process says holds the run')
+        await left(other.claim('a', OTHER), 'HeldBy')
+        await right(one.release(claim))
+        former = () => left(one.save(claim, revisions([...payloads, 'late'])), 'Fenced')
+      }
+      await right(stores[1].remove('a'))
+      await assertLoads(storage, 'a', [])
+      assert.deepEqual(await right(storage.list()), [])
     },
     { needs }
   )

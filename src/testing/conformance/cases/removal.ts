@@ -2,10 +2,24 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { CheckpointStorage } from '../../../ports/CheckpointStorage.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { CheckpointStorage, StorageError } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
-import { assertLoads, claimed, left, OTHER, OWNER, revisions, right, seed } from '../fixtures.js'
+import { assertSame } from '../difference.js'
+import {
+  answerOf,
+  assertLoads,
+  atOnce,
+  claimed,
+  left,
+  OTHER,
+  OWNER,
+  revisions,
+  right,
+  seed,
+  turns
+} from '../fixtures.js'
 
 const assertIsGone = async (storage: CheckpointStorage, runId: string): Promise<void> => {
   assert.deepEqual(await right(storage.load(runId)), O.none, 'what is stored of a removed run')
@@ -88,9 +102,9 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
         await right(former.save(zombie, revisions(['old'])))
         const latter = await reopen()
         const [late] = await Promise.all([
-          former.save(zombie, revisions(['old', 'late']))(),
+          answerOf(former.save(zombie, revisions(['old', 'late']))),
           right(latter.remove('a')),
-          former.save(zombie, revisions(['old', 'late', 'later']))()
+          answerOf(former.save(zombie, revisions(['old', 'late', 'later'])))
         ])
         if (E.isLeft(late)) assert.equal(late.left._tag, 'Fenced')
         await left(former.save(zombie, revisions(['old', 'late'])), 'Fenced')
@@ -109,11 +123,52 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
     'of ten removals at once, one at least removes, and the run is gone',
     async ({ storage }) => {
       await seed(storage, 'a', [1, 2, 3])
-      const results = await Promise.all(Array.from({ length: 10 }, () => storage.remove('a')()))
+      const results = await atOnce(Array.from({ length: 10 }, () => storage.remove('a')))
       for (const result of results) if (E.isLeft(result)) assert.equal(result.left._tag, 'HeldBy')
       assert.ok(results.some(E.isRight), 'none of ten removals removed the run')
       await assertIsGone(storage, 'a')
       await claimed(storage, 'a')
+    }
+  ),
+
+  conformanceCase(
+    'CS-REMOVE-08',
+    'a run that was claimed and never saved is not removed while its owner lives',
+    async ({ storage }) => {
+      const claim = await claimed(storage, 'a')
+      await left(storage.remove('a'), 'HeldBy')
+      await left(storage.claim('a', OTHER), 'HeldBy')
+      await right(storage.save(claim, revisions([1])))
+      await assertLoads(storage, 'a', [1])
+    }
+  ),
+
+  conformanceCase(
+    'CS-REMOVE-09',
+    'of a claim and a removal at once, who was granted the claim has what it was told is stored',
+    async ({ storage }) => {
+      for (let round = 0; round < 12; round++) {
+        const runId = `run-${round}`
+        await seed(storage, runId, ['old'])
+        const late = async <A>(count: number, task: TaskEither<StorageError, A>) => {
+          await turns(Math.max(0, count))
+          return answerOf(task)
+        }
+        const [granted, removed] = await Promise.all([
+          late(3 - round, storage.claim(runId, OWNER)),
+          late(round - 3, storage.remove(runId))
+        ])
+        if (E.isLeft(removed)) assert.equal(removed.left._tag, 'HeldBy', 'the removal was refused')
+        if (E.isLeft(granted)) {
+          assert.equal(granted.left._tag, 'HeldBy', 'the claim was refused')
+          continue
+        }
+        const { claim, stored } = granted.right
+        if (E.isRight(removed)) assertSame(stored, O.none, 'what the owner of a removed run was told is stored')
+        const payloads = O.isSome(stored) ? ['old', 'new'] : ['new']
+        await right(storage.save(claim, revisions(payloads)))
+        await assertLoads(storage, runId, payloads)
+      }
     }
   )
 ]

@@ -8,6 +8,7 @@ import { conformanceCase } from '../Case.js'
 import {
   assertLoadsWhileSaving,
   assertLoads,
+  atOnce,
   claimed,
   left,
   OTHER,
@@ -62,7 +63,7 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
     const claim = await claimed(storage, 'a')
     await right(storage.save(claim, revisions([0])))
     const rivals = Array.from({ length: 10 }, (_, rival) => storage.save(claim, revisions([0, `rival ${rival}`])))
-    const results = await Promise.all(rivals.map((save) => save()))
+    const results = await atOnce(rivals)
     assert.deepEqual(tally(results), { granted: 1, RevisionConflict: 9 })
     await assertLoads(storage, 'a', [0, `rival ${results.findIndex(E.isRight)}`])
   }),
@@ -96,7 +97,7 @@ export const atomicityCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-ATOM-02',
     'while revisions are saved three at a time, a load sees whole saves, and nothing older than was acknowledged before it',
-    ({ storage }) => assertLoadsWhileSaving(storage, [storage, storage, storage], { count: 120, atATime: 3 })
+    (bench) => assertLoadsWhileSaving(bench, [bench.storage, bench.storage, bench.storage], { count: 120, atATime: 3 })
   ),
 
   conformanceCase(
@@ -104,15 +105,24 @@ export const atomicityCases: ReadonlyArray<ConformanceCase> = [
     'saves that are asked for at once are refused or stored whole, in the order of their revisions',
     async ({ storage }) => {
       const claim = await claimed(storage, 'a')
-      const results = await Promise.all(
-        Array.from({ length: 30 }, (_, n) => storage.save(claim, revisions(upTo(n + 1)))())
-      )
+      const results = await atOnce(Array.from({ length: 30 }, (_, n) => storage.save(claim, revisions(upTo(n + 1)))))
       const stored = results.filter(E.isRight).length
       for (const [n, result] of results.entries()) {
         if (E.isLeft(result)) assert.equal(result.left._tag, 'RevisionConflict', `save ${n}`)
       }
       assert.ok(stored >= 1, 'none of them was stored')
       await assertLoads(storage, 'a', upTo(stored))
+    }
+  ),
+
+  conformanceCase(
+    'CS-ATOM-04',
+    'five hundred revisions of one save are stored, all of them',
+    async ({ storage, reopen }) => {
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions(upTo(500), 500)))
+      await right(storage.save(claim, revisions(upTo(501))))
+      await assertLoads(await reopen(), 'a', upTo(501))
     }
   )
 ]

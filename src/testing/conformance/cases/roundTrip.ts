@@ -5,35 +5,40 @@ import type { Json } from '../../../domain/Json.js'
 import type { Stored } from '../../../ports/CheckpointStorage.js'
 import type { Bench, ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
-import { assertLoads, claimed, left, OWNER, revisions, right, seed, some } from '../fixtures.js'
+import { assertSame, inWords } from '../difference.js'
+import { answerOf, assertHolds, assertLoads, claimed, left, OWNER, revisions, right, seed, some } from '../fixtures.js'
+import type { Capability } from '../Spec.js'
 
 const nested = (levels: number): Json => Array.from({ length: levels }).reduce<Json>((inner) => [inner], 'x')
 
 /** Each is tried in a checkpoint and in a change, by the instance that saved it and by the next one. */
-const PAYLOADS: ReadonlyArray<readonly [id: string, title: string, payload: Json]> = [
-  ['CS-TRIP-02', 'characters of every length', 'é 漢 👩‍👩‍👧 \u{10FFFF} \uFEFF'],
-  ['CS-TRIP-03', 'NUL and other control characters', '\0\u0001\b\t\n\r\u001b\u007f\u2028\u2029'],
-  ['CS-TRIP-04', 'lone surrogates', ['\ud800', 'x\udfff', '\udc00\ud800']],
+const PAYLOADS: ReadonlyArray<readonly [id: string, title: string, payload: Json, needs?: ReadonlyArray<Capability>]> =
   [
-    'CS-TRIP-05',
-    'keys that objects already have, and the empty one',
-    JSON.parse('{"__proto__":{"polluted":true},"constructor":1,"toString":null,"hasOwnProperty":[],"":"empty"}') as Json
-  ],
-  ['CS-TRIP-06', 'numbers at the edge', [0, 5e-324, -1.7976931348623157e308, 9007199254740991, 0.1]],
-  ['CS-TRIP-07', 'null, empty and nested values', [null, {}, [], [[]], { a: { b: { c: [{}] } } }, true, false, '']],
-  ['CS-TRIP-08', 'a value 400 levels deep', nested(400)],
-  ['CS-TRIP-09', 'a text of a million characters', 'x'.repeat(1_000_000)],
-  [
-    'CS-TRIP-10',
-    'texts that look like something else',
-    ['2026-01-02T03:04:05.678Z', '2026-01-02', '12', '1e3', 'true', 'null', '{"a":1}', '[]', '0x10', '']
-  ],
-  [
-    'CS-TRIP-11',
-    'keys and texts in which a path, a quote or a line could be seen',
-    { 'a.b': "'", 'a/b\n': '";--', $: '\\' }
+    ['CS-TRIP-02', 'characters of every length', 'é 漢 👩‍👩‍👧 \u{10FFFF} \uFEFF'],
+    ['CS-TRIP-03', 'NUL and other control characters', '\0\u0001\b\t\n\r\u001b\u007f\u2028\u2029'],
+    ['CS-TRIP-04', 'lone surrogates', ['\ud800', 'x\udfff', '\udc00\ud800']],
+    [
+      'CS-TRIP-05',
+      'keys that objects already have, and the empty one',
+      JSON.parse(
+        '{"__proto__":{"polluted":true},"constructor":1,"toString":null,"hasOwnProperty":[],"":"empty"}'
+      ) as Json
+    ],
+    ['CS-TRIP-06', 'numbers at the edge', [0, 5e-324, -1.7976931348623157e308, 9007199254740991, 0.1]],
+    ['CS-TRIP-07', 'null, empty and nested values', [null, {}, [], [[]], { a: { b: { c: [{}] } } }, true, false, '']],
+    ['CS-TRIP-08', 'a value 400 levels deep', nested(400)],
+    ['CS-TRIP-09', 'a text of a million characters', 'x'.repeat(1_000_000), ['large']],
+    [
+      'CS-TRIP-10',
+      'texts that look like something else',
+      ['2026-01-02T03:04:05.678Z', '2026-01-02', '12', '1e3', 'true', 'null', '{"a":1}', '[]', '0x10', '']
+    ],
+    [
+      'CS-TRIP-11',
+      'keys and texts in which a path, a quote or a line could be seen',
+      { 'a.b': "'", 'a/b\n': '";--', $: '\\' }
+    ]
   ]
-]
 
 const MEGABYTE = 1_000_000
 
@@ -49,12 +54,17 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
     }
   ),
 
-  ...PAYLOADS.map(([id, title, payload]) =>
-    conformanceCase(id, `${title}: loaded as saved`, async ({ storage, reopen }) => {
-      await seed(storage, 'a', [payload, payload])
-      await assertLoads(storage, 'a', [payload, payload])
-      await assertLoads(await reopen(), 'a', [payload, payload])
-    })
+  ...PAYLOADS.map(([id, title, payload, needs = []]) =>
+    conformanceCase(
+      id,
+      `${title}: loaded as saved`,
+      async ({ storage, reopen }) => {
+        await seed(storage, 'a', [payload, payload])
+        await assertLoads(storage, 'a', [payload, payload], 'what the instance loads that saved it')
+        await assertLoads(await reopen(), 'a', [payload, payload], 'what a new instance loads')
+      },
+      { needs }
+    )
   ),
 
   conformanceCase('CS-TRIP-12', 'minus zero comes back as a zero', async ({ storage, reopen }) => {
@@ -103,26 +113,74 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
       }
       await assertLoads(await reopen(), 'a', payloads)
     },
-    { level: 'stress' }
+    { needs: ['large'], level: 'stress' }
   ),
 
   conformanceCase(
     'CS-TRIP-17',
     'a value of 80 MB is stored, or refused as TooLarge and nothing of it is stored',
-    async ({ storage, reopen }) => {
-      const claim = await claimed(storage, 'a', OWNER)
-      await right(storage.save(claim, revisions([1])))
-      const huge = Array.from({ length: 80 }, () => 'x'.repeat(MEGABYTE))
-      const result = await storage.save(claim, revisions([1, huge]))()
-      if (result._tag === 'Right') return assertLoads(await reopen(), 'a', [1, huge])
-      const { bytes, limitBytes } = await left(() => Promise.resolve(result), 'TooLarge')
-      assert.ok(bytes > limitBytes, `${bytes} bytes are said to be too large for a limit of ${limitBytes}`)
-      await assertLoads(storage, 'a', [1])
-      await assertLoads(await reopen(), 'a', [1])
-    },
+    (bench) => assertStoredOrTooLarge(bench, 80),
     { level: 'stress' }
+  ),
+
+  conformanceCase(
+    'CS-TRIP-18',
+    'who takes a value, a history or a listing, and changes it, changes nothing of the store',
+    async ({ storage }) => {
+      const payloads = [{ items: [{ name: 'kept' }] }, { items: [{ name: 'kept too' }] }]
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions(payloads, 2)))
+      const stored = async () => some(await right(storage.load('a')))
+      const revision = async () => some(await right(storage.loadRevision('a', 1)))
+      for (const taken of [await stored(), await revision()]) spoil(taken)
+      spoil(await right(storage.history('a')))
+      spoil(await right(storage.list()))
+      assertHolds(await stored(), payloads)
+      assertHolds(await revision(), payloads, 'revision 1')
+      assertSame((await right(storage.history('a')))[0]?.change, 'StepCompleted', 'the newest change of the history')
+      assertSame(await right(storage.list()), ['a'], 'the listing')
+    }
+  ),
+
+  conformanceCase(
+    'CS-TRIP-19',
+    'a value of 10 MB is stored, or refused as TooLarge and nothing of it is stored',
+    (bench) => assertStoredOrTooLarge(bench, 10)
+  ),
+
+  conformanceCase(
+    'CS-TRIP-20',
+    'a text of a hundred thousand characters: loaded as saved',
+    async ({ storage, reopen }) => {
+      const payload = 'x'.repeat(100_000)
+      await seed(storage, 'a', [payload, 1])
+      await assertLoads(storage, 'a', [payload, 1], 'what the instance loads that saved it')
+      await assertLoads(await reopen(), 'a', [payload, 1], 'what a new instance loads')
+    }
   )
 ]
+
+const assertStoredOrTooLarge = async ({ storage, reopen }: Bench, megabytes: number): Promise<void> => {
+  const claim = await claimed(storage, 'a', OWNER)
+  await right(storage.save(claim, revisions([1])))
+  const huge = Array.from({ length: megabytes }, () => 'x'.repeat(MEGABYTE))
+  const result = await answerOf(storage.save(claim, revisions([1, huge])))
+  if (result._tag === 'Right') return assertLoads(await reopen(), 'a', [1, huge])
+  const { runId, bytes, limitBytes, biggest } = await left(() => Promise.resolve(result), 'TooLarge')
+  assert.equal(runId, 'a', 'the run that is too large')
+  assert.ok(bytes > limitBytes, `${bytes} bytes are said to be too large for a limit of ${limitBytes}`)
+  assert.ok(Array.isArray(biggest), `its biggest values should be an array: ${inWords(biggest)}`)
+  await assertLoads(storage, 'a', [1])
+  await assertLoads(await reopen(), 'a', [1])
+}
+
+/** Changes whatever can be changed. Who gives away what is frozen is as safe. */
+const spoil = (value: unknown): void => {
+  if (typeof value !== 'object' || value === null) return
+  Object.values(value).forEach(spoil)
+  if (Array.isArray(value) && !Object.isFrozen(value)) value.push('added by the taker')
+  for (const key of Object.keys(value)) Reflect.set(value, key, 'changed by the taker')
+}
 
 async function notShared({ storage }: Bench): Promise<void> {
   const payload = { items: ['kept'] }

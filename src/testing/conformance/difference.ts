@@ -1,0 +1,82 @@
+/** Where two values differ, in a few words. A whole comparison of two values of 10 MB takes minutes, and nobody reads it. */
+import { strict as assert } from 'node:assert'
+
+/** That two values are the same JSON: whoever made the objects, and in whatever order the keys are. */
+export const assertSame = (found: unknown, expected: unknown, what: string): void => {
+  const difference = differenceOf(found, expected, '')
+  if (difference !== undefined) assert.fail(`${what}: ${difference}`)
+}
+
+const differenceOf = (found: unknown, expected: unknown, path: string): string | undefined => {
+  if (found === expected) return undefined
+  const at = path === '' ? '' : `at ${path}: `
+  if (Array.isArray(expected) && Array.isArray(found)) {
+    const shared = Math.min(found.length, expected.length)
+    for (let n = 0; n < shared; n++) {
+      const difference = differenceOf(found[n], expected[n], `${path}[${n}]`)
+      if (difference !== undefined) return difference
+    }
+    return found.length === expected.length
+      ? undefined
+      : `${at}${found.length} elements instead of ${expected.length}: ${inWords(found)} instead of ${inWords(expected)}`
+  }
+  if (isPlain(expected) && isPlain(found)) {
+    for (const key of new Set([...Object.keys(expected), ...Object.keys(found)])) {
+      const difference = differenceOf(valueOf(found, key), valueOf(expected, key), `${path}${keyed(key)}`)
+      if (difference !== undefined) return difference
+    }
+    return undefined
+  }
+  return `${at}${pair(found, expected)}`
+}
+
+/** An object that is no array, date, map or anything else that JSON has not. Where it comes from does not matter. */
+const isPlain = (value: unknown): value is object => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || prototype === Object.prototype
+}
+
+const valueOf = (value: object, key: string): unknown => Object.getOwnPropertyDescriptor(value, key)?.value
+
+const keyed = (key: string): string => (/^[A-Za-z_]\w*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`)
+
+/** Long texts are shown from where they part. */
+const pair = (found: unknown, expected: unknown): string => {
+  if (typeof found !== 'string' || typeof expected !== 'string' || expected.length < 100)
+    return `${inWords(found)} instead of ${inWords(expected)}`
+  let same = 0
+  while (same < found.length && found[same] === expected[same]) same += 1
+  const rest = (text: string): string => inWords(text.slice(same, same + 20))
+  return `a text of ${found.length} characters instead of ${expected.length}; from character ${same} on it is ${rest(found)} instead of ${rest(expected)}`
+}
+
+/** Any value as a short text. */
+export const inWords = (value: unknown): string => {
+  try {
+    const isText = typeof value === 'string'
+    const text = JSON.stringify(isText ? value.slice(0, 400) : value, lean) ?? String(value)
+    const named = value instanceof Error || value instanceof Date ? `${value.constructor.name} ${String(value)}` : text
+    return named.length > 300 ? `${named.slice(0, 300)}…` : named
+  } catch {
+    return String(value)
+  }
+}
+
+/** No number or error is lost that JSON has not. */
+const lean = (_: string, value: unknown): unknown => {
+  if (typeof value === 'bigint') return `${value}n`
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value)
+  return value instanceof Error ? String(value) : value
+}
+
+/** Why something failed, for a report: at most so long. */
+export const reasonOf = (error: unknown): string => {
+  const said =
+    error instanceof assert.AssertionError
+      ? error.message
+      : error instanceof Error
+        ? (error.stack ?? error.message)
+        : `it rejected with ${inWords(error)}`
+  return said.length > 4_000 ? `${said.slice(0, 4_000)}…` : said
+}
