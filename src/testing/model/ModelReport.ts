@@ -25,6 +25,8 @@ export type ModelReport =
       readonly store: string
       readonly seed: number
       readonly path: string
+      /** As it was given to `checkModel`; it has to be the same to see the failure again. */
+      readonly maxCommands?: number
       readonly commands: ReadonlyArray<Command>
       readonly why: string
     }
@@ -46,5 +48,5 @@ export const toText = (report: ModelReport): string =>
         `${report.store}: it is not as the model has it.`,
         ...report.commands.map((one, n) => `  ${n + 1}. ${describe(one)}`),
         report.why,
-        `To see it again: { seed: ${report.seed}, path: '${report.path}' }`
+        `To see it again: { seed: ${report.seed}, path: '${report.path}'${report.maxCommands === undefined ? '' : `, maxCommands: ${report.maxCommands}`} }`
       ].join('\n')

@@ -5,9 +5,11 @@
  */
 import * as fc from 'fast-check'
 import type { StorageSpec } from '../conformance/Spec.js'
+import { reasonOf } from '../conformance/difference.js'
+import type { Command } from './Command.js'
 import { command } from './Command.js'
 import type { ModelReport } from './ModelReport.js'
-import { play } from './play.js'
+import { isLate, play } from './play.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -18,7 +20,8 @@ import { play } from './play.js'
  *
  * - `numRuns`: how many sequences of commands, default 100. `maxCommands`: how long one is at most, default 60.
  * - `seed`: the same seed tries the same sequences; default: another one each time. With `path`, both from a report, exactly
- *   the sequence that failed is tried again.
+ *   the sequence that failed is tried again. `maxCommands` has to be the same.
+ * - `limitMillis`: how long one command may take, default 10,000. A sequence with one that takes longer is not shrunk.
  *
  * @category model
  * @since 0.1.0
@@ -28,6 +31,7 @@ export interface ModelOptions {
   readonly maxCommands?: number
   readonly seed?: number
   readonly path?: string
+  readonly limitMillis?: number
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -51,13 +55,26 @@ export interface ModelOptions {
  * @since 0.1.0
  */
 export const checkModel = async <Data>(spec: StorageSpec<Data>, options: ModelOptions = {}): Promise<ModelReport> => {
-  const { numRuns = 100, maxCommands = 60, seed, path } = options
+  const { numRuns = 100, maxCommands = 60, seed, path, limitMillis = 10_000 } = options
   const several = spec.capabilities.includes('processes') && spec.beside !== undefined
   const sequences = fc.array(command(several), { maxLength: maxCommands, size: 'max' })
-  const details = await fc.check(
-    fc.asyncProperty(sequences, (commands) => play(spec, commands)),
-    { numRuns, ...(seed === undefined ? {} : { seed }), ...(path === undefined ? {} : { path }) }
-  )
+  let late: { readonly why: string; readonly commands: ReadonlyArray<Command> } | undefined
+  const tryOut = async (commands: ReadonlyArray<Command>): Promise<void> => {
+    if (late !== undefined) return
+    let played = 0
+    try {
+      await play(spec, commands, limitMillis, (index) => (played = index + 1))
+    } catch (error) {
+      const why = reasonOf(error)
+      if (isLate(why, limitMillis)) late = { why, commands: commands.slice(0, played) }
+      throw error
+    }
+  }
+  const details = await fc.check(fc.asyncProperty(sequences, tryOut), {
+    numRuns,
+    ...(seed === undefined ? {} : { seed }),
+    ...(path === undefined ? {} : { path })
+  })
   const store = spec.name
   if (!details.failed) return { _tag: 'Passed', store, seed: details.seed, numRuns: details.numRuns }
   const { errorInstance, counterexample, counterexamplePath } = details
@@ -66,7 +83,8 @@ export const checkModel = async <Data>(spec: StorageSpec<Data>, options: ModelOp
     store,
     seed: details.seed,
     path: counterexamplePath ?? '',
-    commands: counterexample?.[0] ?? [],
-    why: errorInstance instanceof Error ? errorInstance.message : String(errorInstance)
+    ...(maxCommands === 60 ? {} : { maxCommands }),
+    commands: late?.commands ?? counterexample?.[0] ?? [],
+    why: late?.why ?? reasonOf(errorInstance)
   }
 }

@@ -110,9 +110,10 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
         'journal',
         'meta',
         'owner',
-        'log'
+        'log',
+        '0'
       ]
-      const ids = ['a', ...ends.flatMap((end) => [`a.${end}`, `a-${end}`, `a_${end}`]), 'a.0', 'a-1', 'a_2']
+      const ids = ['a', ...ends.map((end) => `a.${end}`), 'a-lock', 'a_lock', 'a-history', 'a_history', 'a-1', 'a_2']
       for (const runId of ids) await seed(storage, runId, [runId])
       const claim = await claimed(storage, 'a')
       await right(storage.save(claim, revisions(['a', 'more'])))
