@@ -48,7 +48,18 @@ const UNSEEN = [
   'reads newer formats',
   'takes what it can not read for nothing',
   'falls back to something older when it can not read',
-  'swallows errors'
+  'swallows errors',
+  'gives away the history that it keeps',
+  'calls what is too large a failed write',
+  'takes ids for patterns',
+  'keeps its locks among the runs',
+  'cuts hosts at a colon',
+  'takes silent owners for dead',
+  'looks at its claim before its turn',
+  'writes no more than a hundred revisions at once',
+  'fails where two remove at once',
+  'looks who holds a run before it is its turn to remove',
+  'removes what it can not read'
 ]
 
 describe('the model', () => {
@@ -59,4 +70,29 @@ describe('the model', () => {
     const again = await checkModel(spec, { seed: report.seed, path: report.path })
     assert.deepEqual(again._tag === 'Failed' && again.commands, report.commands)
   })
+})
+
+describe('a store that does not answer', () => {
+  const hanging = {
+    ...memorySpec,
+    reopen: (data: ReturnType<typeof memoryData>) => {
+      const storage = memoryStorage(data)
+      return Promise.resolve({ ...storage, release: () => () => new Promise<never>(() => undefined) })
+    }
+  }
+
+  test('is told by the command that did not end, and the same one is seen again', async () => {
+    const report = await checkModel(hanging, { seed: 186, limitMillis: 100 })
+    assert.ok(report._tag === 'Failed', 'it passed')
+    assert.equal(report.commands.at(-1)?._tag, 'Release')
+    assert.match(report.why, /^Release claim=\d+ did not end within 100 ms$/)
+    const again = await checkModel(hanging, { seed: report.seed, path: report.path, limitMillis: 100 })
+    assert.deepEqual(again, report)
+  })
+})
+
+test('a report of other lengths than usual says how long', async () => {
+  const [mutant] = mutants.filter(({ flaw }) => flaw === 'takes every owner for dead')
+  const report = await checkModel(mutant?.spec ?? assert.fail(), { seed: 186, maxCommands: 5 })
+  assert.match(ModelReport.toText(report), /To see it again: \{ seed: 186, path: '[\d:]+', maxCommands: 5 \}$/)
 })

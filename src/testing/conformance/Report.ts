@@ -200,11 +200,21 @@ export const toTap = (report: Report): string =>
         case 'NotClaimed':
           return [`ok ${line} # SKIP not claimed: ${needs.join(', ')}`]
         case 'Failed':
-          return [`not ok ${line}`, ...diagnostic(['message: |-', ...outcome.why.split('\n').map((one) => `  ${one}`)])]
+          return [`not ok ${line}`, ...diagnostic(['message: |2-', ...printable(outcome.why).map((one) => `  ${one}`)])]
       }
     }),
     ...report.hints.map((hint) => `# hint: ${hint}`)
   ].join('\n')
+
+/** The lines of a text, without what YAML takes for no text or for the end of a line. */
+const printable = (text: string): ReadonlyArray<string> =>
+  text
+    .split(/\r\n|[\r\n]/)
+    .map((line) =>
+      line.replaceAll(/[\p{Cc}\p{Cs}\u2028\u2029\uFEFF\uFFFE\uFFFF]/gu, (one) =>
+        one === '\t' ? one : `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`
+      )
+    )
 
 const diagnostic = (lines: ReadonlyArray<string>): ReadonlyArray<string> => [
   '  ---',

@@ -184,7 +184,11 @@ const claim = async <Data>(table: Table<Data>, runId: string, instance: number):
   const { payloads, highestEpoch } = M.runOf(model, runId)
   assert.ok(granted.epoch > highestEpoch, `a claim of ${runId} has epoch ${granted.epoch} after ${highestEpoch}`)
   if (payloads.length === 0) assertSame(stored, O.none, `what is stored of ${runId}`)
-  else assertHolds(some(stored, runId), payloads)
+  else {
+    const found = some(stored, runId)
+    assertHolds(found, payloads)
+    assertSame(found.heldBy, O.none, `who is said to hold ${runId}, in what its new owner is told,`)
+  }
   M.grant(model, runId, instance, granted.epoch)
   claims.push(granted)
 }

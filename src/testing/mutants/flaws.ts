@@ -47,7 +47,26 @@ export const KILLED_BY = {
   'reads newer formats': 'CS-FORMAT-01',
   'takes what it can not read for nothing': 'CS-ERROR-01',
   'falls back to something older when it can not read': 'CS-ERROR-01',
-  'swallows errors': 'CS-ERROR-02'
+  'swallows errors': 'CS-ERROR-02',
+  'takes a run that is not there for an error': 'CS-TRIP-01',
+  'gives away the history that it keeps': 'CS-TRIP-18',
+  'calls what is too large a failed write': 'CS-TRIP-19',
+  'takes ids for patterns': 'CS-ID-07',
+  'keeps its locks among the runs': 'CS-ID-08',
+  'writes a checkpoint at a claim': 'CS-CLAIM-01',
+  'tells who claims that it holds the run': 'CS-CLAIM-05',
+  'holds one run at a time': 'CS-CLAIM-12',
+  'cuts hosts at a colon': 'CS-CLAIM-14',
+  'tells whoever holds the run that another claim is lost': 'CS-CLAIM-15',
+  'takes silent owners for dead': 'CS-CLAIM-17',
+  'looks at its claim before its turn': 'CS-FENCE-11',
+  'lets saves overtake one another': 'CS-ATOM-03',
+  'writes no more than a hundred revisions at once': 'CS-ATOM-04',
+  'keeps the last checkpoint of a save for all its revisions': 'CS-HIST-06',
+  'fails where two remove at once': 'CS-REMOVE-07',
+  'sees who holds a run only if something is stored': 'CS-REMOVE-08',
+  'looks who holds a run before it is its turn to remove': 'CS-REMOVE-09',
+  'removes what it can not read': 'CS-ERROR-06'
 } as const
 
 /**

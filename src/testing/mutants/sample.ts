@@ -9,13 +9,13 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import { sha256 } from '../../domain/Digest.js'
 import type { Json } from '../../domain/Json.js'
 import * as RunId from '../../domain/RunId.js'
 import type {
   CheckpointStorage,
   Claim,
   Claimed,
+  HistoryEntry,
   Holder,
   Owner,
   Revision,
@@ -24,45 +24,24 @@ import type {
 } from '../../ports/CheckpointStorage.js'
 import type { Disk } from './Disk.js'
 import type { Flaw } from './flaws.js'
-import { mangleDates, wellFormed, withoutProto } from './flaws.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-interface Kept {
-  readonly revision: number
-  readonly change: string
-  readonly at: string
-  readonly checkpoint: Json
-}
-
-/** `epoch` outlives release and removal, so that an old claim stays an old one. */
-interface Run {
-  readonly format: number
-  readonly epoch: number
-  readonly held: (Holder & { readonly process: number }) | null
-  readonly revisions: ReadonlyArray<Kept>
-}
-
-const EMPTY: Run = { format: 1, epoch: 0, held: null, revisions: [] }
-
-type Answer<A> = Promise<E.Either<StorageError, A>>
-
-/** One process's view of the store. */
-interface Instance {
-  readonly disk: Disk
-  readonly process: number
-  readonly has: (flaw: Flaw) => boolean
-  readonly held: Map<string, { readonly epoch: number; readonly lost: AbortController }>
-  /** What a mutant goes by instead of the disk. */
-  readonly remembered: Map<string, Run>
-  busy: boolean
-}
+import { wellFormed, withoutProto } from './flaws.js'
+import type { Answer, Instance, Kept, Run } from './sampleTexts.js'
+import { EMPTY, read, textOf, write } from './sampleTexts.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // constructors
 // ---------------------------------------------------------------------------------------------------------------------
+
+/** Saves, and removals, that do not wait until they are alone; or not from the beginning on. */
+const WITHOUT_TURN: ReadonlyArray<Flaw> = [
+  'stores two saves of one revision',
+  'lets saves overtake one another',
+  'looks at its claim before its turn'
+]
+const REMOVING_WITHOUT_TURN: ReadonlyArray<Flaw> = [
+  'looks who holds a run before it is its turn to remove',
+  'fails where two remove at once'
+]
 
 /** The store as a new process on a disk sees it; with a flaw, if one is given. */
 export const sampleStorage = (
@@ -76,7 +55,16 @@ export const sampleStorage = (
     if (mine === undefined || mine.epoch >= epoch || has('never tells an owner that it was superseded')) return
     mine.lost.abort(fenced(runId, mine.epoch, O.some(epoch)))
   })
-  const instance: Instance = { disk, process, has, held, remembered: new Map(), busy: false }
+  const instance: Instance = {
+    disk,
+    process,
+    has,
+    held,
+    remembered: new Map(),
+    histories: new Map(),
+    counted: new Map(),
+    busy: false
+  }
 
   /** The id is checked first; then one at a time changes a run. Who only looks need not wait: a text is written at once. */
   const on =
@@ -98,96 +86,30 @@ export const sampleStorage = (
     storage: {
       claim: (runId, owner) => when(on(runId, (id) => claim(instance, id, owner), !has('grants two claims at once'))),
       save: (given, revisions) =>
-        when(
-          on(
-            given.runId,
-            (runId) => save(instance, { ...given, runId }, revisions),
-            !has('stores two saves of one revision')
-          )
-        ),
+        when(on(given.runId, (runId) => save(instance, { ...given, runId }, revisions), !WITHOUT_TURN.some(has))),
       release: (given) => when(on(given.runId, (runId) => release(instance, { ...given, runId }))),
       load: (runId) => on(runId, (id) => look(instance, id, (run) => storedAt(instance, run)), false),
-      history: (runId) => on(runId, (id) => look(instance, id, (run) => history(instance, run)), false),
+      history: (runId) => on(runId, (id) => look(instance, id, (run) => history(instance, id, run)), false),
       loadRevision: (runId, revision) => {
         const wanted = revision - (has('is off by one in its history') ? 1 : 0)
         return on(runId, (id) => look(instance, id, (run) => storedAt(instance, run, wanted)), false)
       },
       list: () => () => list(instance),
-      remove: (runId) => when(on(runId, (id) => remove(instance, id)))
+      remove: (runId) => when(on(runId, (id) => remove(instance, id), !REMOVING_WITHOUT_TURN.some(has)))
     }
   }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// texts
+// looking
 // ---------------------------------------------------------------------------------------------------------------------
 
-const textOf = (run: Run): string => {
-  const body = JSON.stringify(run)
-  return `${sha256(body)} ${body}`
-}
-
-/** The same text in a format of the future. */
-export const newerText = (text: string): string =>
-  textOf({ ...(JSON.parse(text.slice(text.indexOf(' ') + 1)) as Run), format: EMPTY.format + 1 })
-
-const backupOf = (runId: string): string => `~${runId}`
-
-const read = async (instance: Instance, runId: string): Answer<Run> => {
-  const { disk, has, remembered } = instance
-  const known = remembered.get(runId)
-  if (known !== undefined) return E.right(known)
-  const text = await disk.read(runId)
-  if (E.isLeft(text)) return unreadable(instance, runId, text.left)
-  const run = text.right === undefined ? E.right(EMPTY) : parse(runId, text.right, has)
-  if (E.isRight(run) && isForgetful(instance)) remembered.set(runId, run.right)
-  return run
-}
-
-const isForgetful = ({ has }: Instance): boolean => has('remembers what it has read') || has('gives away what it keeps')
-
-const unreadable = ({ disk, has }: Instance, runId: string, code: string): E.Either<StorageError, Run> => {
-  if (has('takes what it can not read for nothing')) return E.right(EMPTY)
-  const backup = disk.texts.get(backupOf(runId))
-  return has('falls back to something older when it can not read') && backup !== undefined
-    ? parse(runId, backup, has)
-    : E.left({ _tag: 'ReadFailed', where: runId, operation: 'read', code, cause: code })
-}
-
-const parse = (runId: string, text: string, has: Instance['has']): E.Either<StorageError, Run> => {
-  const [digest, body] = [text.slice(0, text.indexOf(' ')), text.slice(text.indexOf(' ') + 1)]
-  if (sha256(body) !== digest && !has('does not look whether content is damaged')) {
-    return has('takes damaged content for none')
-      ? E.right(EMPTY)
-      : E.left({ _tag: 'Corrupt', runId, where: runId, why: 'its digest is wrong' })
-  }
-  const run = JSON.parse(body, has('makes dates of texts') ? mangleDates : undefined) as Run
-  return run.format > EMPTY.format && !has('reads newer formats')
-    ? E.left({ _tag: 'UnsupportedFormat', runId, where: runId, found: run.format, supported: EMPTY.format })
-    : E.right(run)
-}
-
-const write = async (instance: Instance, runId: string, run: Run): Answer<void> => {
-  const { disk, has, remembered, process } = instance
-  const text = textOf(run)
-  if (has('acknowledges before it writes')) {
-    remembered.set(runId, run)
-    setTimeout(() => {
-      if (disk.processes.isAlive(process)) disk.texts.set(runId, text)
-    }, 50)
-    return E.right(undefined)
-  }
-  if (has('falls back to something older when it can not read'))
-    disk.texts.set(backupOf(runId), disk.texts.get(runId) ?? text)
-  const written = await disk.write(runId, text)
-  if (E.isLeft(written) && !has('swallows errors'))
-    return E.left({ _tag: 'WriteFailed', where: runId, operation: 'write', code: written.left, cause: written.left })
-  if (isForgetful(instance)) remembered.set(runId, run)
-  return E.right(undefined)
-}
-
 const look = async <A>(instance: Instance, runId: string, view: (run: Run) => A): Answer<A> =>
-  E.map(view)(await read(instance, runId))
+  E.chain((run: Run) =>
+    run === EMPTY && instance.has('takes a run that is not there for an error')
+      ? E.left<StorageError>({ _tag: 'ReadFailed', where: runId, operation: 'open', code: 'ENOENT', cause: runId })
+      : E.right(view(run))
+  )(await read(instance, runId))
 
 // ---------------------------------------------------------------------------------------------------------------------
 // who writes
@@ -204,8 +126,13 @@ const fenced = (runId: string, epoch: number, by: O.Option<number>): StorageErro
 const holderOf = ({ disk, has }: Instance, { held }: Run): Holder | undefined => {
   if (held === null || has('takes every owner for dead')) return undefined
   const { process, ...holder } = held
-  return disk.processes.isAlive(process) || has('takes every owner for alive') ? holder : undefined
+  if (!disk.processes.isAlive(process) && !has('takes every owner for alive')) return undefined
+  const isSilent = has('takes silent owners for dead') && Date.now() - Date.parse(held.since) > 1_000
+  if (isSilent) return undefined
+  return has('cuts hosts at a colon') ? { ...holder, host: holder.host.split(':')[0] ?? '' } : holder
 }
+
+const BEGUN: Kept = { revision: 0, change: 'Claimed', at: '2026-01-02T03:04:05.678Z', checkpoint: { format: 1 } }
 
 const claim = async (instance: Instance, runId: string, owner: Owner): Answer<Claimed> => {
   const { disk, has, process, held } = instance
@@ -217,17 +144,23 @@ const claim = async (instance: Instance, runId: string, owner: Owner): Answer<Cl
   const isUsedAgain = has('uses an epoch again after a release') && run.held === null && run.epoch > 0
   const epoch = isUsedAgain ? run.epoch : run.epoch + 1
   const since = new Date().toISOString()
-  const written = await write(instance, runId, { ...run, epoch, held: { ...owner, since, process } })
+  const now: Run = { ...run, epoch, held: { ...owner, since, process } }
+  const began =
+    has('writes a checkpoint at a claim') && run.revisions.length === 0 ? { ...now, revisions: [BEGUN] } : now
+  const written = await write(instance, runId, began)
   if (E.isLeft(written)) return written
+  if (has('keeps its locks among the runs')) disk.texts.set(`${runId}.lock`, textOf(EMPTY))
+  if (has('holds one run at a time')) held.clear()
   const lost = new AbortController()
   held.set(runId, { epoch, lost })
   disk.processes.tell(runId, epoch)
-  const stored = storedAt(instance, { ...run, held: null })
+  const stored = storedAt(instance, has('tells who claims that it holds the run') ? now : { ...run, held: null })
   return E.right({ claim: { runId, epoch, lost: lost.signal }, stored })
 }
 
 /** Only the newest claim writes, and only as long as it is held. */
-const isFenced = ({ has }: Instance, { epoch, held }: Run, claimed: Claim): boolean => {
+const isFenced = ({ has, held: mine }: Instance, { epoch, held }: Run, claimed: Claim): boolean => {
+  if (has('holds one run at a time') && !mine.has(claimed.runId)) return true
   if (has('does not fence')) return held === null
   if (has('forgets whom it fenced')) return held !== null && epoch !== claimed.epoch
   return held === null || epoch !== claimed.epoch
@@ -236,7 +169,8 @@ const isFenced = ({ has }: Instance, { epoch, held }: Run, claimed: Claim): bool
 const refuse = ({ held, has }: Instance, run: Run, { runId, epoch }: Claim): E.Either<StorageError, never> => {
   const error = fenced(runId, epoch, run.epoch > epoch ? O.some(run.epoch) : O.none)
   const mine = held.get(runId)
-  if (mine?.epoch === epoch && !has('never tells an owner that it was superseded')) mine.lost.abort(error)
+  const isMine = mine?.epoch === epoch || has('tells whoever holds the run that another claim is lost')
+  if (isMine && !has('never tells an owner that it was superseded')) mine?.lost.abort(error)
   return E.left(error)
 }
 
@@ -256,14 +190,29 @@ const save = async (instance: Instance, claimed: Claim, revisions: ReadonlyNonEm
   const { runId } = claimed
   const found = await read(instance, runId)
   if (E.isLeft(found)) return found
-  const run = found.right
-  if (isFenced(instance, run, claimed)) return refuse(instance, run, claimed)
+  if (isFenced(instance, found.right, claimed)) return refuse(instance, found.right, claimed)
+  if (!instance.has('looks at its claim before its turn')) return keep(instance, runId, found.right, revisions)
+  return instance.disk.exclusively(runId, async () => {
+    const later = await read(instance, runId)
+    return E.isLeft(later) ? later : keep(instance, runId, later.right, revisions)
+  })
+}
+
+const keep = async (
+  instance: Instance,
+  runId: string,
+  run: Run,
+  revisions: ReadonlyNonEmptyArray<Revision>
+): Answer<void> => {
+  const { has } = instance
+  if (has('lets saves overtake one another')) return overtake(instance, runId, run, revisions)
   const conflict = conflictOf(instance, run, revisions)
   if (conflict !== undefined) return E.left({ _tag: 'RevisionConflict', runId, ...conflict })
-  if (instance.has('drops saves that come at the same time')) return saveUnlessBusy(instance, runId, run, revisions)
-  if (instance.has('writes the revisions of a save one by one')) return saveOneByOne(instance, runId, run, revisions)
-  const kept =
-    instance.has('loses the last of several revisions') && revisions.length > 1 ? revisions.slice(0, -1) : revisions
+  if (has('writes no more than a hundred revisions at once') && revisions.length > 100)
+    return E.left({ _tag: 'WriteFailed', where: runId, operation: 'write', code: 'E2BIG', cause: revisions.length })
+  if (has('drops saves that come at the same time')) return saveUnlessBusy(instance, runId, run, revisions)
+  if (has('writes the revisions of a save one by one')) return saveOneByOne(instance, runId, run, revisions)
+  const kept = has('loses the last of several revisions') && revisions.length > 1 ? revisions.slice(0, -1) : revisions
   return write(instance, runId, withRevisions(instance, run, kept))
 }
 
@@ -285,8 +234,10 @@ const conflictOf = (
 
 const withRevisions = ({ has }: Instance, run: Run, revisions: ReadonlyArray<Revision>): Run => {
   const first = revisions[0]?.revision ?? 0
+  const last = (): Json => revisions.at(-1)?.checkpoint() ?? null
   const added = revisions.map(({ revision, change, checkpoint }): Kept => {
-    const whole = has('loses keys that objects have') ? withoutProto(checkpoint()) : checkpoint()
+    const made = has('keeps the last checkpoint of a save for all its revisions') ? last() : checkpoint()
+    const whole = has('loses keys that objects have') ? withoutProto(made) : made
     return {
       revision,
       change: change._tag,
@@ -296,6 +247,22 @@ const withRevisions = ({ has }: Instance, run: Run, revisions: ReadonlyArray<Rev
   })
   const before = run.revisions.filter(({ revision }) => revision < first)
   return { ...run, revisions: [...before, ...added] }
+}
+
+/** The revisions are counted here, at once; the longer the run, the sooner they are written. */
+const overtake = async (
+  instance: Instance,
+  runId: string,
+  run: Run,
+  revisions: ReadonlyArray<Revision>
+): Answer<void> => {
+  const { counted } = instance
+  const conflict = conflictOf(instance, { ...run, revisions: counted.get(runId) ?? run.revisions }, revisions)
+  if (conflict !== undefined) return E.left({ _tag: 'RevisionConflict', runId, ...conflict })
+  const next = withRevisions(instance, { ...run, revisions: counted.get(runId) ?? run.revisions }, revisions)
+  counted.set(runId, next.revisions)
+  await new Promise((resolve) => setTimeout(resolve, 40 / next.revisions.length))
+  return write(instance, runId, next)
 }
 
 const saveUnlessBusy = async (
@@ -344,9 +311,13 @@ const storedAt = (instance: Instance, run: Run, revision = run.revisions.at(-1)?
   })
 }
 
-const history = ({ has }: Instance, { revisions }: Run) => {
+const history = ({ has, histories }: Instance, runId: string, { revisions }: Run): ReadonlyArray<HistoryEntry> => {
+  const known = histories.get(runId)
+  if (known?.length === revisions.length) return known.entries
   const oldestFirst = revisions.map(({ revision, change, at }) => ({ revision, change, at }))
-  return has('tells its history oldest first') ? oldestFirst : oldestFirst.reverse()
+  const entries = has('tells its history oldest first') ? oldestFirst : oldestFirst.reverse()
+  if (has('gives away the history that it keeps')) histories.set(runId, { length: revisions.length, entries })
+  return entries
 }
 
 const list = async (instance: Instance): Answer<ReadonlyArray<string>> => {
@@ -364,19 +335,38 @@ const list = async (instance: Instance): Answer<ReadonlyArray<string>> => {
 }
 
 const remove = async (instance: Instance, runId: string): Answer<void> => {
-  const { disk, has, remembered } = instance
+  const { disk, has } = instance
   const found = await read(instance, runId)
-  if (E.isLeft(found)) return found
+  if (E.isLeft(found)) {
+    if (!has('removes what it can not read')) return found
+    disk.texts.set(runId, textOf(EMPTY))
+    return E.right(undefined)
+  }
   const run = found.right
   const holder = holderOf(instance, run)
-  if (holder !== undefined && !has('removes runs that are held')) return E.left({ _tag: 'HeldBy', runId, holder })
+  const isAsked = !has('sees who holds a run only if something is stored') || run.revisions.length > 0
+  if (holder !== undefined && isAsked && !has('removes runs that are held'))
+    return E.left({ _tag: 'HeldBy', runId, holder })
+  if (has('looks who holds a run before it is its turn to remove'))
+    return disk.exclusively(runId, () => empty(instance, runId, run))
+  return empty(instance, runId, run)
+}
+
+const empty = async (instance: Instance, runId: string, run: Run): Answer<void> => {
+  const { disk, has, remembered } = instance
   const emptied: Run = { ...run, held: null, revisions: [] }
-  if (has('removes every run that begins alike')) {
-    for (const name of disk.texts.keys()) if (name.startsWith(runId)) disk.texts.set(name, textOf(emptied))
-  }
+  const alike = (name: string): boolean =>
+    (has('removes every run that begins alike') && name.startsWith(runId)) ||
+    (has('takes ids for patterns') && new RegExp(`^${runId}$`).test(name))
+  for (const name of disk.texts.keys()) if (alike(name)) disk.texts.set(name, textOf(emptied))
   if (has('brings removed runs back')) {
     remembered.set(runId, emptied)
     return E.right(undefined)
   }
-  return write(instance, runId, has('forgets the epochs of a removed run') ? EMPTY : emptied)
+  if (has('fails where two remove at once') && instance.busy)
+    return E.left({ _tag: 'WriteFailed', where: runId, operation: 'unlink', code: 'ENOENT', cause: runId })
+  instance.busy = true
+  const written = await write(instance, runId, has('forgets the epochs of a removed run') ? EMPTY : emptied)
+  instance.busy = false
+  return written
 }

@@ -1,0 +1,201 @@
+/** Whatever a spec or a store does, each case ends as a result, and nothing is left behind. */
+import assert from 'node:assert/strict'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import type { MemoryData } from '../../../src/adapters/memory.js'
+import { memoryData, memoryStorage } from '../../../src/adapters/memory.js'
+import type { CheckpointStorage } from '../../../src/ports/CheckpointStorage.js'
+import type { StorageSpec } from '../../../src/testing/index.js'
+import { checkpointStorageCases, ConformanceReport, runConformance } from '../../../src/testing/index.js'
+
+const unhandled: Array<unknown> = []
+const keep = (error: unknown): void => void unhandled.push(error)
+beforeAll(() => void process.on('unhandledRejection', keep))
+afterAll(() => void process.off('unhandledRejection', keep))
+
+const sound: StorageSpec<MemoryData> = {
+  name: 'the memory store',
+  create: () => Promise.resolve(memoryData()),
+  reopen: (data) => Promise.resolve(memoryStorage(data)),
+  capabilities: ['history', 'large', 'watch']
+}
+
+const never = (): Promise<never> => new Promise(() => undefined)
+const rejects = (): Promise<never> => Promise.reject(new Error('rejected here'))
+const throws = (): never => {
+  throw new Error('thrown here')
+}
+
+/** Each function of the store is another one. */
+const storing = (as: (name: keyof CheckpointStorage) => unknown): StorageSpec<MemoryData> => ({
+  ...sound,
+  reopen: (data) => {
+    const names = Object.keys(memoryStorage(data)) as ReadonlyArray<keyof CheckpointStorage>
+    return Promise.resolve(
+      Object.fromEntries(names.map((name) => [name, () => as(name)])) as unknown as CheckpointStorage
+    )
+  }
+})
+
+const whysOf = async (spec: object, options = {}): Promise<ReadonlyArray<string>> => {
+  const { results } = await runConformance(spec as StorageSpec<MemoryData>, {
+    levels: ['core'],
+    limitMillis: 100,
+    ...options
+  })
+  assert.equal(results.length, checkpointStorageCases.filter(({ level }) => level === 'core').length)
+  // Whatever was left alone has its turn.
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  return results.flatMap(({ outcome }) => (outcome._tag === 'Failed' ? [outcome.why] : []))
+}
+
+const count = checkpointStorageCases.filter(({ level }) => level === 'core').length
+
+describe('every case ends as a failure that says why, and nothing is rejected unheard', () => {
+  test.each([
+    ['a `create` that rejects', { ...sound, create: rejects }, /rejected here/],
+    ['a `create` that throws', { ...sound, create: throws }, /thrown here/],
+    ['a `reopen` that rejects', { ...sound, reopen: rejects }, /rejected here/],
+    ['a `reopen` that throws', { ...sound, reopen: throws }, /thrown here/],
+    ['a `reopen` that gives nothing', { ...sound, reopen: () => undefined }, /`reopen` gave no store: .*claim/],
+    ['a `destroy` that rejects', { ...sound, destroy: rejects }, /the law holds, but .*`destroy`.*rejected here/s],
+    ['a `destroy` that throws', { ...sound, destroy: throws }, /the law holds, but .*`destroy`.*thrown here/s],
+    ['a store that throws', storing(() => throws()), /thrown here/],
+    ['a store whose tasks throw', storing(() => throws), /thrown here/],
+    ['a store whose tasks reject', storing(() => rejects), /rejected here/],
+    ['a store of promises that reject', storing(rejects), /gave a promise, and a TaskEither is due/],
+    ['a store that gives nothing', storing(() => undefined), /gave undefined, and a TaskEither is due/],
+    ['a store whose tasks give nothing', storing(() => () => Promise.resolve()), /came to undefined/],
+    ['a store whose tasks give texts', storing(() => () => 'well'), /came to "well"/],
+    [
+      'a store that says Left and no more',
+      storing(() => () => Promise.resolve({ _tag: 'Left' })),
+      /came to \{"_tag":"Left"\}/
+    ]
+  ])('%s', async (_, spec, why) => {
+    const whys = await whysOf(spec, { limitMillis: 2_000 })
+    assert.equal(whys.length, count)
+    for (const one of whys) expect(one).toMatch(why)
+    expect(unhandled).toEqual([])
+  })
+
+  test('a store that rejects with what is no error', async () => {
+    const thrown = storing(() => () => Promise.reject({ code: 7 }))
+    for (const one of await whysOf(thrown)) expect(one).toBe('it rejected with {"code":7}')
+  })
+})
+
+describe('what does not end', () => {
+  test.each([
+    ['create', { ...sound, create: never }, '`create` did not end within 20 ms'],
+    ['reopen', { ...sound, reopen: never }, 'it did not end within 20 ms'],
+    ['a store', storing(() => never), 'it did not end within 20 ms']
+  ])('is a failed case: %s', async (_, spec, why) => {
+    const whys = await whysOf(spec, { limitMillis: 20 })
+    expect(whys).toEqual(Array.from({ length: count }, () => why))
+  })
+
+  test('is cleaned up after, and whatever read beside it stops', async () => {
+    let loads = 0
+    let destroyed = 0
+    const spec: StorageSpec<MemoryData> = {
+      ...sound,
+      reopen: (data) => {
+        const storage = memoryStorage(data)
+        const load: CheckpointStorage['load'] = (runId) => {
+          loads += 1
+          return storage.load(runId)
+        }
+        return Promise.resolve({ ...storage, load, save: () => never })
+      },
+      destroy: () => {
+        destroyed += 1
+        return Promise.resolve()
+      }
+    }
+    await runConformance(spec, { only: ['CS-ATOM-02'], limitMillis: 50 })
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    const before = loads
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect({ destroyed, loads }).toEqual({ destroyed: 1, loads: before })
+  })
+})
+
+test('a failure is told though cleaning up fails too', async () => {
+  const spec = { ...storing(() => throws), destroy: rejects }
+  for (const one of await whysOf(spec)) expect(one).toMatch(/thrown here/)
+})
+
+test('a store of a limit of one megabyte can pass, if it says so', async () => {
+  const spec: StorageSpec<MemoryData> = {
+    ...sound,
+    capabilities: ['history'],
+    reopen: (data) => {
+      const storage = memoryStorage(data)
+      const save: CheckpointStorage['save'] = (claim, revisions) => {
+        const bytes = JSON.stringify(revisions.at(-1)?.checkpoint()).length
+        const limitBytes = 1_000_000
+        const error = { _tag: 'TooLarge', runId: claim.runId, where: 'a', bytes, limitBytes, biggest: [] } as const
+        return bytes > limitBytes
+          ? () => Promise.resolve({ _tag: 'Left', left: error })
+          : storage.save(claim, revisions)
+      }
+      return Promise.resolve({ ...storage, save })
+    }
+  }
+  const report = await runConformance(spec, { only: ['CS-TRIP', 'CS-HIST', 'CS-ATOM'] })
+  assert.ok(ConformanceReport.isConformant(report), ConformanceReport.toText(report))
+})
+
+test('where two values part is said in a line, however large they are', async () => {
+  const spec: StorageSpec<MemoryData> = {
+    ...sound,
+    reopen: (data) => {
+      const storage = memoryStorage(data)
+      const cut = (text: string): unknown => JSON.parse(text.replaceAll(/x{99999}x/g, `${'x'.repeat(50_000)}y`))
+      const load: CheckpointStorage['load'] = (runId) => async () =>
+        cut(JSON.stringify(await storage.load(runId)())) as Awaited<ReturnType<ReturnType<CheckpointStorage['load']>>>
+      return Promise.resolve({ ...storage, load })
+    }
+  }
+  const { results } = await runConformance(spec, { only: ['CS-TRIP-20'] })
+  const [outcome] = results.map((one) => one.outcome)
+  assert.ok(outcome?._tag === 'Failed')
+  expect(outcome.why).toBe(
+    'the checkpoint of what the instance loads that saved it: at .payloads[0]: a text of 50001 characters ' +
+      'instead of 100000; from character 50000 on it is "y" instead of "xxxxxxxxxxxxxxxxxxxx"'
+  )
+})
+
+test('objects of any origin, and keys in any order, are the same JSON', async () => {
+  const bare = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value
+    if (Array.isArray(value)) return value.map(bare)
+    const entries = Object.entries(value).map(([key, one]) => [key, bare(one)] as const)
+    return Object.assign(Object.create(null) as object, Object.fromEntries(entries.reverse()))
+  }
+  const spec: StorageSpec<MemoryData> = {
+    ...sound,
+    reopen: (data) => {
+      const storage = memoryStorage(data)
+      const history: CheckpointStorage['history'] = (runId) => async () =>
+        bare(await storage.history(runId)()) as Awaited<ReturnType<ReturnType<CheckpointStorage['history']>>>
+      return Promise.resolve({ ...storage, history })
+    }
+  }
+  const report = await runConformance(spec, { only: ['CS-HIST'], levels: ['core', 'capability'] })
+  assert.ok(ConformanceReport.isConformant(report), ConformanceReport.toText(report))
+})
+
+test('a message in TAP is YAML, whatever is in it', () => {
+  const why = '  it begins with blanks\n# and a hash\r\n\u0000 \ud800 \u2028 ... \u001b[31mred\n---\nend: "x'
+  const result = { id: 'CS-ID-04', title: 'a # b \\ c', level: 'core', needs: [], durationMillis: 1 } as const
+  const report = { store: 's', capabilities: [], hints: [], results: [{ ...result, outcome: { _tag: 'Failed', why } }] }
+  const lines = ConformanceReport.toTap(report as ConformanceReport.Report).split('\n')
+  expect(lines.slice(0, 4)).toEqual(['TAP version 14', '1..1', 'not ok 1 - CS-ID-04 a \\# b \\\\ c', '  ---'])
+  expect(lines.at(-1)).toBe('  ...')
+  const { message } = parse(lines.slice(4, -1).join('\n')) as { readonly message: string }
+  expect(message).toBe(
+    '  it begins with blanks\n# and a hash\n\\u0000 \\ud800 \\u2028 ... \\u001b[31mred\n---\nend: "x'
+  )
+})
