@@ -44,9 +44,12 @@ export const noTrouble: Dice = diceOf([])
 export const pick = <A>(dice: Dice, all: ReadonlyArray<A>): A => all[dice.roll(all.length)] as A
 
 /**
- * Numbers to roll with. They shrink towards an execution without trouble.
+ * Numbers to roll with, often as many as it takes to the end. They shrink towards an execution without trouble.
  *
  * @category arbitraries
  * @since 0.1.0
  */
-export const numbers: fc.Arbitrary<ReadonlyArray<number>> = fc.array(fc.nat({ max: 0xffff }), { maxLength: 60 })
+export const numbers: fc.Arbitrary<ReadonlyArray<number>> = fc.noBias(
+  // Without a size and with a bias hardly any has more than ten, and most of those show nothing but small numbers.
+  fc.array(fc.nat({ max: 0xffff }), { maxLength: 60, size: 'max' })
+)

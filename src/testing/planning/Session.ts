@@ -37,9 +37,9 @@ export const recordOverrides = (tape: Tape, workflow: Workflow, plan: ResumePlan
   const program = { ...workflow, identity: Identity.of(workflow) }
   const changes = overrides(checkpoint, program, plan, options, tape.at())
   if (!changes.some((change) => change._tag === 'WorkflowEdited')) tape.adopt(workflow)
-  for (const change of changes) {
+  for (const [index, change] of changes.entries()) {
     if (change._tag === 'WorkflowEdited') tape.adopt(workflow)
-    tape.put(change)
+    tape.put(change, index < changes.length - 1 ? true : undefined)
   }
 }
 

@@ -21,7 +21,8 @@ import type { Samples } from './Samples.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * A run at one revision, with the workflow in force.
+ * A run at one revision, with the workflow in force. `within`: no save ends there, for what a plan overrides is saved as one,
+ * so no process ever finds it.
  *
  * @category model
  * @since 0.1.0
@@ -29,6 +30,7 @@ import type { Samples } from './Samples.js'
 export interface Moment {
   readonly checkpoint: Checkpoint
   readonly workflow: Workflow
+  readonly within?: true
 }
 
 /**
@@ -55,7 +57,7 @@ export interface Tape {
   readonly run: () => SimulatedRun
   readonly at: () => string
   readonly adopt: (workflow: Workflow) => void
-  readonly put: (change: Change) => void
+  readonly put: (change: Change, within?: true) => void
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -124,12 +126,12 @@ export const record = (from: SimulatedRun, samples: Samples): Tape => {
     adopt: (edited) => {
       workflow = edited
     },
-    put: (change) => {
+    put: (change, within) => {
       const next = apply(checkpoint, change)
       if (E.isLeft(next)) return assert.fail(`${JSON.stringify(next.left)} after ${JSON.stringify(changes, null, 1)}`)
       checkpoint = next.right
       changes.push(change)
-      trail.push(legible({ checkpoint, workflow }, changes))
+      trail.push(legible({ checkpoint, workflow, ...(within === undefined ? {} : { within }) }, changes))
     }
   }
 }

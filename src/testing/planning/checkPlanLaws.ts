@@ -5,7 +5,9 @@
  */
 import type { Workflow } from '../../domain/Workflow.js'
 import { problems } from '../../domain/Workflow.js'
+import { lawsOfEdits } from './lawsOfEdits.js'
 import { lawsOfPlans } from './lawsOfPlans.js'
+import { lawsOfRequests } from './lawsOfRequests.js'
 import { lawsOfRuns } from './lawsOfRuns.js'
 import type { LawOptions, PlanLaw } from './PlanLaw.js'
 import type { PlanLawReport } from './PlanLawReport.js'
@@ -22,12 +24,13 @@ import { withoutSample } from './Samples.js'
  * no completed unit is scheduled unless something is forced, rewound or missing · completing more never schedules more ·
  * editing a step changes no decision before it · a plan that is followed to its end leaves nothing to schedule · any prefix of
  * the changes of a run gives a checkpoint that plans and finishes · what is overridden stays so · what is not idempotent
- * and in doubt is asked about, and nothing else is.
+ * and in doubt is asked about, and nothing else is · what was begun goes on as it was left · what is asked of a plan, or is
+ * gone, makes run again what has to, and nothing else · what is recorded and does not fit any more refuses the plan.
  *
  * @category laws
  * @since 0.1.0
  */
-export const planLaws: ReadonlyArray<PlanLaw> = [...lawsOfPlans, ...lawsOfRuns]
+export const planLaws: ReadonlyArray<PlanLaw> = [...lawsOfPlans, ...lawsOfEdits, ...lawsOfRequests, ...lawsOfRuns]
 
 // ---------------------------------------------------------------------------------------------------------------------
 // checking

@@ -6,8 +6,10 @@
 import * as fc from 'fast-check'
 import { encode } from '../../domain/CheckpointCodec.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
+import type { Workflow } from '../../domain/Workflow.js'
 import type { RunsOf } from './runs.js'
 import { run } from './runs.js'
+import type { SimulatedRun } from './Tape.js'
 
 /** Objects like those that people write. */
 const PLAIN = { noNullPrototype: true } as const
@@ -74,13 +76,37 @@ const change = fc.oneof(
  * @since 0.1.0
  */
 export const damagedCheckpoint = (of: RunsOf = {}): fc.Arbitrary<Damaged> =>
-  fc.tuple(run(of), fc.nat(), change).map(([{ checkpoint }, where, by]) => {
+  damagedMoment(of).map(({ damaged }) => damaged)
+
+/**
+ * The same, with the workflow that was in force.
+ *
+ * @internal
+ */
+export const damagedMoment = (
+  of: RunsOf = {}
+): fc.Arbitrary<{ readonly damaged: Damaged; readonly workflow: Workflow }> =>
+  fc.tuple(run(of), fc.nat(), change).map(([{ checkpoint, workflow }, where, by]: [SimulatedRun, number, ByChange]) => {
     const whole = JSON.parse(JSON.stringify(encode(checkpoint))) as Json
-    const paths = pathsIn(whole)
-    const path = paths[where % paths.length] as ReadonlyArray<string>
-    const was = path.reduce<Json>((value, key) => (value as JsonObject)[key] as Json, whole)
-    return { content: changed(whole, path, by), path, was, ...by }
+    const found = pathAt(whole, where)
+    const at = (keys: ReadonlyArray<string>): Json =>
+      keys.reduce<Json>((value, key) => (value as JsonObject)[key] as Json, whole)
+    // Only what is in a list can be there twice.
+    const depth = found.findLastIndex((_, index) => Array.isArray(at(found.slice(0, index))))
+    const isDoubled = by.doubled === true && depth >= 0
+    const path = isDoubled ? found.slice(0, depth + 1) : found
+    const how: ByChange = by.doubled === true && !isDoubled ? {} : by
+    return { damaged: { content: changed(whole, path, how), path, was: at(path), ...how }, workflow }
   })
+
+/** Half of the time one of all paths; most of them are in records, so else one of a property that is chosen first. */
+const pathAt = (whole: Json, where: number): ReadonlyArray<string> => {
+  const keys = Object.keys(whole as JsonObject)
+  const nth = Math.floor(where / 2)
+  const key = keys[nth % keys.length]
+  const paths = pathsIn(whole).filter(([first]) => where % 2 === 0 || first === key)
+  return paths[Math.floor(where % 2 === 0 ? nth : nth / keys.length) % paths.length] as ReadonlyArray<string>
+}
 
 /** The paths of all values in a value, but that of the whole. */
 const pathsIn = (value: Json, path: ReadonlyArray<string> = []): ReadonlyArray<ReadonlyArray<string>> =>

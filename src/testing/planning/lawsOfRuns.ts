@@ -5,15 +5,19 @@
  */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import type { Change } from '../../domain/Change.js'
+import type { Outcome } from '../../domain/CheckpointState.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { ResumePlan } from '../../domain/Plan.js'
 import { openQuestions, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
-import { diceOf, noTrouble } from './Dice.js'
+import { diceOf, noTrouble, numbers } from './Dice.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { isWork, law, planOf, recorded, scheduled, unit } from './PlanLaw.js'
 import { momentWithOptions, run, undisturbedRun } from './runs.js'
 import { taskUnits } from './Samples.js'
+import type { Moment } from './Tape.js'
 import { answered, finish, follow, overrideOnly } from './simulate.js'
 
 /**
@@ -54,10 +58,11 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-PREFIX-01',
-    'any prefix of the changes of a run gives a checkpoint that plans, and that finishes',
+    'any prefix of the changes of a run, as saves end with it, gives a checkpoint that plans, and that finishes',
     run,
     (run, samples) => {
       for (const moment of run.trail) {
+        if (moment.within === true) continue
         planOf(moment)
         assert.deepEqual(scheduled(planOf(finish(moment, samples)), moment.workflow), [])
       }
@@ -66,9 +71,9 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   law(
     'PL-KEEP-01',
     'what a plan overrides, once recorded, binds a plain resume, also after a crash before anything else: what was assumed is skipped, what was forced runs',
-    momentWithOptions,
-    ({ moment, options }, samples) => {
-      const chosen = answered(moment.checkpoint, moment.workflow, diceOf([1, 0, 1, 1, 0]), options, samples)
+    (of) => fc.tuple(momentWithOptions(of), numbers),
+    ([{ moment, options }, chance], samples) => {
+      const chosen = answered(moment.checkpoint, moment.workflow, diceOf(chance), options, samples)
       if (E.isLeft(chosen)) return
       const saved = overrideOnly(moment, chosen.right.plan, chosen.right.options)
       const again = planOf(saved)
@@ -84,6 +89,38 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
         }
       }
       assert.deepEqual(new Map(again.variables), new Map(chosen.right.plan.variables))
+    }
+  ),
+  law(
+    'PL-TRY-01',
+    'a unit that was begun goes on as it was left: it is asked about if it is not idempotent and may have had its effect; else it is tried as the attempt that was in flight, as the next one if another was to follow, or anew',
+    undisturbedRun,
+    (run) => {
+      const tasks = taskUnits(run.workflow)
+      for (const [index, moment] of run.trail.entries()) {
+        const left = leftBy(run.changes.slice(0, index + 1))
+        for (const decision of planOf(moment).decisions) {
+          const task = tasks.get(unitName(decision))
+          if (decision._tag === 'Skip' || task === undefined) continue
+          const begun = left.get(unitName(decision))
+          const isAsked = begun?.mayHaveActed === true && !task.idempotent
+          assert.equal(decision._tag === 'Confirm', isAsked, unitName(decision))
+          const attempt = decision._tag === 'Retry' ? decision.attempt : 1
+          if (!isAsked) assert.equal(attempt, begun?.next ?? 1, unitName(decision))
+        }
+      }
+    }
+  ),
+  law(
+    'PL-KEY-01',
+    'a run is of another generation, and its units have other idempotency keys, exactly if something was taken back',
+    run,
+    ({ changes, trail }) => {
+      let taken = 0
+      for (const [index, { checkpoint }] of trail.entries()) {
+        if (changes[index]?._tag === 'Rewound') taken += 1
+        assert.equal(checkpoint.generation - (trail[0] as Moment).checkpoint.generation, taken)
+      }
     }
   ),
   law(
@@ -159,3 +196,45 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     }
   )
 ]
+
+interface Begun {
+  readonly next: number
+  readonly mayHaveActed: boolean
+}
+
+/** What the changes of a run left of the units that were begun: said again, by other means than the checkpoint. */
+const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, Begun> => {
+  const left = new Map<string, Begun>()
+  const failed = (name: string, next: number, outcome: Outcome): void =>
+    void left.set(name, { next, mayHaveActed: outcome === 'unknown' })
+  for (const change of changes) {
+    switch (change._tag) {
+      case 'AttemptStarted':
+        for (const { group, attempt } of change.attempts)
+          left.set(unitName(unit(change.step, group)), { next: attempt, mayHaveActed: true })
+        break
+      case 'AttemptFailed':
+        failed(unitName(change), change.attempt + 1, change.outcome)
+        break
+      case 'GroupFailed':
+        failed(unitName(change), 1, change.outcome)
+        break
+      case 'StepFailed':
+        if (change.last !== undefined) failed(change.step, 1, change.last.outcome)
+        break
+      case 'StepCompleted':
+      case 'GroupCompleted':
+      case 'Assumed':
+      case 'Confirmed':
+        left.delete(unitName(change))
+        break
+      case 'Started':
+      case 'WorkflowEdited':
+      case 'Recovered':
+      case 'Interrupted':
+      case 'Rewound':
+        break
+    }
+  }
+  return left
+}

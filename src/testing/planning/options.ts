@@ -43,7 +43,13 @@ const chooseAnswers = (dice: Dice, of: Workflow, samples: Samples): ReadonlyMap<
   return answers
 }
 
-const chooseOutputs = (dice: Dice, of: Workflow, samples: Samples): ReadonlyMap<string, Json> => {
+/**
+ * An output for each unit of which one is known.
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const chooseOutputs = (dice: Dice, of: Workflow, samples: Samples): ReadonlyMap<string, Json> => {
   const outputs = new Map<string, Json>()
   for (const [name, task] of taskUnits(of)) {
     const answer = doneAnswer(samples, task, name, dice)
@@ -52,7 +58,13 @@ const chooseOutputs = (dice: Dice, of: Workflow, samples: Samples): ReadonlyMap<
   return outputs
 }
 
-const chooseMissing = (dice: Dice, { completedSteps }: Checkpoint): ReadonlyArray<MissingEvidence> =>
+/**
+ * Evidence that is gone, of some of the units that are recorded.
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const chooseMissing = (dice: Dice, { completedSteps }: Checkpoint): ReadonlyArray<MissingEvidence> =>
   [...completedSteps]
     .filter(() => dice.roll(3) === 2)
     .map(({ step, group }) => ({

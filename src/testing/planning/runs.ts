@@ -100,9 +100,13 @@ const drawn = (of: RunsOf, scenario: (samples: Samples) => Scenario): fc.Arbitra
  * @since 0.1.0
  */
 export const moment = (of: RunsOf = {}): fc.Arbitrary<Moment> =>
-  fc
-    .tuple(run(of), fc.nat({ max: 999 }))
-    .map(([{ trail }, back]) => trail[Math.max(0, trail.length - 1 - (back % trail.length))] as Moment)
+  fc.tuple(run(of), fc.nat({ max: 999 })).map(([{ trail }, back]) => atSave(trail, -1 - back))
+
+/** A moment that a save ended with, counted round and round from the first one. */
+const atSave = (trail: ReadonlyArray<Moment>, nth: number): Moment => {
+  const saved = trail.filter(({ within }) => within !== true)
+  return saved.at(nth % saved.length) as Moment
+}
 
 /**
  * A run at any of its revisions, and what may be asked of its next plan.
@@ -142,9 +146,7 @@ export const momentWithOptions = (
 export const checkpoint = (of: RunsOf = {}): fc.Arbitrary<Checkpoint> =>
   fc
     .tuple(undisturbedRun(of), fc.boolean(), fc.nat({ max: 999 }))
-    .map(([{ checkpoint: last, trail }, anywhere, at]) =>
-      anywhere ? (trail[at % trail.length] as Moment).checkpoint : last
-    )
+    .map(([{ checkpoint: last, trail }, anywhere, at]) => (anywhere ? atSave(trail, at).checkpoint : last))
 
 /**
  * What may be asked of a plan for a workflow at a moment: mostly nothing, at times a step to start from, a wave to restart,

@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
-import type { Plan } from '../../../src/index.js'
+import type { Change, Plan } from '../../../src/index.js'
 import { CheckpointCodec, planResume, Transition, Workflow } from '../../../src/index.js'
 import { workflow } from '../../../src/promise.js'
 import * as Arbitrary from '../../../src/testing/planning/Arbitrary.js'
@@ -60,6 +60,17 @@ describe('an arbitrary checkpoint of a workflow', () => {
   })
 })
 
+describe('an arbitrary run', () => {
+  test('has trouble often enough that laws are tried on it', () => {
+    const runs = fc.sample(Arbitrary.run(), { numRuns: 500, seed: 1 })
+    const share = (tag: Change.Change['_tag']): number =>
+      runs.filter(({ changes }) => changes.some(({ _tag }) => _tag === tag)).length / runs.length
+    for (const tag of ['AttemptFailed', 'GroupFailed', 'StepFailed', 'Interrupted', 'Rewound', 'Confirmed'] as const)
+      assert.ok(share(tag) >= 0.1, `${tag}: ${share(tag)}`)
+    for (const tag of ['WorkflowEdited', 'Assumed'] as const) assert.ok(share(tag) >= 0.05, `${tag}: ${share(tag)}`)
+  })
+})
+
 describe('a damaged checkpoint', () => {
   law(
     'differs in one place, and is refused or planned for; nothing throws',
@@ -78,6 +89,20 @@ describe('a damaged checkpoint', () => {
       .sample(Arbitrary.damagedCheckpoint({ workflow: release }), { numRuns: 300, seed: 1 })
       .map(({ content }) => CheckpointCodec.decode(content)._tag)
     assert.ok(decoded.includes('Left') && decoded.includes('Right'))
+  })
+
+  test('has something twice only where there is a list, and says so only then', () => {
+    const doubled = fc
+      .sample(Arbitrary.damagedCheckpoint({ workflow: release }), { numRuns: 300, seed: 1 })
+      .filter((one) => one.doubled === true)
+    assert.ok(doubled.length > 0)
+    for (const { content, path, was } of doubled) {
+      const at = (keys: ReadonlyArray<string>): unknown =>
+        keys.reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], content)
+      const [list, index] = [at(path.slice(0, -1)), Number(path.at(-1))]
+      assert.ok(Array.isArray(list))
+      assert.deepEqual([list[index], list[index + 1]], [was, was])
+    }
   })
 })
 

@@ -1,0 +1,238 @@
+/**
+ * What holds for plans of a workflow that is not as it was, or of a checkpoint that is not.
+ *
+ * @since 0.1.0
+ */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import { decode } from '../../domain/CheckpointCodec.js'
+import * as State from '../../domain/CheckpointState.js'
+import type { PlanOptions, PlanProblem } from '../../domain/Plan.js'
+import { openQuestions, unitName } from '../../domain/Plan.js'
+import { planResume } from '../../domain/planResume.js'
+import type { Task, Workflow } from '../../domain/Workflow.js'
+import { groupOf } from '../../domain/WorkflowIdentity.js'
+import { damagedMoment } from './damage.js'
+import { edit, workflowEdit } from './edits.js'
+import type { PlanLaw } from './PlanLaw.js'
+import { law, recorded, scheduled, unit } from './PlanLaw.js'
+import type { RunsOf } from './runs.js'
+import { moment } from './runs.js'
+import { taskUnits } from './Samples.js'
+import type { Moment } from './Tape.js'
+
+/**
+ * What holds for plans of a workflow that is not as it was, or of a checkpoint that is not.
+ *
+ * @category laws
+ * @since 0.1.0
+ */
+export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
+  law(
+    'PL-EDIT-03',
+    'a plan for an edited workflow has what is recorded as it was and in its order, and nothing new before it',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) => {
+      const edited = edit(workflow, change).workflow
+      if (E.isLeft(planResume(checkpoint, edited))) return
+      const fingerprints = fingerprintsIn(edited)
+      for (const record of checkpoint.completedSteps)
+        assert.equal(fingerprints.get(unitName(record)), record.fingerprint, unitName(record))
+      const were = checkpoint.workflow.steps.map(({ name }) => name)
+      const are = edited.steps.map(({ name }) => name)
+      const begun = were.filter((name) => [...checkpoint.completedSteps].some(({ step }) => step === name))
+      assert.deepEqual(
+        are.filter((name) => begun.includes(name)),
+        begun
+      )
+      const last = begun.at(-1)
+      const before = last === undefined ? [] : are.slice(0, are.indexOf(last))
+      for (const name of before) assert.ok(were.indexOf(name) >= 0, `${name} is new before what is recorded`)
+    }
+  ),
+  law(
+    'PL-EDIT-04',
+    'a strict plan is for the very steps that the run has',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) => {
+      const edited = edit(workflow, change).workflow
+      if (E.isLeft(planResume(checkpoint, edited, { changes: 'strict' }))) return
+      const named = ({ steps }: { readonly steps: ReadonlyArray<Named> }) =>
+        steps.map(({ name, fingerprint }) => [name, fingerprint])
+      assert.deepEqual(named(edited), named(checkpoint.workflow))
+    }
+  ),
+  law(
+    'PL-EDIT-05',
+    'if changes are ignored, a unit is skipped exactly if one of its name is recorded, wherever it stands now',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) => {
+      const edited = edit(workflow, change).workflow
+      const plan = planResume(checkpoint, edited, { changes: 'ignore' })
+      if (E.isLeft(plan)) return
+      const done = recorded(checkpoint)
+      const due = [...taskUnits(edited).keys()].filter((name) => !done.has(name))
+      assert.deepEqual([...scheduled(plan.right, edited)].sort(), due.sort())
+    }
+  ),
+  law(
+    'PL-EDIT-06',
+    'no edit takes a question away: what is in doubt and was not idempotent is asked about, or there is no plan',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) => {
+      for (const changes of ['completed', 'ignore'] as const) {
+        const plan = planResume(checkpoint, edit(workflow, change).workflow, { changes })
+        if (E.isLeft(plan) || (changes === 'ignore' && isGone(checkpoint, workflow, change))) continue
+        const asked = openQuestions(plan.right).map(unitName)
+        for (const name of inDoubt(checkpoint)) assert.ok(asked.includes(name), name)
+      }
+    }
+  ),
+  law(
+    'PL-WHY-01',
+    'a plan says of what it skips whether it is as it was recorded: completed, assumed, or accepted despite a change',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) => {
+      const plan = planResume(checkpoint, edit(workflow, change).workflow, { changes: 'ignore' })
+      if (E.isLeft(plan)) return
+      const records = new Map([...checkpoint.completedSteps].map((record) => [unitName(record), record]))
+      for (const decision of plan.right.decisions) {
+        const record = records.get(unitName(decision))
+        if (decision._tag !== 'Skip' || record === undefined) continue
+        const { fingerprint } = record
+        const same = { _tag: record.assumed === true ? 'Assumed' : 'Completed' }
+        const other = { _tag: 'AcceptedDespiteChange', recorded: fingerprint }
+        assert.deepEqual(decision.reason, fingerprint === decision.fingerprint ? same : other, unitName(decision))
+      }
+    }
+  ),
+  law(
+    'PL-FIT-01',
+    'a recorded output that its task no longer takes is never skipped: there is no plan, and it says which',
+    (of) => momentAndPlace(of),
+    ([moment, place]) => {
+      const name = recordedAt(moment, place)
+      if (name === undefined) return
+      const refusing = redeclared(moment.workflow, name, (task) => ({
+        ...task,
+        accepts: () => E.left({ path: '$', expected: 'something else' })
+      }))
+      assert.ok(refused(moment.checkpoint, refusing, 'OutputNotDecodable').includes(name), name)
+    }
+  ),
+  law(
+    'PL-FIT-02',
+    'a recorded unit that is to set a variable which it never set is never skipped: there is no plan, and it says which',
+    (of) => momentAndPlace(of),
+    ([moment, place]) => {
+      const name = recordedAt(moment, place)
+      if (name === undefined) return
+      const capturing = redeclared(moment.workflow, name, (task) => ({
+        ...task,
+        fingerprint: `${task.fingerprint} `,
+        captures: [...task.captures, 'never-set']
+      }))
+      const problems = refused(moment.checkpoint, capturing, 'AssumedOutputMissing', { changes: 'ignore' })
+      assert.ok(problems.includes(name), name)
+    }
+  ),
+  law(
+    'PL-DAMAGE-01',
+    'a checkpoint that contradicts itself has no plan, and planning never throws',
+    damagedMoment,
+    ({ damaged, workflow }) => {
+      const decoded = decode(damaged.content)
+      if (E.isLeft(decoded)) return
+      const checkpoint = decoded.right
+      if (E.isLeft(planResume(checkpoint, workflow))) return
+      const { state, completedSteps } = checkpoint
+      const { steps } = checkpoint.workflow
+      const done = recorded(checkpoint)
+      assert.equal(done.size, [...completedSteps].length, 'a unit is recorded twice')
+      assert.equal(steps[state.stepIndex]?.name, state.step, 'the run stands at another step')
+      if (state._tag !== 'Interrupted') assert.equal(done.has(state.step), state._tag === 'Completed', state.step)
+      for (const { stepIndex, step: name, group } of completedSteps) {
+        const step = steps[stepIndex]
+        assert.equal(step?.name, name, `${name} is recorded for another step`)
+        if (step?.kind !== 'wave') continue
+        if (group !== undefined) assert.ok(groupOf(step, group) !== undefined, `${name}/${group} is recorded`)
+        else for (const { name: of } of step.groups) assert.ok(done.has(unitName({ step: name, group: of })), of)
+      }
+    }
+  )
+]
+
+// ---------------------------------------------------------------------------------------------------------------------
+// parts
+// ---------------------------------------------------------------------------------------------------------------------
+
+interface Named {
+  readonly name: string
+  readonly fingerprint: string
+}
+
+/** The fingerprints of steps and groups, by the names of their units. */
+const fingerprintsIn = ({ steps }: Workflow): ReadonlyMap<string, string> =>
+  new Map(
+    steps.flatMap((step) => [
+      [step.name, step.fingerprint] as const,
+      ...(step._tag === 'Task'
+        ? []
+        : step.groups.map(({ name, fingerprint }) => [unitName(unit(step.name, name)), fingerprint] as const))
+    ])
+  )
+
+/** The units that may have had their effect and were not idempotent when they began. */
+const inDoubt = ({ state, workflow }: Checkpoint): ReadonlyArray<string> => {
+  const step = workflow.steps[state.stepIndex]
+  return [...State.inDoubt(state)]
+    .filter((group) => {
+      const begun = step?.kind === 'wave' ? groupOf(step, group ?? '') : step
+      return begun?.kind === 'task' && !begun.idempotent
+    })
+    .map((group) => unitName(unit(state.step, group)))
+}
+
+/** Who ignores changes ignores as well that what was in doubt is gone. */
+const isGone = (checkpoint: Checkpoint, workflow: Workflow, change: Parameters<typeof edit>[1]): boolean => {
+  const now = taskUnits(edit(workflow, change).workflow)
+  return inDoubt(checkpoint).some((name) => !now.has(name))
+}
+
+const momentAndPlace = (of: RunsOf): fc.Arbitrary<[Moment, number]> => fc.tuple(moment(of), fc.nat({ max: 99 }))
+
+/** The name of a unit that is recorded. */
+const recordedAt = ({ checkpoint, workflow }: Moment, place: number): string | undefined => {
+  const done = recorded(checkpoint)
+  const names = [...taskUnits(workflow).keys()].filter((name) => done.has(name))
+  return names[place % Math.max(1, names.length)]
+}
+
+const redeclared = (workflow: Workflow, name: string, change: (task: Task) => Task): Workflow => ({
+  ...workflow,
+  steps: workflow.steps.map((step) => {
+    if (step._tag === 'Task') return step.name === name ? change(step) : step
+    const groups = step.groups.map((group) =>
+      unitName(unit(step.name, group.name)) === name ? { ...group, ...change(group) } : group
+    )
+    return { ...step, groups }
+  })
+})
+
+/** The units that a plan is refused for. */
+const refused = (
+  checkpoint: Checkpoint,
+  workflow: Workflow,
+  why: PlanProblem['_tag'],
+  options: PlanOptions = {}
+): ReadonlyArray<string> => {
+  const plan = planResume(checkpoint, workflow, options)
+  if (E.isRight(plan)) return []
+  return plan.left.problems.flatMap((problem) =>
+    problem._tag === why && 'step' in problem
+      ? [unitName(unit(problem.step, 'group' in problem ? problem.group : undefined))]
+      : []
+  )
+}

@@ -1,0 +1,171 @@
+/**
+ * What holds for plans of which something is asked, and for what they are told.
+ *
+ * @since 0.1.0
+ */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import type { CompletedStep } from '../../domain/CompletedStep.js'
+import type { Json } from '../../domain/Json.js'
+import type { Decision, MissingEvidence, PlanOptions } from '../../domain/Plan.js'
+import { unitName } from '../../domain/Plan.js'
+import { planResume } from '../../domain/planResume.js'
+import type { Step } from '../../domain/Workflow.js'
+import type { Dice } from './Dice.js'
+import { diceOf, numbers, pick } from './Dice.js'
+import { chooseMissing, chooseOutputs } from './options.js'
+import type { PlanLaw } from './PlanLaw.js'
+import { isWork, law, planOf, recorded } from './PlanLaw.js'
+import type { RunsOf } from './runs.js'
+import { moment, momentWithOptions } from './runs.js'
+import type { Samples } from './Samples.js'
+import { taskUnits } from './Samples.js'
+import type { Moment } from './Tape.js'
+
+/**
+ * What holds for plans of which something is asked, and for what they are told.
+ *
+ * @category laws
+ * @since 0.1.0
+ */
+export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
+  law(
+    'PL-FORCE-01',
+    'from the step that a plan is to start from everything runs unasked and what is before it is skipped; so runs a wave that is restarted, and all after it is scheduled',
+    (of) => momentAndChance(of),
+    ([moment, chance], samples) => {
+      const options = chooseStart(diceOf(chance), moment, samples)
+      const plan = planResume(moment.checkpoint, moment.workflow, options)
+      if (E.isLeft(plan)) return
+      const wave = indexOf(moment, options.restartWave)
+      const start = Math.min(wave, indexOf(moment, options.fromStep))
+      const done = recorded(moment.checkpoint)
+      for (const decision of plan.right.decisions) {
+        if (!isWork(decision, moment.workflow)) continue
+        const { _tag: tag, stepIndex } = decision
+        if (options.fromStep !== undefined) assert.equal(tag, stepIndex < start ? 'Skip' : 'Run', unitName(decision))
+        else if (stepIndex === wave) assert.equal(tag, 'Run', unitName(decision))
+        else assert.equal(tag === 'Skip', stepIndex < wave && done.has(unitName(decision)), unitName(decision))
+      }
+    }
+  ),
+  law(
+    'PL-GONE-01',
+    'a completed unit whose evidence is gone runs again, and what needs it in its wave, and what comes after; nothing else does',
+    (of) => momentAndChance(of),
+    ([moment, chance]) => {
+      const evidence = chooseMissing(diceOf(chance), moment.checkpoint)
+      const again = runAgain(moment, evidence)
+      const done = recorded(moment.checkpoint)
+      for (const decision of planOf(moment, { evidence }).decisions) {
+        if (!isWork(decision, moment.workflow)) continue
+        const due = again(decision) || !done.has(unitName(decision))
+        assert.equal(decision._tag !== 'Skip', due, unitName(decision))
+        const isGone = evidence.some((one) => unitName(one) === unitName(decision))
+        if (isGone && decision._tag === 'Run' && decision.stepIndex === firstOf(moment, evidence))
+          assert.equal(decision.reason._tag, 'EvidenceMissing', unitName(decision))
+      }
+    }
+  ),
+  law(
+    'PL-ASSUME-01',
+    'what a plan takes as done has the evidence that it left, an output that its task takes, and a value for what it captures',
+    (of) => momentAndChance(of),
+    ([moment, chance], samples) => {
+      const dice = diceOf(chance)
+      const evidence = chooseMissing(dice, moment.checkpoint)
+      // What is not given is taken from the records, or missing.
+      const outputs = dice.roll(2) === 1 ? { outputs: chooseOutputs(dice, moment.workflow, samples) } : {}
+      const options = { fromStep: pick(dice, moment.workflow.steps).name, evidence, ...outputs }
+      const plan = planResume(moment.checkpoint, moment.workflow, options)
+      if (E.isLeft(plan)) return
+      const gone = new Set(evidence.map(unitName))
+      const tasks = taskUnits(moment.workflow)
+      const records = new Map([...moment.checkpoint.completedSteps].map((record) => [unitName(record), record]))
+      for (const decision of plan.right.decisions) {
+        const task = tasks.get(unitName(decision))
+        if (decision._tag !== 'Skip' || task === undefined) continue
+        const record = records.get(unitName(decision))
+        if (record !== undefined)
+          assert.ok(!gone.has(unitName(decision)), `${unitName(decision)} has lost its evidence`)
+        const output = outputIn(decision, record)
+        assert.ok(E.isRight(task.accepts(output)), `${unitName(decision)} does not take ${JSON.stringify(output)}`)
+        if (record === undefined) assert.ok(task.captures.length === 0 || output !== undefined, unitName(decision))
+      }
+    }
+  ),
+  law(
+    'PL-DOUBT-04',
+    'a unit that is not idempotent and is recorded completed is run again only if that was forced or answered; else it is asked about',
+    momentWithOptions,
+    ({ moment, options: { confirm: _, ...options } }) => {
+      const plan = planResume(moment.checkpoint, moment.workflow, options)
+      if (E.isLeft(plan)) return
+      const done = recorded(moment.checkpoint)
+      const tasks = taskUnits(moment.workflow)
+      for (const decision of plan.right.decisions) {
+        const name = unitName(decision)
+        if (!done.has(name) || tasks.get(name)?.idempotent !== false || decision._tag === 'Skip') continue
+        assert.ok(decision._tag === 'Confirm' || decision.reason._tag === 'Forced', name)
+      }
+    }
+  ),
+  law(
+    'PL-DOUBT-05',
+    'only of what is asked about can be said that it is done',
+    (of) => momentAndChance(of),
+    ([moment, chance], samples) => {
+      const dice = diceOf(chance)
+      const outputs = chooseOutputs(dice, moment.workflow, samples)
+      const { decisions } = planOf(moment)
+      const due = decisions.filter(
+        (one) => isWork(one, moment.workflow) && (one._tag === 'Run' || one._tag === 'Retry')
+      )
+      if (due.length === 0) return
+      const name = unitName(pick(dice, due))
+      const output = outputs.get(name)
+      const answer = { _tag: 'Done', ...(output === undefined ? {} : { output }) } as const
+      const plan = planResume(moment.checkpoint, moment.workflow, { confirm: new Map([[name, answer]]) })
+      assert.ok(E.isLeft(plan), `${name} is to be run, and is skipped because somebody says that it is done`)
+    }
+  )
+]
+
+const momentAndChance = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<number>]> => fc.tuple(moment(of), numbers)
+
+const indexOf = ({ workflow }: Moment, name: string | undefined): number =>
+  name === undefined ? Infinity : workflow.steps.findIndex((step) => step.name === name)
+
+/** A step to start from, a wave to restart, or both. */
+const chooseStart = (dice: Dice, { workflow }: Moment, samples: Samples): PlanOptions => {
+  const waves = workflow.steps.filter((step) => step._tag === 'Wave')
+  const restart = waves.length === 0 || dice.roll(2) === 0 ? {} : { restartWave: pick(dice, waves).name }
+  const start =
+    'restartWave' in restart && dice.roll(2) === 0 ? {} : { fromStep: pick<Step>(dice, workflow.steps).name }
+  return { ...restart, ...start, outputs: chooseOutputs(dice, workflow, samples) }
+}
+
+const firstOf = (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): number =>
+  Math.min(...evidence.map(({ step }) => indexOf(moment, step)))
+
+/** Whether a unit runs again because of what is gone. */
+const runAgain = (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): ((unit: Decision) => boolean) => {
+  const first = firstOf(moment, evidence)
+  const step = moment.workflow.steps[first]
+  const of = evidence.filter((one) => one.step === step?.name)
+  const again = new Set(of.map(({ group }) => group))
+  const groups = step?._tag === 'Wave' ? step.groups : []
+  for (let known = -1; known < again.size;) {
+    known = again.size
+    for (const { name, needs } of groups) if (needs.some((need) => again.has(need))) again.add(name)
+  }
+  return ({ stepIndex, group }) =>
+    stepIndex > first || (stepIndex === first && (again.has(undefined) || again.has(group)))
+}
+
+const outputIn = (
+  decision: Decision & { readonly _tag: 'Skip' },
+  record: CompletedStep | undefined
+): Json | undefined =>
+  decision.reason._tag === 'Assumed' && decision.reason.output !== undefined ? decision.reason.output : record?.output

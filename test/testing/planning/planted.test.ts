@@ -1,0 +1,125 @@
+/** What the published laws have to see: the planner with one piece of its text changed, each found by the law that says it. */
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
+import { afterAll, describe, test } from 'vitest'
+import type * as Laws from '../../../src/testing/planning/checkPlanLaws.js'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+mkdirSync(join(root, 'test/.tmp'), { recursive: true })
+const folder = mkdtempSync(join(root, 'test/.tmp/laws-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+interface Fault {
+  readonly module: string
+  readonly text: string
+  readonly instead: string
+}
+
+/** The laws, and below them a planner with a fault. That there is the text, and once, is sure. */
+const lawsOver = async ({ module, text, instead }: Fault, name: string): Promise<typeof Laws> => {
+  const outfile = join(folder, `${name}.mjs`)
+  await build({
+    entryPoints: [join(root, 'src/testing/planning/checkPlanLaws.ts')],
+    plugins: [
+      {
+        name: 'planting',
+        setup: (context) =>
+          context.onLoad({ filter: /domain[/\\]\w+\.ts$/ }, ({ path }) => {
+            const contents = readFileSync(path, 'utf8')
+            if (basename(path) !== module) return { contents, loader: 'ts' }
+            assert.equal(contents.split(text).length, 2, `not once in ${module}: ${text}`)
+            return { contents: contents.replace(text, () => instead), loader: 'ts' }
+          })
+      }
+    ],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    logLevel: 'error'
+  })
+  return (await import(/* @vite-ignore */ pathToFileURL(outfile).href)) as typeof Laws
+}
+
+const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> = [
+  [
+    'does not run the step itself that it is to start from',
+    'PL-FORCE-01',
+    { module: 'decideStep.ts', text: 'if (stepIndex >= context.from ||', instead: 'if (stepIndex > context.from ||' }
+  ],
+  [
+    'forgets what needs a group that runs again',
+    'PL-GONE-01',
+    { module: 'decideStep.ts', text: 'due.push(...(needing.get(name) ?? []))', instead: '' }
+  ],
+  [
+    'takes as done what has lost its evidence',
+    'PL-ASSUME-01',
+    { module: 'decideStep.ts', text: 'if (gone === undefined) return\n', instead: 'if (gone !== undefined) return\n' }
+  ],
+  [
+    'runs a recorded unit again that is not idempotent, and does not ask',
+    'PL-DOUBT-04',
+    { module: 'decideStep.ts', text: 'record !== undefined || begun?.mayHaveActed', instead: 'begun?.mayHaveActed' }
+  ],
+  [
+    'believes of anything that it is done',
+    'PL-DOUBT-05',
+    {
+      module: 'decideStep.ts',
+      text: "if (answer?._tag === 'Done' && due._tag === 'Confirm')",
+      instead: "if (answer?._tag === 'Done')"
+    }
+  ],
+  [
+    'skips what its task no longer takes',
+    'PL-FIT-01',
+    { module: 'decideStep.ts', text: 'if (E.isLeft(fits)) out.problems.push', instead: 'if (!fits) out.problems.push' }
+  ],
+  [
+    'begins to count attempts anew after each crash',
+    'PL-TRY-01',
+    { module: 'decideStep.ts', text: 'attempt: goesOn ? attempts + 1 : 1', instead: 'attempt: 1' }
+  ],
+  [
+    'does not compare the workflow with the one that ran',
+    'PL-EDIT-03',
+    { module: 'PlanCheck.ts', text: "if (policy === 'ignore' ||", instead: "if (policy !== 'strict' ||" }
+  ],
+  [
+    'believes an edit that what was in doubt may be done twice',
+    'PL-EDIT-06',
+    {
+      module: 'decideStep.ts',
+      text: 'return task.idempotent && unit?.idempotent !== false',
+      instead: 'return task.idempotent'
+    }
+  ],
+  [
+    'goes on from a checkpoint that contradicts itself',
+    'PL-DAMAGE-01',
+    { module: 'planResume.ts', text: '...inconsistencies(checkpoint, records)', instead: '' }
+  ]
+]
+
+describe('a planner is found out', () => {
+  for (const [what, id, fault] of FAULTS) {
+    test(`that ${what}`, async () => {
+      const { planLaws } = await lawsOver(fault, id)
+      const law = planLaws.find((one) => one.id === id) ?? assert.fail(id)
+      assert.equal(law.check({}, { numRuns: 600, seed: 1 }).holds, false)
+    })
+  }
+
+  test('unless it has no fault', async () => {
+    const { planLaws } = await lawsOver({ module: 'none', text: '', instead: '' }, 'none')
+    for (const [, id] of FAULTS) {
+      const result = planLaws.find((one) => one.id === id)?.check({}, { numRuns: 30, seed: 1 })
+      assert.equal(result?.holds, true, result?.why)
+    }
+  })
+})
