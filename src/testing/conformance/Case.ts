@@ -5,6 +5,7 @@
  */
 import { strict as assert } from 'node:assert'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
+import { withNames } from './calls.js'
 import { reasonOf } from './difference.js'
 import { within } from './Limit.js'
 import type { Capability, Faulty, OtherProcess, StorageSpec } from './Spec.js'
@@ -124,16 +125,15 @@ const benchOf = async <Data>(
 ): Promise<Bench> => {
   const tool = <T>(name: keyof StorageSpec<Data>, found: T | undefined): T =>
     found ?? assert.fail(`the spec of ${spec.name} has no \`${name}\`, which this case needs`)
-  const reopen = async (): Promise<CheckpointStorage> => isStorage('reopen', await spec.reopen(data))
+  const reopen = async (): Promise<CheckpointStorage> => storageFrom('reopen', await spec.reopen(data))
   return {
     storage: await reopen(),
     reopen,
     beside: async () => {
       const other = await tool('beside', spec.beside)(data)
       has('beside', other, ['storage'], ['kill'])
-      isStorage('beside', other.storage)
       others.push(other)
-      return other
+      return { storage: storageFrom('beside', other.storage), kill: () => other.kill() }
     },
     damage: async (runId) => tool('damage', spec.damage)(data, runId),
     newer: async (runId) => tool('newer', spec.newer)(data, runId),
@@ -141,8 +141,8 @@ const benchOf = async <Data>(
     faulty: async () => {
       const given = await tool('faulty', spec.faulty)(data)
       has('faulty', given, ['storage'], ['fail', 'heal'])
-      isStorage('faulty', given.storage)
-      return given
+      const fail: Faulty['fail'] = (operation, code) => given.fail(operation, code)
+      return { storage: storageFrom('faulty', given.storage), fail, heal: () => given.heal() }
     },
     isOver
   }
@@ -160,11 +160,12 @@ const has = (tool: string, given: unknown, values: ReadonlyArray<string>, functi
   assert.ok(missing.length === 0, `what \`${tool}\` gave has no ${missing.join(' and no ')}`)
 }
 
-export const isStorage = (tool: string, given: CheckpointStorage): CheckpointStorage => {
+/** The store that a tool of the spec gave, if it is one. */
+export const storageFrom = (tool: string, given: CheckpointStorage): CheckpointStorage => {
   const fields = Object(given) as Readonly<Record<string, unknown>>
   const missing = METHODS.filter((method) => typeof fields[method] !== 'function')
   assert.ok(missing.length === 0, `\`${tool}\` gave no store: it has no function ${missing.join(', ')}`)
-  return given
+  return withNames(given)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

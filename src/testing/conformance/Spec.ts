@@ -13,7 +13,7 @@ import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
  * What a store may or may not be able to do. Everything else is asked of every store.
  *
  * - `history`: revisions before the newest can be loaded, at least ten of them.
- * - `large`: a value of 10 MB can be stored. Who can't must say `TooLarge`.
+ * - `large`: a value of 10 MB can be stored. Who can't must say `TooLarge`; 100,000 characters have to fit everywhere.
  * - `watch`: `Claim.lost` fires by itself within two seconds of a takeover, without a save.
  * - `processes`: several live processes may use the store. Needs {@link StorageSpec.beside}.
  * - `damage`: content that was damaged is found to be so. Needs {@link StorageSpec.damage}.

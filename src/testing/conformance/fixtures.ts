@@ -15,6 +15,7 @@ import type {
   Stored
 } from '../../ports/CheckpointStorage.js'
 import type { Bench } from './Case.js'
+import { callOf } from './calls.js'
 import { assertSame, inWords } from './difference.js'
 
 export const OWNER = { host: 'build-1', pid: 100 }
@@ -106,20 +107,20 @@ export const atOnce = <A>(
 
 export const right = async <A>(task: TaskEither<StorageError, A>): Promise<A> => {
   const result = await answerOf(task)
-  return E.isRight(result) ? result.right : assert.fail(`refused: ${inWords(result.left)}`)
+  return E.isRight(result) ? result.right : assert.fail(`${callOf(task)} was refused: ${inWords(result.left)}`)
 }
 
 export const left = async <Tag extends StorageError['_tag']>(
   task: TaskEither<StorageError, unknown>,
   tag: Tag,
-  what = 'it'
+  what = callOf(task)
 ): Promise<Extract<StorageError, { _tag: Tag }>> => {
   const result = await answerOf(task)
   if (E.isRight(result)) {
     const given = result.right === undefined ? '' : `: ${inWords(result.right)}`
     return assert.fail(`${what} was accepted, and ${tag} was due${given}`)
   }
-  assert.equal(result.left._tag, tag, `${tag} was due${what === 'it' ? '' : ` for ${what}`}: ${inWords(result.left)}`)
+  if (result.left._tag !== tag) assert.fail(`${tag} was due for ${what}: ${inWords(result.left)}`)
   return result.left as Extract<StorageError, { _tag: Tag }>
 }
 

@@ -10,7 +10,7 @@ import type { Json } from '../../domain/Json.js'
 import type { CheckpointStorage, Claim, Owner, StorageError } from '../../ports/CheckpointStorage.js'
 import { assertSame, inWords } from '../conformance/difference.js'
 import { answerOf, assertHolds, AT, left, revisions, right, some } from '../conformance/fixtures.js'
-import { isStorage } from '../conformance/Case.js'
+import { storageFrom } from '../conformance/Case.js'
 import { within } from '../conformance/Limit.js'
 import type { OtherProcess, StorageSpec } from '../conformance/Spec.js'
 import type { Command } from './Command.js'
@@ -143,14 +143,15 @@ const storageOf = <Data>({ instances }: Table<Data>, instance: number): Checkpoi
 const reopen = async <Data>({ spec, data, model, instances }: Table<Data>): Promise<void> => {
   for (const instance of model.live) await instances[instance]?.kill?.()
   model.live.clear()
-  model.live.add(instances.push({ storage: isStorage('reopen', await spec.reopen(data)) }) - 1)
+  model.live.add(instances.push({ storage: storageFrom('reopen', await spec.reopen(data)) }) - 1)
 }
 
 /** At most three live processes at a time. */
 const beside = async <Data>({ spec, data, model, instances }: Table<Data>): Promise<void> => {
   if (model.live.size >= 3) return
   const other: OtherProcess = await (spec.beside?.(data) ?? assert.fail('the spec has no `beside`'))
-  model.live.add(instances.push(other) - 1)
+  const storage = storageFrom('beside', other.storage)
+  model.live.add(instances.push({ storage, kill: () => other.kill() }) - 1)
 }
 
 const kill = async <Data>(table: Table<Data>, which: number): Promise<void> => {
