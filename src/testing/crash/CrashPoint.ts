@@ -18,7 +18,7 @@ const PLAIN = { noNullPrototype: true } as const
  * Something goes wrong at the `n`-th call of the store (from 1) in the life of a process. `call` is which method that was when
  * the point was found; it is there to be read.
  *
- * The process dies `before`, `after`, `torn` or `late` (see {@link DeathAtCall}); or it lives, and the store says that the
+ * The process dies `before`, `after`, `torn`, `slow` or `late` (see {@link DeathAtCall}); or it lives, and the store says that the
  * call failed: `fails`, nothing was done; `failsAfter`, it was done all the same.
  *
  * @category model
@@ -32,12 +32,14 @@ export interface AtCall {
 }
 
 /**
- * The process dies at the `n`-th time (from 1) that it runs a `unit` (`step` or `step/group`).
+ * The process dies at the `n`-th time (from 1) that it runs a `unit` (`step` or `step/group`), or it lives and the unit waits.
  *
  * - `before`: its start is on record, and it has done nothing.
  * - `during`: it was begun, up to the first point where it waits. Its `signal` fires; what it does after that without
  *   looking at it can't be prevented.
  * - `after`: it has ended, well or not, and that is not on record.
+ * - `waits`: the process does not die. The unit, a group of a wave, begins only when nothing else goes on that takes no time:
+ *   whoever leans on the order of groups that don't need one another is found out.
  *
  * @category model
  * @since 0.1.0
@@ -46,7 +48,7 @@ export interface AtUnit {
   readonly _tag: 'AtUnit'
   readonly unit: string
   readonly n: number
-  readonly how: 'before' | 'during' | 'after'
+  readonly how: 'before' | 'during' | 'after' | 'waits'
 }
 
 /**
@@ -88,6 +90,7 @@ const AT_CALL: Readonly<Record<AtCall['how'], string>> = {
   before: 'killed before',
   after: 'killed after',
   torn: 'killed during',
+  slow: 'killed during, and it arrives just before the next claim,',
   late: 'killed during, and it arrives late,',
   fails: 'told of a failure instead of',
   failsAfter: 'told of a failure after'
@@ -104,7 +107,7 @@ export const describePoint = (point: CrashPoint): string => {
     case 'AtCall':
       return `${AT_CALL[point.how]} call ${point.n}${point.call === undefined ? '' : ` (${point.call})`}`
     case 'AtUnit':
-      return `killed ${point.how} ${point.unit}${point.n === 1 ? '' : `, the ${point.n}. time it ran`}`
+      return `${point.how === 'waits' ? 'others went before' : `killed ${point.how}`} ${point.unit}${point.n === 1 ? '' : `, the ${point.n}. time it ran`}`
     case 'AtEffect':
       return `killed ${point.how} effect ${point.n}${point.name === undefined ? '' : ` (${point.name})`}`
   }
@@ -114,7 +117,7 @@ export const describePoint = (point: CrashPoint): string => {
 // arbitraries
 // ---------------------------------------------------------------------------------------------------------------------
 
-const HOW: ReadonlyArray<AtCall['how']> = ['before', 'after', 'torn', 'late', 'fails', 'failsAfter']
+const HOW: ReadonlyArray<AtCall['how']> = ['before', 'after', 'torn', 'slow', 'late', 'fails', 'failsAfter']
 
 /**
  * An arbitrary schedule of up to `maxCrashes` (4) crashes within the first `maxCalls` (16) calls of each process and, if

@@ -24,6 +24,7 @@ import { describeEntry } from './Trace.js'
  * - `AtLeastOnce`: a unit is recorded completed, nobody said that it is done, and it never ended well.
  * - `AtMostOnce`: a unit that is not idempotent and may have had its effect ran again, and nobody said so.
  * - `SameKey`: a unit got another idempotency key when it ran again.
+ * - `SameAttempt`: an attempt that was cut short was repeated as another one.
  * - `Fenced`: a call of a dead process, arriving late, took effect after another had claimed the run.
  * - `Ends`: a process neither went on nor ended.
  * - `Invariant`: one of your own; `name` says which.
@@ -40,6 +41,7 @@ export type CrashLaw =
   | 'AtLeastOnce'
   | 'AtMostOnce'
   | 'SameKey'
+  | 'SameAttempt'
   | 'Fenced'
   | 'Ends'
   | 'Invariant'

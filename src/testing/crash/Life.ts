@@ -32,6 +32,8 @@ export interface Life {
  * - `after`: it has taken effect, and the process dies before it hears of it.
  * - `torn`: it is under way. The process does not live to see how it ends; the store goes on with it, or not, at the same
  *   time as the next process starts.
+ * - `slow`: it is under way, and reaches the store right before the next process claims the run: what that process has
+ *   looked at before is old.
  * - `late`: it is under way, and reaches the store only when the next process has claimed the run.
  *
  * A save of several revisions is never split: the port promises all or nothing, and whether a store keeps that promise is
@@ -40,18 +42,22 @@ export interface Life {
  * @category model
  * @since 0.1.0
  */
-export type DeathAtCall = 'before' | 'after' | 'torn' | 'late'
+export type DeathAtCall = 'before' | 'after' | 'torn' | 'slow' | 'late'
 
 /**
  * What is told of the calls of a mortal process, and what it asks: the n-th call (from 1) is made; how does it die there?
- * `delayed`: a call that is yet to be made, when the next process has claimed. `begun` and `ended`: a call is under way.
+ * `delayed`: a call that is yet to be made, right before or after the next process claims. `begun` and `ended`: a call is under way.
  *
  * @category model
  * @since 0.1.0
  */
 export interface CallWatch {
   readonly death: (call: StorageCall, n: number) => DeathAtCall | undefined
-  readonly delayed?: (call: StorageCall, make: () => Promise<E.Either<StorageError, unknown>>) => void
+  readonly delayed?: (
+    call: StorageCall,
+    how: 'slow' | 'late',
+    make: () => Promise<E.Either<StorageError, unknown>>
+  ) => void
   readonly begun?: (call: StorageCall) => void
   readonly ended?: (call: StorageCall, result: E.Either<StorageError, unknown>) => void
 }
@@ -102,8 +108,8 @@ export const mortal = (life: Life, storage: CheckpointStorage, watch: CallWatch)
     count += 1
     if (!life.alive()) return await never()
     const death = watch.death(call, count)
-    if (death === 'before' || death === 'late') {
-      if (death === 'late') watch.delayed?.(call, task)
+    if (death === 'before' || death === 'slow' || death === 'late') {
+      if (death !== 'before') watch.delayed?.(call, death, task)
       life.kill()
       return await never()
     }

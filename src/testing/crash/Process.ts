@@ -7,13 +7,12 @@ import * as E from 'fp-ts/lib/Either.js'
 import { unitName } from '../../domain/Plan.js'
 import { fromUnknown } from '../../domain/StepFailure.js'
 import type { Program, ProgramStep, ProgramTask, StepContext } from '../../executor/Program.js'
-import type { CheckpointStorage, Claim, Revision, StorageError } from '../../ports/CheckpointStorage.js'
+import type { CheckpointStorage, Claim, Revision } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
-import type { StorageCall } from '../faults.js'
 import { withFaults } from '../faults.js'
 import type { AtUnit, CrashPoint } from './CrashPoint.js'
 import { describePoint } from './CrashPoint.js'
-import type { DeathAtCall } from './Life.js'
+import type { CallWatch, DeathAtCall } from './Life.js'
 import { mortal, never, newLife } from './Life.js'
 import type { TraceEntry } from './Trace.js'
 import { START, virtualClock } from './VirtualClock.js'
@@ -85,8 +84,9 @@ export interface ProcessParts<World> {
   readonly acknowledged: (revisions: ReadonlyArray<Revision>) => void
   /** An observer was told that a unit is completed. */
   readonly told: (unit: string) => void
-  /** A call that is made when the next process has claimed. */
-  readonly delayed: (call: StorageCall, make: () => Promise<E.Either<StorageError, unknown>>) => void
+  /** A call that is made when the next process claims, right before or after it. */
+  readonly delayed: NonNullable<CallWatch['delayed']>
+  readonly claiming: () => Promise<void>
   readonly claimed: () => Promise<void>
 }
 
@@ -98,6 +98,7 @@ interface Inside<World> extends ProcessParts<World> {
   readonly clock: VirtualClock
   readonly life_: ReturnType<typeof newLife>
   readonly die: () => void
+  readonly othersFirst: () => Promise<void>
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -120,7 +121,9 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
       if (!life.alive()) return
       parts.note({ _tag: 'Died', life: parts.life, where: point === undefined ? 'killed' : describePoint(point) })
       life.kill()
-    }
+    },
+    // Whoever sleeps for no time is woken when nothing else goes on that takes none.
+    othersFirst: () => clock.sleep(0, life.signal)()
   }
   const scene = sceneOf(inside)
   const { state } = inside
@@ -192,6 +195,7 @@ const storageIn = <World>(inside: Inside<World>): CheckpointStorage => {
   return {
     ...watched,
     claim: (runId, owner) => async () => {
+      await inside.claiming()
       const claimed = await watched.claim(runId, owner)()
       if (E.isRight(claimed)) {
         inside.claims.push(claimed.right.claim)
@@ -207,7 +211,7 @@ const storageIn = <World>(inside: Inside<World>): CheckpointStorage => {
   }
 }
 
-const DEATHS: ReadonlyArray<DeathAtCall> = ['before', 'after', 'torn', 'late']
+const DEATHS: ReadonlyArray<DeathAtCall> = ['before', 'after', 'torn', 'slow', 'late']
 
 // ---------------------------------------------------------------------------------------------------------------------
 // the steps
@@ -282,6 +286,8 @@ const watchedRun = <World>(inside: Inside<World>, unit: string, task: ProgramTas
       inside.die()
       return await never()
     }
+    if (how === 'waits') await inside.othersFirst()
+    if (!life_.alive()) return await never()
     state.running += 1
     state.progress += 1
     note({ _tag: 'Started', life, unit, attempt: context.attempt, key: context.idempotencyKey })

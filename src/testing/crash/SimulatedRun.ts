@@ -91,7 +91,11 @@ interface Course<World, Data> {
   readonly findings: Array<Finding>
   readonly acknowledged: { readonly units: Set<string>; revision: number }
   readonly points: Array<ReadonlyArray<CrashPoint>>
-  readonly late: Array<{ readonly call: StorageCall; readonly make: () => Promise<E.Either<StorageError, unknown>> }>
+  readonly delayed: Array<{
+    readonly call: StorageCall
+    readonly how: 'slow' | 'late'
+    readonly make: () => Promise<E.Either<StorageError, unknown>>
+  }>
   readonly dead: Array<{ readonly process: Process<World>; readonly storage: CheckpointStorage }>
   asked: boolean
 }
@@ -118,7 +122,7 @@ export const simulateRun = async <World, Data>(
     findings: [],
     acknowledged: { units: new Set(), revision: -1 },
     points: [],
-    late: [],
+    delayed: [],
     dead: [],
     asked: false
   }
@@ -181,17 +185,20 @@ const processOf = <World, Data>(
       }
     },
     told: (unit) => course.acknowledged.units.add(unit),
-    delayed: (call, make) => course.late.push({ call, make }),
-    claimed: () => arrive(course)
+    delayed: (call, how, make) => course.delayed.push({ call, how, make }),
+    claiming: () => arrive(course, 'slow'),
+    claimed: () => arrive(course, 'late')
   })
 
 const COMPLETING: ReadonlySet<string> = new Set(['StepCompleted', 'GroupCompleted', 'Assumed'])
 
-/** Another process has claimed the run; what the dead ones were about to do arrives only now. */
-const arrive = async <World, Data>({ late, findings }: Course<World, Data>): Promise<void> => {
-  for (const { call, make } of late.splice(0)) {
-    const result = await make()
-    if (call === 'save' && E.isRight(result)) {
+/** Another process claims the run, or has; what the dead ones were about to do arrives only now. */
+const arrive = async <World, Data>({ delayed, findings }: Course<World, Data>, now: 'slow' | 'late'): Promise<void> => {
+  const due = delayed.filter(({ how }) => how === now)
+  for (const one of due) {
+    delayed.splice(delayed.indexOf(one), 1)
+    const result = await one.make()
+    if (now === 'late' && one.call === 'save' && E.isRight(result)) {
       findings.push({
         law: 'Fenced',
         what: 'a save of a dead process took effect after another process had claimed the run'

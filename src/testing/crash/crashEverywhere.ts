@@ -92,12 +92,14 @@ export interface CrashOptions<World, Data, Input> {
 
 /**
  * Runs a workflow once undisturbed, and then again for every place where its process can die: every call of the store
- * (before it, after it but before that is known, during it, and so that it arrives late), every failure that the store can
- * report, every unit (before, during and after it) and every effect that a step announces. Each time it is resumed to the
+ * (before it, after it but before that is known, during it, and so that it arrives when the next process claims or later), every failure that the store can
+ * report, every unit (before, during and after it; a group of a wave is also held back until the others have gone on) and
+ * every effect that a step announces. Each time it is resumed to the
  * end, and what must hold is looked at, see `CrashReport.CrashLaw`. Then pairs of such places are sampled.
  *
  * The program is one of `dogear` or of `dogear/promise`, or a function that makes it for each process, of a {@link Scene}:
- * by that its steps reach the outside (`world`), sleep in virtual time, and announce their effects. Waits between attempts
+ * by that its steps reach the outside (`world`), sleep in virtual time, and announce their effects. Only with a function it is
+ * found out that a step leans on what an earlier one left in the memory of a process. Waits between attempts
  * take no time. A process that was killed does nothing more: its calls don't reach the store, what its steps give is
  * dropped, its time stands still. Only code of a step that does not look at its `signal` can't be stopped.
  *
@@ -219,7 +221,7 @@ const tryCase = async (test: Test, report: Report, one: CrashCase): Promise<Simu
 /** What has no effect can't be cut in two, and what gives something can't arrive late. */
 const AT_CALL: Partial<Readonly<Record<StorageCall, ReadonlyArray<AtCall['how']>>>> = {
   claim: ['before', 'after', 'torn', 'fails', 'failsAfter'],
-  save: ['before', 'after', 'torn', 'late', 'fails', 'failsAfter'],
+  save: ['before', 'after', 'torn', 'slow', 'late', 'fails', 'failsAfter'],
   release: ['before', 'after', 'torn', 'fails', 'failsAfter']
 }
 
@@ -228,7 +230,12 @@ const waysToDie = (point: CrashPoint): ReadonlyArray<CrashPoint> => {
     case 'AtCall':
       return (AT_CALL[point.call ?? 'save'] ?? ['before', 'fails']).map((how) => ({ ...point, how }))
     case 'AtUnit':
-      return (['before', 'during', 'after'] as const).map((how) => ({ ...point, how }))
+      return (['before', 'during', 'after', ...(point.unit.includes('/') ? (['waits'] as const) : [])] as const).map(
+        (how) => ({
+          ...point,
+          how
+        })
+      )
     case 'AtEffect':
       return (['before', 'after'] as const).map((how) => ({ ...point, how }))
   }

@@ -35,6 +35,7 @@ export const judge =
     ...nothingForgotten(between),
     ...atMostOnce(between),
     ...sameKey(between),
+    ...sameAttempt(between),
     ...(between.completed ? [...atLeastOnce(between), ...sameEnd(between, undisturbed, mayDiffer)] : [])
   ]
 
@@ -130,6 +131,23 @@ const sameKey = <World>({ trace }: Between<World>): ReadonlyArray<Finding> => {
     if (known !== undefined && known !== key)
       return [{ law: 'SameKey', unit, what: `${unit} ran again under another idempotency key` }]
     keys.set(unit, key)
+  }
+  return []
+}
+
+/** What was in flight when a process died is repeated under its own number: else a crash would give it more attempts. */
+const sameAttempt = <World>({ trace }: Between<World>): ReadonlyArray<Finding> => {
+  const inFlight = new Map<string, number>()
+  for (const entry of trace) {
+    if (entry._tag === 'Answered' || entry._tag === 'Failed') inFlight.delete(entry.unit)
+    if (entry._tag !== 'Started') continue
+    const { unit, attempt } = entry
+    const before = inFlight.get(unit) ?? attempt
+    if (attempt !== before)
+      return [
+        { law: 'SameAttempt', unit, what: `${unit} was in attempt ${before}, and ran again as attempt ${attempt}` }
+      ]
+    inFlight.set(unit, attempt)
   }
   return []
 }

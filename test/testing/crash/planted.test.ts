@@ -93,6 +93,85 @@ describe('the crash simulator sees', () => {
     assert.ok(laws.includes('AtLeastOnce'), laws.join())
   })
 
+  test('that what a claim gives is what was there before a slow save', async () => {
+    const storage = {
+      create: () => {
+        const data = memoryData()
+        return Promise.resolve({ data, storage: memoryStorage(data) })
+      },
+      // The claim of a dead owner ends when somebody claims, and not before.
+      reopen: ({ data, storage }: { readonly data: MemoryData; readonly storage: CheckpointStorage }) => {
+        let seen: O.Option<Stored> = O.none
+        const free = (runId: string): void => {
+          const run = data.runs.get(runId)
+          if (run !== undefined) run.held = undefined
+        }
+        const caching: CheckpointStorage = {
+          ...storage,
+          load: (runId) =>
+            pipe(
+              storage.load(runId),
+              TE.map((stored) => {
+                seen = pipe(
+                  stored,
+                  O.map((one) => ({ ...one, heldBy: O.none }))
+                )
+                return stored
+              })
+            ),
+          claim: (runId, owner) => () => {
+            free(runId)
+            return pipe(
+              storage.claim(runId, owner),
+              TE.map(({ claim, stored }) => ({ claim, stored: O.isSome(seen) ? seen : stored }))
+            )()
+          }
+        }
+        return Promise.resolve(caching)
+      }
+    }
+    const report = await crashEverywhere(three, { storage, twice: 0, stopAfter: 1000, patienceMillis: 10 })
+    const ways = new Set(report.violations.flatMap(({ only }) => only.schedule.map(({ how }) => how)))
+    assert.deepEqual([...ways], ['slow'], toText(report))
+  })
+
+  test('that a crash gives a unit another attempt', async () => {
+    const restarting = giving((stored) => ({
+      ...stored,
+      changes: stored.changes.map(
+        (change) =>
+          JSON.parse(
+            JSON.stringify(change).replaceAll('"attempts":[{"attempt":1}]', '"attempts":[{"attempt":2}]')
+          ) as typeof change
+      )
+    }))
+    assert.ok((await found(restarting)).includes('SameAttempt'))
+  })
+
+  test('that a group leans on another one that it does not need, though nothing dies between them', async () => {
+    const report = await crashEverywhere(
+      () => {
+        let made = false
+        return workflow('wave').wave('checks', {
+          make: () => {
+            made = true
+            return 1
+          },
+          use: async () => {
+            await Promise.resolve()
+            return made
+          }
+        })
+      },
+      { twice: 0 }
+    )
+    assert.deepEqual(
+      report.violations.map(({ only }) => only.schedule),
+      [[{ _tag: 'AtUnit', unit: 'checks/make', n: 1, how: 'waits' }]]
+    )
+    assert.match(toText(report), /others went before checks\/make/)
+  })
+
   test('that a store never answers, throws or rejects, wherever it does so', async () => {
     for (const call of ['claim', 'save', 'release', 'load'] as const) {
       const silent = misled((storage) => withFaults(storage, [{ call, fault: { _tag: 'Hang', when: 'after' } }]))
