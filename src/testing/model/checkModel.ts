@@ -62,13 +62,10 @@ export const checkModel = async <Data>(spec: StorageSpec<Data>, options: ModelOp
   const tryOut = async (commands: ReadonlyArray<Command>): Promise<void> => {
     if (late !== undefined) return
     let played = 0
-    try {
-      await play(spec, commands, limitMillis, (index) => (played = index + 1))
-    } catch (error) {
-      const why = reasonOf(error)
-      if (isLate(why, limitMillis)) late = { why, commands: commands.slice(0, played) }
-      throw error
-    }
+    const tried = play(spec, commands, limitMillis, (index) => (played = index + 1))
+    const why = await tried.then(() => undefined, reasonOf)
+    if (why !== undefined && isLate(why, limitMillis)) late = { why, commands: commands.slice(0, played) }
+    return tried
   }
   const details = await fc.check(fc.asyncProperty(sequences, tryOut), {
     numRuns,

@@ -69,14 +69,15 @@ export const play = async <Data>(
     for (const runId of table.model.runs.keys())
       await inTime(`the load of ${runId} at the end`, () => load(table, runId, table.instances.length - 1))
   }
-  try {
-    await playAll()
-  } catch (error) {
-    // What went wrong first is what the report is about.
-    await inTime('', cleanUp).catch(() => undefined)
-    throw error
-  }
-  await inTime('`kill` or `destroy`', cleanUp)
+  const played = playAll()
+  const isAlike = await played.then(
+    () => true,
+    () => false
+  )
+  const cleaned = inTime('`kill` or `destroy`', cleanUp)
+  // What went wrong first is what the report is about.
+  await (isAlike ? cleaned : cleaned.catch(() => undefined))
+  return played
 }
 
 const lateness = (limitMillis: number): string => `did not end within ${limitMillis} ms`
