@@ -3,7 +3,8 @@
  *
  * A new name, a taken one and one that was given away are durable after a sync of their folder; before, a power cut may
  * leave any of these changes and lose any other. A rename is one change, also between two folders. After a sync of the
- * folder that it led to it is durable in both.
+ * folder that it led to it is durable in both. After a sync of nothing but the one that it came from it may be in neither:
+ * POSIX promises no more, though file systems with a journal do.
  *
  * @since 0.1.0
  */

@@ -125,6 +125,15 @@ describe('what was not synced', () => {
     assert.deepEqual(texts, ['3 one', '4096 one', '4096 onetwo', '8192 one', '8192 onetwo'])
   })
 
+  test('has zeros where nobody wrote', async () => {
+    const files = crashFiles()
+    const fd = await files.fs.open('/a', 'create')
+    await files.fs.fsyncFolder('/')
+    await files.fs.write(fd, Buffer.from('x'), 600)
+    const texts = await left(files, async (fs) => (await read(fs, '/a')).replace(/\.+/, (dots) => `${dots.length} `))
+    assert.deepEqual(texts, ['', '600 x', '601 '])
+  })
+
   test('may be a cut that did not come about', async () => {
     const files = crashFiles()
     const fd = await write(files.fs, '/a', 'one')
@@ -182,6 +191,48 @@ describe('names that were not synced', () => {
     assert.deepEqual(await left(files, both), ['-c', 'c-'])
     await files.fs.fsyncFolder('/b')
     assert.deepEqual(await left(files, both), ['-c'])
+  })
+
+  test('of a rename to another folder may both be lost if only the folder that it came from is synced', async () => {
+    const files = crashFiles()
+    await files.fs.mkdir('/a')
+    await files.fs.mkdir('/b')
+    await files.fs.mkdir('/a/c')
+    for (const path of ['/a', '/b', '/']) await files.fs.fsyncFolder(path)
+    files.fs.renameSync('/a/c', '/b/c')
+    await files.fs.fsyncFolder('/a')
+    const both = async (fs: FileSystem) => `${await names(fs, '/a')}-${await names(fs, '/b')}`
+    assert.deepEqual(await left(files, both), ['-', '-c'])
+  })
+
+  test('may be durable though what they lead to is not', async () => {
+    const files = crashFiles()
+    await sync(files.fs, await write(files.fs, '/a', 'old'))
+    await files.fs.fsyncFolder('/')
+    await write(files.fs, '/b', 'new')
+    files.fs.renameSync('/b', '/a')
+    await files.fs.fsyncFolder('/')
+    assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['', '...', 'new'])
+  })
+
+  test('of a file that was made anew are those of either one, or none', async () => {
+    const files = crashFiles()
+    await sync(files.fs, await write(files.fs, '/a', 'one'))
+    files.fs.unlinkSync('/a')
+    await sync(files.fs, await write(files.fs, '/a', 'two'))
+    assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['none', 'one', 'two'])
+  })
+
+  test('take with them what is below, however durable that is', async () => {
+    const files = crashFiles()
+    await files.fs.mkdir('/a')
+    await files.fs.mkdir('/a/b')
+    await files.fs.fsyncFolder('/a')
+    await sync(files.fs, await write(files.fs, '/a/b/c', 'one'))
+    await files.fs.fsyncFolder('/a/b')
+    const all = async (fs: FileSystem) =>
+      (await names(fs, '/')) === '' ? 'none' : `${await names(fs, '/a')} ${await read(fs, '/a/b/c')}`
+    assert.deepEqual(await left(files, all), ['b one', 'none'])
   })
 
   test('take what is below them with them', async () => {
