@@ -93,7 +93,7 @@ describe('the guide for authors of stores', () => {
 
   test('with real processes all is well', async () => {
     const { code, stdout } = await dogear('conformance', 'processes.mjs', '--only', 'CS-PROC')
-    expect(stdout).toContain('6 passed, 0 failed')
+    expect(stdout).toContain('7 passed, 0 failed')
     expect(code).toBe(0)
   })
 

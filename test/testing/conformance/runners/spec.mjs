@@ -18,7 +18,7 @@ export const spec = {
   capabilities: ['history']
 }
 
-export const options = { only: ['CS-CLAIM', 'CS-HIST', 'CS-FENCE-10', 'CS-ERROR'] }
+export const options = { levels: ['core', 'capability'], only: ['CS-CLAIM', 'CS-HIST', 'CS-FENCE-10', 'CS-ERROR'] }
 
 /** A report without what differs from run to run. */
 export const comparable = ({ results, ...report }) => ({
