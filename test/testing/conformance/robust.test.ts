@@ -80,7 +80,8 @@ describe('every case ends as a failure that says why, and nothing is rejected un
   })
 
   test('a store that rejects with what is no error', async () => {
-    const thrown = storing(() => () => Promise.reject({ code: 7 }))
+    const odd = { code: 7 } as unknown as Error
+    const thrown = storing(() => () => Promise.reject(odd))
     for (const one of await whysOf(thrown)) expect(one).toBe('it rejected with {"code":7}')
   })
 })
