@@ -73,10 +73,9 @@ const hintsOf = (
 ): ReadonlyArray<string> => {
   const passed = new Map<Capability, boolean>()
   for (const { needs, outcome } of results) {
-    if (outcome._tag !== 'NotClaimed') continue
-    for (const one of needs) {
-      if (!capabilities.includes(one)) passed.set(one, (passed.get(one) ?? true) && outcome.wouldHave === 'passed')
-    }
+    const [one, ...more] = needs.filter((need) => !capabilities.includes(need))
+    if (outcome._tag !== 'NotClaimed' || one === undefined || more.length > 0) continue
+    passed.set(one, (passed.get(one) ?? true) && outcome.wouldHave === 'passed')
   }
   return [...passed].flatMap(([one, all]) =>
     all ? [`every case for \`${one}\` passes: the store could claim it`] : []

@@ -8,7 +8,16 @@ import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
 import type { Change } from '../../../src/domain/Change.js'
 import type { Json, JsonObject } from '../../../src/domain/Json.js'
 import type { Revision } from '../../../src/ports/CheckpointStorage.js'
-import { assertLoads, claimed, left, OTHER, revisions, right, seed, some } from '../../../src/testing/conformance/fixtures.js'
+import {
+  assertLoads,
+  claimed,
+  left,
+  OTHER,
+  revisions,
+  right,
+  seed,
+  some
+} from '../../../src/testing/conformance/fixtures.js'
 import { folder, journalOf, next, placesOf, recorded, systemError, until, untilCopied, work } from './kit.js'
 
 const copyOf = (root: string): JsonObject & { readonly copyOf: JsonObject } =>

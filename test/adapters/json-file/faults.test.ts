@@ -7,7 +7,15 @@ import { describe, test } from 'vitest'
 import type { FileSystem, JsonFileOptions } from '../../../src/adapters/json-file/index.js'
 import { jsonFileStorage, nodeFileSystem } from '../../../src/adapters/json-file/index.js'
 import type { CheckpointStorage, StorageError } from '../../../src/ports/CheckpointStorage.js'
-import { assertLoads, claimed, left, OTHER, OWNER, revisions, right } from '../../../src/testing/conformance/fixtures.js'
+import {
+  assertLoads,
+  claimed,
+  left,
+  OTHER,
+  OWNER,
+  revisions,
+  right
+} from '../../../src/testing/conformance/fixtures.js'
 import type { Call } from './kit.js'
 import {
   assertIsStorageError,

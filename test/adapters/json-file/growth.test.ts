@@ -9,7 +9,16 @@ import type { FileSystem } from '../../../src/adapters/json-file/index.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
 import type { Json } from '../../../src/domain/Json.js'
 import type { CheckpointStorage, Claim, Revision } from '../../../src/ports/CheckpointStorage.js'
-import { assertLoads, claimed, left, OTHER, revisions, right, seed, some } from '../../../src/testing/conformance/fixtures.js'
+import {
+  assertLoads,
+  claimed,
+  left,
+  OTHER,
+  revisions,
+  right,
+  seed,
+  some
+} from '../../../src/testing/conformance/fixtures.js'
 import { folder, intercepted, journalName, journalsOf, next, placesOf, systemError, work } from './kit.js'
 
 const SWEEP = process.env['DOGEAR_SWEEP'] === '1'

@@ -10,7 +10,16 @@ import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
 import type { StorageError } from '../../../src/ports/CheckpointStorage.js'
-import { assertLoads, claimed, left, OTHER, revisions, right, seed, some } from '../../../src/testing/conformance/fixtures.js'
+import {
+  assertLoads,
+  claimed,
+  left,
+  OTHER,
+  revisions,
+  right,
+  seed,
+  some
+} from '../../../src/testing/conformance/fixtures.js'
 import { assertIsStorageError, digestOf, folder, journalOf, next, placesOf, untilCopied } from './kit.js'
 
 /** A line with the right checksum, of whatever text. */

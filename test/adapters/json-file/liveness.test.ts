@@ -7,7 +7,16 @@ import { describe, test } from 'vitest'
 import type { CheckpointStorage, Claim } from '../../../src/ports/CheckpointStorage.js'
 import type { Processes } from '../../../src/adapters/json-file/index.js'
 import { jsonFileStorage, nodeProcesses } from '../../../src/adapters/json-file/index.js'
-import { assertLoads, claimed, left, OTHER, OWNER, revisions, right, some } from '../../../src/testing/conformance/fixtures.js'
+import {
+  assertLoads,
+  claimed,
+  left,
+  OTHER,
+  OWNER,
+  revisions,
+  right,
+  some
+} from '../../../src/testing/conformance/fixtures.js'
 import { folder, journalsOf, next, placesOf, work } from './kit.js'
 
 /** A process that can't see the others: on another host, or in another container. */

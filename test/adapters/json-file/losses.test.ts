@@ -7,7 +7,16 @@ import { describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/adapters/json-file/index.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
 import type { Json } from '../../../src/domain/Json.js'
-import { assertLoads, claimed, left, OTHER, revisions, right, seed, some } from '../../../src/testing/conformance/fixtures.js'
+import {
+  assertLoads,
+  claimed,
+  left,
+  OTHER,
+  revisions,
+  right,
+  seed,
+  some
+} from '../../../src/testing/conformance/fixtures.js'
 import { folder, intercepted, journalName, journalOf, journalsOf, next, placesOf, systemError, work } from './kit.js'
 
 const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_, index) => index)

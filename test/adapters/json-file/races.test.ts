@@ -7,7 +7,16 @@ import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/adapters/json-file/index.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
-import { assertLoads, claimed, left, OTHER, revisions, right, seed, some } from '../../../src/testing/conformance/fixtures.js'
+import {
+  assertLoads,
+  claimed,
+  left,
+  OTHER,
+  revisions,
+  right,
+  seed,
+  some
+} from '../../../src/testing/conformance/fixtures.js'
 import { folder, journalName, journalOf, journalsOf, next, placesOf, work } from './kit.js'
 
 type Asynchronous = 'readdir' | 'mkdir' | 'link' | 'open' | 'read' | 'fsyncFolder'

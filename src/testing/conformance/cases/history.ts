@@ -1,9 +1,11 @@
 /** What is still there of a run's past, and what is listed. */
 import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { CheckpointStorage } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
+import type { Faulty } from '../Spec.js'
 import { assertSame } from '../difference.js'
 import { assertHolds, AT, claimed, OTHER, revisions, right, seed, some, upTo } from '../fixtures.js'
 
@@ -94,6 +96,15 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
         }
       }
     }
+  ),
+
+  conformanceCase(
+    'CS-HIST-07',
+    'wherever writing begins to fail, and whatever was being pruned then, what the history tells can be loaded',
+    async ({ faulty, reopen }) => {
+      for (let good = 0; good < 6; good++) await assertHistorySurvives(await faulty(), reopen, `run-${good}`, good)
+    },
+    { needs: ['faults', 'history'] }
   )
 ]
 
@@ -154,3 +165,28 @@ export const listingCases: ReadonlyArray<ConformanceCase> = [
     { level: 'stress' }
   )
 ]
+
+/** Owner after owner saves, so that there is something to prune; then one of them can't write any more. */
+const assertHistorySurvives = async (
+  { storage, fail, heal }: Faulty,
+  reopen: () => Promise<CheckpointStorage>,
+  runId: string,
+  good: number
+): Promise<void> => {
+  const saved = 12 + good
+  for (let n = 1; n <= saved; n++) {
+    const claim = await claimed(storage, runId)
+    if (n === saved) fail('write', 'ENOSPC')
+    const result = await storage.save(claim, revisions(upTo(n)))()
+    assert.equal(E.isRight(result), n < saved, `save ${n} of ${saved}`)
+    await storage.release(claim)()
+  }
+  heal()
+  const next = await reopen()
+  const history = await right(next.history(runId))
+  const newest = history[0]?.revision ?? -1
+  assert.ok(newest >= saved - 2, `the newest revision of the history is ${newest}, and ${saved - 2} was acknowledged`)
+  for (const { revision } of history) {
+    assertHolds(some(await right(next.loadRevision(runId, revision)), `revision ${revision}`), upTo(revision + 1))
+  }
+}

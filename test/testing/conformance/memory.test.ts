@@ -3,7 +3,6 @@ import type { MemoryData } from '../../../src/adapters/memory.js'
 import { memoryData, memoryStorage } from '../../../src/adapters/memory.js'
 import type { StorageSpec } from '../../../src/testing/index.js'
 import { conformanceTests } from '../../../src/testing/index.js'
-import { jsonFileSpec } from './jsonFile.js'
 
 const memorySpec: StorageSpec<MemoryData> = {
   name: 'the memory store',
@@ -13,4 +12,3 @@ const memorySpec: StorageSpec<MemoryData> = {
 }
 
 conformanceTests({ describe, test }, memorySpec)
-conformanceTests({ describe, test }, jsonFileSpec)
