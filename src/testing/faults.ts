@@ -195,6 +195,16 @@ const CALLS: ReadonlyArray<StorageCall> = [
 /**
  * An arbitrary fault. Delays are of up to a minute: give {@link withFaults} a clock.
  *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { fault, withFaults } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const [one] = fc.sample(fault, { numRuns: 1, seed: 1 })
+ * const storage = withFaults(memoryStorage(), one === undefined ? [] : [{ call: 'save', nth: 2, fault: one }])
+ * assert.equal(typeof storage.save, 'function')
+ *
  * @category arbitraries
  * @since 0.1.0
  */

@@ -59,7 +59,11 @@ export interface Report {
 // constructors
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** A report of these results; the hints are read off them. */
+/**
+ * A report of these results; the hints are read off them.
+ *
+ * @internal
+ */
 export const make = (
   store: string,
   capabilities: ReadonlyArray<Capability>,
@@ -82,7 +86,11 @@ const hintsOf = (
   )
 }
 
-/** The result of a case. */
+/**
+ * The result of a case.
+ *
+ * @internal
+ */
 export const resultOf = (
   { id, title, level, needs }: ConformanceCase,
   outcome: CaseOutcome,
@@ -95,6 +103,14 @@ export const resultOf = (
 
 /**
  * Whether the store keeps every law that it must keep.
+ *
+ * @example
+ * import { ConformanceReport, mutants, runConformance } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const broken = mutants.find(({ flaw }) => flaw === 'does not fence') ?? assert.fail()
+ * const report = await runConformance(broken.spec, { only: ['CS-FENCE-01'] })
+ * assert.equal(ConformanceReport.isConformant(report), false)
  *
  * @category refinements
  * @since 0.1.0
@@ -174,6 +190,14 @@ const indented = (text: string): ReadonlyArray<string> => text.split('\n').map((
 /**
  * A report as JSON text, for programs.
  *
+ * @example
+ * import { ConformanceReport, runConformance, sampleSpec } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const report = await runConformance(sampleSpec, { only: ['CS-REV-01'] })
+ * const { conformant, results } = JSON.parse(ConformanceReport.toJson(report))
+ * assert.deepEqual([conformant, results[0].id], [true, 'CS-REV-01'])
+ *
  * @category destructors
  * @since 0.1.0
  */
@@ -184,6 +208,13 @@ export const toJson = (report: Report): string =>
  * A report as TAP 14. What is not claimed is skipped, and says so.
  *
  * @see https://testanything.org/tap-version-14-specification.html
+ * @example
+ * import { ConformanceReport, runConformance, sampleSpec } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const report = await runConformance(sampleSpec, { only: ['CS-REV-01'] })
+ * assert.match(ConformanceReport.toTap(report), /^TAP version 14\n1\.\.1\nok 1 - CS-REV-01 /)
+ *
  * @category destructors
  * @since 0.1.0
  */

@@ -99,6 +99,12 @@ const AT_CALL: Readonly<Record<AtCall['how'], string>> = {
 /**
  * A point in words: `killed after call 3 (save)`.
  *
+ * @example
+ * import { describePoint } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.equal(describePoint({ _tag: 'AtUnit', unit: 'publish', n: 1, how: 'after' }), 'killed after publish')
+ *
  * @category destructors
  * @since 0.1.0
  */

@@ -101,6 +101,14 @@ export interface CrashReport {
  * A report as text for people: one line if all holds, else for each violation what, where, what happened, and what to pass
  * to repeat it.
  *
+ * @example
+ * import { workflow } from 'dogear/promise'
+ * import { crashEverywhere, CrashReport } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const report = await crashEverywhere(workflow('job').step('one', () => 1), { twice: 0 })
+ * assert.match(CrashReport.toText(report), /^job: no violation in \d+ crash points/)
+ *
  * @category destructors
  * @since 0.1.0
  */

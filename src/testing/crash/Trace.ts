@@ -56,6 +56,12 @@ export type Trace = ReadonlyArray<TraceEntry>
 /**
  * An entry as one line of text.
  *
+ * @example
+ * import { describeEntry } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.equal(describeEntry({ _tag: 'Done', life: 1, unit: 'publish' }), 'publish is done')
+ *
  * @category destructors
  * @since 0.1.0
  */

@@ -53,6 +53,14 @@ const record = <Tag extends Command['_tag'], F extends object>(
 /**
  * A command. `several`: whether the store may be used by several live processes.
  *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { ModelCommand } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const commands = fc.sample(ModelCommand.command(true), { numRuns: 100, seed: 1 })
+ * assert.ok(commands.some(({ _tag }) => _tag === 'Beside'))
+ *
  * @category arbitraries
  * @since 0.1.0
  */
@@ -88,6 +96,12 @@ export const command = (several: boolean): fc.Arbitrary<Command> =>
 
 /**
  * A command as a line for people.
+ *
+ * @example
+ * import { ModelCommand } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.equal(ModelCommand.describe({ _tag: 'Claim', runId: 'a', instance: 0 }), 'Claim runId=a instance=0')
  *
  * @category destructors
  * @since 0.1.0

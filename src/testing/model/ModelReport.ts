@@ -38,6 +38,13 @@ export type ModelReport =
 /**
  * A report for people: the commands that fail, why, and how to see it again.
  *
+ * @example
+ * import { checkModel, ModelReport, sampleSpec } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const report = await checkModel(sampleSpec, { seed: 1, numRuns: 5 })
+ * assert.match(ModelReport.toText(report), /^a sound store: 5 sequences of commands, all as the model has it/)
+ *
  * @category destructors
  * @since 0.1.0
  */

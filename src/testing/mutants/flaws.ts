@@ -8,6 +8,12 @@ import type { Json } from '../../domain/Json.js'
 /**
  * Each flaw, and the case that finds it. Others may find it as well.
  *
+ * @example
+ * import { KILLED_BY } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.equal(KILLED_BY['does not fence'], 'CS-FENCE-01')
+ *
  * @category model
  * @since 0.1.0
  */

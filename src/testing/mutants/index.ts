@@ -66,6 +66,13 @@ const specOf = (name: string, flaw?: Flaw): StorageSpec<Disk> => {
 /**
  * The store that the mutants are made of, without a flaw: it passes every case, and claims everything.
  *
+ * @example
+ * import { ConformanceReport, runConformance, sampleSpec } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const report = await runConformance(sampleSpec, { only: ['CS-FENCE'] })
+ * assert.ok(ConformanceReport.isConformant(report), ConformanceReport.toText(report))
+ *
  * @category specs
  * @since 0.1.0
  */

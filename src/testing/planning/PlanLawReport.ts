@@ -35,6 +35,14 @@ export interface PlanLawReport {
 /**
  * A report as text for people: one line if all holds, else what does not, why, and what repeats it.
  *
+ * @example
+ * import { workflow } from 'dogear/promise'
+ * import { checkPlanLaws, PlanLawReport } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const report = checkPlanLaws(workflow('job').step('one', () => 1), { numRuns: 5 })
+ * assert.match(PlanLawReport.toText(report), /^job: (\d+) of \1 laws hold/)
+ *
  * @category destructors
  * @since 0.1.0
  */

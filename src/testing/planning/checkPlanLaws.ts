@@ -27,6 +27,14 @@ import { withoutSample } from './Samples.js'
  * and in doubt is asked about, and nothing else is · what was begun goes on as it was left · what is asked of a plan, or is
  * gone, makes run again what has to, and nothing else · what is recorded and does not fit any more refuses the plan.
  *
+ * @example
+ * import { planLaws } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const ids = planLaws.map(({ id }) => id)
+ * assert.equal(new Set(ids).size, ids.length)
+ * assert.ok(planLaws.every(({ title }) => title.length > 0))
+ *
  * @category laws
  * @since 0.1.0
  */

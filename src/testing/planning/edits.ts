@@ -50,6 +50,19 @@ export const EDITS = [
 /**
  * An arbitrary edit.
  *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { Workflow } from 'dogear'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const release = { name: 'release', steps: [Workflow.task('build'), Workflow.task('publish')] }
+ * fc.assert(
+ *   fc.property(Arbitrary.workflowEdit, (edit) => {
+ *     assert.deepEqual(Workflow.problems(Arbitrary.edit(release, edit).workflow), [])
+ *   })
+ * )
+ *
  * @category arbitraries
  * @since 0.1.0
  */

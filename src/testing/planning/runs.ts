@@ -40,6 +40,13 @@ export interface RunsOf {
 /**
  * What a run's input may be: any JSON, at times with names that every object has.
  *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * fc.assert(fc.property(Arbitrary.input, (value) => assert.doesNotThrow(() => JSON.stringify(value))))
+ *
  * @category arbitraries
  * @since 0.1.0
  */
@@ -73,6 +80,22 @@ const nothing = (samples: Samples): Scenario => ({
  * A run that was started, failed, completed, interrupted, killed, edited, rewound, confirmed: whatever can happen. Its
  * `workflow` is the one in force at its end. Fails, naming them, if units are found that accept no output that is known.
  *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { Transition } from 'dogear'
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * fc.assert(
+ *   fc.property(Arbitrary.run(), ({ trail, changes, checkpoint }) => {
+ *     const [first] = trail
+ *     const [, ...later] = changes
+ *     const replayed = first === undefined ? assert.fail() : Transition.replay(first.checkpoint, later)
+ *     assert.ok(E.isRight(replayed) && replayed.right.revision === checkpoint.revision)
+ *   })
+ * )
+ *
  * @category arbitraries
  * @since 0.1.0
  */
@@ -80,6 +103,19 @@ export const run = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, an
 
 /**
  * A run of a workflow that nobody edits and of plans of which nothing is asked.
+ *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { Workflow } from 'dogear'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const workflow = { name: 'release', steps: [Workflow.task('build'), Workflow.task('publish', { idempotent: false })] }
+ * fc.assert(
+ *   fc.property(Arbitrary.undisturbedRun({ workflow }), ({ changes }) => {
+ *     assert.ok(changes.every(({ _tag }) => _tag !== 'Rewound'))
+ *   })
+ * )
  *
  * @category arbitraries
  * @since 0.1.0
@@ -96,6 +132,19 @@ const drawn = (of: RunsOf, scenario: (samples: Samples) => Scenario): fc.Arbitra
 /**
  * A run at any of its revisions, mostly late ones.
  *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { planResume } from 'dogear'
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * fc.assert(
+ *   fc.property(Arbitrary.moment(), ({ checkpoint, workflow }) => {
+ *     assert.ok(E.isRight(planResume(checkpoint, workflow)))
+ *   })
+ * )
+ *
  * @category arbitraries
  * @since 0.1.0
  */
@@ -110,6 +159,19 @@ const atSave = (trail: ReadonlyArray<Moment>, nth: number): Moment => {
 
 /**
  * A run at any of its revisions, and what may be asked of its next plan.
+ *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { planResume } from 'dogear'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * fc.assert(
+ *   fc.property(Arbitrary.momentWithOptions(), ({ moment, options }) => {
+ *     const { checkpoint, workflow } = moment
+ *     assert.deepEqual(planResume(checkpoint, workflow, options)._tag, planResume(checkpoint, workflow, options)._tag)
+ *   })
+ * )
  *
  * @category arbitraries
  * @since 0.1.0
@@ -151,6 +213,14 @@ export const checkpoint = (of: RunsOf = {}): fc.Arbitrary<Checkpoint> =>
 /**
  * What may be asked of a plan for a workflow at a moment: mostly nothing, at times a step to start from, a wave to restart,
  * another policy on changes, answers, outputs, missing evidence.
+ *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const options = Arbitrary.moment().chain((moment) => Arbitrary.planOptions(moment))
+ * assert.ok(fc.sample(options, { numRuns: 50, seed: 1 }).some(({ fromStep }) => fromStep !== undefined))
  *
  * @category arbitraries
  * @since 0.1.0
