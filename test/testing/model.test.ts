@@ -20,11 +20,11 @@ const assertPasses = (report: ModelReport.ModelReport): void =>
 
 describe('on random commands of several clients', () => {
   test('the memory store is as the model has it', async () => {
-    assertPasses(await checkModel(memorySpec, { seed, numRuns: sweep ? 100_000 : 600 }))
+    assertPasses(await checkModel(memorySpec, { seed, numRuns: sweep ? 20_000 : 600 }))
   })
 
   test('the JSON file store is as the model has it', async () => {
-    assertPasses(await checkModel(jsonFileSpec, { seed, numRuns: sweep ? 5_000 : 100 }))
+    assertPasses(await checkModel(jsonFileSpec, { seed, numRuns: sweep ? 2_000 : 100 }))
   })
 
   test('the store that the mutants are made of is as the model has it', async () => {

@@ -1,5 +1,6 @@
 /** The JSON file store as the kit wants it, in made-up processes of this one. */
 import { readFileSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FileSystem, Processes } from '../../../src/adapters/json-file/index.js'
 import { jsonFileStorage, nodeProcesses } from '../../../src/adapters/json-file/index.js'
@@ -87,5 +88,7 @@ export const jsonFileSpec: StorageSpec<Place> = {
   newer: (place, runId) => Promise.resolve(makeNewer(place, runId)),
   digest: ({ root }, runId) => Promise.resolve(digestOf(placesOf(root, runId).run)),
   faulty: (place) => Promise.resolve(faulty(place)),
+  // Whoever still looks after a claim there sees at its next look that it is gone, and stops.
+  destroy: ({ root }) => rm(root, { recursive: true, force: true, maxRetries: 20 }),
   capabilities: ['history', 'large', 'watch', 'processes', 'damage', 'formats', 'faults']
 }
