@@ -18,8 +18,8 @@ const PLAIN = { noNullPrototype: true } as const
  * Something goes wrong at the `n`-th call of the store (from 1) in the life of a process. `call` is which method that was when
  * the point was found; it is there to be read.
  *
- * The process dies `before`, `after`, `torn`, `slow` or `late` (see {@link DeathAtCall}); or it lives, and the store says that the
- * call failed: `fails`, nothing was done; `failsAfter`, it was done all the same.
+ * The process dies `before`, `after`, `torn`, `slow`, `meanwhile` or `late` (see {@link DeathAtCall}); or it lives, and the
+ * store says that the call failed: `fails`, nothing was done; `failsAfter`, it was done all the same.
  *
  * @category model
  * @since 0.1.0
@@ -91,6 +91,7 @@ const AT_CALL: Readonly<Record<AtCall['how'], string>> = {
   after: 'killed after',
   torn: 'killed during',
   slow: 'killed during, and it arrives just before the next claim,',
+  meanwhile: 'killed during, and it arrives along with the next claim,',
   late: 'killed during, and it arrives late,',
   fails: 'told of a failure instead of',
   failsAfter: 'told of a failure after'
@@ -123,7 +124,16 @@ export const describePoint = (point: CrashPoint): string => {
 // arbitraries
 // ---------------------------------------------------------------------------------------------------------------------
 
-const HOW: ReadonlyArray<AtCall['how']> = ['before', 'after', 'torn', 'slow', 'late', 'fails', 'failsAfter']
+const HOW: ReadonlyArray<AtCall['how']> = [
+  'before',
+  'after',
+  'torn',
+  'slow',
+  'meanwhile',
+  'late',
+  'fails',
+  'failsAfter'
+]
 
 /**
  * An arbitrary schedule of up to `maxCrashes` (4) crashes within the first `maxCalls` (16) calls of each process and, if

@@ -17,7 +17,7 @@ import { describeEntry } from './Trace.js'
  * What does not hold.
  *
  * - `Undisturbed`: the workflow does not complete even if nothing goes wrong. Nothing else was tried then.
- * - `NothingLost`: what was acknowledged, or was found by an earlier process, is not there any more.
+ * - `NothingLost`: what was acknowledged, or was found by an earlier process, is not there any more, or is not given to the next.
  * - `NothingTwice`: a unit that was recorded completed ran again.
  * - `NothingForgotten`: a unit is neither recorded nor scheduled, or no plan can be made.
  * - `SameEnd`: the run ended otherwise than undisturbed: not completed, or with other outputs or variables.

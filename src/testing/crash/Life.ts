@@ -34,6 +34,8 @@ export interface Life {
  *   time as the next process starts.
  * - `slow`: it is under way, and reaches the store right before the next process claims the run: what that process has
  *   looked at before is old.
+ * - `meanwhile`: it is under way, and reaches the store at the same time as the claim of the next process. What it then
+ *   acknowledges, that process must have been given.
  * - `late`: it is under way, and reaches the store only when the next process has claimed the run.
  *
  * A save of several revisions is never split: the port promises all or nothing, and whether a store keeps that promise is
@@ -42,22 +44,26 @@ export interface Life {
  * @category model
  * @since 0.1.0
  */
-export type DeathAtCall = 'before' | 'after' | 'torn' | 'slow' | 'late'
+export type DeathAtCall = 'before' | 'after' | 'torn' | Delayed
+
+/**
+ * When a call reaches the store that a process made before it died: see {@link DeathAtCall}.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Delayed = 'slow' | 'meanwhile' | 'late'
 
 /**
  * What is told of the calls of a mortal process, and what it asks: the n-th call (from 1) is made; how does it die there?
- * `delayed`: a call that is yet to be made, right before or after the next process claims. `begun` and `ended`: a call is under way.
+ * `delayed`: a call that is yet to be made, when the next process claims. `begun` and `ended`: a call is under way.
  *
  * @category model
  * @since 0.1.0
  */
 export interface CallWatch {
   readonly death: (call: StorageCall, n: number) => DeathAtCall | undefined
-  readonly delayed?: (
-    call: StorageCall,
-    how: 'slow' | 'late',
-    make: () => Promise<E.Either<StorageError, unknown>>
-  ) => void
+  readonly delayed?: (call: StorageCall, how: Delayed, make: () => Promise<E.Either<StorageError, unknown>>) => void
   readonly begun?: (call: StorageCall) => void
   readonly ended?: (call: StorageCall, result: E.Either<StorageError, unknown>) => void
 }
@@ -108,7 +114,7 @@ export const mortal = (life: Life, storage: CheckpointStorage, watch: CallWatch)
     count += 1
     if (!life.alive()) return await never()
     const death = watch.death(call, count)
-    if (death === 'before' || death === 'slow' || death === 'late') {
+    if (death !== undefined && death !== 'after' && death !== 'torn') {
       if (death !== 'before') watch.delayed?.(call, death, task)
       life.kill()
       return await never()

@@ -7,7 +7,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { unitName } from '../../domain/Plan.js'
 import { fromUnknown } from '../../domain/StepFailure.js'
 import type { Program, ProgramStep, ProgramTask, StepContext } from '../../executor/Program.js'
-import type { CheckpointStorage, Claim, Revision } from '../../ports/CheckpointStorage.js'
+import type { CheckpointStorage, Claim, Claimed, Revision } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { withFaults } from '../faults.js'
 import type { AtUnit, CrashPoint } from './CrashPoint.js'
@@ -80,14 +80,14 @@ export interface ProcessParts<World> {
   readonly point: CrashPoint | undefined
   readonly programOf: (scene: Scene<World>) => Program<unknown, unknown>
   readonly note: (entry: TraceEntry) => void
-  /** The process was told that these revisions are durable. */
+  /** The store said that these revisions are durable. */
   readonly acknowledged: (revisions: ReadonlyArray<Revision>) => void
   /** An observer was told that a unit is completed. */
   readonly told: (unit: string) => void
-  /** A call that is made when the next process claims, right before or after it. */
+  /** A call that is made when the next process claims: right before that, at the same time, or after it. */
   readonly delayed: NonNullable<CallWatch['delayed']>
   readonly claiming: () => Promise<void>
-  readonly claimed: () => Promise<void>
+  readonly claimed: (granted: Claimed) => Promise<void>
 }
 
 /** What the parts of a process share. */
@@ -163,7 +163,8 @@ const environmentOf = <World>(inside: Inside<World>): Environment => ({
 // ---------------------------------------------------------------------------------------------------------------------
 
 const storageIn = <World>(inside: Inside<World>): CheckpointStorage => {
-  const { point, state, storage, points, life } = inside
+  const { point, state, points, life } = inside
+  const storage = noting(inside)
   const faulty =
     point?._tag === 'AtCall' && (point.how === 'fails' || point.how === 'failsAfter')
       ? withFaults(storage, [
@@ -199,19 +200,24 @@ const storageIn = <World>(inside: Inside<World>): CheckpointStorage => {
       const claimed = await watched.claim(runId, owner)()
       if (E.isRight(claimed)) {
         inside.claims.push(claimed.right.claim)
-        await inside.claimed()
+        await inside.claimed(claimed.right)
       }
       return claimed
-    },
-    save: (claim, revisions) => async () => {
-      const saved = await watched.save(claim, revisions)()
-      if (E.isRight(saved)) inside.acknowledged(revisions)
-      return saved
     }
   }
 }
 
-const DEATHS: ReadonlyArray<DeathAtCall> = ['before', 'after', 'torn', 'slow', 'late']
+/** What a store acknowledges is durable, whether the process lives to hear it or not. */
+const noting = <World>({ storage, acknowledged }: Inside<World>): CheckpointStorage => ({
+  ...storage,
+  save: (claim, revisions) => async () => {
+    const saved = await storage.save(claim, revisions)()
+    if (E.isRight(saved)) acknowledged(revisions)
+    return saved
+  }
+})
+
+const DEATHS: ReadonlyArray<DeathAtCall> = ['before', 'after', 'torn', 'slow', 'meanwhile', 'late']
 
 // ---------------------------------------------------------------------------------------------------------------------
 // the steps

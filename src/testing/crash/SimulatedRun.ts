@@ -15,12 +15,13 @@ import { restoreStored, runOrResume } from '../../executor/run.js'
 import type { RunError } from '../../executor/RunError.js'
 import { describe } from '../../executor/RunError.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
-import type { CheckpointStorage, StorageError } from '../../ports/CheckpointStorage.js'
-import type { StorageSpec } from '../conformance/Spec.js'
+import type { CheckpointStorage, Claimed, StorageError } from '../../ports/CheckpointStorage.js'
 import type { StorageCall } from '../faults.js'
 import type { CrashCase, CrashLaw } from './CrashReport.js'
+import type { CrashStorage } from './CrashStorage.js'
 import type { CrashPoint } from './CrashPoint.js'
 import type { Limits } from './drive.js'
+import type { Delayed } from './Life.js'
 import { drive, STORE_PATIENCE } from './drive.js'
 import type { Process, Scene } from './Process.js'
 import { startProcess } from './Process.js'
@@ -36,7 +37,7 @@ export interface Setting<World, Data> {
   readonly programOf: (scene: Scene<World>) => Program<unknown, unknown>
   readonly input: unknown
   readonly world: () => World
-  readonly storage: Pick<StorageSpec<Data>, 'create' | 'reopen' | 'destroy'>
+  readonly storage: CrashStorage<Data>
   readonly limits: Limits
   readonly judge: Judge<World>
   /** What each unit gave in the undisturbed run. */
@@ -91,13 +92,20 @@ interface Course<World, Data> {
   readonly findings: Array<Finding>
   readonly acknowledged: { readonly units: Set<string>; revision: number }
   readonly points: Array<ReadonlyArray<CrashPoint>>
-  readonly delayed: Array<{
-    readonly call: StorageCall
-    readonly how: 'slow' | 'late'
-    readonly make: () => Promise<E.Either<StorageError, unknown>>
-  }>
+  readonly delayed: Array<DelayedCall>
+  /** Calls of the dead that were made when a process claimed, and have not been answered yet. */
+  readonly meanwhile: Array<Promise<E.Either<StorageError, unknown>>>
   readonly dead: Array<{ readonly process: Process<World>; readonly storage: CheckpointStorage }>
   asked: boolean
+  /** How many processes in a row have ended with an error of their store. */
+  trouble: number
+}
+
+/** A call of a process that is dead by now. */
+interface DelayedCall {
+  readonly call: StorageCall
+  readonly how: Delayed
+  readonly make: () => Promise<E.Either<StorageError, unknown>>
 }
 
 /** The id of every simulated run. */
@@ -123,8 +131,10 @@ export const simulateRun = async <World, Data>(
     acknowledged: { units: new Set(), revision: -1 },
     points: [],
     delayed: [],
+    meanwhile: [],
     dead: [],
-    asked: false
+    asked: false,
+    trouble: 0
   }
   const checkpoint = await liveOn(course, schedule)
   await bury(course)
@@ -140,13 +150,14 @@ const liveOn = async <World, Data>(
   const { setting, trace, findings } = course
   let before: Checkpoint | undefined
   let startsAt: number | undefined
-  let storage = await setting.storage.reopen(course.data)
+  const { reopen, start } = setting.storage
+  let storage = await (start?.(course.data, 1) ?? reopen(course.data))
   for (let life = 1; ; life++) {
     const process = processOf(course, storage, life, schedule[life - 1], startsAt)
     const over = await liveOnce(course, process)
     course.points.push(process.points)
     course.dead.push({ process, storage })
-    storage = await setting.storage.reopen(course.data)
+    storage = await reopen(course.data)
     const found = await look(storage, setting.limits)
     if (E.isLeft(found)) {
       findings.push({ law: 'NothingLost', what: `what is stored can't be read: ${describe(found.left)}` })
@@ -155,6 +166,7 @@ const liveOn = async <World, Data>(
     const { acknowledged, world } = course
     const { program } = process
     const checkpoint = found.right
+    if (start !== undefined) storage = await start(course.data, life + 1)
     const completed = over === 'completed'
     findings.push(...setting.judge({ program, world, trace, before, checkpoint, acknowledged, completed }))
     if (over !== 'cut short' || findings.length > 0) return checkpoint
@@ -186,23 +198,39 @@ const processOf = <World, Data>(
     },
     told: (unit) => course.acknowledged.units.add(unit),
     delayed: (call, how, make) => course.delayed.push({ call, how, make }),
-    claiming: () => arrive(course, 'slow'),
-    claimed: () => arrive(course, 'late')
+    claiming: () => claiming(course),
+    claimed: (granted) => claimed(course, granted)
   })
 
 const COMPLETING: ReadonlySet<string> = new Set(['StepCompleted', 'GroupCompleted', 'Assumed'])
 
-/** Another process claims the run, or has; what the dead ones were about to do arrives only now. */
-const arrive = async <World, Data>({ delayed, findings }: Course<World, Data>, now: 'slow' | 'late'): Promise<void> => {
-  const due = delayed.filter(({ how }) => how === now)
-  for (const one of due) {
-    delayed.splice(delayed.indexOf(one), 1)
-    const result = await one.make()
-    if (now === 'late' && one.call === 'save' && E.isRight(result)) {
-      findings.push({
-        law: 'Fenced',
-        what: 'a save of a dead process took effect after another process had claimed the run'
-      })
+/** What the dead ones were about to do and has not arrived yet. */
+const due = <World, Data>({ delayed }: Course<World, Data>, now: Delayed): ReadonlyArray<DelayedCall> => {
+  const calls = delayed.filter(({ how }) => how === now)
+  for (const one of calls) delayed.splice(delayed.indexOf(one), 1)
+  return calls
+}
+
+/** Another process is about to claim the run. */
+const claiming = async <World, Data>(course: Course<World, Data>): Promise<void> => {
+  for (const { make } of due(course, 'slow')) await make()
+  course.meanwhile.push(...due(course, 'meanwhile').map(({ make }) => make()))
+}
+
+/** Another process has claimed the run. */
+const claimed = async <World, Data>(course: Course<World, Data>, { stored }: Claimed): Promise<void> => {
+  const { acknowledged, findings, meanwhile, setting } = course
+  for (const answer of meanwhile.splice(0)) await soon(() => answer, setting.limits)
+  const given = O.isSome(stored) ? stored.value.revision : -1
+  if (given < acknowledged.revision && !(O.isSome(stored) && stored.value.found._tag === 'Recovered')) {
+    const what = `revision ${acknowledged.revision} was acknowledged, and the process that claimed then was given ${given}`
+    findings.push({ law: 'NothingLost', what })
+  }
+  for (const { call, make } of due(course, 'late')) {
+    const result = await make()
+    if (call === 'save' && E.isRight(result)) {
+      const what = 'a save of a dead process took effect after another process had claimed the run'
+      findings.push({ law: 'Fenced', what })
     }
   }
 }
@@ -257,6 +285,12 @@ type Ended = E.Either<RunError, RunOutcome>
 /** Whether the run is completed, or this process was only cut short and the next is to go on, or something is wrong. */
 type Over = 'completed' | 'cut short' | 'wrong'
 
+/** How a process may end if something goes wrong below its store: it says so. */
+const TROUBLE: ReadonlySet<RunError['_tag']> = new Set(['ReadFailed', 'WriteFailed', 'Corrupt', 'RecoveryRefused'])
+
+/** How many processes in a row may end so. */
+const MOST_TROUBLE = 10
+
 const liveOnce = async <World, Data>(course: Course<World, Data>, process: Process<World>): Promise<Over> => {
   const { setting, trace, findings } = course
   const { life } = process.scene
@@ -290,6 +324,14 @@ const liveOnce = async <World, Data>(course: Course<World, Data>, process: Proce
     return 'completed'
   }
   if (process.failed()) return 'cut short'
+  if (E.isLeft(ended) && setting.storage.start !== undefined && TROUBLE.has(ended.left._tag)) {
+    trace.push({ _tag: 'Ended', life, how: said })
+    course.trouble += 1
+    if (course.trouble <= MOST_TROUBLE) return 'cut short'
+    findings.push({ law: 'Ends', what: `${MOST_TROUBLE} processes in a row could not go on, the last one as ${said}` })
+    return 'wrong'
+  }
+  course.trouble = 0
   trace.push({ _tag: 'Ended', life, how: said })
   findings.push({ law: 'SameEnd', what: `it ended otherwise than undisturbed: ${said}` })
   return 'wrong'

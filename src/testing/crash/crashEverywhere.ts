@@ -8,9 +8,9 @@ import { memoryData, memoryStorage } from '../../adapters/memory.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Program } from '../../executor/Program.js'
 import type { StorageCall } from '../faults.js'
-import type { StorageSpec } from '../conformance/Spec.js'
 import type { AtCall, CrashPoint } from './CrashPoint.js'
 import type { CrashCase, CrashReport, Violation } from './CrashReport.js'
+import type { CrashStorage } from './CrashStorage.js'
 import type { Result } from './judge.js'
 import { judge, resultOf } from './judge.js'
 import type { Scene } from './Process.js'
@@ -51,7 +51,7 @@ export type Invariant<World> = (seen: Seen<World>) => unknown
 /**
  * How to test.
  *
- * - `storage`: the store, default the one in memory; {@link StorageSpec} says what its functions must do.
+ * - `storage`: the store, default the one in memory.
  * - `input`: the run's input, default `{}`.
  * - `world`: makes the outside, anew for each simulated run; the program gets it with its scene.
  * - `invariants`: yours, by name.
@@ -71,7 +71,7 @@ export type Invariant<World> = (seen: Seen<World>) => unknown
  * @since 0.1.0
  */
 export interface CrashOptions<World, Data, Input> {
-  readonly storage?: Pick<StorageSpec<Data>, 'create' | 'reopen' | 'destroy'>
+  readonly storage?: CrashStorage<Data>
   readonly input?: Input
   /** Makes the outside, anew for each simulated run. */
   readonly world?: () => World
@@ -92,8 +92,9 @@ export interface CrashOptions<World, Data, Input> {
 
 /**
  * Runs a workflow once undisturbed, and then again for every place where its process can die: every call of the store
- * (before it, after it but before that is known, during it, and so that it arrives when the next process claims or later), every failure that the store can
- * report, every unit (before, during and after it; a group of a wave is also held back until the others have gone on) and
+ * (before it, after it but before that is known, during it, and so that it arrives before the next process claims, along with
+ * that claim, or later), every failure that the store can report,
+ * every unit (before, during and after it; a group of a wave is also held back until the others have gone on) and
  * every effect that a step announces. Each time it is resumed to the
  * end, and what must hold is looked at, see `CrashReport.CrashLaw`. Then pairs of such places are sampled.
  *
@@ -221,7 +222,7 @@ const tryCase = async (test: Test, report: Report, one: CrashCase): Promise<Simu
 /** What has no effect can't be cut in two, and what gives something can't arrive late. */
 const AT_CALL: Partial<Readonly<Record<StorageCall, ReadonlyArray<AtCall['how']>>>> = {
   claim: ['before', 'after', 'torn', 'fails', 'failsAfter'],
-  save: ['before', 'after', 'torn', 'slow', 'late', 'fails', 'failsAfter'],
+  save: ['before', 'after', 'torn', 'slow', 'meanwhile', 'late', 'fails', 'failsAfter'],
   release: ['before', 'after', 'torn', 'fails', 'failsAfter']
 }
 
@@ -274,7 +275,7 @@ const testOf = <Outputs, Input, World, Data>(
     },
     input: 'input' in options ? options.input : {},
     world: options.world ?? (() => undefined as World),
-    storage: options.storage ?? (MEMORY as unknown as Pick<StorageSpec<Data>, 'create' | 'reopen'>),
+    storage: options.storage ?? (MEMORY as unknown as CrashStorage<Data>),
     limits: { patienceMillis, maxWaits },
     judge: (between) => [...judge(calm?.result, mayDiffer)(between), ...broken(invariants, between, calm?.checkpoint)],
     outputs: calm?.result.outputs ?? new Map()

@@ -104,7 +104,7 @@ describe('a workflow that is killed everywhere', () => {
     })
     assertHolds(report)
     const ways = new Set(report.points.map(({ _tag, how }) => `${_tag} ${how}`))
-    assert.equal(ways.size, 7 + 4 + 2, [...ways].join())
+    assert.equal(ways.size, 8 + 4 + 2, [...ways].join())
     assert.ok(report.points.some((point) => point._tag === 'AtUnit' && point.unit === 'checks/unit' && point.n === 2))
     assert.equal(report.twice, sweep ? 20_000 : 100)
   })

@@ -9,7 +9,7 @@ import { failEverywhere, flipEverywhere, stopEverywhere } from './accidents.js'
 import type { Open, Swept } from './lives.js'
 import { systemError } from '../../../src/testing/files/Intercept.js'
 import { killAndSweep, lead, opening, OWNER, revisionsAfter, sweep, TIMEOUT_MILLIS, withoutTime } from './lives.js'
-import { planted } from './planted.js'
+import { FAULTS, planted } from './planted.js'
 
 withoutTime()
 
@@ -63,20 +63,12 @@ describe('a store is found out', { timeout: TIMEOUT_MILLIS }, () => {
   })
 
   test('that syncs every folder but that of the journals', async () => {
-    const store = await planted({
-      module: 'Publish.ts',
-      text: 'context.fs.fsyncFolder(layout.history)',
-      instead: 'Promise.resolve()'
-    })
+    const store = await planted(...FAULTS.folderNotSynced)
     assertFound(await cut(opening(store)), /nothing is there|there is revision/)
   })
 
   test('that acknowledges before it syncs', async () => {
-    const store = await planted({
-      module: 'Save.ts',
-      text: 'fs.fdatasync(journal.fd, check)',
-      instead: 'fs.fdatasync(journal.fd, () => undefined)\n      check(null)'
-    })
+    const store = await planted(...FAULTS.acknowledgesBeforeSync)
     assertFound(await cut(opening(store)), /nothing is there|there is revision/)
   })
 
@@ -132,37 +124,17 @@ describe('a store is found out', { timeout: TIMEOUT_MILLIS }, () => {
   })
 
   test('that does not check its sums', async () => {
-    const store = await planted({
-      module: 'Line.ts',
-      text: 'if (head !== headOf(line.subarray(BODY))) {',
-      instead: 'if (!head.startsWith(HEAD)) {'
-    })
+    const store = await planted(...FAULTS.sumsNotChecked)
     assertFound(await flipEverywhere(opening(store), 2_000), /there is revision|nothing is there/)
   })
 
   test('that checks whether it is the owner before it syncs, instead of after', async () => {
-    const store = await planted(
-      {
-        module: 'Save.ts',
-        text: '    const now = standing(fs, journal)\n    if (E.isLeft(now)) return done',
-        instead: '    if (E.isLeft(now)) return done'
-      },
-      {
-        module: 'Save.ts',
-        text: '  const extended = extend(holding, journal.position + line.length)\n',
-        instead:
-          '  const now = standing(fs, journal)\n  const extended = extend(holding, journal.position + line.length)\n'
-      }
-    )
+    const store = await planted(...FAULTS.checkedBeforeSync)
     assertFound(await stopEverywhere(opening(store)), /was acknowledged to the owner/)
   })
 
   test('that takes what it cannot read for something that is not there', async () => {
-    const store = await planted({
-      module: 'Read.ts',
-      text: '    if (E.isLeft(read)) return read\n    if (O.isNone(read.right)) return E.right(O.none)\n    looked',
-      instead: '    if (E.isLeft(read)) continue\n    if (O.isNone(read.right)) return E.right(O.none)\n    looked'
-    })
+    const store = await planted(...FAULTS.unreadableIsNothing)
     assertFound(
       await failEverywhere(opening(store), { codes: ['EIO'], stride: 1, limit: 0, call: 'read' }),
       /there is revision|nothing is there/

@@ -22,6 +22,47 @@ export interface Fault {
   readonly instead: string
 }
 
+/** Faults of which each way of testing has to find all. */
+export const FAULTS = {
+  folderNotSynced: [
+    { module: 'Publish.ts', text: 'context.fs.fsyncFolder(layout.history)', instead: 'Promise.resolve()' }
+  ],
+  acknowledgesBeforeSync: [
+    {
+      module: 'Save.ts',
+      text: 'fs.fdatasync(journal.fd, check)',
+      instead: 'fs.fdatasync(journal.fd, () => undefined)\n      check(null)'
+    }
+  ],
+  unreadableIsNothing: [
+    {
+      module: 'Read.ts',
+      text: '    if (E.isLeft(read)) return read\n    if (O.isNone(read.right)) return E.right(O.none)\n    looked',
+      instead: '    if (E.isLeft(read)) continue\n    if (O.isNone(read.right)) return E.right(O.none)\n    looked'
+    }
+  ],
+  sumsNotChecked: [
+    {
+      module: 'Line.ts',
+      text: 'if (head !== headOf(line.subarray(BODY))) {',
+      instead: 'if (!head.startsWith(HEAD)) {'
+    }
+  ],
+  checkedBeforeSync: [
+    {
+      module: 'Save.ts',
+      text: '    const now = standing(fs, journal)\n    if (E.isLeft(now)) return done',
+      instead: '    if (E.isLeft(now)) return done'
+    },
+    {
+      module: 'Save.ts',
+      text: '  const extended = extend(holding, journal.position + line.length)\n',
+      instead:
+        '  const now = standing(fs, journal)\n  const extended = extend(holding, journal.position + line.length)\n'
+    }
+  ]
+} as const satisfies Readonly<Record<string, ReadonlyArray<Fault>>>
+
 const planting = (faults: ReadonlyArray<Fault>, planted: Set<Fault>): Plugin => ({
   name: 'planting',
   setup: (context) =>

@@ -1,0 +1,23 @@
+/**
+ * The store that simulated processes share.
+ *
+ * @since 0.1.0
+ */
+import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
+import type { StorageSpec } from '../conformance/Spec.js'
+
+/**
+ * The store of simulated runs. {@link StorageSpec} says what `create`, `reopen` and `destroy` must do.
+ *
+ * `start` opens the store as a simulated process has it, default `reopen`, which is otherwise only used to look at what is
+ * stored. Below that store something may go wrong: a read that fails, a bit that is flipped. So where there is a `start`, a process
+ * may end with an error of its store or because what it found is damaged, and the next one follows, up to ten in a row;
+ * what it must not do is to go on as if nothing had happened.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface CrashStorage<Data> extends Pick<StorageSpec<Data>, 'create' | 'reopen' | 'destroy'> {
+  /** Opens the store as the simulated process with this number has it, from 1. */
+  readonly start?: (data: Data, life: number) => Promise<CheckpointStorage>
+}

@@ -1,0 +1,222 @@
+/** What may go wrong below a workflow on JSON files, wherever it is: the power, a read, a bit, a writer that is slow. */
+import assert from 'node:assert/strict'
+import { setImmediate } from 'node:timers/promises'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { describe, test } from 'vitest'
+import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
+import type { CheckpointStorage } from '../../../src/ports/CheckpointStorage.js'
+import type { FileSystem } from '../../../src/ports/FileSystem.js'
+import { workflow } from '../../../src/promise.js'
+import type { CrashStorage } from '../../../src/testing/crash/CrashStorage.js'
+import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
+import { toText } from '../../../src/testing/crash/CrashReport.js'
+import type { CrashReport } from '../../../src/testing/crash/CrashReport.js'
+import type { Scene } from '../../../src/testing/crash/Process.js'
+import type { CrashFiles } from '../../../src/testing/files/CrashFiles.js'
+import { crashFiles } from '../../../src/testing/files/CrashFiles.js'
+import { interceptedFiles, systemError } from '../../../src/testing/files/Intercept.js'
+import { processNumber } from '../../adapters/json-file/kit.js'
+import { policy } from '../../executor/fixtures.js'
+import type { MakeStorage } from '../files/lives.js'
+import { FAULTS, planted } from '../files/planted.js'
+
+const sweep = process.env['DOGEAR_SWEEP'] === '1'
+
+const release =
+  ({ attempts = 1, notes = 'none' }) =>
+  ({ world, effect }: Scene<Array<string>>) =>
+    workflow('release')
+      .step('version', {
+        retry: policy({ _tag: 'Constant', attempts, delayMillis: 1000 }),
+        run: ({ attempt }) => (attempt < attempts ? Promise.reject(noNetwork()) : Promise.resolve('1.2.3'))
+      })
+      .step('notes', () => notes)
+      .wave('checks', { unit: () => 42, lint: () => 'clean' })
+      .step('publish', {
+        idempotent: false,
+        run: async ({ outputs }) => {
+          await effect('publish', () => world.push(outputs.version as string))
+          return 'published'
+        }
+      })
+
+const noNetwork = () => Object.assign(new Error('no network'), { status: 503 })
+
+// ---------------------------------------------------------------------------------------------------------------------
+// machines
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What goes wrong, and which of the things that it can do; and a workflow to which that matters. */
+interface Accident {
+  readonly storage: (store: MakeStorage, choice: number) => CrashStorage<Machine>
+  readonly program: ReturnType<typeof release>
+}
+
+interface Machine {
+  files: CrashFiles
+  /** How often a process was started. */
+  starts: number
+  /** The claim that is under way. */
+  claiming: { readonly by: number; readonly end: Promise<unknown> } | undefined
+}
+
+const create = () => Promise.resolve<Machine>({ files: crashFiles(), starts: 0, claiming: undefined })
+
+/** A process is started, on the files as it has them. */
+const startOn = (store: MakeStorage, machine: Machine, change = (fs: FileSystem) => fs): CheckpointStorage =>
+  store('/store', {
+    fs: change(machine.files.fs),
+    processes: processNumber((machine.starts += 1)),
+    keep: 2,
+    limits: { compactBytes: 0 }
+  })
+
+/** The power is cut whenever a process dies, and what that leaves is one of the things that it may leave. */
+const powerCut: Accident = {
+  program: release({}),
+  storage: (store, choice) => ({
+    create,
+    reopen: (machine) => {
+      const left = [...machine.files.powerCuts({ limit: 6, seed: choice })]
+      const which = choice === 0 ? 0 : (machine.starts + choice) % left.length
+      if (machine.starts > 0) machine.files = left[which]?.files ?? machine.files
+      const start = machine.starts + 1
+      const storage = startOn(store, machine)
+      return Promise.resolve(untilPowerIsCut(storage, () => machine.starts === start))
+    }
+  })
+}
+
+/** Without power nothing is saved any more. */
+const untilPowerIsCut = (storage: CheckpointStorage, isOn: () => boolean): CheckpointStorage => ({
+  ...storage,
+  save: (claim, revisions) => async () => {
+    const saved = isOn() ? await storage.save(claim, revisions)() : undefined
+    if (saved !== undefined && isOn()) return saved
+    return E.left({ _tag: 'Fenced', runId: claim.runId, epoch: claim.epoch, by: O.none })
+  }
+})
+
+/** Something is wrong with how one process reads. Those before it, and those that look, find all as it is. */
+const reading =
+  (wrong: (choice: number) => (fs: FileSystem) => FileSystem): Accident['storage'] =>
+  (store, choice) => ({
+    create,
+    reopen: (machine) => Promise.resolve(startOn(store, machine)),
+    start: (machine, life) => {
+      const isIt = life === (choice % 2 === 0 ? 2 : 3)
+      return Promise.resolve(startOn(store, machine, isIt ? wrong(choice >> 1) : (fs) => fs))
+    }
+  })
+
+/** The newest journal can't be read, or the copy, or neither. */
+const unreadable = reading((choice) => (fs) => {
+  const bad = new Set<number>()
+  const isBad = async (path: string): Promise<boolean> => {
+    if (path.endsWith('checkpoint.json')) return choice % 3 > 0
+    const newest = (await fs.readdir('/store/runs/simulated/history')).toSorted().at(-1)
+    return choice % 3 < 2 && path.endsWith(newest ?? 'none')
+  }
+  return {
+    ...interceptedFiles(({ call, target }) =>
+      call === 'read' && bad.has(target as number) ? assert.fail(systemError('EIO')) : undefined
+    )(fs),
+    open: async (path, how) => {
+      const fd = await fs.open(path, how)
+      if (how === 'read' && (await isBad(path))) bad.add(fd)
+      else bad.delete(fd)
+      return fd
+    }
+  }
+})
+
+/** A bit of the text that the first step gave is read as another. */
+const flippedBit = reading((choice) => (fs) => ({
+  ...fs,
+  read: async (fd, into, position) => {
+    const count = await fs.read(fd, into, position)
+    const at = Buffer.from(into.buffer, into.byteOffset, count).indexOf('"1.2.3"')
+    if (at >= 0) into[at + (choice % 7)] = (into[at + (choice % 7)] as number) ^ (1 << (choice / 7))
+    return count
+  }
+}))
+
+/** What takes a while to write while another process claims the run is written only when that has its claim. */
+const slowWrite: Accident['storage'] = (store) => {
+  const start = (machine: Machine): Promise<CheckpointStorage> => {
+    const self = machine.starts
+    const storage = startOn(store, machine, (fs) => ({
+      ...fs,
+      write: async (fd, bytes, position) => {
+        await setImmediate()
+        if (machine.claiming?.by !== self) await machine.claiming?.end
+        return await fs.write(fd, bytes, position)
+      }
+    }))
+    return Promise.resolve({
+      ...storage,
+      claim: (runId, owner) => () => {
+        const end = storage.claim(runId, owner)()
+        machine.claiming = { by: self, end }
+        return end
+      }
+    })
+  }
+  return { create, reopen: start }
+}
+
+const readError: Accident = { storage: unreadable, program: release({ attempts: 8 }) }
+const wrongBit: Accident = { storage: flippedBit, program: release({}) }
+/** Too long a text to be written at once: a process can be stopped in front of the write. */
+const slowOwner: Accident = { storage: slowWrite, program: release({ notes: 'notes '.repeat(12_000) }) }
+
+const tryEverywhere = (
+  store: MakeStorage,
+  { storage, program }: Accident,
+  choice: number,
+  twice = 0
+): Promise<CrashReport> =>
+  crashEverywhere(program, { world: () => [], twice, storage: storage(store, choice), stopAfter: 1 })
+
+// ---------------------------------------------------------------------------------------------------------------------
+// tests
+// ---------------------------------------------------------------------------------------------------------------------
+
+const ACCIDENTS: ReadonlyArray<readonly [what: string, accident: Accident, choices: number, inSweep: number]> = [
+  ['the power was cut', powerCut, 3, 50],
+  ['a file could not be read', readError, 2, 6],
+  ['a bit was wrong', wrongBit, 2, 200],
+  ['a write was slow', slowOwner, 1, 1]
+]
+
+describe('a workflow on JSON files', { timeout: sweep ? 3_600_000 : 120_000 }, () => {
+  test.each(ACCIDENTS)('goes on after %s, wherever it was', async (_, accident, choices, inSweep) => {
+    for (let choice = 0; choice < (sweep ? inSweep : choices); choice++) {
+      const report = await tryEverywhere(jsonFileStorage, accident, choice, sweep ? 100 : 5)
+      assert.equal(report.violations.length, 0, `choice ${choice}: ${toText(report)}`)
+      assert.ok(report.points.length > 50)
+    }
+  })
+
+  const PLANTED = [
+    ['does not sync the folder of its journals', powerCut, FAULTS.folderNotSynced],
+    ['acknowledges before it syncs', powerCut, FAULTS.acknowledgesBeforeSync],
+    ['takes what it cannot read for something that is not there', readError, FAULTS.unreadableIsNothing],
+    ['does not check its sums', wrongBit, FAULTS.sumsNotChecked],
+    ['checks whether it is the owner before it syncs, instead of after', slowOwner, FAULTS.checkedBeforeSync]
+  ] as const
+
+  test.each(PLANTED)('is seen to go wrong on a store that %s', async (_, accident, faults) => {
+    const store = await planted(...faults)
+    const laws = new Set<string>()
+    for (let choice = 0; choice < 6 && laws.size === 0; choice++)
+      for (const { law } of (await tryEverywhere(store, accident, choice)).violations) laws.add(law)
+    assert.ok(
+      LOSSES.some((law) => laws.has(law)),
+      [...laws].join()
+    )
+  })
+})
+
+const LOSSES = ['NothingLost', 'NothingTwice', 'NothingForgotten', 'SameEnd']
