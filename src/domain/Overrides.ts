@@ -118,7 +118,7 @@ const answered = (
   return plan.decisions
     .filter(
       (decision) =>
-        decision._tag === 'Retry' &&
+        (decision._tag === 'Retry' || decision._tag === 'Run') &&
         decision.step === state.step &&
         inDoubt.has(decision.group) &&
         taskOf(workflow, decision)?.idempotent === false &&

@@ -10,6 +10,7 @@ import * as Steps from '../../src/domain/CompletedStep.js'
 import type { Json } from '../../src/domain/Json.js'
 import { describeProblem, describeQuestion, explain } from '../../src/domain/Explain.js'
 import type { PlanOptions, PlanProblem, ResumePlan } from '../../src/domain/Plan.js'
+import { overrides } from '../../src/domain/Overrides.js'
 import { hashPlan, openQuestions } from '../../src/domain/Plan.js'
 import { planResume } from '../../src/domain/planResume.js'
 import * as Err from '../../src/domain/StepError.js'
@@ -82,6 +83,29 @@ const tags = ({ decisions }: ResumePlan): ReadonlyArray<string> =>
 // ---------------------------------------------------------------------------------------------------------------------
 // where a run goes on
 // ---------------------------------------------------------------------------------------------------------------------
+
+describe('an answer', () => {
+  test('is kept of what was in flight behind a step whose evidence is gone and that somebody says is done', () => {
+    const workflow: Workflow = {
+      name: 'release',
+      steps: [W.task('pack', { idempotent: false }), W.task('publish', { idempotent: false })]
+    }
+    const pack = record(0, { step: 'pack', fingerprint: (workflow.steps[0] as W.Step).fingerprint, assumed: true })
+    const inFlight = [{ attempt: 1 }]
+    const checkpoint = standing(workflow, State.beforeStep(1, 'publish', inFlight), [pack])
+    const options: PlanOptions = {
+      evidence: [{ step: 'pack', missing: [{ _tag: 'File', path: 'pack.tgz' }] }],
+      confirm: new Map([
+        ['pack', { _tag: 'Done' }],
+        ['publish', { _tag: 'Again' }]
+      ])
+    }
+    const plan = planResume(checkpoint, workflow, options)
+    assert.ok(E.isRight(plan))
+    const changes = overrides(checkpoint, { ...workflow, identity: Identity.of(workflow) }, plan.right, options, AT)
+    assert.deepEqual(changes, [{ _tag: 'Confirmed', at: AT, stepIndex: 1, step: 'publish' }])
+  })
+})
 
 describe('a run of five steps', () => {
   const five = numbered(5)

@@ -5,6 +5,7 @@
  */
 import { strict as assert } from 'node:assert'
 import type { Outcome } from '../../domain/CheckpointState.js'
+import * as State from '../../domain/CheckpointState.js'
 import type { Evidence } from '../../domain/CompletedStep.js'
 import { overrides } from '../../domain/Overrides.js'
 import type { Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
@@ -175,6 +176,10 @@ const executeWave = (
     else if (end === 'interrupted' || end === 'crashed') return end
   }
   if (done.size < wave.groups.length) {
+    for (const { group, attempt } of State.inFlight(tape.now().checkpoint.state)) {
+      const ended = { ...failedAttempt(tape, noTrouble, attempt), outcome: 'unknown' as const }
+      if (group !== undefined) tape.put({ _tag: 'GroupFailed', at: tape.at(), ...place, group, ...ended })
+    }
     tape.put({ _tag: 'StepFailed', at: tape.at(), ...place, retryable: dice.roll(2) === 1 })
     return 'failed'
   }
