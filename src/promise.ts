@@ -15,6 +15,7 @@ import type { Json } from './domain/Json.js'
 import type { ResumePlan } from './domain/Plan.js'
 import { unitName } from './domain/Plan.js'
 import { planResume } from './domain/planResume.js'
+import { collectEvidence } from './executor/evidence.js'
 import type {
   GroupSpec,
   OutputCodec,
@@ -54,8 +55,20 @@ export type Work<Outputs, Input, A> = (context: StepContext<Outputs, Input>) => 
  * @category model
  * @since 0.1.0
  */
-export type AsyncSpec<Outputs, Input, C> = Omit<TaskSpec<Outputs, Input, C>, 'run'> & {
-  readonly run: Work<Outputs, Input, C extends OutputCodec ? P.OutputOf<C> : unknown>
+export type AsyncSpec<Outputs, Input, C> = Omit<TaskSpec<Outputs, Input, C>, 'run' | 'before' | 'after'> &
+  AsyncChecks<Outputs, Input> & {
+    readonly run: Work<Outputs, Input, C extends OutputCodec ? P.OutputOf<C> : unknown>
+  }
+
+/**
+ * What must not reject before a unit starts, and after it has ended well: see `GuardSpec`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface AsyncChecks<Outputs, Input> {
+  readonly before?: Work<Outputs, Input, unknown>
+  readonly after?: Work<Outputs, Input, unknown>
 }
 
 /**
@@ -86,7 +99,7 @@ export interface AsyncWorkflow<Outputs, Input> extends Program<Outputs, Input> {
       readonly [G in keyof Cs]:
         Work<Outputs, Input, unknown> | AsyncGroup<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
     },
-    options?: WaveOptions
+    options?: Omit<WaveOptions<Outputs, Input>, 'before' | 'after'> & AsyncChecks<Outputs, Input>
   ) => AsyncWorkflow<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: OutputOf<Cs[G]> } }, Input>
 }
 
@@ -123,7 +136,7 @@ const extendable = <Outputs, Input>(program: Program<Outputs, Input>): AsyncWork
         P.wave<string, Outputs, Input, never>(
           name as never,
           Object.fromEntries(specs) as never,
-          options
+          options === undefined ? {} : checksOf(options)
         )(program) as never
       )
     }
@@ -134,14 +147,28 @@ const extendable = <Outputs, Input>(program: Program<Outputs, Input>): AsyncWork
 const specOf = <Outputs, Input, C>(
   work: Work<Outputs, Input, unknown> | AsyncSpec<Outputs, Input, C>
 ): TaskSpec<Outputs, Input, C> => {
-  const spec = typeof work === 'function' ? { run: work } : work
-  const run = (context: StepContext<Outputs, Input>): TE.TaskEither<unknown, never> =>
+  const spec: Omit<AsyncSpec<Outputs, Input, C>, 'run'> & { readonly run: unknown } =
+    typeof work === 'function' ? { run: work } : work
+  return { ...checksOf(spec), run: taskOf(spec.run as Work<Outputs, Input, never>) }
+}
+
+const taskOf =
+  <Outputs, Input, A>(work: Work<Outputs, Input, A>) =>
+  (context: StepContext<Outputs, Input>): TE.TaskEither<unknown, A> =>
     TE.tryCatch(
-      async () => (await spec.run(context)) as never,
+      async () => await work(context),
       (error) => error
     )
-  return { ...spec, run }
-}
+
+const checksOf = <Outputs, Input, A extends AsyncChecks<Outputs, Input>>({
+  before,
+  after,
+  ...rest
+}: A): Omit<A, 'before' | 'after'> & Pick<TaskSpec<Outputs, Input, never>, 'before' | 'after'> => ({
+  ...rest,
+  ...(before === undefined ? {} : { before: taskOf(before) }),
+  ...(after === undefined ? {} : { after: taskOf(after) })
+})
 
 // ---------------------------------------------------------------------------------------------------------------------
 // running
@@ -325,7 +352,10 @@ export const plan = async <Outputs, Input>(
   const { checkpoint, found: how } = found.right.value
   const input = program.decodeInput(checkpoint.input)
   if (E.isLeft(input)) return refuse({ _tag: 'InvalidInput', ...input.left })
-  const planned = planResume(checkpoint, program, { ...forResume(options), recovered: how._tag === 'Recovered' })
+  const gone = await collectEvidence(checkpoint)(environmentOf(options))()
+  if (E.isLeft(gone)) return refuse(gone.left)
+  const recovered = how._tag === 'Recovered'
+  const planned = planResume(checkpoint, program, { evidence: gone.right, ...forResume(options), recovered })
   return E.isLeft(planned) ? refuse(planned.left) : planned.right
 }
 

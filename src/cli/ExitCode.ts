@@ -115,6 +115,7 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'Insecure':
     case 'ReadFailed':
     case 'WriteFailed':
+    case 'TreeUnreadable':
       return ExitCode.storage
     case 'Fenced':
       return ExitCode.fenced

@@ -4,7 +4,7 @@
  * @module
  * @since 0.1.0
  */
-import type { Evidence } from './CompletedStep.js'
+import type { Evidence, ExpectedEvidence } from './CompletedStep.js'
 import type { Confirm, Decision, PlanProblem, ResumePlan } from './Plan.js'
 import { openQuestions, unitName } from './Plan.js'
 import { describeProblem as describeWorkflowProblem } from './Workflow.js'
@@ -111,7 +111,7 @@ export const describeReason = ({ reason }: Decision): string => {
  * @category destructors
  * @since 0.1.0
  */
-export const describeEvidence = (evidence: Evidence): string =>
+export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string =>
   evidence._tag === 'Commit' ? `commit ${evidence.hash}` : evidence.path
 
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`

@@ -9,6 +9,7 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type * as t from 'io-ts'
 import type { Variables } from '../domain/Checkpoint.js'
 import { fingerprint } from '../domain/Digest.js'
+import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { never as noRetry, problemOf as problemOfRetry } from '../domain/RetryPolicy.js'
@@ -18,6 +19,8 @@ import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
 import * as Identity from '../domain/WorkflowIdentity.js'
 import type { Conversions } from './conversions.js'
 import { conversions, toJson } from './conversions.js'
+import type { Guard, GuardSpec } from './Guard.js'
+import { fromSpec as guardFrom } from './Guard.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -72,13 +75,15 @@ export type OutputOf<C> = C extends OutputCodec ? t.TypeOf<C> : Json
  * - `output`: the codec of what it gives; without one that must be plain JSON.
  * - `version`: raise it when `run` changes so much that a run that did the old one must not go on with the new.
  * - `idempotent`: default true. `capture`: the variable that its output becomes.
- * - `retry`: default none. `timeoutMillis`: for each attempt, default none.
+ * - `retry`: default none. `timeoutMillis`: for each attempt, its checks included, default none.
+ * - `evidence`: what it leaves behind, or a function that tells that from its output. It has completed only if all of that is
+ *   there, and its record counts only as long as it is; see also {@link GuardSpec}.
  * - `summary`: for people, default its name. `numbered`: its name is only its number, see `Workflow.Task`; default false.
  *
  * @category model
  * @since 0.1.0
  */
-export interface TaskSpec<Outputs, Input, C> {
+export interface TaskSpec<Outputs, Input, C> extends GuardSpec<StepContext<Outputs, Input>> {
   /** What it does. */
   readonly run: (
     context: StepContext<Outputs, Input>
@@ -91,6 +96,10 @@ export interface TaskSpec<Outputs, Input, C> {
   readonly numbered?: boolean
   readonly retry?: RetryPolicy
   readonly timeoutMillis?: number
+  /** What it leaves behind. */
+  readonly evidence?:
+    | ReadonlyArray<ExpectedEvidence>
+    | ((output: OutputOf<C>, context: StepContext<Outputs, Input>) => ReadonlyArray<ExpectedEvidence>)
 }
 
 /**
@@ -111,10 +120,14 @@ export interface GroupSpec<Outputs, Input, C, Groups extends string = string> ex
  * @category model
  * @since 0.1.0
  */
-export interface WaveOptions {
+export interface WaveOptions<Outputs = unknown, Input = unknown> extends GuardSpec<StepContext<Outputs, Input>> {
   readonly concurrency?: number
   readonly onFailure?: OnFailure
   readonly summary?: string
+  /** What it leaves behind. */
+  readonly evidence?:
+    | ReadonlyArray<ExpectedEvidence>
+    | ((output: undefined, context: StepContext<Outputs, Input>) => ReadonlyArray<ExpectedEvidence>)
 }
 
 /**
@@ -136,7 +149,16 @@ export interface Runnable extends Conversions {
   readonly run: (context: StepContext<unknown, unknown>) => TaskEither<unknown, unknown>
   readonly retry: RetryPolicy
   readonly timeoutMillis: number | undefined
+  readonly guard: UnitGuard | undefined
 }
+
+/**
+ * What is looked at around a task or a wave.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type UnitGuard = Guard<StepContext<unknown, unknown>, unknown>
 
 /**
  * A task that can run.
@@ -164,6 +186,7 @@ export interface ProgramWave extends Wave {
   readonly groups: ReadonlyArray<ProgramGroup>
   readonly concurrency: number
   readonly onFailure: OnFailure
+  readonly guard: UnitGuard | undefined
 }
 
 /**
@@ -228,10 +251,14 @@ export const task = (
     encode,
     decode,
     run: spec.run as Runnable['run'],
-    retry: spec.retry ?? noRetry,
-    timeoutMillis: spec.timeoutMillis
+    retry: spec.retry ?? (spec.onCheckFailure === 'retry' ? THRICE : noRetry),
+    timeoutMillis: spec.timeoutMillis,
+    guard: guardFrom(spec as GuardSpec<never>, spec.evidence as never) as UnitGuard | undefined
   }
 }
+
+/** For a check that is to be tried again, where nothing is said of how often. */
+const THRICE: RetryPolicy = { _tag: 'Constant', attempts: 3, delayMillis: 1000, maxDelayMillis: 1000, jitter: 0 }
 
 /**
  * A wave that can run, for programs that are put together from data; {@link wave} is the typed way.
@@ -243,7 +270,8 @@ export const waveOf = (name: string, groups: ReadonlyArray<ProgramGroup>, option
   ...W.wave(name, groups, options.summary),
   groups,
   concurrency: atLeastOne(options.concurrency ?? Infinity),
-  onFailure: options.onFailure ?? (groups.some((group) => group.needs.length > 0) ? 'continue' : 'finish')
+  onFailure: options.onFailure ?? (groups.some((group) => group.needs.length > 0) ? 'continue' : 'finish'),
+  guard: guardFrom(options as GuardSpec<never>, options.evidence as never) as UnitGuard | undefined
 })
 
 /** With no group at a time a wave would never end. */
@@ -400,12 +428,12 @@ export const wave =
   <N extends string, Outputs, Input, Cs extends Readonly<Record<string, unknown>>>(
     name: NewName<N, Outputs>,
     groups: { readonly [G in keyof Cs]: GroupSpec<Outputs, Input, Cs[G], Extract<keyof Cs, string>> },
-    options: WaveOptions = {}
+    options: WaveOptions<Outputs, Input> = {}
   ) =>
   (
     self: Program<Outputs, Input>
   ): Program<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: OutputOf<Cs[G]> } }, Input> =>
-    build(self, [...self.steps, waveOf(name, Object.entries(groups).map(groupFrom), options)])
+    build(self, [...self.steps, waveOf(name, Object.entries(groups).map(groupFrom), options as WaveOptions)])
 
 const groupFrom = ([name, spec]: readonly [string, GroupSpec<never, never, unknown>]): ProgramGroup => ({
   ...task(name, spec as GroupSpec<never, never, OutputCodec | undefined>),

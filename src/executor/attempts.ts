@@ -6,6 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { failures } from '../domain/CheckpointState.js'
+import type { Evidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import { delay } from '../domain/RetryPolicy.js'
 import * as StepError from '../domain/StepError.js'
@@ -15,6 +16,7 @@ import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { Clock } from '../ports/Clock.js'
 import { attemptFailed, attemptsStart } from './changes.js'
+import { guarded } from './guarded.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramTask } from './Program.js'
 import type { Ended, RunScope, TaskResult } from './RunScope.js'
@@ -25,10 +27,13 @@ import type { Place } from './Values.js'
 // model
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** How one attempt ended. If it was stopped: with the failure that it gave, if it gave one. */
+/**
+ * How one attempt ended. If it was stopped: with the failure that it gave, if it gave one. `again`: somebody said that it is
+ * to be tried once more.
+ */
 type AttemptResult =
-  | { readonly _tag: 'Done'; readonly output: Json | undefined }
-  | { readonly _tag: 'Failed'; readonly failure: StepFailure; readonly settled: boolean }
+  | { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> }
+  | { readonly _tag: 'Failed'; readonly failure: StepFailure; readonly settled: boolean; readonly again?: boolean }
   | { readonly _tag: 'Stopped'; readonly failure: StepFailure | undefined }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -58,9 +63,12 @@ export const runAttempts = async (
     if (result._tag === 'Done') return E.right({ ...result, ...ended })
     if (result._tag === 'Stopped') return E.right(stopped(result.failure, ended))
     const { failure } = result
-    const wait = mayRetry(task, failure, result.settled)
-      ? delay(task.retry, { attempt, elapsedMillis: ended.endedAt - begunAt, random: random() })
-      : O.none
+    const wait =
+      result.again === true
+        ? AT_ONCE
+        : mayRetry(task, failure, result.settled)
+          ? delay(task.retry, { attempt, elapsedMillis: ended.endedAt - begunAt, random: random() })
+          : O.none
     if (O.isNone(wait)) return E.right({ _tag: 'Failed', failure, ...ended })
     const saved = await scope.recorder.record([attemptFailed(place, failure, ended, wait.value)])()
     if (E.isLeft(saved)) return saved
@@ -72,6 +80,8 @@ export const runAttempts = async (
     if (E.isLeft(started)) return started
   }
 }
+
+const AT_ONCE = O.some(0)
 
 const tellOfRetry = (
   { environment, recorder }: RunScope,
@@ -152,7 +162,7 @@ const runAttempt = async (
         tell('timeout', new DOMException(`timed out after ${timeoutMillis} ms`, 'TimeoutError'))
       )
     }
-    void settle(task, contextFor(scope, place, attempt, leash.signal), resolve)
+    void settle(scope, place, task, contextFor(scope, place, attempt, leash.signal), resolve)
   })
   ignore()
   timers?.abort()
@@ -184,40 +194,50 @@ const makeLeash = (): { readonly signal: () => AbortSignal; readonly pull: (reas
 
 /** What the work gave: a value, an error, or nothing within the grace after it was told to stop. */
 type Settled =
-  | { readonly _tag: 'Value'; readonly value: unknown }
-  | { readonly _tag: 'Error'; readonly error: unknown }
+  | { readonly _tag: 'Value'; readonly value: unknown; readonly evidence: ReadonlyArray<Evidence> }
+  | { readonly _tag: 'Error'; readonly error: unknown; readonly again: boolean }
   | { readonly _tag: 'GivenUp' }
 
 /** Runs the task's own code and takes whatever comes of it, thrown or returned. */
 const settle = async (
+  scope: RunScope,
+  place: Place,
   task: ProgramTask,
   context: Parameters<ProgramTask['run']>[0],
   done: (settled: Settled) => void
 ): Promise<void> => {
+  const { guard } = task
   try {
+    if (guard !== undefined) return done(await guarded(scope, place, guard, context, () => task.run(context)()))
     const result = await task.run(context)()
-    done(E.isRight(result) ? { _tag: 'Value', value: result.right } : { _tag: 'Error', error: result.left })
+    done(
+      E.isRight(result)
+        ? { _tag: 'Value', value: result.right, evidence: NO_EVIDENCE }
+        : { _tag: 'Error', error: result.left, again: false }
+    )
   } catch (error) {
-    done({ _tag: 'Error', error })
+    done({ _tag: 'Error', error, again: false })
   }
 }
 
+const NO_EVIDENCE: ReadonlyArray<Evidence> = []
+
 /** Work that ended well counts, even if it was told to stop; what failed after that was stopped, not wrong. */
 const judge = (task: ProgramTask, ended: Settled, told: Told): AttemptResult => {
-  if (ended._tag === 'Value') return keep(task, ended.value)
+  if (ended._tag === 'Value') return keep(task, ended)
   if (told === 'timeout') {
     const error = StepError.make('TimeoutError', `timed out after ${task.timeoutMillis} ms`, { code: 'TIMEOUT' })
     return { _tag: 'Failed', failure: Failure.transient(error), settled: ended._tag !== 'GivenUp' }
   }
   if (ended._tag === 'GivenUp') return { _tag: 'Stopped', failure: undefined }
   const failure = Failure.fromUnknown(ended.error)
-  return told === 'stop' ? { _tag: 'Stopped', failure } : { _tag: 'Failed', failure, settled: true }
+  return told === 'stop' ? { _tag: 'Stopped', failure } : { _tag: 'Failed', failure, settled: true, again: ended.again }
 }
 
 /** An output that can't be kept is the step's failure: it ran, so its outcome is unknown. */
-const keep = (task: ProgramTask, value: unknown): AttemptResult => {
+const keep = (task: ProgramTask, { value, evidence }: Settled & { readonly _tag: 'Value' }): AttemptResult => {
   const encoded = task.encode(value)
-  if (E.isRight(encoded)) return { _tag: 'Done', output: encoded.right }
+  if (E.isRight(encoded)) return { _tag: 'Done', output: encoded.right, evidence }
   const error = StepError.make(
     'OutputNotStorable',
     `the output at ${encoded.left.path} is not ${encoded.left.expected}`,

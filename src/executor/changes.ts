@@ -5,6 +5,7 @@
  */
 import type { Change } from '../domain/Change.js'
 import type { InFlight } from '../domain/CheckpointState.js'
+import type { Evidence } from '../domain/CompletedStep.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import { groupNamed } from '../domain/Workflow.js'
 import type { Event } from '../ports/Events.js'
@@ -83,9 +84,10 @@ export const taskCompleted = (
   task: ProgramTask,
   result: TaskResult & { readonly _tag: 'Done' }
 ): Change => {
-  const { output } = result
+  const { output, evidence } = result
   const captured = output === undefined ? [] : task.captures
   add(scope.values, place, output, captured)
+  scope.values.evident ||= evidence.length > 0
   const completion = {
     at: timestamp(result.endedAt),
     stepIndex: place.stepIndex,
@@ -95,7 +97,7 @@ export const taskCompleted = (
     attempts: result.attempt,
     startedAt: timestamp(result.startedAt),
     durationMillis: Math.max(0, result.endedAt - result.startedAt),
-    evidence: []
+    evidence
   }
   return place.group === undefined
     ? { _tag: 'StepCompleted', ...completion }
@@ -108,8 +110,14 @@ export const taskCompleted = (
  * @category constructors
  * @since 0.1.0
  */
-export const waveCompleted = (scope: RunScope, place: StepPlace, startedAt: number): Change => {
+export const waveCompleted = (
+  scope: RunScope,
+  place: StepPlace,
+  startedAt: number,
+  evidence: ReadonlyArray<Evidence>
+): Change => {
   const now = scope.environment.clock.now()
+  scope.values.evident ||= evidence.length > 0
   return {
     _tag: 'StepCompleted',
     at: timestamp(now),
@@ -118,7 +126,7 @@ export const waveCompleted = (scope: RunScope, place: StepPlace, startedAt: numb
     attempts: 1,
     startedAt: timestamp(startedAt),
     durationMillis: Math.max(0, now - startedAt),
-    evidence: []
+    evidence
   }
 }
 

@@ -12,11 +12,12 @@ import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import { runAttempts } from './attempts.js'
-import { attemptsStart, attemptStopped, taskCompleted, taskFailed, waveCompleted } from './changes.js'
+import { attemptsStart, attemptStopped, taskCompleted, taskFailed } from './changes.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramGroup, ProgramWave } from './Program.js'
 import type { RunScope, StepEnd, TaskResult } from './RunScope.js'
 import { timestamp } from './RunScope.js'
+import { close, objectionTo, refuse } from './waveChecks.js'
 
 type RecordError = StorageError | TransitionError
 
@@ -64,6 +65,8 @@ export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<Recor
   const startedAt = scope.environment.clock.now()
   const place = { stepIndex: due.stepIndex, step: due.wave.name }
   const board = boardOf(due)
+  const refused = await objectionTo(scope, place, due.wave)
+  if (refused !== undefined) return await refuse(scope, place, due.carry, refused, startedAt)
   const halt = linked(scope.stopping)
   const inbox = makeInbox<Ended>()
   const launch = (name: string, group: ProgramGroup, attempt: number): void => {
@@ -217,9 +220,7 @@ const conclude = async (
   changes: ReadonlyArray<Change>,
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
-  if (board.done.size === wave.groups.length) {
-    return E.right({ _tag: 'Done', carry: [...changes, waveCompleted(scope, place, startedAt)] })
-  }
+  if (board.done.size === wave.groups.length) return await close(scope, place, wave, changes, startedAt)
   const heldBack = scope.stopping.aborted && board.ready.length > 0 && mayStart(board, wave)
   if (board.stopped || heldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped', carry: changes })
   const retryable = board.failed.every((failure) => failure._tag === 'Transient')

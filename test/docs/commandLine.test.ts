@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { WAVE_CHECK_KEYS } from '../../src/cli/workflow/decodeChecks.js'
 import { TASK_KEYS } from '../../src/cli/workflow/decodeTask.js'
 import { blocks, codes, column, read, table, tables } from './markdown.js'
 import { open, type Seen } from './terminal.js'
@@ -76,7 +77,7 @@ describe('the keys of a workflow file in the guide', () => {
     expect(said('A step, or a group')).toEqual(sorted([...TASK_KEYS, 'name', 'needs']))
   })
   test('are those of a wave', () => {
-    expect(said('A wave')).toEqual(sorted(listOf('WAVE_KEYS')))
+    expect(said('A wave')).toEqual(sorted([...listOf('WAVE_KEYS'), ...WAVE_CHECK_KEYS]))
   })
   test('are those of a retry', () => {
     expect(said('A step, or a group', 'key of `retry`')).toEqual(sorted(listOf('keys')))

@@ -9,9 +9,11 @@ import type { SignalHandlers, StopSignal } from '../../adapters/node/index.js'
 import { subprocess, systemClock } from '../../adapters/node/index.js'
 import { status } from '../../domain/Checkpoint.js'
 import type { Confirm } from '../../domain/Plan.js'
+import { unitName } from '../../domain/Plan.js'
 import type { Executor } from '../../executor/Executor.js'
 import type { Program } from '../../executor/Program.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
+import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
 import { notDone } from '../CliError.js'
 import { ofOutcome } from '../ExitCode.js'
 import { endingOf } from '../report/ending.js'
@@ -19,11 +21,13 @@ import * as Narrator from '../report/Narrator.js'
 import { endJson, printed } from '../report/runJson.js'
 import { commandStep } from '../steps/commandStep.js'
 import type { Prompt } from '../terminal/Prompt.js'
+import { printable } from '../terminal/Style.js'
 import * as Problem from '../workflow/Problem.js'
 import { toProgram } from '../workflow/toProgram.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, ignoreHome } from './Context.js'
+import { treeAt } from './evidence.js'
 import { goOn, ofRunError, questionsOf, resumeLine } from './hints.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -113,6 +117,8 @@ export const execute = async (
   const { runId, program } = execution
   let saved = execution.start === undefined
   const environment = environmentFor(context, {
+    tree: treeAt(context, execution.folder),
+    ...(context.interactive ? { onCheckFailed: askAbout(context) } : {}),
     interrupt: context.signals.interrupt,
     events: {
       report: (event) => {
@@ -150,6 +156,28 @@ const outcomeJson = (
   outcome._tag === 'Fenced'
     ? { run_id: outcome.runId, status: 'fenced' }
     : endJson(outcome.checkpoint, status(outcome.checkpoint, false), resume, questions)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// checks
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Asks what is to be made of a check that failed. Nobody there: it has failed. */
+const askAbout =
+  ({ prompt, screen }: Attended) =>
+  async (failed: FailedCheck): Promise<CheckAnswer> => {
+    const name = unitName(failed)
+    screen.line(screen.style.yellow(`"${name}" ${failed.when === 'before' ? 'can not start' : 'ran, but'}:`))
+    for (const one of failed.wrong) screen.line(`  ${printable(one)}`)
+    for (;;) {
+      const answer = await prompt.ask('Try it again, let it count all the same, or stop here? [retry/continue/abort] ')
+      const word = O.isNone(answer) ? 'abort' : answer.value.trim().toLowerCase()
+      const found = CHECK_ANSWERS.find((one) => word !== '' && one.startsWith(word))
+      if (found !== undefined) return found
+      screen.line('Please answer retry, continue or abort')
+    }
+  }
+
+const CHECK_ANSWERS: ReadonlyArray<CheckAnswer> = ['retry', 'continue', 'abort']
 
 // ---------------------------------------------------------------------------------------------------------------------
 // signals

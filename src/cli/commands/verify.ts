@@ -20,6 +20,7 @@ import { shortened } from '../report/fingerprints.js'
 import type { Style } from '../terminal/Style.js'
 import { printable } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
+import { missingEvidence } from './evidence.js'
 import type { Runs } from './find.js'
 import { allRuns, findRun, isUnfinished, viewOf } from './find.js'
 import { plannable, workflowOf } from './workflowOf.js'
@@ -70,7 +71,10 @@ const obstaclesOf = async (context: Context, run: RunSummary): Promise<ReadonlyA
     path === undefined || existsSync(path) ? [] : [{ _tag: 'WorkspaceGone', runId: run.runId, path }]
   const workflow = await workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) return [...gone, workflow.left].map(describeFully)
-  const plan = planResume(checkpoint, plannable(workflow.right), { recovered: found._tag === 'Recovered' })
+  const evidence = await missingEvidence(context, checkpoint)
+  if (E.isLeft(evidence)) return [...gone, evidence.left].map(describeFully)
+  const options = { evidence: evidence.right, recovered: found._tag === 'Recovered' }
+  const plan = planResume(checkpoint, plannable(workflow.right), options)
   return [...gone.map(describeFully), ...(E.isLeft(plan) ? plan.left.problems.map(describeProblem) : [])]
 }
 

@@ -150,11 +150,21 @@ const linesOf = (
       return atWork === 0 ? [] : [style.red(`${place(telling, event)} failed: ${unitName(event)} (others are at work)`)]
     case 'RunCompleted':
       return [...decisions.values()].every((decision) => decision._tag === 'Skip') ? [] : [style.green('Run completed')]
+    case 'CheckFailed':
+      return checkFailed(telling, event)
     case 'RunFailed':
     case 'RunInterrupted':
     case 'RunFenced':
       return []
   }
+}
+
+/** What has failed for it is told at the end. */
+const checkFailed = (telling: Telling, event: Event & { readonly _tag: 'CheckFailed' }): ReadonlyArray<string> => {
+  if (event.answer === 'abort') return []
+  const what = `${unitName(event)}: ${event.wrong.map(printable).join('; ')}`
+  const how = event.answer === 'retry' ? 'it is tried again' : 'it counts all the same'
+  return [telling.screen.style.yellow(`warning: ${what}; ${how}`)]
 }
 
 const planned = (

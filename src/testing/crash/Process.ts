@@ -10,6 +10,7 @@ import type { Program, ProgramStep, ProgramTask, StepContext } from '../../execu
 import type { CheckpointStorage, Claim, Claimed, Revision } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { withFaults } from '../faults.js'
+import { memoryTree, treeData } from '../memoryTree.js'
 import type { AtUnit, CrashPoint } from './CrashPoint.js'
 import { describePoint } from './CrashPoint.js'
 import type { CallWatch, DeathAtCall } from './Life.js'
@@ -147,6 +148,7 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
 const environmentOf = <World>(inside: Inside<World>): Environment => ({
   storage: storageIn(inside),
   clock: inside.clock,
+  tree: memoryTree(treeData()),
   owner: { host: 'simulated', pid: inside.life },
   interrupt: { signal: new AbortController().signal, reason: () => 'aborted' },
   events: {
