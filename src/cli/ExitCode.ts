@@ -81,6 +81,7 @@ export const ofError = (error: CliError): ExitCode => {
     case 'SeveralUnfinished':
       return ExitCode.wrongUse
     case 'NothingToResume':
+    case 'NoRunOfWorkflow':
       return ExitCode.noSuchRun
     case 'Declined':
     case 'MovedOn':

@@ -117,7 +117,7 @@ test('after kill -9 a run is interrupted, can be planned, and goes on with the s
     '2/3  retry    slow   was running (attempt 1) when the process ended'
   )
   expect((await place.dogear(['show', 'r'])).stdout).toContain(
-    '!   2 slow   was running (attempt 1) when the process ended\n'
+    '⚡   2 slow   was running (attempt 1) when the process ended\n'
   )
   place.write('mended', '')
   expect((await place.dogear(['resume'])).code).toBe(0)
@@ -141,7 +141,7 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
     await until(() => place.exists('ended'))
     expect(place.read('ended')).toBe('129\n')
     expect(isAlive(grandchild())).toBe(false)
-    expect((await place.dogear(['show', 'r'])).stdout).toContain('!   2 slow   was stopped (signal)\n')
+    expect((await place.dogear(['show', 'r'])).stdout).toContain('⚡   2 slow   was stopped (signal)\n')
   }
 )
 

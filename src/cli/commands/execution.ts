@@ -18,6 +18,7 @@ import { notDone } from '../CliError.js'
 import { ofOutcome } from '../ExitCode.js'
 import { endingOf } from '../report/ending.js'
 import * as Narrator from '../report/Narrator.js'
+import { grouped } from '../report/progress.js'
 import { endJson, printed } from '../report/runJson.js'
 import { commandStep } from '../steps/commandStep.js'
 import type { Prompt } from '../terminal/Prompt.js'
@@ -93,7 +94,7 @@ export const programFor = (
   const narrator = Narrator.make({
     screen: context.screen,
     verbose: context.verbose,
-    total: file.steps.length,
+    steps: file.steps,
     loaded: done,
     now: systemClock.now
   })
@@ -198,7 +199,7 @@ const tellOfSignals = ({ screen, signals }: Attended, narrator: Narrator.Narrato
     process.kill(process.pid, signal)
   }
   const onStop = (): void => {
-    const names = narrator.atWork().join(', ')
+    const names = named(narrator.atWork())
     const again = O.toUndefined(signals.received()) === 'SIGINT' ? ' press Ctrl+C again to end at once' : ''
     screen.line(screen.style.yellow(`Stopping${names === '' ? '' : ` ${names}`} …${again}`))
     for (const signal of SIGNALS) {
@@ -213,6 +214,13 @@ const tellOfSignals = ({ screen, signals }: Attended, narrator: Narrator.Narrato
   stop.addEventListener('abort', onStop, { once: true })
   return end
 }
+
+const MAX_NAMED = 10
+
+const named = (names: ReadonlyArray<string>): string =>
+  names.length <= MAX_NAMED
+    ? names.join(', ')
+    : `${names.slice(0, MAX_NAMED).join(', ')} and ${grouped(names.length - MAX_NAMED)} more`
 
 /** Node aborts when it ends on a terminal that is gone: let the signal end the process, as it would have. */
 const endOnHangUp = ({ stdin }: Context, signals: SignalHandlers): void => {

@@ -91,14 +91,17 @@ const findingOf = (run: RunSummary, obstacles: ReadonlyArray<string>): Finding =
 
 const findingLines = (finding: Finding, style: Style): ReadonlyArray<string> => {
   if (finding._tag === 'Damaged') {
-    return [`${style.red('✗')} ${printable(finding.runId)}  damaged: ${printable(describeStorage(finding.error))}`]
+    return [
+      `${style.red(style.marks.failed)} ${printable(finding.runId)}  damaged: ${printable(describeStorage(finding.error))}`
+    ]
   }
   const { runId, revision, heldBy } = finding.run
   const held = O.isNone(heldBy) ? '' : `, held by process ${heldBy.value.pid} on ${heldBy.value.host}`
   const obstacles = finding.obstacles.flatMap((text) =>
     text.split('\n').map((line) => `    ${shortened(printable(line))}`)
   )
-  const mark = finding._tag === 'Recovered' || obstacles.length > 0 ? style.yellow('!') : style.green('✓')
+  const mark =
+    finding._tag === 'Recovered' || obstacles.length > 0 ? style.yellow('!') : style.green(style.marks.completed)
   const what = finding._tag === 'Exact' ? 'exact' : printable(`recovered from ${finding.from}`)
   const lost = finding._tag === 'Exact' ? [] : [`    lost: ${printable(finding.lost)}`]
   return [

@@ -10,6 +10,7 @@ import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { Style } from '../terminal/Style.js'
 import type { Hint } from './Hint.js'
 import { linesOf } from './Hint.js'
+import { grouped } from './progress.js'
 import { printable } from '../terminal/Style.js'
 import type { StepEntry, TaskEntry, WorkflowFile } from '../workflow/WorkflowFile.js'
 import { commandLine } from '../workflow/WorkflowFile.js'
@@ -31,10 +32,14 @@ export const endingOf = (
     case 'Completed':
       return []
     case 'Failed': {
-      const failures = outcome.failures.flatMap((failure) =>
-        failureLines(file, outcome.checkpoint, outcome, failure, style)
-      )
-      return [...failures, ...goOn]
+      const { failures, step } = outcome
+      const told = failures.slice(0, MAX_FAILURES)
+      const rest = failures.length - told.length
+      return [
+        ...told.flatMap((failure) => failureLines(file, outcome.checkpoint, outcome, failure, style)),
+        ...(rest === 0 ? [] : [style.red(`${step}: ${grouped(rest)} more group${rest === 1 ? '' : 's'} failed`)]),
+        ...goOn
+      ]
     }
     case 'Interrupted': {
       const where = `step ${outcome.stepIndex + 1}/${file.steps.length} ${outcome.step}`
@@ -44,6 +49,9 @@ export const endingOf = (
       return [style.red(`Run ${outcome.runId} was taken over by another process. Nothing was written since`)]
   }
 }
+
+/** Of a wave with more failures the others are counted. */
+const MAX_FAILURES = 10
 
 const failureLines = (
   file: WorkflowFile,
