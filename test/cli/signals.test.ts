@@ -149,6 +149,23 @@ const until = async (met: () => boolean): Promise<void> => {
   while (!met()) await new Promise((resolve) => setTimeout(resolve, 50))
 }
 
+test('what the interrupted step and those before it left in the folder is still there when it runs again', async () => {
+  place = sandbox({
+    'w.yml': `
+name: left
+steps:
+  - { name: before, shell: echo whole > whole }
+  - { name: part, shell: 'if test -e part; then cat whole part; else echo part > part; echo begun; sleep 60; fi' }
+`
+  })
+  const running = place.start(['run', 'w.yml', '--id', 'r'])
+  await running.said('begun')
+  process.kill(running.pid, 'SIGINT')
+  expect((await running.ended).code).toBe(130)
+  expect([place.read('whole'), place.read('part')]).toEqual(['whole\n', 'part\n'])
+  expect(await place.dogear(['resume', 'r'])).toMatchObject({ code: 0, stdout: 'whole\npart\n' })
+})
+
 test('two runs go on side by side', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = await begun()

@@ -108,6 +108,11 @@ describe('what the guide shows', () => {
     }
   })
 
+  test('it warns to resume before anything is cleaned up', () => {
+    const [, troubles = ''] = guide.split('## Troubleshooting')
+    expect(troubles).toMatch(/\*\*Resume first, clean up later\.\*\*[^*]*Delete nothing of an unfinished run\./)
+  })
+
   test('the documents for programs have the fields that it names', async () => {
     writeFileSync(join(terminal.folder, 'one.yml'), 'steps:\n  - { name: one, shell: "test -e there" }\n')
     const documents = table(guide, 'For programs')
