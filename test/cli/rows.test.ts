@@ -1,11 +1,20 @@
+import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import { describe, expect, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import { differencesFrom } from '../../src/cli/commands/input.js'
 import { grouped, placeIn } from '../../src/cli/report/progress.js'
-import { MAX_LISTED, type Row, rowsOf } from '../../src/cli/report/rows.js'
-import type { UnitView } from '../../src/cli/report/units.js'
+import { MAX_LISTED, type Row, rowLines, rowsOf } from '../../src/cli/report/rows.js'
+import { unitsOf, type UnitView } from '../../src/cli/report/units.js'
 import * as Marks from '../../src/cli/terminal/Marks.js'
 import * as Style from '../../src/cli/terminal/Style.js'
+import { unitName } from '../../src/domain/Plan.js'
+import { viewRun } from '../../src/executor/runs.js'
+import { runOutcome, workflow } from '../../src/promise.js'
+import * as arb from '../../src/testing/planning/Arbitrary.js'
 
 const statuses = ['completed', 'failed', 'in flight', 'not started'] as const
 type Status = UnitView['status']
@@ -110,6 +119,45 @@ describe('the rows of a run', () => {
     expect(shown).toEqual(Array.from({ length: MAX_LISTED.steps }, (_, number) => 6_000 - 7 + number))
     expect(rows[0]).toEqual({ _tag: 'More', of: 'step', status: 'completed', count: 5_993 })
     expect(rows.at(-1)).toEqual({ _tag: 'More', of: 'step', status: 'not started', count: 3_992 })
+  })
+})
+
+describe('the units of a run', () => {
+  test('are completed exactly if they are recorded, and a wave has begun exactly if one of its groups has', () => {
+    fc.assert(
+      fc.property(arb.moment(), ({ checkpoint }) => {
+        const recorded = new Set(Array.from(checkpoint.completedSteps, unitName))
+        const units = unitsOf(checkpoint)
+        for (const one of units) {
+          const { name, group } = one
+          const isRecorded = recorded.has(unitName({ step: name, ...(group === undefined ? {} : { group }) }))
+          expect(one.status === 'completed').toBe(isRecorded)
+          if (one.groups === undefined) continue
+          const groups = units.filter((of) => of.index === one.index && of.group !== undefined)
+          expect(one.groups.total).toBe(groups.length)
+          expect(one.groups.completed).toBe(groups.filter(({ status }) => status === 'completed').length)
+          const isOpen = one.status === 'in flight' || one.status === 'not started'
+          if (isOpen) expect(one.status === 'in flight').toBe(groups.some(({ status }) => status !== 'not started'))
+        }
+      })
+    )
+  })
+})
+
+describe('an error of several lines', () => {
+  test('stands under its row with as many of them as are asked for, and none of them steers the terminal', async () => {
+    const storage = memoryStorage()
+    const broken = workflow('w').step('a', () => Promise.reject(new Error('first\nsecond \u001b[31m\nthird')))
+    await runOutcome(broken, { id: 'r', storage })
+    const found = await viewRun('r')(nodeEnvironment(storage))()
+    assert.ok(E.isRight(found) && O.isSome(found.right))
+    const view = found.right.value
+    expect(rowLines(view, Style.none, 1)).toEqual(['✗   1 a  failed', '        first'])
+    expect(rowLines(view, { ...Style.none, width: 20 }, 2)).toEqual([
+      '✗   1 a  failed',
+      '        first',
+      '        second \\u00…'
+    ])
   })
 })
 

@@ -142,6 +142,20 @@ describe('a wave of many shell steps', () => {
     expect(linesOf(resumed.stderr).length).toBeLessThan(10)
   })
 
+  test('that is stopped names some of the groups at work, and how many others there are', async () => {
+    const all = Array.from({ length: 25 }, (_, number) => `g${number}: { shell: "echo begun; sleep 60" }`).join(', ')
+    place = sandbox({ 'w.yml': `name: w\nsteps: [{ wave: many, groups: { ${all} } }]` })
+    const running = place.start(['run', 'w.yml', '--id', 'r'])
+    await running.said(/(begun[\s\S]*){25}/)
+    process.kill(running.pid, 'SIGTERM')
+    const { code, stderr } = await running.ended
+    expect(code).toBe(143)
+    const named = Array.from({ length: 10 }, (_, number) => `many/g${number}`).join(', ')
+    expect(stderr).toContain(`\nStopping ${named} and 15 more …\n`)
+    const shown = linesOf((await place.dogear(['show', 'r'])).stdout)
+    expect(shown.filter((line) => line.endsWith('was stopped (signal)')).length).toBe(25)
+  })
+
   test('that all fail ends with the first failures, and how many there were', async () => {
     const all = Array.from({ length: 30 }, (_, number) => `g${number}: { run: ["false"] }`).join(', ')
     place = sandbox({ 'w.yml': `name: w\nsteps: [{ wave: many, onFailure: continue, groups: { ${all} } }]` })
