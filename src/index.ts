@@ -4,6 +4,7 @@
  * @module
  * @since 0.1.0
  */
+export * as ArtifactId from './domain/ArtifactId.js'
 export * as Change from './domain/Change.js'
 export * as Checkpoint from './domain/Checkpoint.js'
 export * as CheckpointCodec from './domain/CheckpointCodec.js'
@@ -27,6 +28,7 @@ export { explain } from './domain/Explain.js'
 export { hashPlan } from './domain/Plan.js'
 export { planResume } from './domain/planResume.js'
 
+export type * from './ports/ArtifactStore.js'
 export type * from './ports/CheckpointStorage.js'
 export type * from './ports/Checks.js'
 export type * from './ports/Clock.js'
