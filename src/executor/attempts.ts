@@ -15,6 +15,7 @@ import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { Clock } from '../ports/Clock.js'
+import { storedBy } from './artifacts.js'
 import { attemptFailed, attemptsStart } from './changes.js'
 import { guarded } from './guarded.js'
 import { onAbort } from './onAbort.js'
@@ -155,6 +156,7 @@ const runAttempt = async (
     after(graceMillis, giveUp)
   }
   const ignore = onAbort(stopping, () => tell('stop', stopping.reason))
+  const context = contextFor(scope, place, attempt, leash.signal)
   const ended = await new Promise<Settled>((resolve) => {
     giveUp = () => resolve({ _tag: 'GivenUp' })
     if (timeoutMillis !== undefined) {
@@ -162,11 +164,11 @@ const runAttempt = async (
         tell('timeout', new DOMException(`timed out after ${timeoutMillis} ms`, 'TimeoutError'))
       )
     }
-    void settle(scope, place, task, contextFor(scope, place, attempt, leash.signal), resolve)
+    void settle(scope, place, task, context, resolve)
   })
   ignore()
   timers?.abort()
-  return judge(task, ended, told)
+  return judge(task, ended, told, context)
 }
 
 /** Why an attempt was told to end, if it was. The first reason counts. */
@@ -223,8 +225,8 @@ const settle = async (
 const NO_EVIDENCE: ReadonlyArray<Evidence> = []
 
 /** Work that ended well counts, even if it was told to stop; what failed after that was stopped, not wrong. */
-const judge = (task: ProgramTask, ended: Settled, told: Told): AttemptResult => {
-  if (ended._tag === 'Value') return keep(task, ended)
+const judge = (task: ProgramTask, ended: Settled, told: Told, context: object): AttemptResult => {
+  if (ended._tag === 'Value') return keep(task, ended, storedBy(context))
   if (told === 'timeout') {
     const error = StepError.make('TimeoutError', `timed out after ${task.timeoutMillis} ms`, { code: 'TIMEOUT' })
     return { _tag: 'Failed', failure: Failure.transient(error), settled: ended._tag !== 'GivenUp' }
@@ -235,9 +237,16 @@ const judge = (task: ProgramTask, ended: Settled, told: Told): AttemptResult => 
 }
 
 /** An output that can't be kept is the step's failure: it ran, so its outcome is unknown. */
-const keep = (task: ProgramTask, { value, evidence }: Settled & { readonly _tag: 'Value' }): AttemptResult => {
+const keep = (
+  task: ProgramTask,
+  { value, evidence }: Settled & { readonly _tag: 'Value' },
+  stored: ReadonlyArray<Evidence>
+): AttemptResult => {
   const encoded = task.encode(value)
-  if (E.isRight(encoded)) return { _tag: 'Done', output: encoded.right, evidence }
+  if (E.isRight(encoded)) {
+    const all = stored.length === 0 ? evidence : [...evidence, ...stored]
+    return { _tag: 'Done', output: encoded.right, evidence: all }
+  }
   const error = StepError.make(
     'OutputNotStorable',
     `the output at ${encoded.left.path} is not ${encoded.left.expected}`,

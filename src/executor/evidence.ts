@@ -97,6 +97,8 @@ const standsAt = async (
   one: Exclude<Evidence, { readonly _tag: 'Commit' }>
 ): Promise<E.Either<TreeUnreadable, boolean>> => {
   if (one._tag === 'File') return await tree.has(one.path)()
+  // It is in the store of artifacts, and not in the tree.
+  if (one._tag === 'Stored') return E.right(true)
   const found = await tree.content(one.path)()
   if (E.isLeft(found) || O.isNone(found.right)) return E.map(() => false)(found)
   const { size, sha256 } = found.right.value

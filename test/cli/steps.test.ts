@@ -192,7 +192,7 @@ const captured = (
   return step({
     ...{ runId: 'r', step: 'a', attempt: 1, idempotencyKey: 'k', input: {}, outputs: {}, variables: new Map() },
     signal: new AbortController().signal
-  })()
+  } as unknown as Parameters<typeof step>[0])()
 }
 
 const onPlatform = async <A>(platform: NodeJS.Platform, body: () => Promise<A>): Promise<A> => {
