@@ -293,8 +293,8 @@ const rightOf = async <A>(task: TE.TaskEither<unknown, A>): Promise<A> => {
  * @category defining
  * @since 0.1.0
  */
-export const reuse = (from: Reuse): AsyncSpec<unknown, unknown, undefined> => {
-  const { summary = '', version = '' } = P.reuse(from)
+export const reuse = <Outputs, Input>(from: Reuse): AsyncSpec<Outputs, Input, undefined> => {
+  const { summary = '', version = '' } = P.reuse<Outputs, Input>(from)
   const run = async ({ artifacts }: Pick<AsyncContext<unknown, unknown>, 'artifacts'>): Promise<string> => {
     try {
       await artifacts.reuse(from)

@@ -292,7 +292,7 @@ const THRICE: RetryPolicy = { _tag: 'Constant', attempts: 3, delayMillis: 1000, 
  * @category constructors
  * @since 0.1.0
  */
-export const reuse = (from: Reuse): TaskSpec<unknown, unknown, undefined> => {
+export const reuse = <Outputs, Input>(from: Reuse): TaskSpec<Outputs, Input, undefined> => {
   const source = `reuse:${from.fromRun}/${from.artifact}`
   return {
     run: ({ artifacts }) =>

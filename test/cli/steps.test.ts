@@ -187,7 +187,8 @@ const captured = (
     {
       ...{ _tag: 'Task', at, name: 'a', action: { _tag: 'Shell', script: 'x' }, summary: 'a' },
       ...{ capture: 'v', idempotent: true }
-    }
+    },
+    { _tag: 'Shell', script: 'x' }
   )
   return step({
     ...{ runId: 'r', step: 'a', attempt: 1, idempotencyKey: 'k', input: {}, outputs: {}, variables: new Map() },

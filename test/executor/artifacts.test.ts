@@ -22,7 +22,7 @@ const environmentOn = (data: MemoryData, given: Partial<Environment> = {}): Envi
 
 /** One execution of the run `r`, as a process that was just started does it. */
 const go = async (program: AnyProgram, data: MemoryData, given: Partial<Environment> = {}): Promise<RunOutcome> => {
-  const outcome = await runOrResume(program, 'r', {} as never)(environmentOn(data, given))()
+  const outcome = await runOrResume(program, 'r', {})(environmentOn(data, given))()
   assert.ok(E.isRight(outcome), JSON.stringify(outcome))
   return outcome.right
 }
@@ -201,7 +201,7 @@ describe('a memo', () => {
     assert.deepEqual([...calls].sort(), ['one:a', 'one:b', 'two:a', 'two:b'])
     // Somebody removes the checkpoint and not the artifacts.
     const artifacts = memoryArtifacts(data)
-    const again = await runOrResume(program, 'r', {} as never)(nodeEnvironment(memoryStorage(), { artifacts }))()
+    const again = await runOrResume(program, 'r', {})(nodeEnvironment(memoryStorage(), { artifacts }))()
     assert.ok(E.isRight(again))
     assert.equal(calls.length, 8)
   })

@@ -1,5 +1,5 @@
 /**
- * Artifacts in files, in the folder of their run: they go where it goes. `docs/file-format.md` §12 is the norm.
+ * Artifacts in files, in the folder of their run: they go where it goes. `docs/file-format.md` §13 is the norm.
  *
  * @since 0.1.0
  */

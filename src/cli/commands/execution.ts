@@ -100,7 +100,7 @@ export const programFor = (
   })
   const { onOutput, onWarning } = narrator
   const surroundings = { subprocess, inherited: context.inherited, folder, home: context.home, onOutput, onWarning }
-  return { program: toProgram(file, path, (entry) => commandStep(surroundings, entry)), narrator }
+  return { program: toProgram(file, path, (entry, action) => commandStep(surroundings, entry, action)), narrator }
 }
 
 /**

@@ -3,10 +3,13 @@
  *
  * @since 0.1.0
  */
+import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
+import * as ArtifactId from '../../domain/ArtifactId.js'
 import type { RetryPolicy } from '../../domain/RetryPolicy.js'
 import { MAX_ATTEMPTS, standard } from '../../domain/RetryPolicy.js'
+import * as RunId from '../../domain/RunId.js'
 import { argument, CHECK_KEYS, decodeChecks } from './decodeChecks.js'
 import type { Fields } from './Field.js'
 import * as Field from './Field.js'
@@ -24,7 +27,7 @@ import { commandLine, DEFAULT_TIMEOUT_MILLIS } from './WorkflowFile.js'
  * @since 0.1.0
  */
 export const TASK_KEYS = [
-  ...['shell', 'run', 'summary', 'capture', 'retry', 'timeout', 'idempotent', 'version'],
+  ...['shell', 'run', 'reuse', 'summary', 'capture', 'retry', 'timeout', 'idempotent', 'version'],
   ...CHECK_KEYS
 ] as const
 
@@ -117,6 +120,12 @@ const NOTHING: Action = { _tag: 'Shell', script: '' }
 const actionOf = (report: Report, fields: Fields, at: Position): Action => {
   const shell = fields.get('shell')
   const run = fields.get('run')
+  const reuse = fields.get('reuse')
+  if (reuse !== undefined && (shell !== undefined || run !== undefined)) {
+    report(reuse.at, 'a task that has "reuse" has neither "shell" nor "run"')
+    return NOTHING
+  }
+  if (reuse !== undefined) return reuseOf(report, reuse)
   if (shell !== undefined && run !== undefined) {
     report(run.at, 'a task has either "shell" or "run", not both')
     return NOTHING
@@ -129,6 +138,35 @@ const actionOf = (report: Report, fields: Fields, at: Position): Action => {
   const script = Field.text(report, shell)
   return O.isSome(script) ? { _tag: 'Shell', script: script.value } : NOTHING
 }
+
+const reuseOf = (report: Report, entry: Entry): Action => {
+  const source = Field.mapping(report, entry)
+  if (O.isNone(source)) return NOTHING
+  const fields = Field.fieldsOf(report, source.value, ['fromRun', 'artifact'], '"reuse"')
+  const [fromRun, artifact] = [fields.get('fromRun'), fields.get('artifact')]
+  if (fromRun === undefined || artifact === undefined)
+    report(source.value.at, '"reuse" needs "fromRun" (the id of a run) and "artifact" (the id of what it has)')
+  return {
+    _tag: 'Reuse',
+    fromRun: idOf(report, fromRun, RunId.parse),
+    artifact: idOf(report, artifact, notSystem)
+  }
+}
+
+const idOf = (
+  report: Report,
+  entry: Entry | undefined,
+  parse: (id: string) => E.Either<{ readonly why: string }, string>
+): string => {
+  const id = O.getOrElse(() => '')(Field.text(report, entry))
+  const valid = parse(id)
+  if (id !== '' && entry !== undefined && E.isLeft(valid))
+    report(entry.value.at, `"${entry.key}" can't be "${id}": ${valid.left.why}`)
+  return id
+}
+
+const notSystem = (id: string): E.Either<{ readonly why: string }, string> =>
+  ArtifactId.isSystem(id) ? E.left({ why: 'ids that begin with "_" are Dogear\'s own' }) : ArtifactId.parse(id)
 
 const argvOf = (report: Report, entry: Entry): Action => {
   const words = Field.list(report, entry)

@@ -9,20 +9,20 @@ import type { ExpectedEvidence } from '../../domain/CompletedStep.js'
 import { fromUnknown } from '../../domain/StepFailure.js'
 import type { GuardSpec } from '../../executor/Guard.js'
 import type { Program, ProgramStep, ProgramTask, StepContext, UnitGuard } from '../../executor/Program.js'
-import { fromSteps, task, waveOf } from '../../executor/Program.js'
+import { fromSteps, reuse, task, waveOf } from '../../executor/Program.js'
 import type { Variables } from '../steps/stepEnvironment.js'
 import { variablesAsText } from '../steps/stepEnvironment.js'
 import * as Template from './Template.js'
-import type { Action, Argument, ChecksEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
+import type { CommandAction, Argument, ChecksEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
 import { commandLine, definitionOf, numberedName } from './WorkflowFile.js'
 
 /**
- * What a task does when it runs.
+ * What a task does when it runs its command.
  *
  * @category model
  * @since 0.1.0
  */
-export type Runner = (entry: TaskEntry) => ProgramTask['run']
+export type Runner = (entry: TaskEntry, action: CommandAction) => ProgramTask['run']
 
 /**
  * A program of this file. `path` is where the file is, absolute.
@@ -59,7 +59,7 @@ const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTa
   task(
     entry.name,
     {
-      run: runner(entry),
+      run: entry.action._tag === 'Reuse' ? reuse(entry.action).run : runner(entry, entry.action),
       summary: entry.summary,
       idempotent: entry.idempotent,
       numbered,
@@ -76,7 +76,7 @@ const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTa
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** A wave executes nothing itself. */
-const NO_ACTION: Action = { _tag: 'Shell', script: ':' }
+const NO_ACTION: CommandAction = { _tag: 'Shell', script: ':' }
 
 type Context = StepContext<unknown, unknown>
 
@@ -98,11 +98,11 @@ const guardFrom = (
 
 /** Runs commands one after the other, as the task would run its own. */
 const inTurn =
-  (runner: Runner, { capture: _, retry: __, ...entry }: TaskEntry, actions: ReadonlyArray<Action>) =>
+  (runner: Runner, { capture: _, retry: __, ...entry }: TaskEntry, actions: ReadonlyArray<CommandAction>) =>
   (context: Context): TaskEither<unknown, unknown> =>
   async () => {
     for (const action of actions) {
-      const ended = await runner({ ...entry, action })(context)()
+      const ended = await runner(entry, action)(context)()
       if (E.isLeft(ended)) return E.left(new Error(`${commandLine(action)}: ${fromUnknown(ended.left).error.message}`))
     }
     return E.right(undefined)

@@ -53,7 +53,7 @@ const named = ({ action, capture, checks }: TaskEntry): ReadonlyArray<Named> => 
   ...(checks === undefined ? [] : [...checks.before.flatMap(namedBy), ...behind(checks, capture)])
 ]
 
-const namedBy = (action: Action): ReadonlyArray<Named> => (action._tag === 'Shell' ? [] : action.argv.flatMap(namesIn))
+const namedBy = (action: Action): ReadonlyArray<Named> => (action._tag !== 'Argv' ? [] : action.argv.flatMap(namesIn))
 
 const namesIn = ({ at, template }: Argument): ReadonlyArray<Named> =>
   Template.variables(template).map((name) => ({ at, name }))
