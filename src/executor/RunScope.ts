@@ -44,8 +44,8 @@ export interface Ended {
 }
 
 /**
- * How a task ended: with an output and what it put into the store of artifacts, with a failure after its last attempt, or not at all because work was to stop. Then
- * `failed` is what its attempt made of that: none if it was cut short, or if the task waited for its next attempt.
+ * How a task ended: with an output and the evidence of it, with a failure after its last attempt, or not at all because work
+ * was to stop. Then `failed` is what its attempt made of that: none if it was cut short, or if the task waited for its next attempt.
  *
  * @category model
  * @since 0.1.0

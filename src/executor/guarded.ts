@@ -175,8 +175,9 @@ const some = (names: ReadonlyArray<string>): string =>
  */
 export const goneBefore = async ({ environment, recorder, values }: RunScope, { stepIndex }: Place): Promise<Wrong> => {
   if (!values.evident) return NOTHING_WRONG
-  const earlier = [...recorder.checkpoint().completedSteps].filter((record) => record.stepIndex < stepIndex)
-  const gone = await collectEvidence({ completedSteps: earlier })(environment)()
+  const { runId, completedSteps } = recorder.checkpoint()
+  const earlier = [...completedSteps].filter((record) => record.stepIndex < stepIndex)
+  const gone = await collectEvidence({ runId, completedSteps: earlier })(environment)()
   return E.isLeft(gone)
     ? [describe(gone.left)]
     : gone.right.map((one) => `${some(one.missing.map(describeEvidence))} of ${unitName(one)} is gone`)

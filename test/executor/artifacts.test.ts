@@ -51,6 +51,41 @@ const TWICE = { _tag: 'Constant', attempts: 2, delayMillis: 0, maxDelayMillis: 0
 const stop = (message = 'stopped here') => TE.left(new Error(message))
 
 describe('an artifact', () => {
+  test('that is gone, or is another by now, lets its step run again, and what follows', async () => {
+    const data = memoryData()
+    const ran: Array<string> = []
+    const program = pipe(
+      Program.start('p'),
+      Program.step('before', { run: () => TE.fromIO(() => ran.push('before')) }),
+      Program.step('make', {
+        run: ({ artifacts }) =>
+          pipe(
+            artifacts.put('model', 'weights'),
+            TE.map(() => ran.push('make'))
+          )
+      }),
+      Program.step('after', { run: () => TE.fromIO(() => ran.push('after')) })
+    )
+    await go(program as AnyProgram, data)
+    await go(program as AnyProgram, data)
+    assert.deepEqual(ran, ['before', 'make', 'after'])
+    for (const harm of [memoryArtifacts(data).remove('r', 'model'), memoryArtifacts(data).put('r', 'model', 'other')]) {
+      await (harm as () => Promise<unknown>)()
+      ran.length = 0
+      await go(program as AnyProgram, data)
+      assert.deepEqual(ran, ['make', 'after'])
+    }
+  })
+
+  test('that can not be looked for stops the resume: without a store nobody knows', async () => {
+    const data = memoryData()
+    const program = pipe(Program.start('p'), Program.step('make', { run: ({ artifacts }) => artifacts.put('a', 'b') }))
+    await go(program as AnyProgram, data)
+    const refused = await runOrResume(program as AnyProgram, 'r', {})(nodeEnvironment(memoryStorage(data)))()
+    assert.ok(E.isLeft(refused) && refused.left._tag === 'TreeUnreadable')
+    assert.deepEqual([refused.left.code, refused.left.where], ['NO_STORE', 'the artifacts of run r'])
+  })
+
   test('that a step put is read by a later one, in a resumed run too, and its digest stands in the record', async () => {
     const data = memoryData()
     let broken = true
