@@ -6,7 +6,6 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import type { Checkpoint } from '../domain/Checkpoint.js'
 import type { CompletedStep, Evidence, ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { MissingEvidence } from '../domain/Plan.js'
 import type { ArtifactStore } from '../ports/ArtifactStore.js'
@@ -17,6 +16,17 @@ import { describeArtifact } from './RunError.js'
 // ---------------------------------------------------------------------------------------------------------------------
 // looking
 // ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Completed units of a run: a checkpoint, or some of its records.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface CompletedUnits {
+  readonly runId: string
+  readonly completedSteps: Iterable<CompletedStep>
+}
 
 /**
  * Looks for the evidence of all completed units of a run, and gives what is gone or is not what it was: the `evidence` of the
@@ -51,7 +61,7 @@ import { describeArtifact } from './RunError.js'
  * @since 0.1.0
  */
 export const collectEvidence =
-  ({ runId, completedSteps }: Pick<Checkpoint, 'runId'> & Looked): Executor<ReadonlyArray<MissingEvidence>> =>
+  ({ runId, completedSteps }: CompletedUnits): Executor<ReadonlyArray<MissingEvidence>> =>
   ({ tree, artifacts }) =>
   async () => {
     const records = [...completedSteps].filter(({ evidence }) => evidence.length > 0)
@@ -64,11 +74,6 @@ export const collectEvidence =
     const gone = new Set([...inTree.right, ...inStore.right])
     return E.right(records.flatMap((record) => missingOf(record, gone)))
   }
-
-/** The records whose evidence is looked for. */
-interface Looked {
-  readonly completedSteps: Iterable<CompletedStep>
-}
 
 const missingOf = (
   { step, group, evidence }: CompletedStep,
