@@ -257,14 +257,11 @@ export const task = (
     encode,
     decode,
     run: spec.run as Runnable['run'],
-    retry: spec.retry ?? (spec.onCheckFailure === 'retry' ? THRICE : noRetry),
+    retry: spec.retry ?? noRetry,
     timeoutMillis: spec.timeoutMillis,
     guard: guardFrom(spec as GuardSpec<never>, spec.evidence as never) as UnitGuard | undefined
   }
 }
-
-/** For a check that is to be tried again, where nothing is said of how often. */
-const THRICE: RetryPolicy = { _tag: 'Constant', attempts: 3, delayMillis: 1000, maxDelayMillis: 1000, jitter: 0 }
 
 /**
  * A step, or a group, that copies an artifact of another run instead of making it. Its output says where it is from:

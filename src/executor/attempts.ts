@@ -8,6 +8,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { failures } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
+import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { delay } from '../domain/RetryPolicy.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
@@ -17,7 +18,7 @@ import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { Clock } from '../ports/Clock.js'
 import { storedBy } from './artifacts.js'
 import { attemptFailed, attemptsStart } from './changes.js'
-import { guarded } from './guarded.js'
+import { CHECK_FAILED, guarded } from './guarded.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramTask } from './Program.js'
 import type { Ended, RunScope, TaskResult } from './RunScope.js'
@@ -64,16 +65,17 @@ export const runAttempts = async (
     if (result._tag === 'Done') return E.right({ ...result, ...ended })
     if (result._tag === 'Stopped') return E.right(stopped(result.failure, ended))
     const { failure } = result
+    const retry = retryOf(task, failure)
     const wait =
       result.again === true
         ? AT_ONCE
         : mayRetry(task, failure, result.settled)
-          ? delay(task.retry, { attempt, elapsedMillis: ended.endedAt - begunAt, random: random() })
+          ? delay(retry, { attempt, elapsedMillis: ended.endedAt - begunAt, random: random() })
           : O.none
     if (O.isNone(wait)) return E.right({ _tag: 'Failed', failure, ...ended })
     const saved = await scope.recorder.record([attemptFailed(place, failure, ended, wait.value)])()
     if (E.isLeft(saved)) return saved
-    tellOfRetry(scope, place, task, failure, attempt, wait.value)
+    tellOfRetry(scope, place, retry, failure, attempt, wait.value)
     await pause(clock, wait.value, stopping)
     if (stopping.aborted) return E.right({ _tag: 'Stopped' })
     const next = { ...(place.group === undefined ? {} : { group: place.group }), attempt: attempt + 1 }
@@ -84,16 +86,19 @@ export const runAttempts = async (
 
 const AT_ONCE = O.some(0)
 
+/** How often it is tried: by its own word, or if a check of it failed by what was said of that. */
+const retryOf = ({ guard, retry }: ProgramTask, { error }: StepFailure): RetryPolicy =>
+  guard !== undefined && error.code === CHECK_FAILED ? guard.retry : retry
+
 const tellOfRetry = (
   { environment, recorder }: RunScope,
   place: Place,
-  task: ProgramTask,
+  { attempts }: RetryPolicy,
   { error }: StepFailure,
   attempt: number,
   delayMillis: number
 ): void => {
   const { runId } = recorder.checkpoint()
-  const { attempts } = task.retry
   report(environment, { _tag: 'StepRetrying', runId, ...place, attempt, attempts, delayMillis, error })
 }
 
@@ -106,8 +111,13 @@ const begunBefore = ({ recorder }: RunScope, { group }: Place): number | undefin
   return oldest === undefined ? undefined : Date.parse(oldest.startedAt)
 }
 
-/** Waits, or until work is to stop. */
-const pause = async (clock: Clock, millis: number, stopping: AbortSignal): Promise<void> => {
+/**
+ * Waits, or until work is to stop.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const pause = async (clock: Clock, millis: number, stopping: AbortSignal): Promise<void> => {
   const waking = new AbortController()
   const ignore = onAbort(stopping, () => waking.abort())
   await sleep(clock, millis, waking.signal)

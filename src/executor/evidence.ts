@@ -8,6 +8,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { CompletedStep, Evidence, ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { MissingEvidence } from '../domain/Plan.js'
+import * as StepError from '../domain/StepError.js'
 import type { ArtifactStore } from '../ports/ArtifactStore.js'
 import type { Content, TreeUnreadable, WorkingTree } from '../ports/WorkingTree.js'
 import type { Executor } from './Executor.js'
@@ -85,19 +86,37 @@ const missingOf = (
   return [{ step, ...(group === undefined ? {} : { group }), missing }]
 }
 
+/**
+ * Asks a tree. One that throws where it should answer can't be looked at.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const looking = async <A>(
+  ask: () => Promise<E.Either<TreeUnreadable, A>>
+): Promise<E.Either<TreeUnreadable, A>> => {
+  try {
+    return await ask()
+  } catch (cause) {
+    const { message } = StepError.fromUnknown(cause)
+    return E.left({ _tag: 'TreeUnreadable', where: 'the working tree', code: 'THREW', why: message, cause })
+  }
+}
+
 /** Those that are gone, or are not what they were. All commits are one question. */
 const goneFromTree = async (
   tree: WorkingTree,
   evidence: ReadonlyArray<Evidence>
 ): Promise<E.Either<TreeUnreadable, ReadonlyArray<Evidence>>> => {
   const hashes = evidence.flatMap((one) => (one._tag === 'Commit' ? [one.hash] : []))
-  const missing = hashes.length === 0 ? E.right([]) : await tree.missingCommits(hashes)()
+  const missing = hashes.length === 0 ? E.right([]) : await looking(() => tree.missingCommits(hashes)())
   if (E.isLeft(missing)) return missing
   const missingHashes = new Set(missing.right)
   const gone: Array<Evidence> = []
   for (const one of evidence) {
     if (one._tag === 'Stored') continue
-    const stands = one._tag === 'Commit' ? E.right(!missingHashes.has(one.hash)) : await standsAt(tree, one)
+    const stands =
+      one._tag === 'Commit' ? E.right(!missingHashes.has(one.hash)) : await looking(() => standsAt(tree, one))
     if (E.isLeft(stands)) return stands
     if (!stands.right) gone.push(one)
   }
@@ -152,6 +171,8 @@ export interface Taken {
   readonly missing: ReadonlyArray<ExpectedEvidence>
 }
 
+const NONE: E.Either<TreeUnreadable, O.Option<Evidence>> = E.right(O.none)
+
 /**
  * Takes the evidence that a unit is to have left.
  *
@@ -165,7 +186,8 @@ export const take = async (
   const evidence: Array<Evidence> = []
   const missing: Array<ExpectedEvidence> = []
   for (const one of expected) {
-    const found = await evidenceOf(tree, one)
+    // The folder itself would be meant by an empty path: what makes it up has gone wrong.
+    const found = one._tag !== 'Commit' && one.path === '' ? NONE : await looking(() => evidenceOf(tree, one))
     if (E.isLeft(found)) return found
     if (O.isSome(found.right)) evidence.push(found.right.value)
     else missing.push(one)
