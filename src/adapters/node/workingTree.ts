@@ -70,7 +70,10 @@ export const workingTree = (folder: string, except: ReadonlyArray<string> = []):
     },
     changed: async () => {
       const others = except.length === 0 ? [] : ['--', ':/', ...except.map((path) => `:(exclude,literal)${path}`)]
-      return E.map(pathsOf)(await git(['status', '--porcelain=v1', '-z', '--untracked-files=all', ...others]))
+      const said = await git(['status', '--porcelain=v1', '-z', '--untracked-files=all', ...others])
+      return E.chain((answer: Answer) => (O.isNone(answer) ? E.left(noRepository(folder)) : E.right(pathsOf(answer))))(
+        said
+      )
     }
   }
 }
@@ -97,6 +100,10 @@ const unreadable = (where: string, code: string, why: string, cause: unknown): T
   why,
   cause
 })
+
+/** Where there is no repository nothing can be told to be as it is in it. */
+const noRepository = (folder: string): TreeUnreadable =>
+  unreadable(resolve(folder), 'GIT', 'there is no git repository', undefined)
 
 /** Not all names are UTF-8. */
 const key = (path: Buffer): string => path.toString('latin1')

@@ -214,6 +214,12 @@ describe('a commit', () => {
 })
 
 describe('what differs from HEAD', () => {
+  test('is not known where there is no repository', async () => {
+    const answer = await workingTree(newFolder()).changed()
+    assert.ok(E.isLeft(answer))
+    assert.equal(answer.left.why, 'there is no git repository')
+  })
+
   test('are changed, new, deleted and renamed files, and none that are ignored', async () => {
     const { folder, commit, git, tree } = newRepository()
     for (const name of ['kept', 'changed', 'gone', 'old name']) commit(name)
