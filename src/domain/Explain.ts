@@ -89,7 +89,7 @@ export const describeReason = ({ reason }: Decision): string => {
     case 'NotStarted':
       return 'not started'
     case 'EvidenceMissing':
-      return `what it made is gone: ${reason.missing.map(describeEvidence).join(', ')}`
+      return `what it made is gone or changed: ${reason.missing.map(describeEvidence).join(', ')}`
     case 'EarlierStepRunsAgain':
       return `"${reason.step}" runs again`
     case 'Forced':

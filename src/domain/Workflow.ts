@@ -176,7 +176,7 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
 export const group = (of: Task, needs: ReadonlyArray<string> = []): Group => ({ ...of, needs })
 
 /**
- * Declares a wave.
+ * Declares a wave. `definition`: what of it beside its groups must not change once it has completed, if there is such.
  *
  * @example
  * import { Workflow } from 'dogear'
@@ -188,14 +188,15 @@ export const group = (of: Task, needs: ReadonlyArray<string> = []): Group => ({ 
  * @category constructors
  * @since 0.1.0
  */
-export const wave = (name: string, groups: ReadonlyArray<Group>, summary: string = name): Wave => ({
+export const wave = (name: string, groups: ReadonlyArray<Group>, summary: string = name, definition?: Json): Wave => ({
   _tag: 'Wave',
   name,
   summary,
   fingerprint: fingerprint({
     kind: 'wave',
     name,
-    groups: groups.map(({ fingerprint, needs }) => ({ fingerprint, needs }))
+    groups: groups.map(({ fingerprint, needs }) => ({ fingerprint, needs })),
+    ...(definition === undefined ? {} : { definition })
   }),
   groups
 })

@@ -311,8 +311,13 @@ export const reuse = <Outputs, Input>(from: Reuse): TaskSpec<Outputs, Input, und
  * @category constructors
  * @since 0.1.0
  */
-export const waveOf = (name: string, groups: ReadonlyArray<ProgramGroup>, options: WaveOptions = {}): ProgramWave => ({
-  ...W.wave(name, groups, options.summary),
+export const waveOf = (
+  name: string,
+  groups: ReadonlyArray<ProgramGroup>,
+  options: WaveOptions = {},
+  definition?: Json
+): ProgramWave => ({
+  ...W.wave(name, groups, options.summary, definition),
   groups,
   concurrency: atLeastOne(options.concurrency ?? Infinity),
   onFailure: options.onFailure ?? (groups.some((group) => group.needs.length > 0) ? 'continue' : 'finish'),

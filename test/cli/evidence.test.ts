@@ -78,7 +78,7 @@ describe('a group that made a commit', () => {
     await box.git('commit --quiet --amend --allow-empty -m other')
     const { stdout } = ok(await dogear(box, 'plan', 'r'))
     assert.match(stdout, /skip +one +completed/)
-    assert.match(stdout, /run +two +what it made is gone: commit [0-9a-f]{40}/)
+    assert.match(stdout, /run +two +what it made is gone or changed: commit [0-9a-f]{40}/)
     ok(await dogear(box, 'resume', 'r'))
     assert.deepEqual(ran(box), ['two', 'tell'])
   })
@@ -169,5 +169,18 @@ describe('a resume', () => {
     const { code, stderr } = await dogear(box, 'resume', 'r')
     assert.equal(code, 5)
     assert.match(stderr, /^dogear: What the run left in .+ can't be looked at: git .+\(GIT\)\. Nothing was changed/)
+  })
+})
+
+describe('the checks of a wave', () => {
+  test('are part of what it did: a completed wave with other checks was changed', async () => {
+    const wave =
+      'name: w\nsteps:\n  - wave: a\n    after: test -e out\n    groups: { one: { shell: touch out } }\n  - shell: "false"\n'
+    const box = await repository(wave)
+    assert.equal((await dogear(box, 'run', 'w.yml', '--id', 'r')).code, 1)
+    box.write('w.yml', wave.replace('-e out', '-s out'))
+    const { code, stderr } = await dogear(box, 'resume', 'r')
+    assert.equal(code, 4)
+    assert.match(stderr, /"a" was changed after it ran/)
   })
 })

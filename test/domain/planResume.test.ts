@@ -875,7 +875,7 @@ describe('a plan in words', () => {
       explain(planned(checkpoint, workflow, { changes: 'ignore', evidence, restartWave: 'checks' })),
       `1/6 steps are done, 5 to run
   1/6  skip     build    completed
-  2/6  run      sign     what it made is gone: commit c0ffee, a.tgz, b.txt
+  2/6  run      sign     what it made is gone or changed: commit c0ffee, a.tgz, b.txt
   3/6  run      upload   "sign" runs again
   4/6  run      idle     "sign" runs again
   5/6  run      checks   asked for

@@ -185,8 +185,13 @@ const actionJson = (action: Action): JsonObject => {
 
 const texts = (words: ReadonlyArray<Argument>): ReadonlyArray<string> => words.map(({ text }) => text)
 
-/** What is done about a check that fails is no part of what is done. */
-const checksJson = ({ artifacts, commits, files, before, after, expect }: ChecksEntry): Json => ({
+/**
+ * The checks of a task or a wave, as far as they are what is done: not what is done about one that fails.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const checksJson = ({ artifacts, commits, files, before, after, expect }: ChecksEntry): Json => ({
   artifacts: texts(artifacts),
   commits: texts(commits),
   files: texts(files),

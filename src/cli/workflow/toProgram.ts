@@ -14,7 +14,7 @@ import type { Variables } from '../steps/stepEnvironment.js'
 import { variablesAsText } from '../steps/stepEnvironment.js'
 import * as Template from './Template.js'
 import type { CommandAction, Argument, ChecksEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
-import { commandLine, definitionOf, numberedName } from './WorkflowFile.js'
+import { checksJson, commandLine, definitionOf, numberedName } from './WorkflowFile.js'
 
 /**
  * What a task does when it runs its command.
@@ -52,7 +52,8 @@ const stepFrom = (runner: Runner, entry: WorkflowFile['steps'][number], index: n
           ...(entry.concurrency === undefined ? {} : { concurrency: entry.concurrency }),
           ...(entry.onFailure === undefined ? {} : { onFailure: entry.onFailure }),
           ...guardFrom(runner, { ...entry, _tag: 'Task', action: NO_ACTION, idempotent: true })
-        }
+        },
+        entry.checks === undefined ? undefined : checksJson(entry.checks)
       )
 
 const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTask =>
