@@ -197,7 +197,7 @@ export interface Refused {
 
 /**
  * What a run rejects with when it does not complete, so that a host marks its job as failed. `outcome` is the data:
- * failed, interrupted, fenced or refused. `retryable`: the step's error looked as if it may pass.
+ * failed, interrupted, pending, fenced or refused. `retryable`: the step's error looked as if it may pass.
  *
  * @category errors
  * @since 0.1.0
@@ -224,6 +224,10 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
     }
     case 'Interrupted':
       return `Run ${outcome.runId} was stopped at step ${outcome.stepIndex + 1} (${outcome.step}): ${outcome.reason}`
+    case 'Pending': {
+      const units = outcome.jobs.map(unitName).join(', ')
+      return `Run ${outcome.runId} waits for ${outcome.jobs.length === 1 ? 'the job' : 'the jobs'} of ${units}: ask for ${outcome.jobs.length === 1 ? 'it' : 'them'} with poll, then resume`
+    }
     case 'Fenced':
       return `Run ${outcome.runId} was taken over by another process`
     case 'Refused':

@@ -146,6 +146,7 @@ const programOf = (version: string, perform: Perform): Command => {
   addRun(program, common, perform)
   addResume(program, common, perform)
   addPlan(program, common, perform)
+  addPoll(program, common, perform)
   addRuns(program.command('runs'), common, perform).summary('list runs')
   addRuns(program.command('list', { hidden: true }).command('runs'), common, perform)
   addShow(program, common, perform)
@@ -231,10 +232,28 @@ const addPlan = (program: Command, common: Common, perform: Perform): void => {
     )
 }
 
+const addPoll = (program: Command, common: Common, perform: Perform): void => {
+  program
+    .command('poll')
+    .summary('ask what became of the jobs that a run waits for')
+    .description(
+      'Asks what became of the jobs that a run waits for, and keeps what they gave. Submits and runs nothing.'
+    )
+    .argument('[id]', 'the run, or the beginning of its id (4 characters or more)')
+    .option('--json', 'print it as JSON')
+    .addHelpText('after', exampleOf('dogear poll 3f2a81c0'))
+    .action((id: string | undefined, flags: CommonFlags) =>
+      perform({ ...common(), ...flags }, async (context) => {
+        const { pollCommand } = await import('./commands/poll.js')
+        return attending(context, false, (attended) => pollCommand(attended, id))
+      })
+    )
+}
+
 const addRuns = (command: Command, common: Common, perform: Perform): Command =>
   command
     .description('Lists runs, newest first. Also: dogear list runs')
-    .option('--status <status>', 'only these: queued, running, completed, failed or interrupted')
+    .option('--status <status>', 'only these: queued, running, completed, failed, interrupted or pending')
     .option('--output <form>', 'table or json', 'table')
     .option('--json', 'the same as --output json')
     .addHelpText('after', exampleOf('dogear runs --status failed'))

@@ -8,8 +8,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type * as t from 'io-ts'
 import type { Variables } from '../domain/Checkpoint.js'
-import { fingerprint } from '../domain/Digest.js'
 import type { Json } from '../domain/Json.js'
+import { keyOf } from '../domain/PendingJob.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { never as noRetry, problemOf as problemOfRetry } from '../domain/RetryPolicy.js'
 import type { Group, OutputMismatch, Task, Wave, Workflow } from '../domain/Workflow.js'
@@ -94,6 +94,72 @@ export interface TaskSpec<Outputs, Input, C> {
 }
 
 /**
+ * What a task gets when it asks for its job, or collects what that gave: what it got when it submitted, and the `job` itself
+ * (`null` if the submission gave nothing). `idempotencyKey` is the one under which the job was submitted.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface JobContext<Outputs, Input = Json> extends StepContext<Outputs, Input> {
+  readonly job: Json
+}
+
+/**
+ * What became of a job: not ended yet (`done` of `total`, if that is known), or ended well, or badly, or nobody knows of it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type JobStatus =
+  | { readonly _tag: 'Unfinished'; readonly done?: number; readonly total?: number }
+  | { readonly _tag: 'Finished' }
+  | { readonly _tag: 'Failed'; readonly error: unknown }
+  | { readonly _tag: 'Missing' }
+
+/**
+ * How a task hands its work over to something outside, to rest until that is done.
+ *
+ * - `submit`: starts the job, and gives what is needed to find it again. It may be called again under the same
+ *   `idempotencyKey`, if it is not known whether it did.
+ * - `poll`: asks what became of the job. It changes nothing.
+ * - `collect`: fetches what the job gave, which is the output of the task.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Job<Outputs, Input, C> {
+  /** Starts the job, and gives what is needed to find it again. */
+  readonly submit: (context: StepContext<Outputs, Input>) => TaskEither<unknown, Json | undefined>
+  /** Asks what became of the job. */
+  readonly poll: (context: JobContext<Outputs, Input>) => TaskEither<unknown, JobStatus>
+  /** Fetches what the job gave. */
+  readonly collect: (
+    context: JobContext<Outputs, Input>
+  ) => TaskEither<unknown, C extends OutputCodec ? t.TypeOf<C> : unknown>
+}
+
+/**
+ * A task that hands its work over: with a `job` in place of what it runs. `retry` is for the submission, `timeoutMillis` for
+ * each call.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface JobSpec<Outputs, Input, C> extends Omit<TaskSpec<Outputs, Input, C>, 'run'> {
+  readonly job: Job<Outputs, Input, C>
+}
+
+/**
+ * A group of a wave that hands its work over. What needs it waits for its job.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface JobGroupSpec<Outputs, Input, C, Groups extends string = string> extends JobSpec<Outputs, Input, C> {
+  readonly needs?: ReadonlyArray<Groups>
+}
+
+/**
  * A group of a wave: a task that may need other groups of the same wave, by name. It starts when those have completed.
  *
  * @category model
@@ -126,14 +192,28 @@ export interface WaveOptions {
 export type OnFailure = 'finish' | 'continue' | 'halt'
 
 /**
+ * How a task asks for the job that it has submitted, and collects what that gave.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface RunnableJob {
+  /** Asks what became of the job. */
+  readonly poll: (context: JobContext<unknown, unknown>) => TaskEither<unknown, JobStatus>
+  /** Fetches what the job gave. */
+  readonly collect: (context: JobContext<unknown, unknown>) => TaskEither<unknown, unknown>
+}
+
+/**
  * What a task adds to its definition in order to run.
  *
  * @category model
  * @since 0.1.0
  */
 export interface Runnable extends Conversions {
-  /** What it does. */
+  /** What it does; of a job, its submission. */
   readonly run: (context: StepContext<unknown, unknown>) => TaskEither<unknown, unknown>
+  readonly job: RunnableJob | undefined
   readonly retry: RetryPolicy
   readonly timeoutMillis: number | undefined
 }
@@ -203,8 +283,8 @@ export interface Program<Outputs, Input = Json> extends Workflow {
  */
 export const task = (
   name: string,
-  spec: TaskSpec<never, never, OutputCodec | undefined>,
-  definition: Json = spec.version === undefined ? null : { version: spec.version }
+  spec: TaskSpec<never, never, OutputCodec | undefined> | JobSpec<never, never, OutputCodec | undefined>,
+  definition: Json = definitionOf(spec)
 ): ProgramTask => {
   const { accepts, encode, decode } = conversions(spec.output)
   const defined = W.task(name, {
@@ -227,10 +307,17 @@ export const task = (
     accepts,
     encode,
     decode,
-    run: spec.run as Runnable['run'],
+    run: ('job' in spec ? spec.job.submit : spec.run) as Runnable['run'],
+    job: 'job' in spec ? (spec.job as unknown as RunnableJob) : undefined,
     retry: spec.retry ?? noRetry,
     timeoutMillis: spec.timeoutMillis
   }
+}
+
+/** What a fingerprint covers beside the options: the version, and whether the work is handed over. */
+const definitionOf = (spec: object & { readonly version?: string }): Json => {
+  const version = spec.version === undefined ? {} : { version: spec.version }
+  return 'job' in spec ? { ...version, job: true } : spec.version === undefined ? null : version
 }
 
 /**
@@ -371,7 +458,7 @@ export type NewName<N extends string, Outputs, All = N> = N extends unknown
 export const step =
   <N extends string, Outputs, Input, C extends OutputCodec | undefined = undefined>(
     name: NewName<N, Outputs>,
-    spec: TaskSpec<Outputs, Input, C>
+    spec: TaskSpec<Outputs, Input, C> | JobSpec<Outputs, Input, C>
   ) =>
   (self: Program<Outputs, Input>): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input> =>
     build(self, [...self.steps, task(name, spec as TaskSpec<never, never, C>)])
@@ -399,7 +486,11 @@ export const step =
 export const wave =
   <N extends string, Outputs, Input, Cs extends Readonly<Record<string, unknown>>>(
     name: NewName<N, Outputs>,
-    groups: { readonly [G in keyof Cs]: GroupSpec<Outputs, Input, Cs[G], Extract<keyof Cs, string>> },
+    groups: {
+      readonly [G in keyof Cs]:
+        | GroupSpec<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
+        | JobGroupSpec<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
+    },
     options: WaveOptions = {}
   ) =>
   (
@@ -407,7 +498,10 @@ export const wave =
   ): Program<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: OutputOf<Cs[G]> } }, Input> =>
     build(self, [...self.steps, waveOf(name, Object.entries(groups).map(groupFrom), options)])
 
-const groupFrom = ([name, spec]: readonly [string, GroupSpec<never, never, unknown>]): ProgramGroup => ({
+const groupFrom = ([name, spec]: readonly [
+  string,
+  GroupSpec<never, never, unknown> | JobGroupSpec<never, never, unknown>
+]): ProgramGroup => ({
   ...task(name, spec as GroupSpec<never, never, OutputCodec | undefined>),
   needs: spec.needs ?? []
 })
@@ -422,4 +516,4 @@ const groupFrom = ([name, spec]: readonly [string, GroupSpec<never, never, unkno
 export const idempotencyKey = (
   run: { readonly runId: string; readonly createdAt: string; readonly generation: number },
   unit: { readonly step: string; readonly group?: string }
-): string => fingerprint([run.runId, run.createdAt, run.generation, unit.step, unit.group ?? null]).slice(3, 35)
+): string => keyOf(run, unit)

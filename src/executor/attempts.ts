@@ -7,14 +7,18 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { failures } from '../domain/CheckpointState.js'
 import type { Json } from '../domain/Json.js'
+import { none } from '../domain/PendingJob.js'
 import { delay } from '../domain/RetryPolicy.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
+import type { OutputMismatch } from '../domain/Workflow.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { Clock } from '../ports/Clock.js'
+import type { Environment } from '../ports/Environment.js'
 import { attemptFailed, attemptsStart } from './changes.js'
+import { toJson } from './conversions.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramTask } from './Program.js'
 import type { Ended, RunScope, TaskResult } from './RunScope.js'
@@ -68,7 +72,8 @@ export const runAttempts = async (
     await pause(clock, wait.value, stopping)
     if (stopping.aborted) return E.right({ _tag: 'Stopped' })
     const next = { ...(place.group === undefined ? {} : { group: place.group }), attempt: attempt + 1 }
-    const started = await scope.recorder.record([attemptsStart(scope, place, [next])])()
+    const submitting = task.job === undefined ? none : [next]
+    const started = await scope.recorder.record([attemptsStart(scope, place, [next], submitting)])()
     if (E.isLeft(started)) return started
   }
 }
@@ -128,8 +133,25 @@ const runAttempt = async (
   stopping: AbortSignal
 ): Promise<AttemptResult> => {
   if (stopping.aborted) return { _tag: 'Stopped', failure: NEVER_BEGAN }
-  const { clock, graceMillis } = scope.environment
-  const { timeoutMillis } = task
+  const called = await callWithin(scope.environment, task.timeoutMillis, stopping, (signal) =>
+    task.run(contextFor(scope, place, attempt, signal))()
+  )
+  return judge(task, called)
+}
+
+/**
+ * Calls a task's own code: until it ends, or for the grace after it was told to, because its time is over or all work is to
+ * stop. Whatever comes of it, thrown or returned, is taken.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const callWithin = async (
+  { clock, graceMillis }: Environment,
+  timeoutMillis: number | undefined,
+  stopping: AbortSignal,
+  work: (signal: () => AbortSignal) => Promise<E.Either<unknown, unknown>>
+): Promise<Called> => {
   const leash = makeLeash()
   let timers: AbortController | undefined
   const after = (millis: number, then: () => void): void => {
@@ -152,11 +174,17 @@ const runAttempt = async (
         tell('timeout', new DOMException(`timed out after ${timeoutMillis} ms`, 'TimeoutError'))
       )
     }
-    void settle(task, contextFor(scope, place, attempt, leash.signal), resolve)
+    void settle(() => work(leash.signal), resolve)
   })
   ignore()
   timers?.abort()
-  return judge(task, ended, told)
+  return { ended, told }
+}
+
+/** How a call ended, and why it was told to, if it was. */
+interface Called {
+  readonly ended: Settled
+  readonly told: Told
 }
 
 /** Why an attempt was told to end, if it was. The first reason counts. */
@@ -190,12 +218,11 @@ type Settled =
 
 /** Runs the task's own code and takes whatever comes of it, thrown or returned. */
 const settle = async (
-  task: ProgramTask,
-  context: Parameters<ProgramTask['run']>[0],
+  work: () => Promise<E.Either<unknown, unknown>>,
   done: (settled: Settled) => void
 ): Promise<void> => {
   try {
-    const result = await task.run(context)()
+    const result = await work()
     done(E.isRight(result) ? { _tag: 'Value', value: result.right } : { _tag: 'Error', error: result.left })
   } catch (error) {
     done({ _tag: 'Error', error })
@@ -203,25 +230,39 @@ const settle = async (
 }
 
 /** Work that ended well counts, even if it was told to stop; what failed after that was stopped, not wrong. */
-const judge = (task: ProgramTask, ended: Settled, told: Told): AttemptResult => {
+const judge = (task: ProgramTask, { ended, told }: Called): AttemptResult => {
   if (ended._tag === 'Value') return keep(task, ended.value)
-  if (told === 'timeout') {
-    const error = StepError.make('TimeoutError', `timed out after ${task.timeoutMillis} ms`, { code: 'TIMEOUT' })
-    return { _tag: 'Failed', failure: Failure.transient(error), settled: ended._tag !== 'GivenUp' }
-  }
+  if (told === 'timeout')
+    return { _tag: 'Failed', failure: timedOut(task.timeoutMillis), settled: ended._tag !== 'GivenUp' }
   if (ended._tag === 'GivenUp') return { _tag: 'Stopped', failure: undefined }
   const failure = Failure.fromUnknown(ended.error)
   return told === 'stop' ? { _tag: 'Stopped', failure } : { _tag: 'Failed', failure, settled: true }
 }
 
-/** An output that can't be kept is the step's failure: it ran, so its outcome is unknown. */
+/**
+ * What becomes of a call whose time was over.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const timedOut = (timeoutMillis: number | undefined): StepFailure =>
+  Failure.transient(StepError.make('TimeoutError', `timed out after ${timeoutMillis} ms`, { code: 'TIMEOUT' }))
+
+/** An output that can't be kept is the step's failure: it ran, so its outcome is unknown. What a submission gives is a job. */
 const keep = (task: ProgramTask, value: unknown): AttemptResult => {
-  const encoded = task.encode(value)
-  if (E.isRight(encoded)) return { _tag: 'Done', output: encoded.right }
-  const error = StepError.make(
-    'OutputNotStorable',
-    `the output at ${encoded.left.path} is not ${encoded.left.expected}`,
-    { code: 'OUTPUT_NOT_STORABLE' }
-  )
-  return { _tag: 'Failed', failure: Failure.permanent(error), settled: true }
+  const encoded = task.job === undefined ? task.encode(value) : toJson(value)
+  return E.isRight(encoded)
+    ? { _tag: 'Done', output: encoded.right }
+    : { _tag: 'Failed', failure: notStorable(encoded.left), settled: true }
 }
+
+/**
+ * What becomes of an output that can't be kept.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const notStorable = ({ path, expected }: OutputMismatch): StepFailure =>
+  Failure.permanent(
+    StepError.make('OutputNotStorable', `the output at ${path} is not ${expected}`, { code: 'OUTPUT_NOT_STORABLE' })
+  )

@@ -12,7 +12,7 @@ import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import { runAttempts } from './attempts.js'
-import { attemptsStart, attemptStopped, taskCompleted, taskFailed, waveCompleted } from './changes.js'
+import { attemptsStart, attemptStopped, jobSubmitted, taskCompleted, taskFailed, waveCompleted } from './changes.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramGroup, ProgramWave } from './Program.js'
 import type { RunScope, StepEnd, TaskResult } from './RunScope.js'
@@ -43,7 +43,10 @@ interface Waiting {
   open: number
 }
 
-/** Where the groups of a wave stand. `ready`: those that wait for nothing but their turn, in the order of the wave. */
+/**
+ * Where the groups of a wave stand. `ready`: those that wait for nothing but their turn, in the order of the wave;
+ * `pending`: how many wait for their jobs.
+ */
 interface Board {
   readonly waiting: Map<string, Waiting>
   readonly needing: Map<string, Array<Waiting>>
@@ -51,6 +54,7 @@ interface Board {
   readonly running: Set<string>
   readonly done: Set<string>
   readonly failed: Array<Failure.StepFailure>
+  pending: number
   stopped: boolean
 }
 
@@ -78,7 +82,8 @@ export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<Recor
     const ready = failure === undefined && !halt.signal.aborted ? take(board, due.wave) : []
     if (ready.length > 0) {
       const attempts = ready.map(({ name, attempt }) => ({ group: name, attempt }))
-      changes.push(attemptsStart(scope, place, attempts))
+      const submitting = ready.flatMap(({ name, group }) => (group.job === undefined ? [] : [{ group: name }]))
+      changes.push(attemptsStart(scope, place, attempts, submitting, changes))
     }
     if (board.running.size === 0 && ready.length === 0) break
     if (changes.length > 0 && failure === undefined) {
@@ -109,12 +114,14 @@ const boardOf = ({ wave, decisions }: Due): Board => {
     running: new Set(),
     done: new Set(),
     failed: [],
+    pending: 0,
     stopped: false
   }
   for (const [index, group] of wave.groups.entries()) {
     const decision = decisions[index]
     const { name } = group
     if (decision === undefined || decision._tag === 'Skip') board.done.add(name)
+    else if (decision._tag === 'Poll') board.pending += 1
     else
       board.waiting.set(name, {
         group,
@@ -169,6 +176,10 @@ const settle = (
   const place = { ...step, group: group.name }
   switch (result._tag) {
     case 'Done':
+      if (group.job !== undefined) {
+        board.pending += 1
+        return [jobSubmitted(place, result)]
+      }
       complete(board, group.name)
       return [taskCompleted(scope, place, group, result)]
     case 'Failed':
@@ -221,6 +232,8 @@ const conclude = async (
     return E.right({ _tag: 'Done', carry: [...changes, waveCompleted(scope, place, startedAt)] })
   }
   const heldBack = scope.stopping.aborted && board.ready.length > 0 && mayStart(board, wave)
+  const waits = !board.stopped && !heldBack && board.pending > 0 && board.failed.length === 0
+  if (waits) return E.right({ _tag: 'Pending', carry: changes })
   if (board.stopped || heldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped', carry: changes })
   const retryable = board.failed.every((failure) => failure._tag === 'Transient')
   const undone = [...board.waiting.keys()].flatMap((group) =>

@@ -30,7 +30,7 @@ const valid = (text: string): WorkflowFile => {
 }
 
 const fingerprintsOf = (text: string): readonly string[] =>
-  toProgram(valid(text), '/w.yml', () => () => () => Promise.resolve(E.right(null))).steps.map(
+  toProgram(valid(text), '/w.yml', () => ({ run: () => () => Promise.resolve(E.right(null)) })).steps.map(
     ({ fingerprint }) => fingerprint
   )
 

@@ -8,7 +8,8 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/Change.js'
 import { decode } from '../../domain/ChangeCodec.js'
 import { progress } from '../../domain/Checkpoint.js'
-import { describeReason } from '../../domain/Explain.js'
+import { describeJob, describeReason } from '../../domain/Explain.js'
+import type { PendingJob } from '../../domain/PendingJob.js'
 import type { Decision, RetryReason } from '../../domain/Plan.js'
 import type { JsonObject } from '../../domain/Json.js'
 import type { Environment } from '../../ports/Environment.js'
@@ -17,7 +18,7 @@ import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
-import { failuresJson, holderJson, printed, summaryJson } from '../report/runJson.js'
+import { failuresJson, holderJson, jobJson, printed, summaryJson } from '../report/runJson.js'
 import { factsOf } from '../report/facts.js'
 import type { UnitView } from '../report/units.js'
 import { unitsOf } from '../report/units.js'
@@ -130,6 +131,7 @@ const MARKS = {
   completed: '✓',
   failed: '✗',
   'in flight': '⚡',
+  pending: '…',
   'not started': '○'
 } as const
 
@@ -145,7 +147,13 @@ const stopOf = ({ checkpoint: { state }, heldBy }: RunView, { status, attempts }
 
 const unitLines = (view: RunView, style: Style): ReadonlyArray<string> => {
   const units = unitsOf(view.checkpoint)
-  const colours = { completed: style.green, failed: style.red, 'in flight': style.yellow, 'not started': style.dim }
+  const colours = {
+    completed: style.green,
+    failed: style.red,
+    'in flight': style.yellow,
+    pending: style.yellow,
+    'not started': style.dim
+  }
   const nameOf = ({ index, name, group }: UnitView): string =>
     group === undefined ? `${String(index + 1).padStart(3)} ${name}` : `      ${group}`
   const widest = units.reduce((width, unit) => Math.max(width, nameOf(unit).length), 0)
@@ -154,6 +162,7 @@ const unitLines = (view: RunView, style: Style): ReadonlyArray<string> => {
     const stopped = stopOf(view, unit)
     const facts = [
       assumed ? 'taken as done' : (stopped ?? status),
+      ...(unit.job === undefined ? [] : [jobText(unit.job)]),
       ...(attempts > 1 && stopped === undefined ? [`${attempts} attempts`] : []),
       ...(durationMillis === undefined || assumed ? [] : [Duration.show(durationMillis)])
     ]
@@ -161,6 +170,9 @@ const unitLines = (view: RunView, style: Style): ReadonlyArray<string> => {
     return error === undefined ? [line] : [line, style.red(`        ${printable(error.message)}`)]
   })
 }
+
+const jobText = ({ job, submittedAt }: PendingJob): string =>
+  `its job${job === undefined ? '' : ` ${printable(describeJob(job))}`} was submitted ${submittedAt}`
 
 const MAX_VALUE = 200
 
@@ -206,6 +218,7 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined
     steps: unitsOf(checkpoint).map(unitJson),
     retryable: checkpoint.state._tag === 'Failed' ? checkpoint.state.retryable : null,
     failures: failuresJson(checkpoint),
+    ...(checkpoint.pending.length === 0 ? {} : { jobs: checkpoint.pending.map(jobJson) }),
     ...(history === undefined ? {} : { history: history.map(({ revision, change, at }) => ({ revision, change, at })) })
   }
 }

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { explain } from '../../domain/Explain.js'
+import { describeJob, explain } from '../../domain/Explain.js'
 import type { Decision, ResumePlan } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { Event } from '../../ports/Events.js'
@@ -83,7 +83,7 @@ export const make = (telling: Telling): Narrator => {
     } else if (event._tag === 'StepRetrying') {
       const wait = { since: now(), until: now() + event.delayMillis }
       active.set(unitName(event), { stepIndex: event.stepIndex, name: unitName(event), ...wait })
-    } else if (event._tag === 'StepCompleted' || event._tag === 'StepFailed') {
+    } else if (event._tag === 'StepCompleted' || event._tag === 'StepFailed' || event._tag === 'JobSubmitted') {
       active.delete(unitName(event))
     }
     screen.status(active.size === 0 ? undefined : () => statusOf([...active.values()], telling))
@@ -91,7 +91,8 @@ export const make = (telling: Telling): Narrator => {
   return {
     report: (event) => {
       if (event._tag === 'RunPlanned') decisions = new Map(event.plan.decisions.map((one) => [unitName(one), one]))
-      if (event._tag === 'StepCompleted' || event._tag === 'StepFailed') flush(unitName(event))
+      if (event._tag === 'StepCompleted' || event._tag === 'StepFailed' || event._tag === 'JobSubmitted')
+        flush(unitName(event))
       follow(event)
       for (const line of linesOf(telling, decisions, event, active.size)) screen.line(line)
     },
@@ -144,6 +145,10 @@ const linesOf = (
       const lasted = Duration.show(event.durationMillis)
       const again = event.attempts > 1 ? [`${groupPrefix(event)}succeeded on attempt ${event.attempts}`] : []
       return [...again, ...detail(`${place(telling, event)} completed: ${unitName(event)}, ${lasted}`)]
+    }
+    case 'JobSubmitted': {
+      const job = event.job === undefined ? '' : `: ${printable(describeJob(event.job))}`
+      return [`${place(telling, event)} ${unitName(event)} has submitted its job${job}`]
     }
     case 'StepFailed':
       // The report at the end tells of it; until then there is something to say only while others are at work.

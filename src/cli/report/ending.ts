@@ -5,6 +5,8 @@
  */
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Failure } from '../../domain/CheckpointState.js'
+import { describeJob } from '../../domain/Explain.js'
+import type { PendingJob } from '../../domain/PendingJob.js'
 import { unitName } from '../../domain/Plan.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { Style } from '../terminal/Style.js'
@@ -40,9 +42,17 @@ export const endingOf = (
       const where = `step ${outcome.stepIndex + 1}/${file.steps.length} ${outcome.step}`
       return [style.yellow(`Interrupted ${outcome.inProgress ? 'in' : 'before'} ${where}`), ...goOn]
     }
+    case 'Pending':
+      return [...outcome.jobs.map((job) => style.yellow(`Waiting for ${jobText(job)}`)), ...goOn]
     case 'Fenced':
       return [style.red(`Run ${outcome.runId} was taken over by another process. Nothing was written since`)]
   }
+}
+
+/** A pending job on one line. */
+const jobText = ({ job, submittedAt, ...unit }: PendingJob): string => {
+  const given = job === undefined ? '' : ` (${printable(describeJob(job))})`
+  return `the job of ${unitName(unit)}${given}, submitted ${submittedAt}`
 }
 
 const failureLines = (

@@ -7,6 +7,7 @@ import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { CompletedStep } from '../../domain/CompletedStep.js'
 import type { Json } from '../../domain/Json.js'
+import type { PendingJob } from '../../domain/PendingJob.js'
 import { unitName } from '../../domain/Plan.js'
 import type { StepError } from '../../domain/StepError.js'
 
@@ -20,11 +21,12 @@ export interface UnitView {
   readonly index: number
   readonly name: string
   readonly group?: string
-  readonly status: 'completed' | 'failed' | 'in flight' | 'not started'
+  readonly status: 'completed' | 'failed' | 'in flight' | 'pending' | 'not started'
   readonly assumed: boolean
   readonly attempts: number
   readonly durationMillis?: number
   readonly output?: Json
+  readonly job?: PendingJob
   readonly error?: StepError
 }
 
@@ -44,7 +46,7 @@ export const unitsOf = (checkpoint: Checkpoint): ReadonlyArray<UnitView> => {
 }
 
 const unitOf = (
-  { state }: Checkpoint,
+  { state, pending }: Checkpoint,
   records: ReadonlyMap<string, CompletedStep>,
   index: number,
   name: string,
@@ -64,6 +66,8 @@ const unitOf = (
     }
   }
   const base = { ...unit, assumed: false }
+  const job = pending.find((one) => one.step === name && one.group === group)
+  if (job !== undefined) return { ...base, status: 'pending', attempts: job.attempt ?? 1, job }
   if (state.step !== name) return { ...base, status: 'not started', attempts: 0 }
   const running = State.inFlight(state).find((one) => one.group === group)
   const failure = State.failures(state).find((one) => one.group === group)

@@ -37,8 +37,19 @@ export type Action =
   | { readonly _tag: 'Argv'; readonly argv: ReadonlyNonEmptyArray<Argument> }
 
 /**
+ * What asks for a job, and what fetches what it gave; absent if it gives nothing.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface JobEntry {
+  readonly poll: Action
+  readonly collect?: Action
+}
+
+/**
  * A task: a step of its own, or a group of a wave. `timeoutMillis` is for each attempt, and absent if there is none;
- * `retry` is absent if it is tried once.
+ * `retry` is absent if it is tried once. With a `job` its `action` is what submits that.
  *
  * @category model
  * @since 0.1.0
@@ -48,6 +59,7 @@ export interface TaskEntry {
   readonly at: Position
   readonly name: string
   readonly action: Action
+  readonly job?: JobEntry
   readonly summary: string
   readonly capture?: string
   readonly retry?: RetryPolicy
@@ -137,10 +149,30 @@ export const numberedName = (index: number): string => `step-${index + 1}`
  * @category destructors
  * @since 0.1.0
  */
-export const definitionOf = ({ action, version }: TaskEntry): Json => ({
-  ...(action._tag === 'Shell' ? { shell: action.script } : { run: action.argv.map(({ text }) => text) }),
+export const definitionOf = ({ action, job, version }: TaskEntry): Json => ({
+  ...(job === undefined
+    ? wordsOf(action)
+    : {
+        job: {
+          submit: wordsOf(action),
+          poll: wordsOf(job.poll),
+          ...(job.collect === undefined ? {} : { collect: wordsOf(job.collect) })
+        }
+      }),
   ...(version === undefined ? {} : { version })
 })
+
+const wordsOf = (action: Action): JsonObject =>
+  action._tag === 'Shell' ? { shell: action.script } : { run: action.argv.map(({ text }) => text) }
+
+/**
+ * Everything that a task executes.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const actionsOf = ({ action, job }: TaskEntry): ReadonlyArray<Action> =>
+  job === undefined ? [action] : [action, job.poll, ...(job.collect === undefined ? [] : [job.collect])]
 
 /**
  * The command of a task as a line for people.

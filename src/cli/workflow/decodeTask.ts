@@ -25,7 +25,7 @@ import { commandLine, DEFAULT_TIMEOUT_MILLIS } from './WorkflowFile.js'
  * @since 0.1.0
  */
 export const TASK_KEYS = [
-  ...['shell', 'run', 'summary', 'capture', 'retry', 'timeout', 'idempotent', 'version']
+  ...['shell', 'run', 'job', 'summary', 'capture', 'retry', 'timeout', 'idempotent', 'version']
 ] as const
 
 /**
@@ -60,7 +60,7 @@ export interface Reports {
  */
 export const decodeTask = (reports: Reports, fields: Fields, { at, name, telling }: Named): TaskEntry => {
   const { report } = reports
-  const action = actionOf(report, fields, at)
+  const { action, job } = workOf(report, fields, at)
   const summary = pipe(
     Field.text(report, fields.get('summary')),
     O.getOrElse(() => (telling ? name : commandLine(action)))
@@ -82,6 +82,7 @@ export const decodeTask = (reports: Reports, fields: Fields, { at, name, telling
     at,
     name,
     action,
+    ...(job === undefined ? {} : { job }),
     summary: summary.replace(/\s+/g, ' ').trim(),
     ...(O.isSome(capture) ? { capture: capture.value } : {}),
     ...(O.isSome(retry) ? { retry: retry.value } : {}),
@@ -112,6 +113,39 @@ export const standIn = (at: Position, name: string): TaskEntry => ({
 
 const NOTHING: Action = { _tag: 'Shell', script: '' }
 
+/** What a task executes, or hands over. */
+const workOf = (report: Report, fields: Fields, at: Position): Pick<TaskEntry, 'action' | 'job'> => {
+  const entry = fields.get('job')
+  if (entry === undefined) return { action: actionOf(report, fields, at) }
+  const other = fields.get('shell') ?? fields.get('run')
+  if (other !== undefined) report(other.at, 'a task has either "job" or "shell" or "run", not both')
+  if (entry.value._tag !== 'Mapping') {
+    report(entry.value.at, `"job" is a mapping of "submit", "poll" and "collect", not ${Field.kindOf(entry.value)}`)
+    return { action: NOTHING }
+  }
+  const given = Field.fieldsOf(report, entry.value, ['submit', 'poll', 'collect'], '"job"')
+  const [submit, poll, collect] = [given.get('submit'), given.get('poll'), given.get('collect')]
+  if (submit === undefined) report(entry.at, '"job" needs "submit": what starts the job and prints its id')
+  if (poll === undefined) report(entry.at, '"job" needs "poll": what asks whether the job has ended')
+  const capture = fields.get('capture')
+  if (capture !== undefined && collect === undefined)
+    report(capture.at, '"capture" of a job needs "collect": what prints what the job gave')
+  return {
+    action: submit === undefined ? NOTHING : scriptOrWords(report, submit),
+    job: {
+      poll: poll === undefined ? NOTHING : scriptOrWords(report, poll),
+      ...(collect === undefined ? {} : { collect: scriptOrWords(report, collect) })
+    }
+  }
+}
+
+/** A text is a script for the shell, a list is a command and its arguments. */
+const scriptOrWords = (report: Report, entry: Entry): Action => {
+  if (entry.value._tag === 'List') return argvOf(report, entry)
+  const script = Field.text(report, entry)
+  return O.isSome(script) ? { _tag: 'Shell', script: script.value } : NOTHING
+}
+
 const actionOf = (report: Report, fields: Fields, at: Position): Action => {
   const shell = fields.get('shell')
   const run = fields.get('run')
@@ -121,7 +155,7 @@ const actionOf = (report: Report, fields: Fields, at: Position): Action => {
   }
   if (run !== undefined) return argvOf(report, run)
   if (shell === undefined) {
-    report(at, 'a task needs "shell" (a script) or "run" (a command and its arguments)')
+    report(at, 'a task needs "shell" (a script), "run" (a command and its arguments) or "job"')
     return NOTHING
   }
   const script = Field.text(report, shell)

@@ -3,18 +3,20 @@
  *
  * @since 0.1.0
  */
-import type { Program, ProgramStep, ProgramTask } from '../../executor/Program.js'
+import type { Job, Program, ProgramStep, ProgramTask } from '../../executor/Program.js'
 import { fromSteps, task, waveOf } from '../../executor/Program.js'
 import type { TaskEntry, WorkflowFile } from './WorkflowFile.js'
 import { definitionOf, numberedName } from './WorkflowFile.js'
 
 /**
- * What a task does when it runs.
+ * What a task does when it runs, or how it hands its work over.
  *
  * @category model
  * @since 0.1.0
  */
-export type Runner = (entry: TaskEntry) => ProgramTask['run']
+export type Runner = (
+  entry: TaskEntry
+) => { readonly run: ProgramTask['run'] } | { readonly job: Job<unknown, unknown, undefined> }
 
 /**
  * A program of this file. `path` is where the file is, absolute.
@@ -50,7 +52,7 @@ const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTa
   task(
     entry.name,
     {
-      run: runner(entry),
+      ...runner(entry),
       summary: entry.summary,
       idempotent: entry.idempotent,
       numbered,

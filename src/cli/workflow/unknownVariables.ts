@@ -7,6 +7,7 @@ import type { Position, Problem } from './Problem.js'
 import * as Template from './Template.js'
 import { didYouMean } from './Suggestion.js'
 import type { GroupEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
+import { actionsOf } from './WorkflowFile.js'
 
 /**
  * What is wrong with the variables of a workflow whose input has these fields. A step knows the input and what earlier
@@ -37,10 +38,12 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
   })
 }
 
-const named = ({ action }: TaskEntry): ReadonlyArray<{ readonly at: Position; readonly name: string }> =>
-  action._tag === 'Shell'
-    ? []
-    : action.argv.flatMap(({ at, template }) => Template.variables(template).map((name) => ({ at, name })))
+const named = (task: TaskEntry): ReadonlyArray<{ readonly at: Position; readonly name: string }> =>
+  actionsOf(task).flatMap((action) =>
+    action._tag === 'Shell'
+      ? []
+      : action.argv.flatMap(({ at, template }) => Template.variables(template).map((name) => ({ at, name })))
+  )
 
 const messageFor = ({ input }: WorkflowFile, name: string, known: ReadonlySet<string>): string => {
   const unknown = `unknown variable "${name}"`

@@ -356,6 +356,8 @@ const saidBy = (outcome: RunOutcome): string => {
       return `${outcome.step} failed: ${outcome.failures.map(({ error }) => error.message).join('; ')}`
     case 'Interrupted':
       return `interrupted at ${outcome.step}`
+    case 'Pending':
+      return `it waits for the jobs of ${outcome.jobs.map(unitName).join(', ')}`
     case 'Fenced':
       return 'another process has taken the run over'
   }
