@@ -15,8 +15,14 @@ import type { Json } from './domain/Json.js'
 import type { ResumePlan } from './domain/Plan.js'
 import { unitName } from './domain/Plan.js'
 import { planResume } from './domain/planResume.js'
+import type { PollOutcome } from './executor/jobs.js'
+import { poll as pollJobs } from './executor/jobs.js'
 import type {
   GroupSpec,
+  Job,
+  JobContext,
+  JobSpec,
+  JobStatus,
   OutputCodec,
   OutputOf,
   Program,
@@ -59,6 +65,35 @@ export type AsyncSpec<Outputs, Input, C> = Omit<TaskSpec<Outputs, Input, C>, 'ru
 }
 
 /**
+ * A step that hands its work over: `submit` starts a job, `poll` asks what became of it, `collect` fetches what it gave. See
+ * `Program.Job`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type AsyncJobSpec<Outputs, Input, C> = Omit<JobSpec<Outputs, Input, C>, 'job'> & {
+  readonly job: {
+    /** Starts the job, and gives what is needed to find it again. */
+    readonly submit: (context: StepContext<Outputs, Input>) => Promise<Json | undefined> | Json | undefined
+    /** Asks what became of the job. */
+    readonly poll: (context: JobContext<Outputs, Input>) => Promise<JobStatus> | JobStatus
+    /** Fetches what the job gave. */
+    readonly collect: (
+      context: JobContext<Outputs, Input>
+    ) => Promise<C extends OutputCodec ? P.OutputOf<C> : unknown> | (C extends OutputCodec ? P.OutputOf<C> : unknown)
+  }
+}
+
+/**
+ * A group of a wave that hands its work over.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type AsyncJobGroup<Outputs, Input, C, Groups extends string = string> = AsyncJobSpec<Outputs, Input, C> &
+  Pick<GroupSpec<Outputs, Input, C, Groups>, 'needs'>
+
+/**
  * A group of a wave: a step that may need other groups.
  *
  * @category model
@@ -77,14 +112,16 @@ export interface AsyncWorkflow<Outputs, Input> extends Program<Outputs, Input> {
   /** Adds a step. Later steps see its output under its name. */
   readonly step: <N extends string, C extends OutputCodec | undefined = undefined>(
     name: P.NewName<N, Outputs>,
-    work: Work<Outputs, Input, unknown> | AsyncSpec<Outputs, Input, C>
+    work: Work<Outputs, Input, unknown> | AsyncSpec<Outputs, Input, C> | AsyncJobSpec<Outputs, Input, C>
   ) => AsyncWorkflow<Outputs & { readonly [K in N]: OutputOf<C> }, Input>
   /** Adds a wave of groups that run in parallel. */
   readonly wave: <N extends string, Cs extends Readonly<Record<string, unknown>>>(
     name: P.NewName<N, Outputs>,
     groups: {
       readonly [G in keyof Cs]:
-        Work<Outputs, Input, unknown> | AsyncGroup<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
+        | Work<Outputs, Input, unknown>
+        | AsyncGroup<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
+        | AsyncJobGroup<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
     },
     options?: WaveOptions
   ) => AsyncWorkflow<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: OutputOf<Cs[G]> } }, Input>
@@ -132,16 +169,23 @@ const extendable = <Outputs, Input>(program: Program<Outputs, Input>): AsyncWork
 }
 
 const specOf = <Outputs, Input, C>(
-  work: Work<Outputs, Input, unknown> | AsyncSpec<Outputs, Input, C>
-): TaskSpec<Outputs, Input, C> => {
+  work: Work<Outputs, Input, unknown> | AsyncSpec<Outputs, Input, C> | AsyncJobSpec<Outputs, Input, C>
+): TaskSpec<Outputs, Input, C> | JobSpec<Outputs, Input, C> => {
   const spec = typeof work === 'function' ? { run: work } : work
-  const run = (context: StepContext<Outputs, Input>): TE.TaskEither<unknown, never> =>
+  if (!('job' in spec)) return { ...spec, run: settled(spec.run) as TaskSpec<Outputs, Input, C>['run'] }
+  const { submit, poll, collect } = spec.job
+  const job = { submit: settled(submit), poll: settled(poll), collect: settled(collect) }
+  return { ...spec, job: job as Job<Outputs, Input, C> }
+}
+
+/** What resolves or rejects, as a value. */
+const settled =
+  <A, B>(call: (context: A) => Promise<B> | B) =>
+  (context: A): TE.TaskEither<unknown, B> =>
     TE.tryCatch(
-      async () => (await spec.run(context)) as never,
+      async () => await call(context),
       (error) => error
     )
-  return { ...spec, run }
-}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // running
@@ -294,6 +338,41 @@ export const runOutcome = <Outputs, Input>(
 ): Promise<RunOutcome | Refused> => {
   const given = { ...forRun(options), ...forResume(options) }
   return perform(options, X.runOrResume(program, options.id, inputOf(options), given))
+}
+
+/**
+ * Asks for every job that a run waits for, and keeps what they gave; see `poll` of `dogear`. Rejects with a
+ * {@link RunFailure} if there is no such run, or it can't be asked for.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { poll, resume, runOutcome, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const nightly = workflow('nightly').step('train', {
+ *   job: {
+ *     submit: async ({ idempotencyKey }) => `job-${idempotencyKey}`,
+ *     poll: async () => ({ _tag: 'Finished' }),
+ *     collect: async ({ job }) => ({ model: job })
+ *   }
+ * })
+ * const options = { id: 'nightly-1', storage: memoryStorage() }
+ * assert.equal((await runOutcome(nightly, options))._tag, 'Pending')
+ * const polled = await poll(nightly, options)
+ * assert.deepEqual(polled.jobs.map(({ end }) => end._tag), ['Collected'])
+ * assert.ok('train' in (await resume(nightly, options)))
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const poll = async <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  options: Options
+): Promise<Exclude<PollOutcome, { readonly _tag: 'Fenced' }>> => {
+  const ended = await pollJobs(program, options.id)(environmentOf(options))()
+  if (E.isLeft(ended)) throw new RunFailure({ _tag: 'Refused', runId: options.id, error: ended.left })
+  if (ended.right._tag === 'Fenced') throw new RunFailure(ended.right)
+  return ended.right
 }
 
 /**
