@@ -19,7 +19,6 @@ import type { PollOutcome } from './executor/jobs.js'
 import { poll as pollJobs } from './executor/jobs.js'
 import type {
   GroupSpec,
-  Job,
   JobContext,
   JobSpec,
   JobStatus,
@@ -175,7 +174,7 @@ const specOf = <Outputs, Input, C>(
   if (!('job' in spec)) return { ...spec, run: settled(spec.run) as TaskSpec<Outputs, Input, C>['run'] }
   const { submit, poll, collect } = spec.job
   const job = { submit: settled(submit), poll: settled(poll), collect: settled(collect) }
-  return { ...spec, job: job as Job<Outputs, Input, C> }
+  return { ...spec, job }
 }
 
 /** What resolves or rejects, as a value. */

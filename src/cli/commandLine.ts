@@ -354,4 +354,5 @@ Exit codes:
   0 completed, or nothing left to do    4 refused, nothing was changed
   1 a step, or a case, failed           5 state could not be read or written
   2 wrong use, or a bad workflow file   6 taken over by another process
+                                        75 pending: jobs have not ended
   3 no such run                         130, 143 stopped by Ctrl+C, SIGTERM`

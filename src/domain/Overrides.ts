@@ -86,7 +86,8 @@ const rewound = (
     (decision) =>
       isWork(decision) &&
       !keeps(decision) &&
-      (records.has(unitName(decision)) || (decision._tag === 'Run' && decision.reason._tag === 'Forced'))
+      (records.has(unitName(decision)) ||
+        (decision._tag === 'Run' && (decision.reason._tag === 'Forced' || decision.givesUp !== undefined)))
   )
   if (first === undefined) return undefined
   const ofStep = plan.decisions.filter((one) => one.stepIndex === first.stepIndex && one.group !== undefined)

@@ -11,8 +11,13 @@ import type { Json } from './Json.js'
 // model
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** A step, or a group of it, and where it stands. */
-interface Unit {
+/**
+ * A step, or a group of it, and where it stands.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Unit {
   readonly stepIndex: number
   readonly step: string
   readonly group?: string
@@ -93,8 +98,13 @@ export const keyOf = (
 // destructors
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** Places at which a unit may stand. */
-interface At {
+/**
+ * A place at which a unit may stand.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface At {
   readonly stepIndex: number
   readonly group?: string
 }

@@ -225,7 +225,7 @@ describe('asking for jobs', () => {
               )
             }
       )
-    } as ProgramType.Program<unknown, never>
+    }
     await polls(process, looking)
     assert.deepEqual(seen, [1])
   })
