@@ -15,6 +15,7 @@ import type { Json } from './domain/Json.js'
 import type { ResumePlan } from './domain/Plan.js'
 import { unitName } from './domain/Plan.js'
 import { planResume } from './domain/planResume.js'
+import { collectEvidence } from './executor/evidence.js'
 import type { PollOutcome } from './executor/jobs.js'
 import { poll as pollJobs } from './executor/jobs.js'
 import type {
@@ -59,8 +60,20 @@ export type Work<Outputs, Input, A> = (context: StepContext<Outputs, Input>) => 
  * @category model
  * @since 0.1.0
  */
-export type AsyncSpec<Outputs, Input, C> = Omit<TaskSpec<Outputs, Input, C>, 'run'> & {
-  readonly run: Work<Outputs, Input, C extends OutputCodec ? P.OutputOf<C> : unknown>
+export type AsyncSpec<Outputs, Input, C> = Omit<TaskSpec<Outputs, Input, C>, 'run' | 'before' | 'after'> &
+  AsyncChecks<Outputs, Input> & {
+    readonly run: Work<Outputs, Input, C extends OutputCodec ? P.OutputOf<C> : unknown>
+  }
+
+/**
+ * What must not reject before a unit starts, and after it has ended well: see `GuardSpec`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface AsyncChecks<Outputs, Input> {
+  readonly before?: Work<Outputs, Input, unknown>
+  readonly after?: Work<Outputs, Input, unknown>
 }
 
 /**
@@ -70,18 +83,19 @@ export type AsyncSpec<Outputs, Input, C> = Omit<TaskSpec<Outputs, Input, C>, 'ru
  * @category model
  * @since 0.1.0
  */
-export type AsyncJobSpec<Outputs, Input, C> = Omit<JobSpec<Outputs, Input, C>, 'job'> & {
-  readonly job: {
-    /** Starts the job, and gives what is needed to find it again. */
-    readonly submit: (context: StepContext<Outputs, Input>) => Promise<Json | undefined> | Json | undefined
-    /** Asks what became of the job. */
-    readonly poll: (context: JobContext<Outputs, Input>) => Promise<JobStatus> | JobStatus
-    /** Fetches what the job gave. */
-    readonly collect: (
-      context: JobContext<Outputs, Input>
-    ) => Promise<C extends OutputCodec ? P.OutputOf<C> : unknown> | (C extends OutputCodec ? P.OutputOf<C> : unknown)
+export type AsyncJobSpec<Outputs, Input, C> = Omit<JobSpec<Outputs, Input, C>, 'job' | 'before' | 'after'> &
+  AsyncChecks<Outputs, Input> & {
+    readonly job: {
+      /** Starts the job, and gives what is needed to find it again. */
+      readonly submit: (context: StepContext<Outputs, Input>) => Promise<Json | undefined> | Json | undefined
+      /** Asks what became of the job. */
+      readonly poll: (context: JobContext<Outputs, Input>) => Promise<JobStatus> | JobStatus
+      /** Fetches what the job gave. */
+      readonly collect: (
+        context: JobContext<Outputs, Input>
+      ) => Promise<C extends OutputCodec ? P.OutputOf<C> : unknown> | (C extends OutputCodec ? P.OutputOf<C> : unknown)
+    }
   }
-}
 
 /**
  * A group of a wave that hands its work over.
@@ -122,7 +136,7 @@ export interface AsyncWorkflow<Outputs, Input> extends Program<Outputs, Input> {
         | AsyncGroup<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
         | AsyncJobGroup<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
     },
-    options?: WaveOptions
+    options?: Omit<WaveOptions<Outputs, Input>, 'before' | 'after'> & AsyncChecks<Outputs, Input>
   ) => AsyncWorkflow<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: OutputOf<Cs[G]> } }, Input>
 }
 
@@ -159,7 +173,7 @@ const extendable = <Outputs, Input>(program: Program<Outputs, Input>): AsyncWork
         P.wave<string, Outputs, Input, never>(
           name as never,
           Object.fromEntries(specs) as never,
-          options
+          options === undefined ? {} : checksOf(options)
         )(program) as never
       )
     }
@@ -170,11 +184,12 @@ const extendable = <Outputs, Input>(program: Program<Outputs, Input>): AsyncWork
 const specOf = <Outputs, Input, C>(
   work: Work<Outputs, Input, unknown> | AsyncSpec<Outputs, Input, C> | AsyncJobSpec<Outputs, Input, C>
 ): TaskSpec<Outputs, Input, C> | JobSpec<Outputs, Input, C> => {
-  const spec = typeof work === 'function' ? { run: work } : work
-  if (!('job' in spec)) return { ...spec, run: settled(spec.run) as TaskSpec<Outputs, Input, C>['run'] }
+  const spec: AsyncSpec<Outputs, Input, C> | AsyncJobSpec<Outputs, Input, C> =
+    typeof work === 'function' ? { run: work as AsyncSpec<Outputs, Input, C>['run'] } : work
+  if (!('job' in spec)) return { ...checksOf(spec), run: settled(spec.run) }
   const { submit, poll, collect } = spec.job
   const job = { submit: settled(submit), poll: settled(poll), collect: settled(collect) }
-  return { ...spec, job }
+  return { ...checksOf(spec), job }
 }
 
 /** What resolves or rejects, as a value. */
@@ -185,6 +200,16 @@ const settled =
       async () => await call(context),
       (error) => error
     )
+
+const checksOf = <Outputs, Input, A extends AsyncChecks<Outputs, Input>>({
+  before,
+  after,
+  ...rest
+}: A): Omit<A, 'before' | 'after'> & Pick<TaskSpec<Outputs, Input, never>, 'before' | 'after'> => ({
+  ...rest,
+  ...(before === undefined ? {} : { before: settled(before) }),
+  ...(after === undefined ? {} : { after: settled(after) })
+})
 
 // ---------------------------------------------------------------------------------------------------------------------
 // running
@@ -407,7 +432,10 @@ export const plan = async <Outputs, Input>(
   const { checkpoint, found: how } = found.right.value
   const input = program.decodeInput(checkpoint.input)
   if (E.isLeft(input)) return refuse({ _tag: 'InvalidInput', ...input.left })
-  const planned = planResume(checkpoint, program, { ...forResume(options), recovered: how._tag === 'Recovered' })
+  const gone = await collectEvidence(checkpoint)(environmentOf(options))()
+  if (E.isLeft(gone)) return refuse(gone.left)
+  const recovered = how._tag === 'Recovered'
+  const planned = planResume(checkpoint, program, { evidence: gone.right, ...forResume(options), recovered })
   return E.isLeft(planned) ? refuse(planned.left) : planned.right
 }
 

@@ -24,6 +24,7 @@ import { describe as describeProblem } from './workflow/Problem.js'
  * - `InvalidWorkflow`: the file is no workflow; all problems at once.
  * - `AmbiguousRun`, `SeveralUnfinished`: more than one run is meant, here they are, each as a line.
  * - `NothingToResume`: no run is unfinished; `completed`: the newest run, if there is one and all are completed.
+ * - `NoRunOfWorkflow`: a run of this workflow was to be taken up, and there is none.
  * - `Declined`: asked, and the answer was no.
  * - `MovedOn`: while somebody was asked, the run went on.
  * - `WorkspaceGone`: the folder that the run works in is not there.
@@ -39,6 +40,7 @@ export type CliError =
   | { readonly _tag: 'AmbiguousRun'; readonly prefix: string; readonly candidates: ReadonlyArray<string> }
   | { readonly _tag: 'SeveralUnfinished'; readonly candidates: ReadonlyArray<string> }
   | { readonly _tag: 'NothingToResume'; readonly hints: ReadonlyArray<Hint>; readonly completed?: string }
+  | { readonly _tag: 'NoRunOfWorkflow'; readonly workflow: string; readonly hints: ReadonlyArray<Hint> }
   | { readonly _tag: 'Declined' }
   | { readonly _tag: 'MovedOn'; readonly runId: string }
   | { readonly _tag: 'WorkspaceGone'; readonly runId: string; readonly path: string }
@@ -120,6 +122,8 @@ export const describeFully = (error: CliError): string => {
       return lines('There is more than one unfinished run. Say which:', indented(error.candidates))
     case 'NothingToResume':
       return lines('There is no unfinished run', linesOf(error.hints))
+    case 'NoRunOfWorkflow':
+      return lines(`There is no run of workflow ${error.workflow} to take up`, linesOf(error.hints))
     case 'Declined':
       return 'Nothing was changed'
     case 'MovedOn':

@@ -85,6 +85,7 @@ export const ofError = (error: CliError): ExitCode => {
     case 'SeveralUnfinished':
       return ExitCode.wrongUse
     case 'NothingToResume':
+    case 'NoRunOfWorkflow':
       return ExitCode.noSuchRun
     case 'Declined':
     case 'MovedOn':
@@ -119,6 +120,7 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'Insecure':
     case 'ReadFailed':
     case 'WriteFailed':
+    case 'TreeUnreadable':
       return ExitCode.storage
     case 'Fenced':
       return ExitCode.fenced

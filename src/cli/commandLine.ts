@@ -169,6 +169,12 @@ const addRun = (program: Command, common: Common, perform: Perform): void => {
     .option('--id <id>', 'the id of the new run (default: a UUID)')
     .option('--input <name=value>', 'a variable of the run, over the input in the file; repeat for more', collect)
     .option('--resume', 'go on with an unfinished earlier run, if there is one, without asking')
+    .option(
+      '--from-step <step>',
+      'take up an earlier run, and run from this step on, with the input it was started with'
+    )
+    .option('--restart-wave <wave>', 'take up an earlier run, and run all groups of this wave again')
+    .option('--run <id>', 'with these two: which earlier run (default: the newest of the workflow)')
     .option('-y, --yes', 'answer yes to every question')
     .option('-v, --verbose', 'tell more')
     .option('--json', 'print the result as JSON; what steps print goes to standard error')

@@ -4,7 +4,7 @@
  * @module
  * @since 0.1.0
  */
-import type { Evidence } from './CompletedStep.js'
+import type { Evidence, ExpectedEvidence } from './CompletedStep.js'
 import type { Json } from './Json.js'
 import type { Confirm, Decision, PlanProblem, ResumePlan } from './Plan.js'
 import { openQuestions, unitName } from './Plan.js'
@@ -123,7 +123,7 @@ export const describeReason = ({ reason }: Decision): string => {
  * @category destructors
  * @since 0.1.0
  */
-export const describeEvidence = (evidence: Evidence): string =>
+export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string =>
   evidence._tag === 'Commit' ? `commit ${evidence.hash}` : evidence.path
 
 /**

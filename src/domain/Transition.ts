@@ -150,7 +150,8 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
   const wrong = wrongAttempts(self, change, step)
   if (wrong !== undefined) return wrong
   const before = here(self.state, change.stepIndex)
-  const starting = new Set(change.attempts.map((one) => one.group))
+  // A wave that failed at its own checks is tried again with its groups.
+  const starting = new Set([...change.attempts.map((one) => one.group), undefined])
   const others = before.inFlight.filter((one) => !starting.has(one.group))
   const failures = before.failures.filter((one) => !starting.has(one.group) || isBeingRetried(one))
   const inFlight = others.length === 0 ? change.attempts : [...others, ...change.attempts]
@@ -249,7 +250,9 @@ const stepFailed = (self: Fields, change: Change.StepFailed): Result => {
       ? refuse(self, change, 'WaveUnfinished', change.step)
       : E.right({ state: State.failed(change.stepIndex, change.step, before.failures, change.retryable) })
   }
-  if (!isInFlight(before.inFlight, change.last)) return notInFlight(self, change)
+  // A wave as a whole fails, at its own checks, when none of its groups runs.
+  const stands = step.kind === 'task' ? isInFlight(before.inFlight, change.last) : before.inFlight.length === 0
+  if (!stands) return notInFlight(self, change)
   const last = attemptOf({ ...change.last, at: change.at })
   const failures = withAttempt(before.failures, undefined, change.last, last)
   return E.right({ state: State.failed(change.stepIndex, change.step, failures, change.retryable) })

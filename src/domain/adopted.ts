@@ -43,7 +43,7 @@ export const adopted = (
   return {
     workflow,
     completedSteps,
-    state: stateAfterEdit(self.state, completedSteps, workflow, indexOf),
+    state: stateAfterEdit(self, completedSteps, workflow, indexOf),
     pending: taken(self.pending),
     submissions: taken(self.submissions)
   }
@@ -64,8 +64,9 @@ const finishedOnly = (
   })
 }
 
+/** What is said of units that are still there. A wave that became a task, or the other way round, is another unit. */
 const stateAfterEdit = (
-  state: CheckpointState,
+  { state, workflow: before }: Pick<Fields, 'state' | 'workflow'>,
   completedSteps: CompletedSteps,
   workflow: WorkflowIdentity,
   indexOf: ReadonlyMap<string, number>
@@ -77,18 +78,20 @@ const stateAfterEdit = (
     step !== undefined &&
     (state._tag !== 'Completed' || Steps.hasStep(completedSteps, stepIndex))
   ) {
-    const known = (unit: { readonly group?: string }): boolean =>
-      step.kind === 'task'
-        ? unit.group === undefined
-        : unit.group !== undefined && groupOf(step, unit.group) !== undefined
+    const isSame = before.steps[state.stepIndex]?.kind === step.kind
+    const known = ({ group }: { readonly group?: string }): boolean =>
+      isSame && (group === undefined || groupOf(step, group) !== undefined)
     switch (state._tag) {
       case 'Completed':
         return { ...state, stepIndex }
       case 'Failed':
         return { ...state, stepIndex, failures: state.failures.filter(known) }
       case 'BeforeStep':
-      case 'Interrupted':
         return { ...state, stepIndex, inFlight: state.inFlight.filter(known), failures: state.failures.filter(known) }
+      case 'Interrupted': {
+        const [inFlight, failures] = [state.inFlight.filter(known), state.failures.filter(known)]
+        return { ...state, stepIndex, inProgress: state.inProgress && isSame, inFlight, failures }
+      }
     }
   }
   const open = workflow.steps.findIndex((_, index) => !Steps.hasStep(completedSteps, index))

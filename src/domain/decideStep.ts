@@ -116,6 +116,9 @@ const waveDecision = (
   if (waiting !== undefined) return { _tag: 'Poll', ...unitOf(placed), reason: waiting.reason }
   const record = isDone ? recordOf(context, placed) : undefined
   if (record !== undefined) return skip(placed, skipReasonOf(placed.task, record))
+  const failed = trace(context, placed)
+  if (isDone && failed?.reason._tag === 'Failed')
+    return { _tag: 'Retry', ...unitOf(placed), attempt: failed.attempt, reason: failed.reason }
   return !isDone || isAssumed(context, placed.stepIndex)
     ? skip(placed, { _tag: 'Assumed' })
     : run(placed, { _tag: 'NotStarted' })

@@ -8,6 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type * as t from 'io-ts'
 import type { Variables } from '../domain/Checkpoint.js'
+import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import { keyOf } from '../domain/PendingJob.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
@@ -18,6 +19,8 @@ import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
 import * as Identity from '../domain/WorkflowIdentity.js'
 import type { Conversions } from './conversions.js'
 import { conversions, toJson } from './conversions.js'
+import type { Guard, GuardSpec } from './Guard.js'
+import { fromSpec as guardFrom } from './Guard.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -72,13 +75,15 @@ export type OutputOf<C> = C extends OutputCodec ? t.TypeOf<C> : Json
  * - `output`: the codec of what it gives; without one that must be plain JSON.
  * - `version`: raise it when `run` changes so much that a run that did the old one must not go on with the new.
  * - `idempotent`: default true. `capture`: the variable that its output becomes.
- * - `retry`: default none. `timeoutMillis`: for each attempt, default none.
+ * - `retry`: default none. `timeoutMillis`: for each attempt, its checks included, default none.
+ * - `evidence`: what it leaves behind, or a function that tells that from its output. It has completed only if all of that is
+ *   there, and its record counts only as long as it is; see also {@link GuardSpec}.
  * - `summary`: for people, default its name. `numbered`: its name is only its number, see `Workflow.Task`; default false.
  *
  * @category model
  * @since 0.1.0
  */
-export interface TaskSpec<Outputs, Input, C> {
+export interface TaskSpec<Outputs, Input, C> extends GuardSpec<StepContext<Outputs, Input>> {
   /** What it does. */
   readonly run: (
     context: StepContext<Outputs, Input>
@@ -91,6 +96,10 @@ export interface TaskSpec<Outputs, Input, C> {
   readonly numbered?: boolean
   readonly retry?: RetryPolicy
   readonly timeoutMillis?: number
+  /** What it leaves behind. */
+  readonly evidence?:
+    | ReadonlyArray<ExpectedEvidence>
+    | ((output: OutputOf<C>, context: StepContext<Outputs, Input>) => ReadonlyArray<ExpectedEvidence>)
 }
 
 /**
@@ -123,6 +132,9 @@ export type JobStatus =
  *   `idempotencyKey`, if it is not known whether it did.
  * - `poll`: asks what became of the job. It changes nothing.
  * - `collect`: fetches what the job gave, which is the output of the task.
+ *
+ * Of its checks `before` is looked at before the submission, all others once the job is collected, for its output. How many
+ * commits were made meanwhile nobody can tell: a job with `expect.commits` is refused.
  *
  * @category model
  * @since 0.1.0
@@ -177,10 +189,14 @@ export interface GroupSpec<Outputs, Input, C, Groups extends string = string> ex
  * @category model
  * @since 0.1.0
  */
-export interface WaveOptions {
+export interface WaveOptions<Outputs = unknown, Input = unknown> extends GuardSpec<StepContext<Outputs, Input>> {
   readonly concurrency?: number
   readonly onFailure?: OnFailure
   readonly summary?: string
+  /** What it leaves behind. */
+  readonly evidence?:
+    | ReadonlyArray<ExpectedEvidence>
+    | ((output: undefined, context: StepContext<Outputs, Input>) => ReadonlyArray<ExpectedEvidence>)
 }
 
 /**
@@ -202,6 +218,8 @@ export interface RunnableJob {
   readonly poll: (context: JobContext<unknown, unknown>) => TaskEither<unknown, JobStatus>
   /** Fetches what the job gave. */
   readonly collect: (context: JobContext<unknown, unknown>) => TaskEither<unknown, unknown>
+  /** What is looked at once that is fetched. */
+  readonly guard: UnitGuard | undefined
 }
 
 /**
@@ -216,7 +234,17 @@ export interface Runnable extends Conversions {
   readonly job: RunnableJob | undefined
   readonly retry: RetryPolicy
   readonly timeoutMillis: number | undefined
+  /** Of a job, only what is looked at before it is submitted. */
+  readonly guard: UnitGuard | undefined
 }
+
+/**
+ * What is looked at around a task or a wave.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type UnitGuard = Guard<StepContext<unknown, unknown>, unknown>
 
 /**
  * A task that can run.
@@ -244,6 +272,7 @@ export interface ProgramWave extends Wave {
   readonly groups: ReadonlyArray<ProgramGroup>
   readonly concurrency: number
   readonly onFailure: OnFailure
+  readonly guard: UnitGuard | undefined
 }
 
 /**
@@ -295,6 +324,7 @@ export const task = (
     ...(spec.numbered === undefined ? {} : { numbered: spec.numbered }),
     ...(spec.capture === undefined ? {} : { captures: [spec.capture] })
   })
+  const guard = guardFrom(spec as GuardSpec<never>, spec.evidence as never) as UnitGuard | undefined
   // Field by field, not spread: all tasks are then objects of one kind to the engine, and a plan of many is quick.
   return {
     _tag: defined._tag,
@@ -308,9 +338,10 @@ export const task = (
     encode,
     decode,
     run: ('job' in spec ? spec.job.submit : spec.run) as Runnable['run'],
-    job: 'job' in spec ? (spec.job as unknown as RunnableJob) : undefined,
-    retry: spec.retry ?? noRetry,
-    timeoutMillis: spec.timeoutMillis
+    job: 'job' in spec ? runnableJob(spec.job as unknown as Job<unknown, unknown, undefined>, guard) : undefined,
+    retry: spec.retry ?? (spec.onCheckFailure === 'retry' ? THRICE : noRetry),
+    timeoutMillis: spec.timeoutMillis,
+    guard: 'job' in spec && guard !== undefined ? beforeOnly(guard) : guard
   }
 }
 
@@ -319,6 +350,18 @@ const definitionOf = (spec: object & { readonly version?: string }): Json => {
   const version = spec.version === undefined ? {} : { version: spec.version }
   return 'job' in spec ? { ...version, job: true } : spec.version === undefined ? null : version
 }
+
+/** Before a job is submitted there is nothing else to look at. */
+const beforeOnly = ({ before, onCheckFailure }: UnitGuard): UnitGuard | undefined =>
+  guardFrom(before === undefined ? {} : { before, onCheckFailure })
+
+const runnableJob = (
+  { poll, collect }: Job<unknown, unknown, undefined>,
+  guard: UnitGuard | undefined
+): RunnableJob => ({ poll, collect, guard: guard === undefined ? undefined : { ...guard, before: undefined } })
+
+/** For a check that is to be tried again, where nothing is said of how often. */
+const THRICE: RetryPolicy = { _tag: 'Constant', attempts: 3, delayMillis: 1000, maxDelayMillis: 1000, jitter: 0 }
 
 /**
  * A wave that can run, for programs that are put together from data; {@link wave} is the typed way.
@@ -330,7 +373,8 @@ export const waveOf = (name: string, groups: ReadonlyArray<ProgramGroup>, option
   ...W.wave(name, groups, options.summary),
   groups,
   concurrency: atLeastOne(options.concurrency ?? Infinity),
-  onFailure: options.onFailure ?? (groups.some((group) => group.needs.length > 0) ? 'continue' : 'finish')
+  onFailure: options.onFailure ?? (groups.some((group) => group.needs.length > 0) ? 'continue' : 'finish'),
+  guard: guardFrom(options as GuardSpec<never>, options.evidence as never) as UnitGuard | undefined
 })
 
 /** With no group at a time a wave would never end. */
@@ -359,12 +403,14 @@ export const problems = (
   program: Pick<Program<unknown, never>, 'name' | 'steps'>
 ): ReadonlyArray<W.WorkflowProblem> => {
   const found = [...W.problems(program)]
-  const look = (place: string, { retry, timeoutMillis }: ProgramTask): void => {
+  const look = (place: string, { retry, timeoutMillis, job }: ProgramTask): void => {
     const wrong = problemOfRetry(retry)
     if (wrong !== undefined)
       found.push({ _tag: 'InvalidSetting', place, field: `retry.${wrong.field}`, expected: wrong.expected })
     if (timeoutMillis !== undefined && !(timeoutMillis >= 0 && timeoutMillis < Infinity))
       found.push({ _tag: 'InvalidSetting', place, field: 'timeoutMillis', expected: 'a finite number ≥ 0' })
+    if (job?.guard?.expect.commits !== undefined)
+      found.push({ _tag: 'InvalidSetting', place, field: 'expect.commits', expected: NOT_COUNTED })
   }
   for (const step of program.steps) {
     if (step._tag === 'Task') look(step.name, step)
@@ -372,6 +418,8 @@ export const problems = (
   }
   return found
 }
+
+const NOT_COUNTED = 'left out: the commits that a job makes are not counted, name them as its evidence'
 
 /** No input is an empty one; `null` is `null`. */
 const anyInput = (input: unknown): E.Either<OutputMismatch, Json> =>
@@ -491,12 +539,12 @@ export const wave =
         | GroupSpec<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
         | JobGroupSpec<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
     },
-    options: WaveOptions = {}
+    options: WaveOptions<Outputs, Input> = {}
   ) =>
   (
     self: Program<Outputs, Input>
   ): Program<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: OutputOf<Cs[G]> } }, Input> =>
-    build(self, [...self.steps, waveOf(name, Object.entries(groups).map(groupFrom), options)])
+    build(self, [...self.steps, waveOf(name, Object.entries(groups).map(groupFrom), options as WaveOptions)])
 
 const groupFrom = ([name, spec]: readonly [
   string,

@@ -11,6 +11,7 @@ import type { Confirm, PlanError } from '../domain/Plan.js'
 import { unitName } from '../domain/Plan.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
+import type { TreeUnreadable } from '../ports/WorkingTree.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -107,6 +108,7 @@ export interface RecoveryRefused {
  */
 export type RunError =
   | StorageError
+  | TreeUnreadable
   | PlanError
   | TransitionError
   | NoSuchRun
@@ -153,6 +155,8 @@ export const describe = (error: RunError): string => {
       )
     case 'RecoveryRefused':
       return `The newest state of run ${error.runId} is damaged: ${error.lost}. What can be recovered is from ${error.from}. Nothing was changed`
+    case 'TreeUnreadable':
+      return `What the run left in ${error.where} can't be looked at: ${error.why} (${error.code}). Nothing was changed`
     case 'TransitionError':
       return `A change can not be recorded: ${error.change} of ${error.unit} at revision ${error.revision}: ${error.why}. This is a bug in Dogear`
     case 'HeldBy':

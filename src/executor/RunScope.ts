@@ -7,6 +7,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/Change.js'
 import type { Variables } from '../domain/Checkpoint.js'
 import type { InterruptReason } from '../domain/CheckpointState.js'
+import type { Evidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import { find } from '../domain/PendingJob.js'
 import type { StepFailure } from '../domain/StepFailure.js'
@@ -49,7 +50,7 @@ export interface Ended {
  * @since 0.1.0
  */
 export type TaskResult =
-  | (Ended & { readonly _tag: 'Done'; readonly output: Json | undefined })
+  | (Ended & { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> })
   | (Ended & { readonly _tag: 'Failed'; readonly failure: StepFailure })
   | { readonly _tag: 'Stopped'; readonly failed?: Ended & { readonly failure: StepFailure } }
 

@@ -45,7 +45,7 @@ interface Captured extends Left {
 
 /**
  * Outputs by unit name, and captured variables in the order of the steps, within a step of their names. It grows as
- * units complete.
+ * units complete. `evident`: whether any of them left evidence.
  *
  * @category model
  * @since 0.1.0
@@ -54,6 +54,7 @@ export interface Values {
   readonly units: Map<string, Left>
   readonly captured: Array<Captured>
   readonly names: Set<string>
+  evident: boolean
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -67,8 +68,11 @@ export interface Values {
  * @since 0.1.0
  */
 export const make = (checkpoint: Checkpoint): Values => {
-  const values: Values = { units: new Map(), captured: [], names: new Set() }
-  for (const record of checkpoint.completedSteps) add(values, record, record.output, record.captured)
+  const values: Values = { units: new Map(), captured: [], names: new Set(), evident: false }
+  for (const record of checkpoint.completedSteps) {
+    add(values, record, record.output, record.captured)
+    values.evident ||= record.evidence.length > 0
+  }
   return values
 }
 

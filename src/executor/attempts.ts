@@ -6,6 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { failures } from '../domain/CheckpointState.js'
+import type { Evidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import { none } from '../domain/PendingJob.js'
 import { delay } from '../domain/RetryPolicy.js'
@@ -13,12 +14,11 @@ import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
-import type { OutputMismatch } from '../domain/Workflow.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { Clock } from '../ports/Clock.js'
-import type { Environment } from '../ports/Environment.js'
 import { attemptFailed, attemptsStart } from './changes.js'
 import { toJson } from './conversions.js'
+import { guarded } from './guarded.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramTask } from './Program.js'
 import type { Ended, RunScope, TaskResult } from './RunScope.js'
@@ -29,10 +29,16 @@ import type { Place } from './Values.js'
 // model
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** How one attempt ended. If it was stopped: with the failure that it gave, if it gave one. */
-type AttemptResult =
-  | { readonly _tag: 'Done'; readonly output: Json | undefined }
-  | { readonly _tag: 'Failed'; readonly failure: StepFailure; readonly settled: boolean }
+/**
+ * How one attempt ended. If it was stopped: with the failure that it gave, if it gave one. `again`: somebody said that it is
+ * to be tried once more.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type AttemptResult =
+  | { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> }
+  | { readonly _tag: 'Failed'; readonly failure: StepFailure; readonly settled: boolean; readonly again?: boolean }
   | { readonly _tag: 'Stopped'; readonly failure: StepFailure | undefined }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -62,9 +68,12 @@ export const runAttempts = async (
     if (result._tag === 'Done') return E.right({ ...result, ...ended })
     if (result._tag === 'Stopped') return E.right(stopped(result.failure, ended))
     const { failure } = result
-    const wait = mayRetry(task, failure, result.settled)
-      ? delay(task.retry, { attempt, elapsedMillis: ended.endedAt - begunAt, random: random() })
-      : O.none
+    const wait =
+      result.again === true
+        ? AT_ONCE
+        : mayRetry(task, failure, result.settled)
+          ? delay(task.retry, { attempt, elapsedMillis: ended.endedAt - begunAt, random: random() })
+          : O.none
     if (O.isNone(wait)) return E.right({ _tag: 'Failed', failure, ...ended })
     const saved = await scope.recorder.record([attemptFailed(place, failure, ended, wait.value)])()
     if (E.isLeft(saved)) return saved
@@ -72,11 +81,14 @@ export const runAttempts = async (
     await pause(clock, wait.value, stopping)
     if (stopping.aborted) return E.right({ _tag: 'Stopped' })
     const next = { ...(place.group === undefined ? {} : { group: place.group }), attempt: attempt + 1 }
-    const submitting = task.job === undefined ? none : [next]
-    const started = await scope.recorder.record([attemptsStart(scope, place, [next], submitting)])()
+    const started = await scope.recorder.record([
+      attemptsStart(scope, place, [next], task.job === undefined ? none : [next])
+    ])()
     if (E.isLeft(started)) return started
   }
 }
+
+const AT_ONCE = O.some(0)
 
 const tellOfRetry = (
   { environment, recorder }: RunScope,
@@ -125,7 +137,14 @@ const mayRetry = (task: ProgramTask, failure: StepFailure, settled: boolean): bo
 // one attempt
 // ---------------------------------------------------------------------------------------------------------------------
 
-const runAttempt = async (
+/**
+ * Calls a task's own code once: until it ends, or for the grace after it was told to, because its time is over or all work is
+ * to stop. Whatever comes of it, thrown or returned, is taken.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const runAttempt = async (
   scope: RunScope,
   place: Place,
   task: ProgramTask,
@@ -133,25 +152,8 @@ const runAttempt = async (
   stopping: AbortSignal
 ): Promise<AttemptResult> => {
   if (stopping.aborted) return { _tag: 'Stopped', failure: NEVER_BEGAN }
-  const called = await callWithin(scope.environment, task.timeoutMillis, stopping, (signal) =>
-    task.run(contextFor(scope, place, attempt, signal))()
-  )
-  return judge(task, called)
-}
-
-/**
- * Calls a task's own code: until it ends, or for the grace after it was told to, because its time is over or all work is to
- * stop. Whatever comes of it, thrown or returned, is taken.
- *
- * @category effects
- * @since 0.1.0
- */
-export const callWithin = async (
-  { clock, graceMillis }: Environment,
-  timeoutMillis: number | undefined,
-  stopping: AbortSignal,
-  work: (signal: () => AbortSignal) => Promise<E.Either<unknown, unknown>>
-): Promise<Called> => {
+  const { clock, graceMillis } = scope.environment
+  const { timeoutMillis } = task
   const leash = makeLeash()
   let timers: AbortController | undefined
   const after = (millis: number, then: () => void): void => {
@@ -174,17 +176,11 @@ export const callWithin = async (
         tell('timeout', new DOMException(`timed out after ${timeoutMillis} ms`, 'TimeoutError'))
       )
     }
-    void settle(() => work(leash.signal), resolve)
+    void settle(scope, place, task, contextFor(scope, place, attempt, leash.signal), resolve)
   })
   ignore()
   timers?.abort()
-  return { ended, told }
-}
-
-/** How a call ended, and why it was told to, if it was. */
-interface Called {
-  readonly ended: Settled
-  readonly told: Told
+  return judge(task, ended, told)
 }
 
 /** Why an attempt was told to end, if it was. The first reason counts. */
@@ -212,57 +208,54 @@ const makeLeash = (): { readonly signal: () => AbortSignal; readonly pull: (reas
 
 /** What the work gave: a value, an error, or nothing within the grace after it was told to stop. */
 type Settled =
-  | { readonly _tag: 'Value'; readonly value: unknown }
-  | { readonly _tag: 'Error'; readonly error: unknown }
+  | { readonly _tag: 'Value'; readonly value: unknown; readonly evidence: ReadonlyArray<Evidence> }
+  | { readonly _tag: 'Error'; readonly error: unknown; readonly again: boolean }
   | { readonly _tag: 'GivenUp' }
 
 /** Runs the task's own code and takes whatever comes of it, thrown or returned. */
 const settle = async (
-  work: () => Promise<E.Either<unknown, unknown>>,
+  scope: RunScope,
+  place: Place,
+  task: ProgramTask,
+  context: Parameters<ProgramTask['run']>[0],
   done: (settled: Settled) => void
 ): Promise<void> => {
+  const { guard } = task
   try {
-    const result = await work()
-    done(E.isRight(result) ? { _tag: 'Value', value: result.right } : { _tag: 'Error', error: result.left })
+    if (guard !== undefined) return done(await guarded(scope, place, guard, context, () => task.run(context)()))
+    const result = await task.run(context)()
+    done(
+      E.isRight(result)
+        ? { _tag: 'Value', value: result.right, evidence: NO_EVIDENCE }
+        : { _tag: 'Error', error: result.left, again: false }
+    )
   } catch (error) {
-    done({ _tag: 'Error', error })
+    done({ _tag: 'Error', error, again: false })
   }
 }
 
+const NO_EVIDENCE: ReadonlyArray<Evidence> = []
+
 /** Work that ended well counts, even if it was told to stop; what failed after that was stopped, not wrong. */
-const judge = (task: ProgramTask, { ended, told }: Called): AttemptResult => {
-  if (ended._tag === 'Value') return keep(task, ended.value)
-  if (told === 'timeout')
-    return { _tag: 'Failed', failure: timedOut(task.timeoutMillis), settled: ended._tag !== 'GivenUp' }
+const judge = (task: ProgramTask, ended: Settled, told: Told): AttemptResult => {
+  if (ended._tag === 'Value') return keep(task, ended)
+  if (told === 'timeout') {
+    const error = StepError.make('TimeoutError', `timed out after ${task.timeoutMillis} ms`, { code: 'TIMEOUT' })
+    return { _tag: 'Failed', failure: Failure.transient(error), settled: ended._tag !== 'GivenUp' }
+  }
   if (ended._tag === 'GivenUp') return { _tag: 'Stopped', failure: undefined }
   const failure = Failure.fromUnknown(ended.error)
-  return told === 'stop' ? { _tag: 'Stopped', failure } : { _tag: 'Failed', failure, settled: true }
+  return told === 'stop' ? { _tag: 'Stopped', failure } : { _tag: 'Failed', failure, settled: true, again: ended.again }
 }
-
-/**
- * What becomes of a call whose time was over.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const timedOut = (timeoutMillis: number | undefined): StepFailure =>
-  Failure.transient(StepError.make('TimeoutError', `timed out after ${timeoutMillis} ms`, { code: 'TIMEOUT' }))
 
 /** An output that can't be kept is the step's failure: it ran, so its outcome is unknown. What a submission gives is a job. */
-const keep = (task: ProgramTask, value: unknown): AttemptResult => {
+const keep = (task: ProgramTask, { value, evidence }: Settled & { readonly _tag: 'Value' }): AttemptResult => {
   const encoded = task.job === undefined ? task.encode(value) : toJson(value)
-  return E.isRight(encoded)
-    ? { _tag: 'Done', output: encoded.right }
-    : { _tag: 'Failed', failure: notStorable(encoded.left), settled: true }
-}
-
-/**
- * What becomes of an output that can't be kept.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const notStorable = ({ path, expected }: OutputMismatch): StepFailure =>
-  Failure.permanent(
-    StepError.make('OutputNotStorable', `the output at ${path} is not ${expected}`, { code: 'OUTPUT_NOT_STORABLE' })
+  if (E.isRight(encoded)) return { _tag: 'Done', output: encoded.right, evidence }
+  const error = StepError.make(
+    'OutputNotStorable',
+    `the output at ${encoded.left.path} is not ${encoded.left.expected}`,
+    { code: 'OUTPUT_NOT_STORABLE' }
   )
+  return { _tag: 'Failed', failure: Failure.permanent(error), settled: true }
+}

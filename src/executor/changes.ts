@@ -6,6 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change, SubmissionKey } from '../domain/Change.js'
 import type { InFlight } from '../domain/CheckpointState.js'
+import type { Evidence } from '../domain/CompletedStep.js'
 import { keyFor, none } from '../domain/PendingJob.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import { replay } from '../domain/Transition.js'
@@ -37,14 +38,16 @@ export const attemptsStart = (
   attempts: ReadonlyArray<InFlight>,
   submitting: ReadonlyArray<{ readonly group?: string }> = none,
   before: ReadonlyArray<Change> = none
-): Change => ({
-  _tag: 'AttemptStarted',
-  at: timestamp(scope.environment.clock.now()),
-  stepIndex: place.stepIndex,
-  step: place.step,
-  attempts,
-  ...(submitting.length === 0 ? {} : { submissions: keysOf(scope, place, submitting, before) })
-})
+): Change => {
+  const started = {
+    _tag: 'AttemptStarted',
+    at: timestamp(scope.environment.clock.now()),
+    stepIndex: place.stepIndex,
+    step: place.step,
+    attempts
+  } as const
+  return submitting.length === 0 ? started : { ...started, submissions: keysOf(scope, place, submitting, before) }
+}
 
 /** The keys of units that are about to submit: on record before they do. */
 const keysOf = (
@@ -125,9 +128,10 @@ export const taskCompleted = (
   task: ProgramTask,
   result: TaskResult & { readonly _tag: 'Done' }
 ): Change => {
-  const { output } = result
+  const { output, evidence } = result
   const captured = output === undefined ? [] : task.captures
   add(scope.values, place, output, captured)
+  scope.values.evident ||= evidence.length > 0
   const completion = {
     at: timestamp(result.endedAt),
     stepIndex: place.stepIndex,
@@ -137,7 +141,7 @@ export const taskCompleted = (
     attempts: result.attempt,
     startedAt: timestamp(result.startedAt),
     durationMillis: Math.max(0, result.endedAt - result.startedAt),
-    evidence: []
+    evidence
   }
   return place.group === undefined
     ? { _tag: 'StepCompleted', ...completion }
@@ -150,8 +154,14 @@ export const taskCompleted = (
  * @category constructors
  * @since 0.1.0
  */
-export const waveCompleted = (scope: RunScope, place: StepPlace, startedAt: number): Change => {
+export const waveCompleted = (
+  scope: RunScope,
+  place: StepPlace,
+  startedAt: number,
+  evidence: ReadonlyArray<Evidence>
+): Change => {
   const now = scope.environment.clock.now()
+  scope.values.evident ||= evidence.length > 0
   return {
     _tag: 'StepCompleted',
     at: timestamp(now),
@@ -160,7 +170,7 @@ export const waveCompleted = (scope: RunScope, place: StepPlace, startedAt: numb
     attempts: 1,
     startedAt: timestamp(startedAt),
     durationMillis: Math.max(0, now - startedAt),
-    evidence: []
+    evidence
   }
 }
 

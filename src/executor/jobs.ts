@@ -20,14 +20,15 @@ import type { TransitionError } from '../domain/Transition.js'
 import { groupNamed } from '../domain/Workflow.js'
 import type { Claim, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
-import { callWithin, notStorable, timedOut } from './attempts.js'
+import type { AttemptResult } from './attempts.js'
+import { runAttempt } from './attempts.js'
 import { taskCompleted } from './changes.js'
 import type { Executor } from './Executor.js'
 import type { JobContext, JobStatus, Program, ProgramTask, RunnableJob } from './Program.js'
 import type { RunError } from './RunError.js'
 import { answering, checkDefinition, releaseClaim, restoreStored, scopeOf } from './run.js'
 import type { RunScope } from './RunScope.js'
-import { contextFor, report, timestamp } from './RunScope.js'
+import { report, timestamp } from './RunScope.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -209,10 +210,10 @@ const endOf = async (scope: RunScope, job: PendingJob, decision: Decision | unde
   const place = { stepIndex, step, ...(group === undefined ? {} : { group }) }
   const waiting: Waiting = { job, task, place }
   if (!mayStandAt(scope.recorder.checkpoint(), job.stepIndex)) return notKnown(NOT_THERE)
-  const asked = await call(scope, waiting, task.job.poll)
-  if (asked === 'stopped') return asked
-  if (E.isLeft(asked)) return notKnown(asked.left)
-  const status = asked.right
+  const asked = await call(scope, waiting, ASKING, task.job.poll)
+  if (asked._tag === 'Stopped') return 'stopped'
+  if (asked._tag === 'Failed') return notKnown(asked.failure)
+  const status: unknown = asked.output
   if (!isStatus(status)) return notKnown(NO_STATUS)
   switch (status._tag) {
     case 'Unfinished':
@@ -256,25 +257,30 @@ const taskAt = (program: Program<unknown, never>, decision: Decision | undefined
   return task?.job === undefined ? undefined : (task as Waiting['task'])
 }
 
-/** Fetches what a job gave. It may be there later if that fails for a reason that passes; else the job has failed. */
+/**
+ * Fetches what a job gave, and looks at what has to hold then. It may be there later if that fails for a reason that passes;
+ * else the job has failed.
+ */
 const collect = async (scope: RunScope, waiting: Waiting): Promise<Found | 'stopped'> => {
   const { job, task, place } = waiting
-  const collected = await call(scope, waiting, task.job.collect)
-  if (collected === 'stopped') return collected
-  if (E.isLeft(collected))
-    return collected.left._tag === 'Transient' ? notKnown(collected.left) : failed(scope, job, collected.left)
-  const encoded = task.encode(collected.right)
-  if (E.isLeft(encoded)) return failed(scope, job, notStorable(encoded.left))
-  const result = {
-    _tag: 'Done',
-    output: encoded.right,
-    attempt: job.attempt ?? 1,
-    startedAt: Date.parse(job.submittedAt),
-    endedAt: scope.environment.clock.now()
-  } as const
-  const change = { ...taskCompleted(scope, place, task, result), stepIndex: job.stepIndex } as Change
-  return { end: { _tag: 'Collected' }, change }
+  const collecting = { guard: task.job.guard, encode: task.encode }
+  for (;;) {
+    const collected = await call(scope, waiting, collecting, task.job.collect)
+    if (collected._tag === 'Stopped') return 'stopped'
+    if (collected._tag === 'Failed') {
+      if (collected.again === true) continue
+      return mayComeLater(collected.failure) ? notKnown(collected.failure) : failed(scope, job, collected.failure)
+    }
+    const [startedAt, endedAt] = [Date.parse(job.submittedAt), scope.environment.clock.now()]
+    const result = { ...collected, attempt: job.attempt ?? 1, startedAt, endedAt }
+    const change = { ...taskCompleted(scope, place, task, result), stepIndex: job.stepIndex } as Change
+    return { end: { _tag: 'Collected' }, change }
+  }
 }
+
+/** Whether it may still be fetched, or looked at, another time. What was fetched and looked at and does not hold has failed. */
+const mayComeLater = ({ _tag, error }: StepFailure): boolean =>
+  error.name === 'TreeUnreadable' || (_tag === 'Transient' && error.name !== 'CheckFailed')
 
 const failed = (scope: RunScope, job: PendingJob, { _tag, error, outcome }: StepFailure): Found => {
   const { stepIndex, step, group } = job
@@ -293,21 +299,18 @@ const failed = (scope: RunScope, job: PendingJob, { _tag, error, outcome }: Step
   }
 }
 
-/** Calls a task's own code about its job, for as long as an attempt of the task may take. */
+/** What is asked for is not kept, and nothing is looked at. */
+const ASKING: Pick<ProgramTask, 'guard' | 'encode'> = { guard: undefined, encode: E.right as ProgramTask['encode'] }
+
+/** Calls a task's own code about its job, as an attempt of the task. */
 const call = async (
   scope: RunScope,
   { job, task, place }: Waiting,
-  work: (context: JobContext<unknown, unknown>) => () => Promise<E.Either<unknown, unknown>>
-): Promise<E.Either<StepFailure, unknown> | 'stopped'> => {
+  how: Pick<ProgramTask, 'guard' | 'encode'>,
+  work: (context: JobContext<unknown, unknown>) => ReturnType<ProgramTask['run']>
+): Promise<AttemptResult> => {
   const given: Json = job.job === undefined ? null : structuredClone(job.job)
-  const { ended, told } = await callWithin(scope.environment, task.timeoutMillis, scope.stopping, (signal) => {
-    const context = contextFor(scope, place, job.attempt ?? 1, signal)
-    return work(
-      Object.defineProperty(context, 'job', { value: given, enumerable: true }) as JobContext<unknown, unknown>
-    )()
-  })
-  if (ended._tag === 'Value') return E.right(ended.value)
-  if (told === 'timeout') return E.left(timedOut(task.timeoutMillis))
-  if (told === 'stop' || ended._tag === 'GivenUp') return 'stopped'
-  return E.left(Failure.fromUnknown(ended.error))
+  const run: ProgramTask['run'] = (context) =>
+    work(Object.defineProperty(context, 'job', { value: given, enumerable: true }) as JobContext<unknown, unknown>)
+  return await runAttempt(scope, place, { ...task, ...how, run, job: undefined }, job.attempt ?? 1, scope.stopping)
 }

@@ -13,7 +13,7 @@ import { describe as describeCodec, restore } from '../domain/CheckpointCodec.js
 import type { Json } from '../domain/Json.js'
 import { equals, isObject } from '../domain/Json.js'
 import { overrides } from '../domain/Overrides.js'
-import type { PlanOptions, PlanProblem, ResumePlan } from '../domain/Plan.js'
+import type { MissingEvidence, PlanOptions, PlanProblem, ResumePlan } from '../domain/Plan.js'
 import { hashPlan, openQuestions } from '../domain/Plan.js'
 import { planResume } from '../domain/planResume.js'
 import { replay } from '../domain/Transition.js'
@@ -23,6 +23,7 @@ import type { Environment } from '../ports/Environment.js'
 import { eventsOf } from './changes.js'
 import type { Executor } from './Executor.js'
 import { execute } from './execute.js'
+import { collectEvidence } from './evidence.js'
 import type { Program } from './Program.js'
 import { problems as problemsOf } from './Program.js'
 import { make as makeRecorder, revisionOf } from './Recorder.js'
@@ -53,7 +54,7 @@ export interface Recovery {
 /**
  * How to resume.
  *
- * - the plan's options, see `PlanOptions`;
+ * - the plan's options, see `PlanOptions`; `evidence` is looked for if it is not given;
  * - `planHash`: execute only the plan that has this hash;
  * - `onRecovered`: asked when the newest state is damaged; answers who agreed to go on from what was recovered, or
  *   nobody. Without it the answer is nobody.
@@ -266,8 +267,11 @@ const goOn = async <Outputs, Input>(
   if (input !== undefined && !equals(input, checkpoint.input)) return E.left({ _tag: 'InputChanged', runId })
   const agreed = await agree(environment, stored, checkpoint, request.options)
   if (E.isLeft(agreed)) return agreed
+  const evidence = await evidenceFor(environment, checkpoint, request.options)
+  if (E.isLeft(evidence)) return evidence
   const at = timestamp(environment.clock.now())
-  const options = { ...request.options, recovered: stored.found._tag === 'Recovered' }
+  const recovered = stored.found._tag === 'Recovered'
+  const options = { ...request.options, evidence: evidence.right, recovered }
   const planned = planFor(checkpoint, program, options)
   return E.isLeft(planned)
     ? planned
@@ -279,6 +283,14 @@ const goOn = async <Outputs, Input>(
         resumed: true
       })
 }
+
+/** What is gone: as the caller has found out, else as it is found now. */
+const evidenceFor = async (
+  environment: Environment,
+  checkpoint: Checkpoint,
+  { evidence }: PlanOptions
+): Promise<E.Either<RunError, ReadonlyArray<MissingEvidence>>> =>
+  evidence === undefined ? await collectEvidence(checkpoint)(environment)() : E.right(evidence)
 
 /** The plan that may be executed: the one that was reviewed, without open questions. */
 const planFor = <Outputs, Input>(

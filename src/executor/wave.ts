@@ -6,17 +6,19 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/Change.js'
 import * as State from '../domain/CheckpointState.js'
+import { none } from '../domain/PendingJob.js'
 import type { Decision } from '../domain/Plan.js'
 import * as StepError from '../domain/StepError.js'
 import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import { runAttempts } from './attempts.js'
-import { attemptsStart, attemptStopped, jobSubmitted, taskCompleted, taskFailed, waveCompleted } from './changes.js'
+import { attemptsStart, attemptStopped, jobSubmitted, taskCompleted, taskFailed } from './changes.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramGroup, ProgramWave } from './Program.js'
 import type { RunScope, StepEnd, TaskResult } from './RunScope.js'
 import { timestamp } from './RunScope.js'
+import { close, objectionTo, refuse } from './waveChecks.js'
 
 type RecordError = StorageError | TransitionError
 
@@ -68,6 +70,10 @@ export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<Recor
   const startedAt = scope.environment.clock.now()
   const place = { stepIndex: due.stepIndex, step: due.wave.name }
   const board = boardOf(due)
+  // One that only waits for jobs starts nothing: what must hold before it is no question then.
+  const waits = board.ready.length === 0 && board.pending > 0
+  const refused = waits ? undefined : await objectionTo(scope, place, due.wave)
+  if (refused !== undefined) return await refuse(scope, place, due.carry, refused, startedAt)
   const halt = linked(scope.stopping)
   const inbox = makeInbox<Ended>()
   const launch = (name: string, group: ProgramGroup, attempt: number): void => {
@@ -76,13 +82,16 @@ export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<Recor
       inbox.put({ group, result })
     )
   }
+  const submits = due.wave.groups.some(({ job }) => job !== undefined)
   let changes: Array<Change> = [...due.carry]
   let failure: E.Left<RecordError> | undefined
   for (;;) {
     const ready = failure === undefined && !halt.signal.aborted ? take(board, due.wave) : []
     if (ready.length > 0) {
       const attempts = ready.map(({ name, attempt }) => ({ group: name, attempt }))
-      const submitting = ready.flatMap(({ name, group }) => (group.job === undefined ? [] : [{ group: name }]))
+      const submitting = submits
+        ? ready.flatMap(({ name, group }) => (group.job === undefined ? [] : [{ group: name }]))
+        : none
       changes.push(attemptsStart(scope, place, attempts, submitting, changes))
     }
     if (board.running.size === 0 && ready.length === 0) break
@@ -228,9 +237,7 @@ const conclude = async (
   changes: ReadonlyArray<Change>,
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
-  if (board.done.size === wave.groups.length) {
-    return E.right({ _tag: 'Done', carry: [...changes, waveCompleted(scope, place, startedAt)] })
-  }
+  if (board.done.size === wave.groups.length) return await close(scope, place, wave, changes, startedAt)
   const heldBack = scope.stopping.aborted && board.ready.length > 0 && mayStart(board, wave)
   const waits = !board.stopped && !heldBack && board.pending > 0 && board.failed.length === 0
   if (waits) return E.right({ _tag: 'Pending', carry: changes })

@@ -4,13 +4,16 @@
  * @since 0.1.0
  */
 import type { CheckpointStorage, Owner } from './CheckpointStorage.js'
+import type { OnCheckFailed } from './Checks.js'
 import type { Clock } from './Clock.js'
 import type { Events } from './Events.js'
 import type { Interrupt } from './Interrupt.js'
+import type { WorkingTree } from './WorkingTree.js'
 
 /**
  * The ports that a run uses.
  *
+ * - `tree`: where units leave their evidence. It is only looked at for those that are to leave some.
  * - `owner`: who runs, for the message that another claimant gets. `random`: from 0 to below 1, for jitter.
  * - `graceMillis`: how long an attempt that was told to stop may take to do so before the run goes on without it.
  *
@@ -20,10 +23,13 @@ import type { Interrupt } from './Interrupt.js'
 export interface Environment {
   readonly storage: CheckpointStorage
   readonly clock: Clock
+  readonly tree: WorkingTree
   readonly owner: Owner
   readonly interrupt: Interrupt
   readonly events: Events
   /** A number from 0 to below 1. */
   readonly random: () => number
   readonly graceMillis: number
+  /** Answers for a check that failed. Without it the unit has failed. */
+  readonly onCheckFailed?: OnCheckFailed
 }

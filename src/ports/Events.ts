@@ -7,6 +7,7 @@ import type { CheckpointState } from '../domain/CheckpointState.js'
 import type { Json } from '../domain/Json.js'
 import type { ResumePlan } from '../domain/Plan.js'
 import type { StepError } from '../domain/StepError.js'
+import type { CheckAnswer, FailedCheck } from './Checks.js'
 
 /**
  * A step, or a group of it, and where it stands in the workflow.
@@ -24,7 +25,8 @@ export interface EventUnit {
 /**
  * Something that happened in a run. What tells of a change of the run is reported after that is durable. `RunPlanned` and
  * `CheckpointRecovered` tell what was found and decided before anything is written, and change nothing; `RunFenced` tells
- * that nothing more can be written.
+ * that nothing more can be written. `CheckFailed` tells of a check around a unit and what was answered, before any of it is
+ * recorded.
  *
  * @category model
  * @since 0.1.0
@@ -49,6 +51,7 @@ export type Event =
   | (EventUnit & { readonly _tag: 'StepCompleted'; readonly attempts: number; readonly durationMillis: number })
   | (EventUnit & { readonly _tag: 'JobSubmitted'; readonly job?: Json })
   | (EventUnit & { readonly _tag: 'StepFailed'; readonly error: StepError; readonly attempts: number })
+  | (FailedCheck & { readonly _tag: 'CheckFailed'; readonly answer: CheckAnswer })
   | { readonly _tag: 'RunCompleted'; readonly runId: string }
   | { readonly _tag: 'RunFailed'; readonly runId: string; readonly stepIndex: number; readonly step: string }
   | { readonly _tag: 'RunInterrupted'; readonly runId: string; readonly stepIndex: number; readonly step: string }

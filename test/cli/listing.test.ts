@@ -62,15 +62,16 @@ test('a status that no run has is an empty listing', async () => {
 test('`show` marks every step and group, and says what went wrong and which variables there are', async () => {
   const { stdout } = await place.dogear(['show', '3f2a'])
   const lines = linesOf(stdout)
-  expect(lines.slice(0, 4)).toEqual([
+  expect(lines.slice(0, 5)).toEqual([
     `run       ${uuid}`,
     `workflow  release (${place.folder}/release.yml)`,
     'status    failed, 1/3 steps completed',
+    'progress  Step 2/3 (67%)',
     `folder    ${place.folder}`
   ])
   expect(lines.slice(lines.indexOf('') + 1)).toEqual([
     expect.stringMatching(/^✓ {3}1 version {2}completed, \d+ms$/),
-    '✗   2 checks   failed',
+    '✗   2 checks   failed, 1/2 groups',
     expect.stringMatching(/^✓ {7}unit {3}completed, \d+ms$/),
     '✗       lint   failed',
     '        exit code 1: no semicolons',

@@ -210,6 +210,24 @@ describe('what is to run', () => {
     expect(place.read('log')).toBe('one\ntwo\nthree\ntwo\nthree\n')
   })
 
+  test('-v of a resume only adds lines: what is planned and why, and what is saved', async () => {
+    within({ 'w.yml': three })
+    for (const home of ['terse', 'verbose']) await place.dogear(['run', 'w.yml', '--id', 'r', '--home', home])
+    place.write('mended', '')
+    const terse = linesOf((await place.dogear(['resume', 'r', '--home', 'terse'])).stderr)
+    const verbose = linesOf((await place.dogear(['resume', 'r', '--home', 'verbose', '-v'])).stderr)
+    expect(terse).toEqual([
+      'Resuming run r',
+      'Loaded checkpoint: 1/3 steps completed',
+      'Retrying step 2: two',
+      'Executing step 3/3: three',
+      'Run completed'
+    ])
+    expect(verbose.filter((line) => terse.includes(line))).toEqual(terse)
+    expect(verbose).toContain('  2/3  retry    two    failed after 1 attempt: exit code 1')
+    expect(verbose).toContainEqual(expect.stringMatching(/^saved revision \d+: Completed three$/))
+  })
+
   test('--force in a pipe needs --yes, and then begins with the first step', async () => {
     await failedRun('r')
     place.write('mended', '')

@@ -239,7 +239,12 @@ describe('wrong use', () => {
     [['run', 'nowhere.yml'], "Can't read workflow nowhere.yml: there is no such file"],
     [['run', '.'], "Can't read workflow .: it is a folder"],
     [['run', 'w.yml', '--home', ''], '--home needs a folder'],
-    [['run', 'w.yml', '--from-step', 'a'], "unknown option '--from-step'"],
+    [['run', 'w.yml', '--run', 'x'], '--run needs --from-step or --restart-wave'],
+    [['run', 'w.yml', '--from-step', 'a', '--id', 'x'], '--id is for a new run. With --from-step, --run says which'],
+    [
+      ['run', 'w.yml', '--from-step', 'a', '--restart-wave', 'b'],
+      "--from-step and --restart-wave can't be used together"
+    ],
     [['rnu', 'w.yml'], 'Did you mean run?'],
     [['run', 'w.yml', '--jsn'], 'Did you mean --json?'],
     [['run'], "missing required argument 'file'"],
@@ -251,7 +256,7 @@ describe('wrong use', () => {
     [['resume', 'x', '--changes', 'all'], '--changes is strict, completed or ignore, not "all"']
   ])('dogear %s exits with 2', async (words, message) => {
     within({ 'w.yml': 'steps: [{ shell: "test -e mended" }]' })
-    if (words[0] === 'resume') await place.dogear(['run', 'w.yml', '--id', 'x'])
+    if (words[0] === 'resume' || words.includes('--restart-wave')) await place.dogear(['run', 'w.yml', '--id', 'x'])
     const { code, stdout, stderr } = await place.dogear(words)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(message)

@@ -117,7 +117,7 @@ test('after kill -9 a run is interrupted, can be planned, and goes on with the s
     '2/3  retry    slow   was running (attempt 1) when the process ended'
   )
   expect((await place.dogear(['show', 'r'])).stdout).toContain(
-    '!   2 slow   was running (attempt 1) when the process ended\n'
+    '⚡   2 slow   was running (attempt 1) when the process ended\n'
   )
   place.write('mended', '')
   expect((await place.dogear(['resume'])).code).toBe(0)
@@ -141,13 +141,30 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
     await until(() => place.exists('ended'))
     expect(place.read('ended')).toBe('129\n')
     expect(isAlive(grandchild())).toBe(false)
-    expect((await place.dogear(['show', 'r'])).stdout).toContain('!   2 slow   was stopped (signal)\n')
+    expect((await place.dogear(['show', 'r'])).stdout).toContain('⚡   2 slow   was stopped (signal)\n')
   }
 )
 
 const until = async (met: () => boolean): Promise<void> => {
   while (!met()) await new Promise((resolve) => setTimeout(resolve, 50))
 }
+
+test('what the interrupted step and those before it left in the folder is still there when it runs again', async () => {
+  place = sandbox({
+    'w.yml': `
+name: left
+steps:
+  - { name: before, shell: echo whole > whole }
+  - { name: part, shell: 'if test -e part; then cat whole part; else echo part > part; echo begun; sleep 60; fi' }
+`
+  })
+  const running = place.start(['run', 'w.yml', '--id', 'r'])
+  await running.said('begun')
+  process.kill(running.pid, 'SIGINT')
+  expect((await running.ended).code).toBe(130)
+  expect([place.read('whole'), place.read('part')]).toEqual(['whole\n', 'part\n'])
+  expect(await place.dogear(['resume', 'r'])).toMatchObject({ code: 0, stdout: 'whole\npart\n' })
+})
 
 test('two runs go on side by side', async () => {
   place = sandbox({ 'w.yml': workflow })

@@ -54,7 +54,7 @@ describe.skipIf(!hasTerminal)('on a terminal', () => {
     await withFailedRun()
     const { code, stdout } = await answering(onTerminal(['run', 'w.yml']), [offer, answer])
     expect(code).toBe(0)
-    expect(stdout).toContain('Run first, failed, 1/2 steps completed')
+    expect(stdout).toContain('Run first: w, failed, Step 2/2 (100%), updated ')
     expect(stdout).toContain('Resuming run first')
     expect(place.read('log')).toBe('one\ntwo\n')
   })
@@ -75,6 +75,116 @@ describe.skipIf(!hasTerminal)('on a terminal', () => {
     expect(ended.code).toBe(code)
     expect(ended.stdout).toContain('Nothing was changed')
     expect(place.read('log')).toBe('one\n')
+  })
+
+  /** Two waves have begun, and one has not: a group of the second failed, and one was never started. */
+  const waves = `
+name: w
+steps:
+  - { wave: first, groups: { a: { shell: "true" } } }
+  - wave: second
+    concurrency: 1
+    groups:
+      good: { shell: echo good >> log }
+      bad: { shell: 'test -e mended || { echo "no such" >&2; exit 3; }' }
+      late: { shell: "true" }
+  - { wave: third, groups: { b: { shell: "true" } } }
+`
+
+  test('the offer shows every wave, group and task, how far each has come, and what can be answered', async () => {
+    await withFailedRun(waves)
+    const { code, stdout } = await answering(onTerminal(['run', 'w.yml'], { NO_COLOR: '1' }), [offer, 'a\n'])
+    expect(code).toBe(4)
+    const shown = stdout.replace(/\d{4}-\d\d-\d\d \d\d:\d\d/, 'T').replace(/\d+ms/g, 'Nms')
+    expect(shown.slice(shown.indexOf('Run first'), shown.indexOf(offer)).split('\n')).toEqual([
+      'Run first: w, failed, Wave 2/3 (67%), updated T UTC',
+      '✓   1 first   completed, 1/1 groups, Nms',
+      '✓       a     completed, Nms',
+      '✗   2 second  failed, 1/3 groups',
+      '✓       good  completed, Nms',
+      '✗       bad   failed',
+      '        exit code 3: no such',
+      '○       late  not started',
+      '○   3 third   not started, 0/1 groups',
+      '○       b     not started',
+      'y: go on with it. w: run all groups of second again, then go on. n: start a new run. a: abort',
+      ''
+    ])
+    expect(stdout).toContain('Nothing was changed')
+    expect(place.read('log')).toBe('good\n')
+  })
+
+  test.each([
+    ['w\n', 'good\ngood\n'],
+    ['y\n', 'good\n']
+  ])('a wave that was begun is offered to be restarted: %j', async (answer, log) => {
+    await withFailedRun(waves)
+    const { code, stdout } = await answering(onTerminal(['run', 'w.yml']), [offer, answer])
+    expect(code).toBe(0)
+    expect(stdout).toContain('Resuming run first')
+    expect(place.read('log')).toBe(log)
+  })
+
+  test('a task that was interrupted is marked where it stands, and where there is no wave none is restarted', async () => {
+    place = sandbox({ 'w.yml': 'name: w\nsteps: [{ name: slow, shell: "echo $$ > pid; kill -9 $PPID; sleep 0.2" }]' })
+    await place.dogear(['run', 'w.yml', '--id', 'first'])
+    const running = onTerminal(['run', 'w.yml'], { NO_COLOR: '1' })
+    const { code, stdout } = await answering(running, [offer, 'w\n'], ['Resume? [Y/n] w\r\nPrevious', 'a\n'])
+    expect(code).toBe(4)
+    expect(stdout).toContain('Run first: w, interrupted, Step 1/1 (100%), updated ')
+    expect(stdout).toContain('\n⚡   1 slow  was running (attempt 1) when the process ended\n')
+    expect(stdout).toContain('\ny: go on with it. n: start a new run. a: abort\n')
+  })
+
+  test('an id that is in use is offered too, and no leaves its run as it is', async () => {
+    await withFailedRun()
+    const asked = onTerminal(['run', 'w.yml', '--id', 'first'])
+    const { code, stdout } = await answering(asked, [offer, 'n\n'])
+    expect(code).toBe(4)
+    expect(stdout).toContain('y: go on with it. n: leave it as it is. a: abort')
+    expect(stdout).toContain('Run first exists already')
+    expect(place.read('log')).toBe('one\n')
+  })
+
+  test('what was seen is what is resumed: if the run went on in the meantime, nothing is', async () => {
+    await withFailedRun()
+    const asked = onTerminal(['run', 'w.yml'])
+    await asked.said(offer)
+    expect((await place.dogear(['resume', 'first'])).code).toBe(0)
+    const { code, stdout } = await answering(asked, [offer, 'y\n'])
+    expect(code).toBe(4)
+    expect(stdout).toContain('Run first went on in the meantime. Nothing was changed')
+  })
+
+  test.each([[{ LC_ALL: 'C' }], [{ LC_ALL: '', LC_CTYPE: '', LANG: 'C' }], [{ TERM: 'dumb' }]])(
+    'a terminal without UTF-8 gets plain marks: %j',
+    async (environment) => {
+      await withFailedRun(waves)
+      const { stdout } = await answering(onTerminal(['run', 'w.yml'], { NO_COLOR: '1', ...environment }), [
+        offer,
+        'a\n'
+      ])
+      const rows = stdout.slice(stdout.indexOf('Run first'), stdout.indexOf(offer))
+      expect(rows).toMatch(/^\+ {3}1 first/m)
+      expect(rows).toMatch(/^x {7}bad/m)
+      expect(rows).toMatch(/^- {3}3 third/m)
+      expect([...rows].filter((character) => character > '~')).toEqual([])
+    }
+  )
+
+  test('rows are cut to the width of the terminal', async () => {
+    const long = 'a'.repeat(120)
+    await withFailedRun(`name: w\nsteps: [{ name: ${long}, shell: "true" }, { shell: test -e mended }]`)
+    const narrow = `stty cols 40; exec '${process.execPath}' '${main}' run w.yml`
+    const child = spawn('script', ['-qefc', narrow, '/dev/null'], {
+      cwd: place.folder,
+      env: { ...process.env, TERM: 'xterm', NO_COLOR: '1', FORCE_COLOR: '', DOGEAR_HOME: '' },
+      stdio: ['pipe', 'pipe', 'pipe']
+    })
+    const { stdout } = await answering(watch(child), [offer, 'a\n'])
+    const row = stdout.split('\n').find((line) => line.startsWith('✓')) ?? ''
+    expect(row).toMatch(/^✓ {3}1 a+…$/)
+    expect(row.length).toBeLessThanOrEqual(40)
   })
 
   const warning = 'Force restart will lose 1 completed step. Continue? [y/N] '
@@ -150,6 +260,20 @@ describe.skipIf(!hasTerminal)('on a terminal', () => {
     expect(stdout).toContain('\r\x1b[2Kdone\r\n')
     const lastLine = stdout.split('\n').at(-2) ?? ''
     expect(lastLine.slice(lastLine.lastIndexOf('\x1b[2K') + 4)).toContain('Run completed')
+  })
+
+  test('the live line of a wave tells which it is, and how many of its groups are done', async () => {
+    place = sandbox({
+      'w.yml': `
+steps:
+  - { wave: one, groups: { a: { shell: "true" } } }
+  - { wave: two, groups: { quick: { shell: "true" }, slow: { shell: "sleep 1.3" } } }
+  - { wave: three, groups: { a: { shell: "true" } } }
+`
+    })
+    const { stdout } = await onTerminal(['run', 'w.yml']).ended
+    expect(stdout).toContain('Wave 2/3 (67%) two: 1/2 groups, slow 0s')
+    expect(stdout).toContain('Wave 2/3 (67%) two: 1/2 groups, slow 1s')
   })
 
   test('colours are for terminals, unless NO_COLOR is set; a dumb one gets neither them nor a live line', async () => {

@@ -29,10 +29,13 @@ const valid = (text: string): WorkflowFile => {
   return file.right
 }
 
+const nothing = () => () => Promise.resolve(E.left(null))
+
 const fingerprintsOf = (text: string): readonly string[] =>
-  toProgram(valid(text), '/w.yml', () => ({ run: () => () => Promise.resolve(E.right(null)) })).steps.map(
-    ({ fingerprint }) => fingerprint
-  )
+  toProgram(valid(text), '/w.yml', {
+    run: () => nothing,
+    job: () => ({ submit: nothing, poll: nothing, collect: nothing })
+  }).steps.map(({ fingerprint }) => fingerprint)
 
 const releaseFile = `
 name: release
@@ -154,7 +157,7 @@ steps:
   - just text
   - &a { shell: x }
   - *a
-  - { shell: x, artifacts: [y] }
+  - { shell: x, colour: [y] }
 `)
   ).toMatchInlineSnapshot(`
     [
@@ -188,7 +191,7 @@ steps:
       "w.yml:23:37: "LD_PRELOAD" can't be a variable: it would change how commands are found or started",
       "w.yml:24:5: a step is a mapping like "shell: npm test", not the text "just text"",
       "w.yml:26:5: it begins with "*", which makes an alias of it: put it in quotes. Aliases are not supported",
-      "w.yml:27:17: a step has no key "artifacts". It may have "name", "wave", "shell", "run", "job", "summary", "capture", "retry", "timeout", "idempotent", "version"",
+      "w.yml:27:17: a step has no key "colour". It may have "name", "wave", "shell", "run", "job", "summary", "capture", "retry", "timeout", "idempotent", "version", "artifacts", "commits", "before", "expect", "after", "onCheckFailure"",
     ]
   `)
 })

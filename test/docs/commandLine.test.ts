@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { WAVE_CHECK_KEYS } from '../../src/cli/workflow/decodeChecks.js'
 import { TASK_KEYS } from '../../src/cli/workflow/decodeTask.js'
 import { blocks, codes, column, read, table, tables } from './markdown.js'
 import { open, type Seen } from './terminal.js'
@@ -54,7 +55,8 @@ describe('the commands and flags in the guide', () => {
   test('every environment variable is one that the source reads or sets', () => {
     const sets = [...read('src/cli/steps/stepEnvironment.ts').matchAll(/set\('(\w+)'/g)].map(([, name]) => name ?? '')
     expect(sorted(column(table(guide, 'Variables'), 'variable').flatMap(codes))).toEqual(sorted(sets))
-    const read_ = read('src/cli/terminal/Style.ts') + read('src/cli/commands/Context.ts')
+    const sources = ['src/cli/terminal/Style.ts', 'src/cli/terminal/Marks.ts', 'src/cli/commands/Context.ts']
+    const read_ = sources.map(read).join('')
     const named = column(tableOf('Commands', 'environment variable'), 'environment variable').flatMap(codes)
     expect(named.filter((name) => !read_.includes(name))).toEqual([])
   })
@@ -76,7 +78,7 @@ describe('the keys of a workflow file in the guide', () => {
     expect(said('A step, or a group')).toEqual(sorted([...TASK_KEYS, 'name', 'needs']))
   })
   test('are those of a wave', () => {
-    expect(said('A wave')).toEqual(sorted(listOf('WAVE_KEYS')))
+    expect(said('A wave')).toEqual(sorted([...listOf('WAVE_KEYS'), ...WAVE_CHECK_KEYS]))
   })
   test('are those of a retry', () => {
     expect(said('A step, or a group', 'key of `retry`')).toEqual(sorted(listOf('keys')))
@@ -104,6 +106,11 @@ describe('what the guide shows', () => {
       expect(seen.all).toContain('Run completed')
       expect(seen.code).toBe(0)
     }
+  })
+
+  test('it warns to resume before anything is cleaned up', () => {
+    const [, troubles = ''] = guide.split('## Troubleshooting')
+    expect(troubles).toMatch(/\*\*Resume first, clean up later\.\*\*[^*]*Delete nothing of an unfinished run\./)
   })
 
   test('the documents for programs have the fields that it names', async () => {

@@ -1,7 +1,8 @@
-import { writeFileSync } from 'node:fs'
+import { realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { blocks, read } from './markdown.js'
+import type { Terminal } from './terminal.js'
 import { open } from './terminal.js'
 
 interface Typed {
@@ -10,7 +11,7 @@ interface Typed {
 }
 
 /** What is typed in a terminal picture, and what comes of it. */
-const story: readonly Typed[] = blocks(read('README.md'), 'console').flatMap((block) =>
+const storyOf = (block: string): readonly Typed[] =>
   block
     .split(/^\$ /m)
     .filter((part) => part !== '')
@@ -18,32 +19,41 @@ const story: readonly Typed[] = blocks(read('README.md'), 'console').flatMap((bl
       const [line = '', ...output] = part.trimEnd().split('\n')
       return { line, output: output.join('\n') }
     })
-)
 
-const terminal = open()
-afterAll(terminal.close)
+const stories = blocks(read('README.md'), 'console').map(storyOf)
+
+const terminals = stories.map(() => open())
+afterAll(() => terminals.forEach(({ close }) => close()))
 
 /** Progress and a step's own output come through two pipes: their lines are compared in any order. */
 const shape = (output: string): readonly string[] => output.trimEnd().split('\n').sort()
 
-describe('the picture in the README', () => {
-  test('shows a crash, a plan and a resume', () => {
-    const lines = story.map(({ line }) => line.split(' ').slice(0, 2).join(' '))
-    expect(lines).toEqual(['cat release.yml', 'dogear run', 'dogear plan', 'dogear resume'])
+describe('the pictures in the README', () => {
+  test('show a crash, a plan and a resume; and a failure, an edit, and something that is gone', () => {
+    const lines = stories.map((story) => story.map(({ line }) => line.split(' ').slice(0, 2).join(' ')))
+    expect(lines).toEqual([
+      ['cat release.yml', 'dogear run', 'dogear plan', 'dogear resume'],
+      ['cat site.yml', 'dogear run', 'sed -i', 'dogear resume', 'rm out/site.css', 'dogear plan']
+    ])
   })
 
-  test('is what happens', async () => {
-    for (const { line, output } of story) {
-      const [, shown] = /^cat (\S+)$/.exec(line) ?? []
-      if (shown !== undefined) {
-        writeFileSync(join(terminal.folder, shown), `${output}\n`)
-        continue
+  test.each(stories.map((story, index) => ({ story, terminal: terminals[index] as Terminal })))(
+    'are what happens: $story.0.line',
+    async ({ story, terminal }) => {
+      for (const { line, output } of story) {
+        const [, shown] = /^cat (\S+)$/.exec(line) ?? []
+        if (shown !== undefined) {
+          writeFileSync(join(terminal.folder, shown), `${output}\n`)
+          continue
+        }
+        // People wait two seconds before they kill; a busy machine may need longer to get so far.
+        const [, killed] = /^(.*) & sleep \d+; kill -9 \$!$/.exec(line) ?? []
+        const last = output.split('\n').at(-1)
+        const seen = await (killed === undefined ? terminal.type(line) : terminal.type(killed, last))
+        const said = seen.all.replaceAll(realpathSync(terminal.folder), '/home/me/site')
+        expect(shape(said), line).toEqual(shape(output))
+        expect(seen.code, line).toBe(killed === undefined ? (output.includes(' failed: ') ? 1 : 0) : null)
       }
-      // People wait two seconds before they kill; a busy machine may need longer to get so far.
-      const [, killed] = /^(.*) & sleep \d+; kill -9 \$!$/.exec(line) ?? []
-      const seen = await (killed === undefined ? terminal.type(line) : terminal.type(killed, output.split('\n').at(-1)))
-      expect(shape(seen.all), line).toEqual(shape(output))
-      expect(seen.code, line).toBe(killed === undefined ? 0 : null)
     }
-  })
+  )
 })

@@ -688,6 +688,12 @@ describe('an edit that is adopted', () => {
     assert.deepEqual([state.stepIndex, State.failures(state).length], [3, 1])
   })
 
+  test('forgets what the state says of a step that is of another kind by now: that is another unit', () => {
+    const stopped = from(built, startsGroups('unit'), { _tag: 'Interrupted', ...wave, reason: 'signal' })
+    const { state } = edited(stopped, first, W.task('checks'), third)
+    assert.deepEqual(state, State.interrupted(1, 'checks', 'signal', { inProgress: false, inFlight: [], failures: [] }))
+  })
+
   test('puts a run whose step is gone before the first open step, or at the end', () => {
     const failed = from(checked, starts(publish), { _tag: 'StepFailed', ...publish, retryable: false, last: lost })
     assert.deepEqual(edited(failed, first, second, W.task('deploy')).state, State.beforeStep(2, 'deploy'))

@@ -62,7 +62,7 @@ describe('which failures are tried again', () => {
     ['400', { status: 400 }, 1],
     ['a 500 in the text', new Error('HTTP 500 Internal Server Error'), 1],
     ['what a step calls permanent', StepFailure.permanent(StepError.make('E', 'x', { code: '500' })), 1]
-  ])('%s', async (_, error, attempts) => {
+  ])('an error is tried again exactly if it may pass: %s', async (_, error, attempts) => {
     const process = newProcess()
     let count = 0
     const program = one({

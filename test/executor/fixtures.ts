@@ -22,6 +22,8 @@ import { Program, restoreStored, RetryPolicy } from '../../src/index.js'
 import type { VirtualClock as FakeClock } from '../../src/testing/crash/VirtualClock.js'
 import { patiently, virtualClock as fakeClock } from '../../src/testing/crash/VirtualClock.js'
 import type { StorageCall } from '../../src/testing/faults.js'
+import type { TreeData } from '../../src/testing/memoryTree.js'
+import { memoryTree, treeData } from '../../src/testing/memoryTree.js'
 import { aroundEach, withFaults } from '../../src/testing/faults.js'
 
 export type { Life } from '../../src/testing/crash/Life.js'
@@ -32,9 +34,10 @@ export { patiently, quiet, START, virtualClock as fakeClock } from '../../src/te
 // a process
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** What outlives a process: the store's data, and what was done outside. */
+/** What outlives a process: the store's data, files and commits, and what was done outside. */
 export interface World {
   readonly data: MemoryData
+  readonly tree: TreeData
   readonly log: Array<string>
 }
 
@@ -53,7 +56,7 @@ export interface Process {
   readonly perform: (executor: Executor<RunOutcome>) => Promise<E.Either<RunError, RunOutcome>>
 }
 
-export const newWorld = (): World => ({ data: memoryData(), log: [] })
+export const newWorld = (): World => ({ data: memoryData(), tree: treeData(), log: [] })
 
 export const newProcess = (
   world: World = newWorld(),
@@ -71,6 +74,7 @@ export const newProcess = (
   const { storage, calls, saves } = counting(around(memoryStorage(world.data)))
   const environment: Environment = {
     storage,
+    tree: memoryTree(world.tree),
     owner: { host: 'build-1', pid: 100 },
     interrupt,
     events: { report: (event) => void events.push(event) },

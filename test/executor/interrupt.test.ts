@@ -98,7 +98,7 @@ describe('a stop', () => {
       ['before']
     )
     assert.ok(checkpoint.state._tag === 'Interrupted' && !checkpoint.state.inProgress)
-    const next = newProcess({ data: process.world.data, log: [] })
+    const next = newProcess({ ...process.world, log: [] })
     ended(await next.perform(resume(sleepy(next), 'r')), 'Completed')
     assert.deepEqual(next.world.log, ['sleep', 'after'])
   })

@@ -8,10 +8,11 @@ import type { Environment } from '../../ports/Environment.js'
 import { systemClock } from './clock.js'
 import { neverInterrupted } from './interrupt.js'
 import { processOwner } from './owner.js'
+import { workingTree } from './workingTree.js'
 
 /**
- * The environment of this process around a store: system clock, no observer, never interrupted, 10 seconds of grace
- * for a step that was told to stop. Give what should be otherwise.
+ * The environment of this process around a store: system clock, the current folder, no observer, never interrupted, 10
+ * seconds of grace for a step that was told to stop. Give what should be otherwise.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'
@@ -31,6 +32,7 @@ export const nodeEnvironment = (
 ): Environment => ({
   storage,
   clock: systemClock,
+  tree: workingTree('.'),
   owner: processOwner(),
   interrupt: neverInterrupted,
   events: { report: () => undefined },

@@ -9,21 +9,26 @@ import type { SignalHandlers, StopSignal } from '../../adapters/node/index.js'
 import { subprocess, systemClock } from '../../adapters/node/index.js'
 import { status } from '../../domain/Checkpoint.js'
 import type { Confirm } from '../../domain/Plan.js'
+import { unitName } from '../../domain/Plan.js'
 import type { Executor } from '../../executor/Executor.js'
 import type { Program } from '../../executor/Program.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
+import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
 import { notDone } from '../CliError.js'
 import { ofOutcome } from '../ExitCode.js'
 import { endingOf } from '../report/ending.js'
 import * as Narrator from '../report/Narrator.js'
+import { grouped } from '../report/progress.js'
 import { endJson, jobJson, printed } from '../report/runJson.js'
-import { workOf } from '../steps/jobStep.js'
+import { runnerIn } from '../steps/jobStep.js'
 import type { Prompt } from '../terminal/Prompt.js'
+import { printable } from '../terminal/Style.js'
 import * as Problem from '../workflow/Problem.js'
 import { toProgram } from '../workflow/toProgram.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, ignoreHome } from './Context.js'
+import { treeAt } from './evidence.js'
 import { goOn, ofPending, ofRunError, questionsOf, resumeLine } from './hints.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -89,13 +94,13 @@ export const programFor = (
   const narrator = Narrator.make({
     screen: context.screen,
     verbose: context.verbose,
-    total: file.steps.length,
+    steps: file.steps,
     loaded: done,
     now: systemClock.now
   })
   const { onOutput, onWarning } = narrator
   const surroundings = { subprocess, inherited: context.inherited, folder, home: context.home, onOutput, onWarning }
-  return { program: toProgram(file, path, (entry) => workOf(surroundings, entry)), narrator }
+  return { program: toProgram(file, path, runnerIn(surroundings)), narrator }
 }
 
 /**
@@ -113,6 +118,8 @@ export const execute = async (
   const { runId, program } = execution
   let saved = execution.start === undefined
   const environment = environmentFor(context, {
+    tree: treeAt(context, execution.folder),
+    ...(context.interactive ? { onCheckFailed: askAbout(context) } : {}),
     interrupt: context.signals.interrupt,
     events: {
       report: (event) => {
@@ -155,6 +162,28 @@ const outcomeJson = (
       }
 
 // ---------------------------------------------------------------------------------------------------------------------
+// checks
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Asks what is to be made of a check that failed. Nobody there: it has failed. */
+const askAbout =
+  ({ prompt, screen }: Attended) =>
+  async (failed: FailedCheck): Promise<CheckAnswer> => {
+    const name = unitName(failed)
+    screen.line(screen.style.yellow(`"${name}" ${failed.when === 'before' ? 'can not start' : 'ran, but'}:`))
+    for (const one of failed.wrong) screen.line(`  ${printable(one)}`)
+    for (;;) {
+      const answer = await prompt.ask('Try it again, let it count all the same, or stop here? [retry/continue/abort] ')
+      const word = O.isNone(answer) ? 'abort' : answer.value.trim().toLowerCase()
+      const found = CHECK_ANSWERS.find((one) => word !== '' && one.startsWith(word))
+      if (found !== undefined) return found
+      screen.line('Please answer retry, continue or abort')
+    }
+  }
+
+const CHECK_ANSWERS: ReadonlyArray<CheckAnswer> = ['retry', 'continue', 'abort']
+
+// ---------------------------------------------------------------------------------------------------------------------
 // signals
 // ---------------------------------------------------------------------------------------------------------------------
 
@@ -173,7 +202,7 @@ const tellOfSignals = ({ screen, signals }: Attended, narrator: Narrator.Narrato
     process.kill(process.pid, signal)
   }
   const onStop = (): void => {
-    const names = narrator.atWork().join(', ')
+    const names = named(narrator.atWork())
     const again = O.toUndefined(signals.received()) === 'SIGINT' ? ' press Ctrl+C again to end at once' : ''
     screen.line(screen.style.yellow(`Stopping${names === '' ? '' : ` ${names}`} …${again}`))
     for (const signal of SIGNALS) {
@@ -188,6 +217,13 @@ const tellOfSignals = ({ screen, signals }: Attended, narrator: Narrator.Narrato
   stop.addEventListener('abort', onStop, { once: true })
   return end
 }
+
+const MAX_NAMED = 10
+
+const named = (names: ReadonlyArray<string>): string =>
+  names.length <= MAX_NAMED
+    ? names.join(', ')
+    : `${names.slice(0, MAX_NAMED).join(', ')} and ${grouped(names.length - MAX_NAMED)} more`
 
 /** Node aborts when it ends on a terminal that is gone: let the signal end the process, as it would have. */
 const endOnHangUp = ({ stdin }: Context, signals: SignalHandlers): void => {

@@ -16,6 +16,7 @@ import type { Hint } from '../report/Hint.js'
 import { printable } from '../terminal/Style.js'
 import type { Context } from './Context.js'
 import { dogearCommand } from './Context.js'
+import type { Difference } from './input.js'
 import type { PlanFlags } from './planFlags.js'
 import { wordsOf } from './planFlags.js'
 
@@ -164,16 +165,19 @@ const ofEdits = (
   ]
 }
 
-/** For units that were said to be done, but not what they gave. */
+/** For units that were said to be done, or come before the step to run from, but not what they gave. */
 const ofMissingOutputs = (
   place: Place,
   { checkpoint, flags }: Planning,
   problems: ReadonlyArray<PlanProblem>
 ): ReadonlyArray<Hint> => {
-  const missing = problems.flatMap((one) => (one._tag === 'AssumedOutputMissing' ? [`${unitName(one)}=done`] : []))
+  const recorded = new Set(Array.from(checkpoint.completedSteps, unitName))
+  const units = problems.flatMap((one) => (one._tag === 'AssumedOutputMissing' ? [unitName(one)] : []))
+  const missing = units.filter((unit) => !recorded.has(unit)).map((unit) => `${unit}=done`)
   const given = flags.confirm ?? []
-  if (!given.some((answer) => missing.includes(answer))) return []
-  const confirm = given.map((answer) => (missing.includes(answer) ? `${answer}:OUTPUT` : answer))
+  const presupposed = flags.fromStep === undefined ? [] : missing.filter((answer) => !given.includes(answer))
+  if (presupposed.length === 0 && !given.some((answer) => missing.includes(answer))) return []
+  const confirm = [...given, ...presupposed].map((answer) => (missing.includes(answer) ? `${answer}:OUTPUT` : answer))
   return [{ text: 'Say what it gave:', command: resumeLine(place, checkpoint.runId, { ...flags, confirm }) }]
 }
 
@@ -222,6 +226,43 @@ export const ofRunError = (
  */
 export const ofExisting = (place: Place, runId: string): ReadonlyArray<Hint> => [
   { text: 'To go on with it:', command: resumeLine(place, runId) }
+]
+
+/**
+ * For a run that was started with another input than what is given: what differs, and how to go on with either. `how`:
+ * the flags of the resume; `start`: the words that start a run with what is given.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ofOtherInput = (
+  place: Place,
+  runId: string,
+  how: Flags,
+  differences: ReadonlyArray<Difference>,
+  start: ReadonlyArray<string>
+): ReadonlyArray<Hint> => [
+  ...differences.map(({ name, given, recorded }) => ({
+    text: `  ${name}: given ${quoted(given)}, ${recorded === undefined ? 'which it was started without' : `started with ${quoted(recorded)}`}`
+  })),
+  { text: 'A run keeps its input. To go on with that:', command: resumeLine(place, runId, how) },
+  { text: 'To start a new run with what is given:', command: dogearCommand(place, start) }
+]
+
+const MAX_VALUE = 60
+
+const quoted = (value: string): string =>
+  printable(JSON.stringify(value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE - 1)}…` : value))
+
+/**
+ * For a workflow that has no run yet.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ofNoRunOf = (place: Place, shown: string): ReadonlyArray<Hint> => [
+  ...ofNoRun(place),
+  { text: 'Start one:', command: dogearCommand(place, ['run', shown]) }
 ]
 
 /**

@@ -21,6 +21,7 @@ import { printed, summaryJson } from '../report/runJson.js'
 import { printable } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import { warnOf } from './execution.js'
+import { missingEvidence } from './evidence.js'
 import { findOrOnly } from './find.js'
 import { answers, isDone, ofPending, ofPlanError, resumeLine } from './hints.js'
 import type { PlanFlags } from './planFlags.js'
@@ -44,7 +45,9 @@ export const planCommand = async (context: Context, id: string | undefined, flag
   warnOf(context, workflow.right)
   const program = plannable(workflow.right)
   const recovered = found.right.found._tag === 'Recovered'
-  const how = { ...options.right, recovered }
+  const gone = await missingEvidence(context, checkpoint)
+  if (E.isLeft(gone)) return gone
+  const how = { ...options.right, evidence: gone.right, recovered }
   const plan = planResume(checkpoint, program, how)
   if (E.isLeft(plan)) {
     const planning = { checkpoint, workflow: program, options: how, flags }

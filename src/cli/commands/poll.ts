@@ -17,7 +17,7 @@ import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
 import { jobJson, printed } from '../report/runJson.js'
-import { workOf } from '../steps/jobStep.js'
+import { runnerIn } from '../steps/jobStep.js'
 import type { Surroundings } from '../steps/commandStep.js'
 import type { Style } from '../terminal/Style.js'
 import { printable } from '../terminal/Style.js'
@@ -27,6 +27,7 @@ import { dogearCommand, environmentFor } from './Context.js'
 import type { Attended } from './execution.js'
 import { warnOf } from './execution.js'
 import { findOrOnly } from './find.js'
+import { treeAt } from './evidence.js'
 import { ofPlanError, resumeLine } from './hints.js'
 import { workflowOf } from './workflowOf.js'
 
@@ -46,8 +47,9 @@ export const pollCommand = async (context: Attended, id: string | undefined): Pr
   if (!existsSync(folder)) return E.left({ _tag: 'WorkspaceGone', runId, path: folder })
   warnOf(context, workflow.right)
   const { file, path } = workflow.right
-  const program = toProgram(file, path, (entry) => workOf(surroundingsOf(context, folder), entry))
-  const polled = await poll(program, runId)(environmentFor(context, { interrupt: context.signals.interrupt }))()
+  const program = toProgram(file, path, runnerIn(surroundingsOf(context, folder)))
+  const environment = environmentFor(context, { tree: treeAt(context, folder), interrupt: context.signals.interrupt })
+  const polled = await poll(program, runId)(environment)()
   if (E.isLeft(polled)) {
     const planning = { checkpoint, workflow: program, options: {}, flags: {} }
     const hints = polled.left._tag === 'PlanError' ? ofPlanError(context, planning, polled.left.problems) : []

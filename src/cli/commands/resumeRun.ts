@@ -26,6 +26,7 @@ import { printable } from '../terminal/Style.js'
 import type { Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import type { Attended, Loaded } from './execution.js'
+import { missingEvidence } from './evidence.js'
 import { execute, programFor, warnOf } from './execution.js'
 import { answers, captures, ofDamage, ofPlanError } from './hints.js'
 import type { PlanFlags } from './planFlags.js'
@@ -62,7 +63,9 @@ export const resumeRun = async (
   if (!existsSync(folder)) return E.left({ _tag: 'WorkspaceGone', runId, path: folder })
   const given = planOptions(flags, workflow.file)
   if (E.isLeft(given)) return given
-  const options = { ...given.right, recovered: view.found._tag === 'Recovered' }
+  const gone = await missingEvidence(context, checkpoint)
+  if (E.isLeft(gone)) return gone
+  const options = { ...given.right, evidence: gone.right, recovered: view.found._tag === 'Recovered' }
   warnOf(context, workflow)
   const execution = { workflow, runId, folder, done: progress(checkpoint).completed }
   const { program, narrator } = programFor(context, execution)

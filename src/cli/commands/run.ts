@@ -7,28 +7,28 @@ import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Json, JsonObject } from '../../domain/Json.js'
-import { equals, isObject } from '../../domain/Json.js'
 import * as RunId from '../../domain/RunId.js'
 import { run } from '../../executor/run.js'
 import type { RunSummary, RunView } from '../../executor/runs.js'
 import { viewRun } from '../../executor/runs.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
-import { confirm, isYes } from '../terminal/Prompt.js'
 import { strayInputs } from '../workflow/strayInputs.js'
-import { objection } from '../workflow/Variable.js'
 import type { Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import type { Attended, Loaded } from './execution.js'
 import { execute, programFor, warnOf } from './execution.js'
-import { allRuns, isUnfinished, minute, viewOf, warnOfDamaged } from './find.js'
-import { ofExisting, resumeLine } from './hints.js'
+import { allRuns, findRun, isUnfinished, minute, viewOf, warnOfDamaged } from './find.js'
+import { ofExisting, ofNoRunOf, ofOtherInput, resumeLine } from './hints.js'
+import type { Given } from './input.js'
+import { differencesFrom, inputOf } from './input.js'
+import { offer } from './offer.js'
+import type { PlanFlags } from './planFlags.js'
 import { resumeRun } from './resumeRun.js'
 import { knowing, loadWorkflow } from './workflowOf.js'
 
 /**
- * How a workflow is to be run.
+ * How a workflow is to be run. With `fromStep` or `restartWave` an earlier run is taken up: `run`, or else the newest.
  *
  * @category model
  * @since 0.1.0
@@ -37,11 +37,16 @@ export interface RunFlags {
   readonly id?: string
   readonly input?: ReadonlyArray<string>
   readonly resume?: boolean
+  readonly fromStep?: string
+  readonly restartWave?: string
+  readonly run?: string
   readonly yes?: boolean
 }
 
-/** What is to be done: a new run, or an earlier one. */
-type Choice = { readonly _tag: 'Start'; readonly runId: string } | { readonly _tag: 'TakeUp'; readonly view: RunView }
+/** What is to be done: a new run, or an earlier one, as flags of a resume say. */
+type Choice =
+  | { readonly _tag: 'Start'; readonly runId: string }
+  | { readonly _tag: 'TakeUp'; readonly view: RunView; readonly how: PlanFlags }
 
 /**
  * Runs a workflow file.
@@ -50,30 +55,67 @@ type Choice = { readonly _tag: 'Start'; readonly runId: string } | { readonly _t
  * @since 0.1.0
  */
 export const runCommand = async (context: Attended, file: string, flags: RunFlags): Promise<Result> => {
+  const senseless = nonsense(context, flags)
+  if (O.isSome(senseless)) return E.left(senseless.value)
   const given = inputOf(flags.input ?? [])
   if (E.isLeft(given)) return given
-  const { id } = flags
-  const parsed = id === undefined ? E.right(undefined) : RunId.parse(id)
+  const parsed = flags.id === undefined ? E.right(undefined) : RunId.parse(flags.id)
   if (E.isLeft(parsed)) return E.left(notDone(parsed.left))
   const workflow = await loadWorkflow(resolve(context.folder, file), file)
   if (E.isLeft(workflow)) return workflow
-  const choice =
-    id === undefined
-      ? await chooseEarlier(context, workflow.right, given.right, flags)
-      : await chooseById(context, workflow.right, id, flags)
+  const choice = await choose(context, workflow.right, given.right, flags)
   if (E.isLeft(choice)) return choice
-  if (choice.right._tag === 'Start') return start(context, workflow.right, choice.right.runId, given.right, flags)
-  const { view } = choice.right
-  if (differs(view, given.right)) return E.left(notDone({ _tag: 'InputChanged', runId: view.runId }))
-  const known = knowing(workflow.right, view.checkpoint.variables.keys())
-  return E.isLeft(known) ? known : resumeRun(context, view, workflow.right, flags.yes === true ? { yes: true } : {})
+  return choice.right._tag === 'Start'
+    ? start(context, workflow.right, choice.right.runId, given.right, flags)
+    : takeUp(context, workflow.right, choice.right.view, given.right, {
+        ...choice.right.how,
+        ...(flags.yes === true ? { yes: true } : {})
+      })
+}
+
+/** Flags that make no sense together. */
+const nonsense = (context: Attended, { id, run, fromStep, restartWave }: RunFlags): O.Option<CliError> => {
+  if (fromStep === undefined && restartWave === undefined) {
+    if (run === undefined) return O.none
+    return O.some(usage('--run needs --from-step or --restart-wave', ofExisting(context, run)))
+  }
+  const flag = fromStep === undefined ? '--restart-wave' : '--from-step'
+  return id === undefined ? O.none : O.some(usage(`--id is for a new run. With ${flag}, --run says which one is meant`))
+}
+
+const choose = (
+  context: Attended,
+  workflow: Loaded,
+  given: Given,
+  flags: RunFlags
+): Promise<E.Either<CliError, Choice>> => {
+  const { id, fromStep, restartWave } = flags
+  if (fromStep !== undefined || restartWave !== undefined) return chooseRepeated(context, workflow, given, flags)
+  return id === undefined ? chooseEarlier(context, workflow, given, flags) : chooseById(context, workflow, id, flags)
+}
+
+const takeUp = async (
+  context: Attended,
+  workflow: Loaded,
+  view: RunView,
+  given: Given,
+  how: PlanFlags & { readonly yes?: boolean }
+): Promise<Result> => {
+  const { runId } = view
+  const differences = differencesFrom(view, given)
+  if (differences.length > 0) {
+    const again = ['run', workflow.shown, ...inputWords(given)]
+    return E.left(notDone({ _tag: 'InputChanged', runId }, ofOtherInput(context, runId, how, differences, again)))
+  }
+  const known = knowing(workflow, view.checkpoint.variables.keys())
+  return E.isLeft(known) ? known : resumeRun(context, view, workflow, how)
 }
 
 const start = async (
   context: Attended,
   workflow: Loaded,
   runId: string,
-  given: JsonObject,
+  given: Given,
   flags: RunFlags
 ): Promise<Result> => {
   const input = { ...workflow.file.input, ...given }
@@ -97,30 +139,8 @@ const wordsOf = ({ shown }: Loaded, { id, input }: RunFlags): ReadonlyArray<stri
   ...(input ?? []).flatMap((one) => ['--input', one])
 ]
 
-// ---------------------------------------------------------------------------------------------------------------------
-// input
-// ---------------------------------------------------------------------------------------------------------------------
-
-const inputOf = (texts: ReadonlyArray<string>): E.Either<CliError, JsonObject> => {
-  const input = new Map<string, Json>()
-  for (const text of texts) {
-    const at = text.indexOf('=')
-    if (at < 1) return E.left(usage(`--input is NAME=VALUE, not "${text}"`))
-    const name = text.slice(0, at)
-    const why = objection(name)
-    if (O.isSome(why)) return E.left(usage(`--input: "${name}" can't be a variable: ${why.value}`))
-    if (input.has(name)) return E.left(usage(`--input gives "${name}" twice`))
-    input.set(name, text.slice(at + 1))
-  }
-  return E.right(Object.fromEntries(input))
-}
-
-/** Whether a run was started with another value of something that is given now. */
-const differs = ({ input }: RunSummary, given: JsonObject): boolean =>
-  Object.entries(given).some(([name, value]) => {
-    const stored = isObject(input) ? input[name] : undefined
-    return stored === undefined || !equals(stored, value)
-  })
+const inputWords = (given: Given): ReadonlyArray<string> =>
+  Object.entries(given).flatMap(([name, value]) => ['--input', `${name}=${value}`])
 
 // ---------------------------------------------------------------------------------------------------------------------
 // earlier runs
@@ -136,43 +156,66 @@ const chooseById = async (
   if (E.isLeft(found)) return E.left(notDone(found.left))
   if (O.isNone(found.right)) return E.right({ _tag: 'Start', runId: id })
   const view = found.right.value
-  if (flags.resume === true || flags.yes === true) return E.right({ _tag: 'TakeUp', view })
+  if (flags.resume === true || flags.yes === true) return E.right({ _tag: 'TakeUp', view, how: {} })
   if (O.isSome(view.heldBy)) return E.left(notDone({ _tag: 'HeldBy', runId: id, holder: view.heldBy.value }))
-  const offered = isUnfinished(view) && view.checkpoint.workflow.name === file.name && context.interactive
-  if (offered && isYes(await offer(context, view))) return E.right({ _tag: 'TakeUp', view })
-  return E.left(notDone({ _tag: 'RunExists', runId: id }, isUnfinished(view) ? ofExisting(context, id) : []))
+  const exists = notDone({ _tag: 'RunExists', runId: id }, isUnfinished(view) ? ofExisting(context, id) : [])
+  return isUnfinished(view) && view.checkpoint.workflow.name === file.name && context.interactive
+    ? offered(context, view, file, 'leave it as it is', E.left(exists))
+    : E.left(exists)
 }
 
 const chooseEarlier = async (
   context: Attended,
   workflow: Loaded,
-  given: JsonObject,
+  given: Given,
   flags: RunFlags
 ): Promise<E.Either<CliError, Choice>> => {
   const fresh: Choice = { _tag: 'Start', runId: randomUUID() }
-  const runs = await allRuns(context)
+  const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
-  warnOfDamaged(context, runs.right)
-  const mine = runs.right.runs.filter((one) => isUnfinished(one) && isOf(one, workflow))
-  const [nearest] = mine
-    .filter((one) => !differs(one, given))
-    .sort((a, b) => nearness(b, workflow) - nearness(a, workflow))
-  const unasked = flags.resume === true || flags.yes === true
-  const takeUp = async ({ runId }: RunSummary): Promise<E.Either<CliError, Choice>> =>
-    E.map((view: RunView): Choice => ({ _tag: 'TakeUp', view }))(await viewOf(context, runId))
-  if (nearest === undefined) {
-    const [other] = mine
-    return unasked && other !== undefined ? takeUp(other) : E.right(fresh)
+  const mine = runs.right.filter(isUnfinished)
+  const nearest = mine.find((one) => differencesFrom(one, given).length === 0)
+  if (flags.resume === true || flags.yes === true) {
+    const earlier = nearest ?? mine[0]
+    return earlier === undefined ? E.right(fresh) : taken(await viewOf(context, earlier.runId))
   }
-  if (unasked) return takeUp(nearest)
+  if (nearest === undefined) return E.right(fresh)
   if (context.interactive) {
-    const answer = await offer(context, nearest)
-    if (O.isNone(answer)) return E.left({ _tag: 'Declined' })
-    return answer.value ? takeUp(nearest) : E.right(fresh)
+    const view = await viewOf(context, nearest.runId)
+    return E.isLeft(view) ? view : offered(context, view.right, workflow.file, 'start a new run', E.right(fresh))
   }
   context.screen.line(`An earlier run is unfinished (${position(nearest)}). To go on with it instead:`)
   context.screen.line(`  ${resumeLine(context, nearest.runId)}`)
   return E.right(fresh)
+}
+
+/** Of what is given, `--run` says which run is meant; else it is the newest with this input, else the newest. */
+const chooseRepeated = async (
+  context: Attended,
+  workflow: Loaded,
+  given: Given,
+  { run: id, fromStep, restartWave }: RunFlags
+): Promise<E.Either<CliError, Choice>> => {
+  const how: PlanFlags = {
+    ...(fromStep === undefined ? {} : { fromStep }),
+    ...(restartWave === undefined ? {} : { restartWave })
+  }
+  if (id !== undefined) return taken(await findRun(context, id), how)
+  const runs = await runsOf(context, workflow)
+  if (E.isLeft(runs)) return runs
+  const newest = runs.right.find((one) => differencesFrom(one, given).length === 0) ?? runs.right[0]
+  if (newest !== undefined) return taken(await viewOf(context, newest.runId), how)
+  const { file, shown } = workflow
+  return E.left({ _tag: 'NoRunOfWorkflow', workflow: file.name, hints: ofNoRunOf(context, shown) })
+}
+
+/** The runs of a workflow, first those that were started from this very file, newest first. */
+const runsOf = async (context: Attended, workflow: Loaded): Promise<E.Either<CliError, ReadonlyArray<RunSummary>>> => {
+  const runs = await allRuns(context)
+  if (E.isLeft(runs)) return runs
+  warnOfDamaged(context, runs.right)
+  const mine = runs.right.runs.filter((one) => isOf(one, workflow))
+  return E.right(mine.sort((a, b) => nearness(b, workflow) - nearness(a, workflow)))
 }
 
 /** A run keeps to its workflow's name, so one that was renamed can't be taken up. */
@@ -180,9 +223,29 @@ const isOf = ({ workflow }: RunSummary, { file }: Loaded): boolean => workflow.n
 
 const nearness = ({ workflow }: RunSummary, { path }: Loaded): number => (workflow.path === path ? 1 : 0)
 
-const offer = async ({ screen, prompt }: Attended, view: RunSummary): Promise<O.Option<boolean>> => {
-  screen.line(`Run ${view.runId}, ${position(view)}`)
-  return confirm(prompt, 'Previous execution found. Resume?', true)
+const taken = (view: E.Either<CliError, RunView>, how: PlanFlags = {}): E.Either<CliError, Choice> =>
+  E.isLeft(view) ? view : E.right({ _tag: 'TakeUp', view: view.right, how })
+
+/** What comes of the offer to go on with a run. `declined`: what comes of a no. */
+const offered = async (
+  context: Attended,
+  view: RunView,
+  file: Loaded['file'],
+  otherwise: string,
+  declined: E.Either<CliError, Choice>
+): Promise<E.Either<CliError, Choice>> => {
+  const wish = await offer(context, view, file, otherwise)
+  if (O.isNone(wish)) return E.left({ _tag: 'Declined' })
+  switch (wish.value._tag) {
+    case 'GoOn':
+      return taken(E.right(view))
+    case 'RestartWave':
+      return taken(E.right(view), { restartWave: wish.value.wave })
+    case 'Decline':
+      return declined
+    case 'Abort':
+      return E.left({ _tag: 'Declined' })
+  }
 }
 
 const position = ({ status, steps, createdAt }: RunSummary): string =>

@@ -8,9 +8,6 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/Change.js'
 import { decode } from '../../domain/ChangeCodec.js'
 import { progress } from '../../domain/Checkpoint.js'
-import { describeJob, describeReason } from '../../domain/Explain.js'
-import type { PendingJob } from '../../domain/PendingJob.js'
-import type { Decision, RetryReason } from '../../domain/Plan.js'
 import type { JsonObject } from '../../domain/Json.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { RunView } from '../../executor/runs.js'
@@ -20,11 +17,12 @@ import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { failuresJson, holderJson, jobJson, printed, summaryJson } from '../report/runJson.js'
 import { factsOf } from '../report/facts.js'
+import { progressOf } from '../report/progress.js'
+import { rowLines } from '../report/rows.js'
 import type { UnitView } from '../report/units.js'
 import { unitsOf } from '../report/units.js'
 import type { Style } from '../terminal/Style.js'
 import { printable } from '../terminal/Style.js'
-import * as Duration from '../workflow/Duration.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import { findRun } from './find.js'
@@ -112,6 +110,7 @@ const showLines = (
       `${checkpoint.workflow.name}${checkpoint.workflow.path === undefined ? '' : ` (${checkpoint.workflow.path})`}`
     ),
     fact('status', `${status}, ${completed}/${total} steps completed`),
+    fact('progress', progressOf(checkpoint)),
     ...(O.isNone(heldBy)
       ? []
       : [fact('held by', `process ${heldBy.value.pid} on ${heldBy.value.host} since ${heldBy.value.since}`)]),
@@ -121,58 +120,14 @@ const showLines = (
     fact('updated', checkpoint.updatedAt),
     fact('revision', String(checkpoint.revision)),
     '',
-    ...unitLines(view, style),
+    ...rowLines(view, style, MAX_ERROR_LINES),
     ...variableLines(view, style),
     ...(history === undefined ? [] : historyLines(history, style))
   ]
 }
 
-const MARKS = {
-  completed: '✓',
-  failed: '✗',
-  'in flight': '⚡',
-  pending: '…',
-  'not started': '○'
-} as const
-
-/** What was in flight when the run was stopped, or its process ended, is so no more: here are the words of the plan. */
-const stopOf = ({ checkpoint: { state }, heldBy }: RunView, { status, attempts }: UnitView): string | undefined => {
-  if (status !== 'in flight' || O.isSome(heldBy)) return undefined
-  const reason: RetryReason =
-    state._tag === 'Interrupted'
-      ? { _tag: 'Interrupted', reason: state.reason }
-      : { _tag: 'InFlight', attempt: Math.max(1, attempts) }
-  return describeReason({ reason } as Decision)
-}
-
-const unitLines = (view: RunView, style: Style): ReadonlyArray<string> => {
-  const units = unitsOf(view.checkpoint)
-  const colours = {
-    completed: style.green,
-    failed: style.red,
-    'in flight': style.yellow,
-    pending: style.yellow,
-    'not started': style.dim
-  }
-  const nameOf = ({ index, name, group }: UnitView): string =>
-    group === undefined ? `${String(index + 1).padStart(3)} ${name}` : `      ${group}`
-  const widest = units.reduce((width, unit) => Math.max(width, nameOf(unit).length), 0)
-  return units.flatMap((unit) => {
-    const { status, assumed, attempts, durationMillis, error } = unit
-    const stopped = stopOf(view, unit)
-    const facts = [
-      assumed ? 'taken as done' : (stopped ?? status),
-      ...(unit.job === undefined ? [] : [jobText(unit.job)]),
-      ...(attempts > 1 && stopped === undefined ? [`${attempts} attempts`] : []),
-      ...(durationMillis === undefined || assumed ? [] : [Duration.show(durationMillis)])
-    ]
-    const line = `${colours[status](stopped === undefined ? MARKS[status] : '!')} ${nameOf(unit).padEnd(widest)}  ${facts.join(', ')}`
-    return error === undefined ? [line] : [line, style.red(`        ${printable(error.message)}`)]
-  })
-}
-
-const jobText = ({ job, submittedAt }: PendingJob): string =>
-  `its job${job === undefined ? '' : ` ${printable(describeJob(job))}`} was submitted ${submittedAt}`
+/** Of each error; the JSON has it all. */
+const MAX_ERROR_LINES = 10
 
 const MAX_VALUE = 200
 

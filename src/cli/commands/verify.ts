@@ -20,6 +20,7 @@ import { shortened } from '../report/fingerprints.js'
 import type { Style } from '../terminal/Style.js'
 import { printable } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
+import { missingEvidence } from './evidence.js'
 import type { Runs } from './find.js'
 import { allRuns, findRun, isUnfinished, viewOf } from './find.js'
 import { plannable, workflowOf } from './workflowOf.js'
@@ -70,7 +71,10 @@ const obstaclesOf = async (context: Context, run: RunSummary): Promise<ReadonlyA
     path === undefined || existsSync(path) ? [] : [{ _tag: 'WorkspaceGone', runId: run.runId, path }]
   const workflow = await workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) return [...gone, workflow.left].map(describeFully)
-  const plan = planResume(checkpoint, plannable(workflow.right), { recovered: found._tag === 'Recovered' })
+  const evidence = await missingEvidence(context, checkpoint)
+  if (E.isLeft(evidence)) return [...gone, evidence.left].map(describeFully)
+  const options = { evidence: evidence.right, recovered: found._tag === 'Recovered' }
+  const plan = planResume(checkpoint, plannable(workflow.right), options)
   return [...gone.map(describeFully), ...(E.isLeft(plan) ? plan.left.problems.map(describeProblem) : [])]
 }
 
@@ -87,14 +91,17 @@ const findingOf = (run: RunSummary, obstacles: ReadonlyArray<string>): Finding =
 
 const findingLines = (finding: Finding, style: Style): ReadonlyArray<string> => {
   if (finding._tag === 'Damaged') {
-    return [`${style.red('✗')} ${printable(finding.runId)}  damaged: ${printable(describeStorage(finding.error))}`]
+    return [
+      `${style.red(style.marks.failed)} ${printable(finding.runId)}  damaged: ${printable(describeStorage(finding.error))}`
+    ]
   }
   const { runId, revision, heldBy } = finding.run
   const held = O.isNone(heldBy) ? '' : `, held by process ${heldBy.value.pid} on ${heldBy.value.host}`
   const obstacles = finding.obstacles.flatMap((text) =>
     text.split('\n').map((line) => `    ${shortened(printable(line))}`)
   )
-  const mark = finding._tag === 'Recovered' || obstacles.length > 0 ? style.yellow('!') : style.green('✓')
+  const mark =
+    finding._tag === 'Recovered' || obstacles.length > 0 ? style.yellow('!') : style.green(style.marks.completed)
   const what = finding._tag === 'Exact' ? 'exact' : printable(`recovered from ${finding.from}`)
   const lost = finding._tag === 'Exact' ? [] : [`    lost: ${printable(finding.lost)}`]
   return [

@@ -6,14 +6,18 @@
 import { describeJob, explain } from '../../domain/Explain.js'
 import type { Decision, ResumePlan } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
-import type { Event } from '../../ports/Events.js'
+import type { Event, EventUnit } from '../../ports/Events.js'
 import type { Source, Surroundings } from '../steps/commandStep.js'
 import type { Prefixed } from '../terminal/Prefixed.js'
 import * as Prefix from '../terminal/Prefixed.js'
 import type { Screen } from '../terminal/Screen.js'
 import { printable } from '../terminal/Style.js'
 import * as Duration from '../workflow/Duration.js'
+import type { StepEntry } from '../workflow/WorkflowFile.js'
 import { shortened } from './fingerprints.js'
+import { grouped } from './progress.js'
+import type { Waves } from './waves.js'
+import * as Wave from './waves.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -35,7 +39,7 @@ export interface Narrator {
 }
 
 /**
- * What is told, and how much of it. `total`: how many steps there are; `loaded`: how many of a resumed run were done.
+ * What is told, and how much of it. `steps`: those of the workflow; `loaded`: how many of a resumed run were done.
  *
  * @category model
  * @since 0.1.0
@@ -43,7 +47,7 @@ export interface Narrator {
 export interface Telling {
   readonly screen: Screen
   readonly verbose: boolean
-  readonly total: number
+  readonly steps: ReadonlyArray<StepEntry>
   readonly loaded: number
   readonly now: () => number
 }
@@ -52,6 +56,7 @@ export interface Telling {
 interface Active {
   readonly stepIndex: number
   readonly name: string
+  readonly group?: string
   readonly since: number
   readonly until?: number
 }
@@ -69,7 +74,8 @@ type StepEvent = Extract<Event, { readonly stepIndex: number; readonly attempt: 
  * @since 0.1.0
  */
 export const make = (telling: Telling): Narrator => {
-  const { screen, now } = telling
+  const { screen, steps, now } = telling
+  const waves = Wave.make(steps, now)
   const active = new Map<string, Active>()
   const partial = new Map<string, Prefixed>()
   let decisions: ReadonlyMap<string, Decision> = new Map()
@@ -78,15 +84,16 @@ export const make = (telling: Telling): Narrator => {
     for (const stream of STREAMS) partial.get(`${unit} ${stream}`)?.flush()
   }
   const follow = (event: Event): void => {
-    if (event._tag === 'StepStarted') {
-      active.set(unitName(event), { stepIndex: event.stepIndex, name: unitName(event), since: now() })
+    if (event._tag === 'RunPlanned') waves.planned(event.plan)
+    else if (event._tag === 'StepStarted') {
+      active.set(unitName(event), { ...activeOf(event), since: now() })
     } else if (event._tag === 'StepRetrying') {
-      const wait = { since: now(), until: now() + event.delayMillis }
-      active.set(unitName(event), { stepIndex: event.stepIndex, name: unitName(event), ...wait })
+      active.set(unitName(event), { ...activeOf(event), since: now(), until: now() + event.delayMillis })
     } else if (event._tag === 'StepCompleted' || event._tag === 'StepFailed' || event._tag === 'JobSubmitted') {
       active.delete(unitName(event))
+      if (event._tag === 'StepCompleted' && event.group !== undefined) waves.completed(event.stepIndex)
     }
-    screen.status(active.size === 0 ? undefined : () => statusOf([...active.values()], telling))
+    screen.status(active.size === 0 ? undefined : () => statusOf(active, waves, telling))
   }
   return {
     report: (event) => {
@@ -94,7 +101,7 @@ export const make = (telling: Telling): Narrator => {
       if (event._tag === 'StepCompleted' || event._tag === 'StepFailed' || event._tag === 'JobSubmitted')
         flush(unitName(event))
       follow(event)
-      for (const line of linesOf(telling, decisions, event, active.size)) screen.line(line)
+      for (const line of linesOf(telling, waves, decisions, event, active.size)) screen.line(line)
     },
     onOutput: (source, stream, chunk) => {
       if (source.group === undefined) return screen.output(stream, chunk)
@@ -115,12 +122,19 @@ export const make = (telling: Telling): Narrator => {
 
 const STREAMS = ['stdout', 'stderr'] as const
 
+const activeOf = (unit: EventUnit): Omit<Active, 'since'> => ({
+  stepIndex: unit.stepIndex,
+  name: unitName(unit),
+  ...(unit.group === undefined ? {} : { group: unit.group })
+})
+
 // ---------------------------------------------------------------------------------------------------------------------
 // lines
 // ---------------------------------------------------------------------------------------------------------------------
 
 const linesOf = (
   telling: Telling,
+  waves: Waves,
   decisions: ReadonlyMap<string, Decision>,
   event: Event,
   atWork: number
@@ -135,26 +149,37 @@ const linesOf = (
     case 'CheckpointRecovered':
       return [style.yellow(`warning: recovered from ${printable(event.from)}; lost: ${printable(event.lost)}`)]
     case 'StepStarted':
-      return started(telling, decisions.get(unitName(event)), event)
+      return asWhole(telling, waves, event)
+        ? startedWave(telling, waves, decisions.get(event.step), event)
+        : started(telling, decisions.get(unitName(event)), event)
     case 'StepRetrying': {
       const wait = `Retrying in ${(event.delayMillis / 1_000).toFixed(1)}s`
       const failed = `attempt ${event.attempt}/${event.attempts} failed: ${printable(event.error.message)}`
-      return [failed, wait].map((line) => style.yellow(`${groupPrefix(event)}${line}`))
-    }
-    case 'StepCompleted': {
-      const lasted = Duration.show(event.durationMillis)
-      const again = event.attempts > 1 ? [`${groupPrefix(event)}succeeded on attempt ${event.attempts}`] : []
-      return [...again, ...detail(`${place(telling, event)} completed: ${unitName(event)}, ${lasted}`)]
+      return troubles(
+        telling,
+        waves,
+        event,
+        [failed, wait].map((line) => style.yellow(`${groupPrefix(event)}${line}`))
+      )
     }
     case 'JobSubmitted': {
+      if (asWhole(telling, waves, event)) return []
       const job = event.job === undefined ? '' : `: ${printable(describeJob(event.job))}`
       return [`${place(telling, event)} ${unitName(event)} has submitted its job${job}`]
     }
+    case 'StepCompleted':
+      return [...completed(telling, waves, event), ...progressed(telling, waves, event)]
     case 'StepFailed':
       // The report at the end tells of it; until then there is something to say only while others are at work.
-      return atWork === 0 ? [] : [style.red(`${place(telling, event)} failed: ${unitName(event)} (others are at work)`)]
+      return atWork === 0
+        ? []
+        : troubles(telling, waves, event, [
+            style.red(`${place(telling, event)} failed: ${unitName(event)} (others are at work)`)
+          ])
     case 'RunCompleted':
       return [...decisions.values()].every((decision) => decision._tag === 'Skip') ? [] : [style.green('Run completed')]
+    case 'CheckFailed':
+      return checkFailed(telling, event)
     case 'RunFailed':
     case 'RunInterrupted':
     case 'RunFenced':
@@ -162,8 +187,16 @@ const linesOf = (
   }
 }
 
+/** What has failed for it is told at the end. */
+const checkFailed = (telling: Telling, event: Event & { readonly _tag: 'CheckFailed' }): ReadonlyArray<string> => {
+  if (event.answer === 'abort') return []
+  const what = `${unitName(event)}: ${event.wrong.map(printable).join('; ')}`
+  const how = event.answer === 'retry' ? 'it is tried again' : 'it counts all the same'
+  return [telling.screen.style.yellow(`warning: ${what}; ${how}`)]
+}
+
 const planned = (
-  { screen: { style }, verbose, loaded, total }: Telling,
+  { screen: { style }, verbose, loaded, steps: { length: total } }: Telling,
   { runId, resumed, plan }: { readonly runId: string; readonly resumed: boolean; readonly plan: ResumePlan }
 ): ReadonlyArray<string> => {
   if (!resumed) return [style.bold(`Run ${runId} started`)]
@@ -188,30 +221,100 @@ const started = (
     return [style.bold(`Retrying step ${event.stepIndex + 1}${group}: ${summary}`)]
   }
   return event.attempt === 1
-    ? [style.bold(`Executing step ${event.stepIndex + 1}/${telling.total}${group}: ${summary}`)]
+    ? [style.bold(`Executing step ${event.stepIndex + 1}/${telling.steps.length}${group}: ${summary}`)]
     : []
 }
 
-const place = ({ total }: Telling, { stepIndex }: { readonly stepIndex: number }): string =>
-  `Step ${stepIndex + 1}/${total}`
+const completed = (
+  telling: Telling,
+  waves: Waves,
+  event: Event & { readonly _tag: 'StepCompleted' }
+): ReadonlyArray<string> => {
+  const { verbose, screen } = telling
+  const tried = event.attempts > 1 && !asWhole(telling, waves, event)
+  const again = tried ? [`${groupPrefix(event)}succeeded on attempt ${event.attempts}`] : []
+  const lasted = Duration.show(event.durationMillis)
+  const line = `${place(telling, event)} completed: ${unitName(event)}, ${lasted}`
+  return verbose ? [...again, screen.style.dim(line)] : again
+}
+
+const place = ({ steps }: Telling, { stepIndex }: { readonly stepIndex: number }): string =>
+  `Step ${stepIndex + 1}/${steps.length}`
 
 const groupPrefix = (unit: { readonly step: string; readonly group?: string }): string =>
   unit.group === undefined ? '' : `${unitName(unit)}: `
 
 // ---------------------------------------------------------------------------------------------------------------------
+// waves
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Whether a unit is one of so many that only their wave is told of. */
+const asWhole = ({ verbose }: Telling, waves: Waves, { group, stepIndex }: EventUnit): boolean =>
+  group !== undefined && !verbose && waves.isWide(stepIndex)
+
+/** The first group that starts tells of all. */
+const startedWave = (
+  { screen: { style }, steps }: Telling,
+  waves: Waves,
+  decision: Decision | undefined,
+  { stepIndex }: EventUnit
+): ReadonlyArray<string> => {
+  const wave = waves.at(stepIndex)
+  if (wave === undefined || !waves.isNew(stepIndex)) return []
+  const some = wave.done === 0 ? '' : `${grouped(wave.total - wave.done)} of `
+  const what = `${wave.name} (${some}${grouped(wave.total)} groups)`
+  return decision?._tag === 'Retry'
+    ? [style.bold(`Retrying step ${stepIndex + 1}: ${what}`)]
+    : [style.bold(`Executing step ${stepIndex + 1}/${steps.length}: ${what}`)]
+}
+
+/** How many groups are done. The live line says so already, where there is one. */
+const progressed = ({ screen }: Telling, waves: Waves, { stepIndex, group }: EventUnit): ReadonlyArray<string> => {
+  const wave = waves.at(stepIndex)
+  return wave === undefined || group === undefined || screen.live || !waves.isDue(stepIndex)
+    ? []
+    : [`${wave.name}: ${Wave.countOf(wave)}`]
+}
+
+/** What went wrong in one group of many is told of the first ones. */
+const troubles = (
+  telling: Telling,
+  waves: Waves,
+  event: EventUnit,
+  lines: ReadonlyArray<string>
+): ReadonlyArray<string> => {
+  if (!asWhole(telling, waves, event)) return lines
+  const count = waves.trouble(event.stepIndex)
+  if (count <= Wave.MAX_TROUBLES) return lines
+  const { style } = telling.screen
+  return count === Wave.MAX_TROUBLES + 1 ? [style.yellow(`${event.step}: more groups fail; -v tells of each`)] : []
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
 // the live line
 // ---------------------------------------------------------------------------------------------------------------------
 
-const statusOf = (active: ReadonlyArray<Active>, { total, now }: Telling): string => {
-  const [first] = active
-  if (first === undefined) return ''
+/** More than these do not fit on a line. */
+const MAX_ACTIVE = 8
+
+const statusOf = (active: ReadonlyMap<string, Active>, waves: Waves, { steps, now }: Telling): string => {
   const time = now()
-  const units = active.map(({ name, since, until }) =>
-    until === undefined
-      ? `${name} ${seconds(time - since)}`
-      : `${name} tries again in ${seconds(Math.max(0, until - time))}`
-  )
-  return `[${first.stepIndex + 1}/${total}] ${units.join(', ')}`
+  const units: Array<string> = []
+  let stepIndex = 0
+  for (const one of active.values()) {
+    if (units.length === 0) stepIndex = one.stepIndex
+    if (units.length === MAX_ACTIVE) break
+    const name = one.group ?? one.name
+    units.push(
+      one.until === undefined
+        ? `${name} ${seconds(time - one.since)}`
+        : `${name} tries again in ${seconds(Math.max(0, one.until - time))}`
+    )
+  }
+  const wave = waves.at(stepIndex)
+  return wave === undefined
+    ? `[${stepIndex + 1}/${steps.length}] ${units.join(', ')}`
+    : `${wave.place} ${wave.name}: ${[Wave.countOf(wave), ...units].join(', ')}`
 }
 
 /** The live line is drawn once a second: no fractions. */

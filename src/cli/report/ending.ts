@@ -12,6 +12,7 @@ import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { Style } from '../terminal/Style.js'
 import type { Hint } from './Hint.js'
 import { linesOf } from './Hint.js'
+import { grouped } from './progress.js'
 import { printable } from '../terminal/Style.js'
 import type { StepEntry, TaskEntry, WorkflowFile } from '../workflow/WorkflowFile.js'
 import { commandLine } from '../workflow/WorkflowFile.js'
@@ -33,17 +34,28 @@ export const endingOf = (
     case 'Completed':
       return []
     case 'Failed': {
-      const failures = outcome.failures.flatMap((failure) =>
-        failureLines(file, outcome.checkpoint, outcome, failure, style)
-      )
-      return [...failures, ...goOn]
+      const { failures, step } = outcome
+      const told = failures.slice(0, MAX_TOLD)
+      const rest = failures.length - told.length
+      return [
+        ...told.flatMap((failure) => failureLines(file, outcome.checkpoint, outcome, failure, style)),
+        ...(rest === 0 ? [] : [style.red(`${step}: ${grouped(rest)} more group${rest === 1 ? '' : 's'} failed`)]),
+        ...goOn
+      ]
     }
     case 'Interrupted': {
       const where = `step ${outcome.stepIndex + 1}/${file.steps.length} ${outcome.step}`
       return [style.yellow(`Interrupted ${outcome.inProgress ? 'in' : 'before'} ${where}`), ...goOn]
     }
-    case 'Pending':
-      return [...outcome.jobs.map((job) => style.yellow(`Waiting for ${jobText(job)}`)), ...goOn]
+    case 'Pending': {
+      const told = outcome.jobs.slice(0, MAX_TOLD)
+      const rest = outcome.jobs.length - told.length
+      return [
+        ...told.map((job) => style.yellow(`Waiting for ${jobText(job)}`)),
+        ...(rest === 0 ? [] : [style.yellow(`Waiting for ${grouped(rest)} more job${rest === 1 ? '' : 's'}`)]),
+        ...goOn
+      ]
+    }
     case 'Fenced':
       return [style.red(`Run ${outcome.runId} was taken over by another process. Nothing was written since`)]
   }
@@ -54,6 +66,9 @@ const jobText = ({ job, submittedAt, ...unit }: PendingJob): string => {
   const given = job === undefined ? '' : ` (${printable(describeJob(job))})`
   return `the job of ${unitName(unit)}${given}, submitted ${submittedAt}`
 }
+
+/** Of a wave with more failures, or that waits for more jobs, the others are counted. */
+const MAX_TOLD = 10
 
 const failureLines = (
   file: WorkflowFile,

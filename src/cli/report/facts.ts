@@ -59,7 +59,12 @@ const attempt = (number: number): string => (number === 0 ? '' : `, attempt ${nu
 
 const MAX_TEXT = 200
 
-const firstLine = (text: string): string => {
-  const [line = ''] = text.split('\n', 1)
-  return line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT - 1)}…` : line
-}
+const firstLine = (text: string): string => clipped(text.split('\n', 1)[0] ?? '')
+
+/**
+ * A line that is not too long to be read.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const clipped = (line: string): string => (line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT - 1)}…` : line)

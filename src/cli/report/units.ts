@@ -12,7 +12,8 @@ import { unitName } from '../../domain/Plan.js'
 import type { StepError } from '../../domain/StepError.js'
 
 /**
- * A step, or a group of a wave. `index` counts steps from 0; `attempts` is 0 for what was never started.
+ * A step, or a group of a wave. `index` counts steps from 0; `attempts` is 0 for what was never started; `groups`: of a
+ * wave, how many of its groups are done.
  *
  * @category model
  * @since 0.1.0
@@ -22,6 +23,7 @@ export interface UnitView {
   readonly name: string
   readonly group?: string
   readonly status: 'completed' | 'failed' | 'in flight' | 'pending' | 'not started'
+  readonly groups?: { readonly completed: number; readonly total: number }
   readonly assumed: boolean
   readonly attempts: number
   readonly durationMillis?: number
@@ -37,46 +39,72 @@ export interface UnitView {
  * @since 0.1.0
  */
 export const unitsOf = (checkpoint: Checkpoint): ReadonlyArray<UnitView> => {
-  const records = new Map<string, CompletedStep>()
-  for (const record of checkpoint.completedSteps) records.set(unitName(record), record)
+  const known = factsOf(checkpoint)
   return checkpoint.workflow.steps.flatMap((step, index) => {
-    const ofStep = (group?: string): UnitView => unitOf(checkpoint, records, index, step.name, group)
-    return step.kind === 'task' ? [ofStep()] : [ofStep(), ...step.groups.map(({ name }) => ofStep(name))]
+    if (step.kind === 'task') return [unitOf(known, { index, name: step.name })]
+    const groups = step.groups.map(({ name }) => unitOf(known, { index, name: step.name, group: name }))
+    return [waveOf(known, { index, name: step.name }, groups), ...groups]
   })
 }
 
-const unitOf = (
-  { state, pending }: Checkpoint,
-  records: ReadonlyMap<string, CompletedStep>,
-  index: number,
-  name: string,
-  group: string | undefined
-): UnitView => {
-  const unit = { index, name, ...(group === undefined ? {} : { group }) }
-  const record = records.get(unitName({ step: name, ...(group === undefined ? {} : { group }) }))
-  if (record !== undefined) {
-    const { attempts, durationMillis, output, assumed } = record
-    return {
-      ...unit,
-      status: 'completed',
-      assumed: assumed === true,
-      attempts,
-      durationMillis,
-      ...(output === undefined ? {} : { output })
-    }
+/** What a checkpoint says, to be looked up: of the step where the run stands by group. */
+interface Facts {
+  readonly state: State.CheckpointState
+  readonly records: ReadonlyMap<string, CompletedStep>
+  readonly inFlight: ReadonlyMap<string | undefined, State.InFlight>
+  readonly failures: ReadonlyMap<string | undefined, State.Failure>
+  readonly jobs: ReadonlyMap<string, PendingJob>
+}
+
+const factsOf = ({ state, completedSteps, pending }: Checkpoint): Facts => {
+  const records = new Map<string, CompletedStep>()
+  for (const record of completedSteps) records.set(unitName(record), record)
+  return {
+    state,
+    records,
+    inFlight: new Map(State.inFlight(state).map((one) => [one.group, one])),
+    failures: new Map(State.failures(state).map((one) => [one.group, one])),
+    jobs: new Map(pending.map((one) => [unitName(one), one]))
   }
-  const base = { ...unit, assumed: false }
-  const job = pending.find((one) => one.step === name && one.group === group)
+}
+
+type Place = Pick<UnitView, 'index' | 'name' | 'group'>
+
+const unitOf = ({ state, records, inFlight, failures, jobs }: Facts, place: Place): UnitView => {
+  const { name, group } = place
+  const unit = unitName({ step: name, ...(group === undefined ? {} : { group }) })
+  const record = records.get(unit)
+  if (record !== undefined) return recorded(place, record)
+  const base = { ...place, assumed: false }
+  const job = jobs.get(unit)
   if (job !== undefined) return { ...base, status: 'pending', attempts: job.attempt ?? 1, job }
   if (state.step !== name) return { ...base, status: 'not started', attempts: 0 }
-  const running = State.inFlight(state).find((one) => one.group === group)
-  const failure = State.failures(state).find((one) => one.group === group)
+  const running = inFlight.get(group)
+  const failure = failures.get(group)
   const error = failure === undefined ? {} : { error: failure.error }
   if (running !== undefined) return { ...base, status: 'in flight', attempts: running.attempt, ...error }
   if (failure !== undefined) {
     return { ...base, status: 'failed', attempts: failure.attempts.at(-1)?.attempt ?? 1, ...error }
   }
-  const waveAtWork = group === undefined && State.inFlight(state).length > 0
-  const waveFailed = group === undefined && state._tag === 'Failed'
-  return { ...base, status: waveFailed ? 'failed' : waveAtWork ? 'in flight' : 'not started', attempts: 0 }
+  return { ...base, status: 'not started', attempts: 0 }
+}
+
+const recorded = (place: Place, { attempts, durationMillis, output, assumed }: CompletedStep): UnitView => ({
+  ...place,
+  status: 'completed',
+  assumed: assumed === true,
+  attempts,
+  durationMillis,
+  ...(output === undefined ? {} : { output })
+})
+
+/** A wave has no attempts of its own: it has begun when one of its groups has. */
+const waveOf = (known: Facts, place: Place, of: ReadonlyArray<UnitView>): UnitView => {
+  const groups = { completed: of.filter(({ status }) => status === 'completed').length, total: of.length }
+  const wave = { ...unitOf(known, place), groups }
+  if (wave.status === 'completed') return wave
+  if (known.state._tag === 'Failed' && known.state.step === place.name) return { ...wave, status: 'failed' }
+  const has = (status: UnitView['status']): boolean => of.some((group) => group.status === status)
+  if (has('pending') && !has('in flight')) return { ...wave, status: 'pending' }
+  return { ...wave, status: of.every(({ status }) => status === 'not started') ? 'not started' : 'in flight' }
 }

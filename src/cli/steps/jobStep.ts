@@ -8,8 +8,9 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as StepError from '../../domain/StepError.js'
 import type { StepFailure } from '../../domain/StepFailure.js'
 import * as Failure from '../../domain/StepFailure.js'
-import type { Job, JobContext, JobStatus, ProgramTask } from '../../executor/Program.js'
+import type { Job, JobContext, JobStatus } from '../../executor/Program.js'
 import type { Ended } from '../../ports/Subprocess.js'
+import type { Runner } from '../workflow/toProgram.js'
 import type { JobEntry, TaskEntry } from '../workflow/WorkflowFile.js'
 import type { Surroundings } from './commandStep.js'
 import { commandStep, runCommand, unsuccessful } from './commandStep.js'
@@ -32,16 +33,15 @@ import { commandStep, runCommand, unsuccessful } from './commandStep.js'
 export const PollCode = { finished: 0, unfinished: 75, failed: 1, missing: 3 } as const
 
 /**
- * What a task of a workflow file does: it runs its command, or hands its work over.
+ * How the tasks of a workflow file run: by their commands, or by handing their work over.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const workOf = (
-  surroundings: Surroundings,
-  entry: TaskEntry
-): { readonly run: ProgramTask['run'] } | { readonly job: Job<unknown, unknown, undefined> } =>
-  entry.job === undefined ? { run: commandStep(surroundings, entry) } : { job: jobStep(surroundings, entry, entry.job) }
+export const runnerIn = (surroundings: Surroundings): Runner => ({
+  run: (entry) => commandStep(surroundings, entry),
+  job: (entry, job) => jobStep(surroundings, entry, job)
+})
 
 /** The name under which the commands find what the submission printed. */
 const JOB = 'DOGEAR_JOB'

@@ -59,21 +59,42 @@ const stopped = (stop: AbortSignal): Promise<undefined> =>
   })
 
 /**
+ * Asks until the answer is one of these words; `''` is the empty line. None: there is no more input, or a signal came.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const choose = async <A>(
+  prompt: Prompt,
+  question: string,
+  answers: ReadonlyMap<string, A>
+): Promise<O.Option<A>> => {
+  for (;;) {
+    const line = await prompt.ask(question)
+    if (O.isNone(line)) return O.none
+    const word = line.value.trim().toLowerCase()
+    for (const [answer, meaning] of answers) if (answer === word) return O.some(meaning)
+  }
+}
+
+/**
  * Asks until the answer is yes or no. An empty line is `otherwise`. None: there is no more input, or a signal came.
  *
  * @category effects
  * @since 0.1.0
  */
-export const confirm = async (prompt: Prompt, question: string, otherwise: boolean): Promise<O.Option<boolean>> => {
-  for (;;) {
-    const answer = await prompt.ask(`${question} ${otherwise ? '[Y/n]' : '[y/N]'} `)
-    if (O.isNone(answer)) return O.none
-    const word = answer.value.trim().toLowerCase()
-    if (word === '') return O.some(otherwise)
-    if (word === 'y' || word === 'yes') return O.some(true)
-    if (word === 'n' || word === 'no') return O.some(false)
-  }
-}
+export const confirm = (prompt: Prompt, question: string, otherwise: boolean): Promise<O.Option<boolean>> =>
+  choose(
+    prompt,
+    `${question} ${otherwise ? '[Y/n]' : '[y/N]'} `,
+    new Map([
+      ['', otherwise],
+      ['y', true],
+      ['yes', true],
+      ['n', false],
+      ['no', false]
+    ])
+  )
 
 /**
  * Whether the answer is yes.

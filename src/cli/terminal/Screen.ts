@@ -7,7 +7,6 @@
  * @since 0.1.0
  */
 import { fstatSync } from 'node:fs'
-import type { WriteStream } from 'node:tty'
 import type { Style } from './Style.js'
 import * as Styles from './Style.js'
 
@@ -28,6 +27,8 @@ export interface Screen {
   readonly status: (text: (() => string) | undefined) => void
   /** A question: its text stays on the line on which the answer is typed. */
   readonly question: (text: string) => void
+  /** Whether there is a live line: what it shows needs no line of its own. */
+  readonly live: boolean
   readonly outStyle: Style
   readonly style: Style
 }
@@ -71,7 +72,9 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
   const draw = (): void => {
     if (status === undefined || !live || !atLineStart) return
     erase()
-    toErr(fitted(status(), stderr))
+    // A line that wraps could not be cleared.
+    const { marks, width } = Styles.of(stderr, environment)
+    toErr(Styles.fitted(status(), { marks, width: width - 1 }))
     drawn = true
   }
   const write = (stream: 'stdout' | 'stderr', chunk: Uint8Array | string): void => {
@@ -100,8 +103,9 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
       if (text === undefined) erase()
       else draw()
     },
-    outStyle: Styles.of(stdout.isTTY, environment),
-    style: Styles.of(stderr.isTTY, environment)
+    live,
+    outStyle: Styles.of(stdout, environment),
+    style: Styles.of(stderr, environment)
   }
 }
 
@@ -129,10 +133,3 @@ const goTogether = ({ stdout, stderr }: Omit<Streams, 'environment'>): boolean =
 
 const endsLine = (chunk: Uint8Array | string): boolean =>
   typeof chunk === 'string' ? chunk.endsWith('\n') : chunk.at(-1) === 0x0a
-
-/** Cut to the width of the terminal: a line that wraps could not be cleared. */
-const fitted = (text: string, { columns }: Pick<WriteStream, 'columns'>): string => {
-  const room = Math.max(20, columns || 80) - 1
-  const characters = [...text]
-  return characters.length > room ? `${characters.slice(0, room - 1).join('')}…` : text
-}

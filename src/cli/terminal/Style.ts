@@ -1,16 +1,20 @@
 /**
- * Colours, where they are wanted.
+ * Colours, where they are wanted, and marks that the terminal can show.
  *
  * @since 0.1.0
  */
+import type { Marks } from './Marks.js'
+import * as Mark from './Marks.js'
 
 /**
- * Ways to set off text.
+ * Ways to set off text. `width`: how many characters fit on a line, infinity where there is no terminal.
  *
  * @category model
  * @since 0.1.0
  */
 export interface Style {
+  readonly marks: Marks
+  readonly width: number
   readonly bold: (text: string) => string
   readonly dim: (text: string) => string
   readonly red: (text: string) => string
@@ -31,7 +35,15 @@ const plain = (text: string): string => text
  * @category constructors
  * @since 0.1.0
  */
-export const none: Style = { bold: plain, dim: plain, red: plain, green: plain, yellow: plain }
+export const none: Style = {
+  marks: Mark.unicode,
+  width: Number.POSITIVE_INFINITY,
+  bold: plain,
+  dim: plain,
+  red: plain,
+  green: plain,
+  yellow: plain
+}
 
 /**
  * The colours of a terminal.
@@ -40,6 +52,7 @@ export const none: Style = { bold: plain, dim: plain, red: plain, green: plain, 
  * @since 0.1.0
  */
 export const ansi: Style = {
+  ...none,
   bold: wrapped(1, 22),
   dim: wrapped(2, 22),
   red: wrapped(31, 39),
@@ -48,16 +61,48 @@ export const ansi: Style = {
 }
 
 /**
- * The style for a stream: FORCE_COLOR and NO_COLOR (see no-color.org) decide, else whether it is a terminal.
+ * A stream that may be a terminal.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Stream {
+  readonly isTTY: boolean
+  readonly columns?: number
+}
+
+/**
+ * The style for a stream: FORCE_COLOR and NO_COLOR (see no-color.org) decide on colours, else whether it is a terminal.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const of = (isTerminal: boolean, environment: Readonly<Record<string, string | undefined>>): Style => {
+export const of = ({ isTTY, columns }: Stream, environment: Readonly<Record<string, string | undefined>>): Style => ({
+  ...(hasColours(isTTY, environment) ? ansi : none),
+  marks: Mark.of(environment),
+  width: isTTY ? Math.max(MIN_WIDTH, columns === undefined || columns === 0 ? 80 : columns) : none.width
+})
+
+/** Less is no terminal to read on. */
+const MIN_WIDTH = 20
+
+const hasColours = (isTTY: boolean, environment: Readonly<Record<string, string | undefined>>): boolean => {
   const { FORCE_COLOR: force, NO_COLOR: refuse, TERM: term } = environment
-  if (force !== undefined && force !== '') return force === '0' || force === 'false' ? none : ansi
-  if (refuse !== undefined && refuse !== '') return none
-  return isTerminal && term !== 'dumb' ? ansi : none
+  if (force !== undefined && force !== '') return force !== '0' && force !== 'false'
+  if (refuse !== undefined && refuse !== '') return false
+  return isTTY && term !== 'dumb'
+}
+
+/**
+ * Text cut to a width, with a mark where it was.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const fitted = (text: string, { marks, width }: Pick<Style, 'marks' | 'width'>): string => {
+  if (text.length <= width) return text
+  const characters = [...text]
+  return characters.length > width ? `${characters.slice(0, width - marks.more.length).join('')}${marks.more}` : text
 }
 
 /**

@@ -6,6 +6,7 @@
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import type { RetryPolicy } from '../../domain/RetryPolicy.js'
+import type { Expectation, OnCheckFailure } from '../../executor/Guard.js'
 import type { OnFailure } from '../../executor/Program.js'
 import type { Position, Problem } from './Problem.js'
 import type { Template } from './Template.js'
@@ -48,6 +49,23 @@ export interface JobEntry {
 }
 
 /**
+ * What is looked at around a task or a wave, and what that is to leave behind: `artifacts` with their content, `commits` by
+ * their hashes, `files`; commands that must succeed `before` it starts and `after` it has ended well.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ChecksEntry {
+  readonly artifacts: ReadonlyArray<Argument>
+  readonly commits: ReadonlyArray<Argument>
+  readonly files: ReadonlyArray<Argument>
+  readonly before: ReadonlyArray<Action>
+  readonly after: ReadonlyArray<Action>
+  readonly expect: Pick<Expectation, 'commits' | 'cleanTree'>
+  readonly onCheckFailure?: OnCheckFailure
+}
+
+/**
  * A task: a step of its own, or a group of a wave. `timeoutMillis` is for each attempt, and absent if there is none;
  * `retry` is absent if it is tried once. With a `job` its `action` is what submits that.
  *
@@ -66,6 +84,7 @@ export interface TaskEntry {
   readonly timeoutMillis?: number
   readonly idempotent: boolean
   readonly version?: string
+  readonly checks?: ChecksEntry
 }
 
 /**
@@ -92,6 +111,7 @@ export interface WaveEntry {
   readonly groups: ReadonlyArray<GroupEntry>
   readonly concurrency?: number
   readonly onFailure?: OnFailure
+  readonly checks?: ChecksEntry
 }
 
 /**
@@ -149,21 +169,34 @@ export const numberedName = (index: number): string => `step-${index + 1}`
  * @category destructors
  * @since 0.1.0
  */
-export const definitionOf = ({ action, job, version }: TaskEntry): Json => ({
+export const definitionOf = ({ action, job, version, checks }: TaskEntry): Json => ({
   ...(job === undefined
-    ? wordsOf(action)
+    ? actionJson(action)
     : {
         job: {
-          submit: wordsOf(action),
-          poll: wordsOf(job.poll),
-          ...(job.collect === undefined ? {} : { collect: wordsOf(job.collect) })
+          submit: actionJson(action),
+          poll: actionJson(job.poll),
+          ...(job.collect === undefined ? {} : { collect: actionJson(job.collect) })
         }
       }),
-  ...(version === undefined ? {} : { version })
+  ...(version === undefined ? {} : { version }),
+  ...(checks === undefined ? {} : { checks: checksJson(checks) })
 })
 
-const wordsOf = (action: Action): JsonObject =>
-  action._tag === 'Shell' ? { shell: action.script } : { run: action.argv.map(({ text }) => text) }
+const actionJson = (action: Action): JsonObject =>
+  action._tag === 'Shell' ? { shell: action.script } : { run: texts(action.argv) }
+
+const texts = (words: ReadonlyArray<Argument>): ReadonlyArray<string> => words.map(({ text }) => text)
+
+/** What is done about a check that fails is no part of what is done. */
+const checksJson = ({ artifacts, commits, files, before, after, expect }: ChecksEntry): Json => ({
+  artifacts: texts(artifacts),
+  commits: texts(commits),
+  files: texts(files),
+  before: before.map(actionJson),
+  after: after.map(actionJson),
+  expect: { ...expect }
+})
 
 /**
  * Everything that a task executes.

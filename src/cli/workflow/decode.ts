@@ -9,6 +9,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import type { OnFailure } from '../../executor/Program.js'
 import { describeProblem, NAME } from '../../domain/Workflow.js'
+import { decodeChecks, WAVE_CHECK_KEYS } from './decodeChecks.js'
 import type { Reports } from './decodeTask.js'
 import { decodeTask, standIn, TASK_KEYS } from './decodeTask.js'
 import * as Field from './Field.js'
@@ -22,7 +23,7 @@ import { MAX_TASKS, numberedName } from './WorkflowFile.js'
 
 const WORKFLOW_KEYS = ['name', 'input', 'steps', 'commands']
 const STEP_KEYS = ['name', 'wave', ...TASK_KEYS]
-const WAVE_KEYS = ['wave', 'groups', 'summary', 'concurrency', 'onFailure']
+const WAVE_KEYS = ['wave', 'groups', 'summary', 'concurrency', 'onFailure', ...WAVE_CHECK_KEYS]
 const GROUP_KEYS = [...TASK_KEYS, 'needs']
 const ON_FAILURE: ReadonlyArray<OnFailure> = ['finish', 'continue', 'halt']
 
@@ -143,6 +144,7 @@ const waveOf = (reports: Reports, node: Mapping): WaveEntry => {
   )
   const concurrency = Field.number(report, fields.get('concurrency'), { from: 1, to: MAX_TASKS, whole: true })
   const onFailure = Field.word(report, fields.get('onFailure'), ON_FAILURE)
+  const checks = decodeChecks(report, fields)
   const at = entry?.value.at ?? node.at
   return {
     _tag: 'Wave',
@@ -151,7 +153,8 @@ const waveOf = (reports: Reports, node: Mapping): WaveEntry => {
     summary: O.getOrElse(() => name)(Field.text(report, fields.get('summary'))),
     groups: groupsOf(reports, groups, { at, name }),
     ...(O.isSome(concurrency) ? { concurrency: concurrency.value } : {}),
-    ...(O.isSome(onFailure) ? { onFailure: onFailure.value } : {})
+    ...(O.isSome(onFailure) ? { onFailure: onFailure.value } : {}),
+    ...(O.isSome(checks) ? { checks: checks.value } : {})
   }
 }
 

@@ -3,19 +3,18 @@
  *
  * @since 0.1.0
  */
-import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { RetryPolicy } from '../../domain/RetryPolicy.js'
 import { MAX_ATTEMPTS, standard } from '../../domain/RetryPolicy.js'
+import { argument, CHECK_KEYS, decodeChecks } from './decodeChecks.js'
 import type { Fields } from './Field.js'
 import * as Field from './Field.js'
 import type { Position, Report } from './Problem.js'
-import type { Entry, Node } from './Source.js'
+import type { Entry } from './Source.js'
 import { didYouMean } from './Suggestion.js'
-import * as Template from './Template.js'
 import { objection } from './Variable.js'
-import type { Action, Argument, TaskEntry } from './WorkflowFile.js'
+import type { Action, TaskEntry } from './WorkflowFile.js'
 import { commandLine, DEFAULT_TIMEOUT_MILLIS } from './WorkflowFile.js'
 
 /**
@@ -25,7 +24,8 @@ import { commandLine, DEFAULT_TIMEOUT_MILLIS } from './WorkflowFile.js'
  * @since 0.1.0
  */
 export const TASK_KEYS = [
-  ...['shell', 'run', 'job', 'summary', 'capture', 'retry', 'timeout', 'idempotent', 'version']
+  ...['shell', 'run', 'job', 'summary', 'capture', 'retry', 'timeout', 'idempotent', 'version'],
+  ...CHECK_KEYS
 ] as const
 
 /**
@@ -77,6 +77,9 @@ export const decodeTask = (reports: Reports, fields: Fields, { at, name, telling
   }
   const timeoutMillis = timeoutOf(report, fields.get('timeout'))
   const version = versionOf(report, fields.get('version'))
+  const checks = decodeChecks(report, fields)
+  if (job !== undefined && O.isSome(checks) && checks.value.expect.commits !== undefined)
+    report(fields.get('expect')?.at ?? at, '"commits" can\'t be counted for a job: name them in "commits" of the task')
   return {
     _tag: 'Task',
     at,
@@ -88,7 +91,8 @@ export const decodeTask = (reports: Reports, fields: Fields, { at, name, telling
     ...(O.isSome(retry) ? { retry: retry.value } : {}),
     ...(O.isSome(timeoutMillis) ? { timeoutMillis: timeoutMillis.value } : {}),
     idempotent,
-    ...(O.isSome(version) ? { version: version.value } : {})
+    ...(O.isSome(version) ? { version: version.value } : {}),
+    ...(O.isSome(checks) ? { checks: checks.value } : {})
   }
 }
 
@@ -165,28 +169,13 @@ const actionOf = (report: Report, fields: Fields, at: Position): Action => {
 const argvOf = (report: Report, entry: Entry): Action => {
   const words = Field.list(report, entry)
   if (O.isNone(words)) return NOTHING
-  const [command, ...more] = words.value.items.map((item) => argumentOf(report, item))
+  const [command, ...more] = words.value.items.map((item) => argument(report, item))
   if (command === undefined) {
     report(entry.value.at, '"run" needs a command')
     return NOTHING
   }
   if (command.text === '') report(command.at, 'the command must not be empty')
   return { _tag: 'Argv', argv: [command, ...more] }
-}
-
-/** Numbers, true and false are taken as they are written: `[sleep, 5]` needs no quotes. */
-const argumentOf = (report: Report, node: Node): Argument => {
-  const { at } = node
-  if (node._tag !== 'Scalar' || node.value === null) {
-    report(at, `an argument must be text, not ${Field.kindOf(node)}`)
-    return { at, text: '', template: [] }
-  }
-  const text = typeof node.value === 'string' ? node.value : node.source
-  if (text.includes('\0')) report(at, 'an argument can not contain a NUL character')
-  const template = Template.parse(text)
-  if (E.isRight(template)) return { at, text, template: template.right }
-  report(at, `only \${name} is replaced here, not "${template.left}". Write "$\${" for a plain "\${"`)
-  return { at, text, template: [] }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

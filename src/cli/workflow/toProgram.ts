@@ -3,20 +3,29 @@
  *
  * @since 0.1.0
  */
-import type { Job, Program, ProgramStep, ProgramTask } from '../../executor/Program.js'
+import * as E from 'fp-ts/lib/Either.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { ExpectedEvidence } from '../../domain/CompletedStep.js'
+import { fromUnknown } from '../../domain/StepFailure.js'
+import type { GuardSpec } from '../../executor/Guard.js'
+import type { Job, Program, ProgramStep, ProgramTask, StepContext, UnitGuard } from '../../executor/Program.js'
 import { fromSteps, task, waveOf } from '../../executor/Program.js'
-import type { TaskEntry, WorkflowFile } from './WorkflowFile.js'
-import { definitionOf, numberedName } from './WorkflowFile.js'
+import type { Variables } from '../steps/stepEnvironment.js'
+import { variablesAsText } from '../steps/stepEnvironment.js'
+import * as Template from './Template.js'
+import type { Action, Argument, ChecksEntry, JobEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
+import { commandLine, definitionOf, numberedName } from './WorkflowFile.js'
 
 /**
- * What a task does when it runs, or how it hands its work over.
+ * What a task does when it runs its command, and how one hands its work over that has a job.
  *
  * @category model
  * @since 0.1.0
  */
-export type Runner = (
-  entry: TaskEntry
-) => { readonly run: ProgramTask['run'] } | { readonly job: Job<unknown, unknown, undefined> }
+export interface Runner {
+  readonly run: (entry: TaskEntry) => ProgramTask['run']
+  readonly job: (entry: TaskEntry, job: JobEntry) => Job<unknown, unknown, undefined>
+}
 
 /**
  * A program of this file. `path` is where the file is, absolute.
@@ -44,7 +53,8 @@ const stepFrom = (runner: Runner, entry: WorkflowFile['steps'][number], index: n
         {
           summary: entry.summary,
           ...(entry.concurrency === undefined ? {} : { concurrency: entry.concurrency }),
-          ...(entry.onFailure === undefined ? {} : { onFailure: entry.onFailure })
+          ...(entry.onFailure === undefined ? {} : { onFailure: entry.onFailure }),
+          ...guardFrom(runner, { ...entry, _tag: 'Task', action: NO_ACTION, idempotent: true })
         }
       )
 
@@ -52,13 +62,68 @@ const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTa
   task(
     entry.name,
     {
-      ...runner(entry),
+      ...(entry.job === undefined ? { run: runner.run(entry) } : { job: runner.job(entry, entry.job) }),
       summary: entry.summary,
       idempotent: entry.idempotent,
       numbered,
       ...(entry.capture === undefined ? {} : { capture: entry.capture }),
       ...(entry.retry === undefined ? {} : { retry: entry.retry }),
-      ...(entry.timeoutMillis === undefined ? {} : { timeoutMillis: entry.timeoutMillis })
+      ...(entry.timeoutMillis === undefined ? {} : { timeoutMillis: entry.timeoutMillis }),
+      ...guardFrom(runner, entry)
     },
     definitionOf(entry)
   )
+
+// ---------------------------------------------------------------------------------------------------------------------
+// checks
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A wave executes nothing itself. */
+const NO_ACTION: Action = { _tag: 'Shell', script: ':' }
+
+type Context = StepContext<unknown, unknown>
+
+const guardFrom = (
+  runner: Runner,
+  entry: TaskEntry
+): GuardSpec<Context> & { readonly evidence?: NonNullable<UnitGuard['evidence']> } => {
+  const { checks } = entry
+  if (checks === undefined) return {}
+  const { before, after, expect, onCheckFailure } = checks
+  return {
+    expect,
+    evidence: (output, context) => evidenceOf(checks, entry.capture, output, context),
+    ...(before.length === 0 ? {} : { before: inTurn(runner, entry, before) }),
+    ...(after.length === 0 ? {} : { after: inTurn(runner, entry, after) }),
+    ...(onCheckFailure === undefined ? {} : { onCheckFailure })
+  }
+}
+
+/** Runs commands one after the other, as the task would run its own. */
+const inTurn =
+  (runner: Runner, { capture: _, retry: __, ...entry }: TaskEntry, actions: ReadonlyArray<Action>) =>
+  (context: Context): TaskEither<unknown, unknown> =>
+  async () => {
+    for (const action of actions) {
+      const ended = await runner.run({ ...entry, action })(context)()
+      if (E.isLeft(ended)) return E.left(new Error(`${commandLine(action)}: ${fromUnknown(ended.left).error.message}`))
+    }
+    return E.right(undefined)
+  }
+
+/** What it is to leave, by its variables and what it captures itself. A variable that there is not is left as it is written. */
+const evidenceOf = (
+  { artifacts, commits, files }: ChecksEntry,
+  capture: string | undefined,
+  output: unknown,
+  { variables }: Context
+): ReadonlyArray<ExpectedEvidence> => {
+  const known = new Map(E.getOrElse((): Variables => new Map())(variablesAsText(variables)))
+  if (capture !== undefined && typeof output === 'string') known.set(capture, output)
+  const filled = ({ template, text }: Argument): string => E.getOrElse(() => text)(Template.fill(template, known))
+  return [
+    ...artifacts.map((one): ExpectedEvidence => ({ _tag: 'Artifact', path: filled(one) })),
+    ...commits.map((one): ExpectedEvidence => ({ _tag: 'Commit', hash: filled(one) })),
+    ...files.map((one): ExpectedEvidence => ({ _tag: 'File', path: filled(one) }))
+  ]
+}

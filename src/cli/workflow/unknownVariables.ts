@@ -6,7 +6,7 @@
 import type { Position, Problem } from './Problem.js'
 import * as Template from './Template.js'
 import { didYouMean } from './Suggestion.js'
-import type { GroupEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
+import type { Action, Argument, ChecksEntry, GroupEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
 import { actionsOf } from './WorkflowFile.js'
 
 /**
@@ -29,20 +29,42 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
       return problems
     }
     const byName = new Map(step.groups.map((group) => [group.name, group]))
+    const before = step.checks?.before.flatMap(namedBy) ?? []
+    const unset = before.filter(({ name }) => !known.has(name))
     const problems = step.groups.flatMap((group) => {
       const captured = capturedBefore(byName, group)
       return problemsOf(group, captured.length === 0 ? known : new Set([...known, ...captured]))
     })
     for (const { capture } of step.groups) if (capture !== undefined) known.add(capture)
-    return problems
+    const late = step.checks === undefined ? [] : behind(step.checks, undefined).filter(({ name }) => !known.has(name))
+    const ofWave = [...unset, ...late].map(({ at, name }) => ({ at, message: messageFor(file, name, known) }))
+    return [...problems, ...ofWave]
   })
 }
 
-const named = (task: TaskEntry): ReadonlyArray<{ readonly at: Position; readonly name: string }> =>
-  actionsOf(task).flatMap((action) =>
-    action._tag === 'Shell'
-      ? []
-      : action.argv.flatMap(({ at, template }) => Template.variables(template).map((name) => ({ at, name })))
+/** A name of a variable, and where it stands. */
+interface Named {
+  readonly at: Position
+  readonly name: string
+}
+
+/** Those that have to be set when a task starts: what it leaves behind may be named by what it captures itself. */
+const named = (task: TaskEntry): ReadonlyArray<Named> => {
+  const { capture, checks } = task
+  return [
+    ...actionsOf(task).flatMap(namedBy),
+    ...(checks === undefined ? [] : [...checks.before.flatMap(namedBy), ...behind(checks, capture)])
+  ]
+}
+
+const namedBy = (action: Action): ReadonlyArray<Named> => (action._tag === 'Shell' ? [] : action.argv.flatMap(namesIn))
+
+const namesIn = ({ at, template }: Argument): ReadonlyArray<Named> =>
+  Template.variables(template).map((name) => ({ at, name }))
+
+const behind = ({ artifacts, commits, files, after }: ChecksEntry, capture: string | undefined): ReadonlyArray<Named> =>
+  [...[...artifacts, ...commits, ...files].flatMap(namesIn), ...after.flatMap(namedBy)].filter(
+    ({ name }) => name !== capture
   )
 
 const messageFor = ({ input }: WorkflowFile, name: string, known: ReadonlySet<string>): string => {

@@ -11,6 +11,7 @@ import type { Program, ProgramStep, ProgramTask, StepContext } from '../../execu
 import type { CheckpointStorage, Claim, Claimed, Revision } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { withFaults } from '../faults.js'
+import { memoryTree, treeData } from '../memoryTree.js'
 import type { AtUnit, CrashPoint } from './CrashPoint.js'
 import { describePoint } from './CrashPoint.js'
 import type { CallWatch, DeathAtCall } from './Life.js'
@@ -148,6 +149,7 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
 const environmentOf = <World>(inside: Inside<World>): Environment => ({
   storage: storageIn(inside),
   clock: inside.clock,
+  tree: memoryTree(treeData()),
   owner: { host: 'simulated', pid: inside.life },
   interrupt: { signal: new AbortController().signal, reason: () => 'aborted' },
   events: {
@@ -329,7 +331,7 @@ const mortalJob = <World>({ state, life_ }: Inside<World>, { job }: ProgramTask)
         state.progress += 1
       }
     }
-  return { poll: mortal(job.poll), collect: mortal(job.collect) }
+  return { ...job, poll: mortal(job.poll), collect: mortal(job.collect) }
 }
 
 /** What is thrown is classified as what is returned. */

@@ -1,0 +1,217 @@
+/**
+ * A folder and its git repository, through the file system and the `git` command.
+ *
+ * @since 0.1.0
+ */
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import type { Hash } from 'node:crypto'
+import { constants } from 'node:fs'
+import type { Stats } from 'node:fs'
+import { access, lstat, open, readdir, readlink } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Content, TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+type Looked<A> = Promise<E.Either<TreeUnreadable, A>>
+
+/** How much of a file is in memory at a time. */
+const CHUNK_BYTES = 1_048_576
+
+/** How much git may say: some hundred thousand commits or paths. */
+const GIT_OUTPUT_BYTES = 67_108_864
+
+const HASH = /^[0-9a-f]{4,64}$/
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The working tree at a folder. Commits are looked up with `git cat-file` and `git rev-list`, never in the text of a log, and
+ * git is only called for what only git knows. `except`: paths in it that are never told to have changed.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { workingTree } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.deepEqual(await workingTree('.').has('no such file')(), E.right(false))
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const workingTree = (folder: string, except: ReadonlyArray<string> = []): WorkingTree => {
+  const at = (path: string): string => resolve(folder, path)
+  const git = (args: ReadonlyArray<string>, input?: string): Looked<Answer> => askGit(resolve(folder), args, input)
+  return {
+    content: (path) => () =>
+      looking(at(path), async () => {
+        const hash = createHash('sha256')
+        const facts = await lstat(at(path))
+        const size = await add(hash, at(path), facts)
+        return O.some<Content>({ size, sha256: hash.digest('hex') })
+      }),
+    has: (path) => async () => {
+      const found = await looking(at(path), async () => O.some(await access(at(path), constants.R_OK)))
+      return E.isLeft(found) ? found : E.right(O.isSome(found.right))
+    },
+    head: async () => E.map(firstLine)(await git(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])),
+    missingCommits: (hashes) => () => missingCommits(git, hashes),
+    commitsSince: (hash) => async () => {
+      const head = await git(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])
+      if (E.isLeft(head) || O.isNone(firstLine(head.right))) return E.map(() => [])(head)
+      return E.map(linesOf)(await git(['rev-list', '--reverse', 'HEAD', ...(O.isSome(hash) ? [`^${hash.value}`] : [])]))
+    },
+    changed: async () => {
+      const others = except.length === 0 ? [] : ['--', ':/', ...except.map((path) => `:(exclude,literal)${path}`)]
+      return E.map(pathsOf)(await git(['status', '--porcelain=v1', '-z', '--untracked-files=all', ...others]))
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// files
+// ---------------------------------------------------------------------------------------------------------------------
+
+const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR'])
+
+const looking = async <A>(where: string, look: () => Promise<O.Option<A>>): Looked<O.Option<A>> => {
+  try {
+    return E.right(await look())
+  } catch (cause) {
+    const { code = 'UNKNOWN', message } = cause as NodeJS.ErrnoException
+    return GONE.has(code) ? E.right(O.none) : E.left(unreadable(where, code, message, cause))
+  }
+}
+
+const unreadable = (where: string, code: string, why: string, cause: unknown): TreeUnreadable => ({
+  _tag: 'TreeUnreadable',
+  where,
+  code,
+  why,
+  cause
+})
+
+/** Adds what is at a path to a digest, and gives its size. A link counts as where it leads to, in words. */
+const add = async (hash: Hash, path: string, facts: Stats): Promise<number> => {
+  if (facts.isDirectory()) return await addFolder(hash, path)
+  if (!facts.isSymbolicLink()) return await addFile(hash, path)
+  const target = await readlink(path)
+  hash.update(target)
+  return Buffer.byteLength(target)
+}
+
+const addFile = async (hash: Hash, path: string): Promise<number> => {
+  // A pipe would keep this waiting for a writer.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
+    for (let size = 0; ;) {
+      const { bytesRead } = await file.read(buffer, 0, buffer.length)
+      if (bytesRead === 0) return size
+      hash.update(buffer.subarray(0, bytesRead))
+      size += bytesRead
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+/** Names in order, each with the kind and the digest of what it names: no two folders that differ look the same. */
+const addFolder = async (hash: Hash, path: string): Promise<number> => {
+  let size = 0
+  for (const name of (await readdir(path)).toSorted()) {
+    const facts = await lstat(join(path, name))
+    const kind = facts.isDirectory() ? 'folder' : facts.isSymbolicLink() ? 'link' : 'file'
+    const inner = createHash('sha256')
+    size += await add(inner, join(path, name), facts)
+    hash.update(JSON.stringify([name, kind, inner.digest('hex')]))
+  }
+  return size
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// commits
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What git printed, or that there is none of what was asked for: no repository, no commit. */
+type Answer = O.Option<string>
+
+type AskGit = (args: ReadonlyArray<string>, input?: string) => Looked<Answer>
+
+const NOTHING_THERE = /not a git repository|does not have any commits|(unknown|bad) revision|Needed a single revision/
+
+/** A hook runs with these; they would lead to its repository, not to ours. */
+const NO_OTHER_REPOSITORY = { GIT_DIR: undefined, GIT_WORK_TREE: undefined, GIT_INDEX_FILE: undefined }
+
+/** Asks git, in a language that is known, without taking a lock or reading a configuration of the environment. */
+const askGit = (folder: string, args: ReadonlyArray<string>, input = ''): Looked<Answer> =>
+  new Promise((done) => {
+    const env = { ...process.env, LC_ALL: 'C', GIT_OPTIONAL_LOCKS: '0', ...NO_OTHER_REPOSITORY }
+    const options = { cwd: folder, env, maxBuffer: GIT_OUTPUT_BYTES, windowsHide: true }
+    const child = execFile('git', [...args], options, (error, stdout, stderr) => {
+      if (error === null) return done(E.right(O.some(stdout)))
+      const { code } = error
+      const isQuiet = code === 1 && stderr === ''
+      if (isQuiet || (typeof code === 'number' && NOTHING_THERE.test(stderr))) return done(E.right(O.none))
+      const [said = ''] = stderr.trim().split('\n')
+      done(
+        E.left(
+          typeof code === 'string'
+            ? unreadable(folder, code, code === 'ENOENT' ? 'git could not be started' : error.message, error)
+            : unreadable(folder, 'GIT', `git ${args[0]}: ${said}`, error)
+        )
+      )
+    })
+    child.stdin?.on('error', () => undefined)
+    child.stdin?.end(input)
+  })
+
+const linesOf = (answer: Answer): ReadonlyArray<string> =>
+  O.isNone(answer) ? [] : answer.value.split('\n').filter((line) => line !== '')
+
+const firstLine = (answer: Answer): O.Option<string> => O.fromNullable(linesOf(answer)[0])
+
+/** Two questions, however many commits: which exist at all, and which of those HEAD does not lead back to. */
+const missingCommits = async (git: AskGit, hashes: ReadonlyArray<string>): Looked<ReadonlyArray<string>> => {
+  const asked = [...new Set(hashes)].filter((hash) => HASH.test(hash))
+  if (asked.length === 0) return E.right(hashes)
+  const known = await git(['cat-file', '--batch-check=%(objectname) %(objecttype)'], `${asked.join('\n')}\n`)
+  if (E.isLeft(known)) return known
+  const lines = linesOf(known.right)
+  const full = new Map(
+    asked.flatMap((hash, index) => {
+      const [name = '', kind] = (lines[index] ?? '').split(' ')
+      return kind === 'commit' ? [[hash, name] as const] : []
+    })
+  )
+  if (full.size === 0) return E.right(hashes)
+  const beside = await git(['rev-list', '--stdin', '^HEAD'], `${[...full.values()].join('\n')}\n`)
+  if (E.isLeft(beside)) return beside
+  const outside = new Set(O.isNone(beside.right) ? full.values() : linesOf(beside.right))
+  return E.right(
+    hashes.filter((hash) => {
+      const name = full.get(hash)
+      return name === undefined || outside.has(name)
+    })
+  )
+}
+
+/** One path for each change; that of a rename is followed by the old one. */
+const pathsOf = (answer: Answer): ReadonlyArray<string> => {
+  const paths: Array<string> = []
+  const parts = O.isNone(answer) ? [] : answer.value.split('\0')
+  for (let index = 0; index < parts.length; index++) {
+    const part = parts[index] as string
+    if (part === '') continue
+    paths.push(part.slice(3))
+    if (part.startsWith('R') || part.startsWith('C')) index += 1
+  }
+  return paths
+}

@@ -1,0 +1,70 @@
+/**
+ * The offer to go on with an earlier run: where it stands, and the question.
+ *
+ * @since 0.1.0
+ */
+import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import * as State from '../../domain/CheckpointState.js'
+import type { RunView } from '../../executor/runs.js'
+import { progressOf } from '../report/progress.js'
+import { rowLines } from '../report/rows.js'
+import { choose } from '../terminal/Prompt.js'
+import type { WorkflowFile } from '../workflow/WorkflowFile.js'
+import type { Attended } from './execution.js'
+import { minute } from './find.js'
+
+/**
+ * What somebody wants done about an earlier run.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Wish =
+  | { readonly _tag: 'GoOn' }
+  | { readonly _tag: 'Decline' }
+  | { readonly _tag: 'RestartWave'; readonly wave: string }
+  | { readonly _tag: 'Abort' }
+
+/**
+ * Shows a run, and asks whether to go on with it. `otherwise`: what "n" does, in words. None: nobody answers any more.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const offer = async (
+  { screen, prompt }: Attended,
+  view: RunView,
+  file: WorkflowFile,
+  otherwise: string
+): Promise<O.Option<Wish>> => {
+  const { runId, workflow, status, updatedAt, checkpoint } = view
+  const wave = waveToRestart(checkpoint, file)
+  const facts = [workflow.name, status, progressOf(checkpoint), `updated ${minute(updatedAt)}`]
+  screen.line(screen.style.bold(`Run ${runId}: ${facts.join(', ')}`))
+  for (const line of rowLines(view, screen.style, 1)) screen.line(line)
+  const restart = O.isNone(wave) ? [] : [`w: run all groups of ${wave.value} again, then go on`]
+  screen.line(['y: go on with it', ...restart, `n: ${otherwise}`, 'a: abort'].join('. '))
+  const goOn: Wish = { _tag: 'GoOn' }
+  const answers = new Map<string, Wish>([
+    ...['', 'y', 'yes'].map((word) => [word, goOn] as const),
+    ...['n', 'no'].map((word) => [word, { _tag: 'Decline' }] as const),
+    ...['a', 'abort'].map((word) => [word, { _tag: 'Abort' }] as const),
+    ...(O.isNone(wave) ? [] : [['w', { _tag: 'RestartWave', wave: wave.value }] as const])
+  ])
+  return choose(prompt, 'Previous execution found. Resume? [Y/n] ', answers)
+}
+
+/** The wave where a run stands, if something of it is done, or was begun, and it is still a wave. */
+const waveToRestart = ({ workflow, state, completedSteps }: Checkpoint, file: WorkflowFile): O.Option<string> => {
+  const { stepIndex, step } = state
+  const isWave = workflow.steps[stepIndex]?.kind === 'wave'
+  if (!isWave || !file.steps.some(({ _tag, name }) => _tag === 'Wave' && name === step)) return O.none
+  let begun = State.inFlight(state).length > 0 || State.failures(state).length > 0
+  for (const record of completedSteps) {
+    if (record.step !== step) continue
+    if (record.group === undefined) return O.none
+    begun = true
+  }
+  return begun ? O.some(step) : O.none
+}

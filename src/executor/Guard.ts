@@ -1,0 +1,96 @@
+/**
+ * What is looked at around a unit: before it runs, and before it is recorded as completed.
+ *
+ * @since 0.1.0
+ */
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { ExpectedEvidence } from '../domain/CompletedStep.js'
+import type { CheckAnswer } from '../ports/Checks.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What must hold of the files and commits when a unit has run: these files are there, so many commits were made meanwhile
+ * (`true`: at least one), and nothing differs from HEAD. The commits of a wave are those that its groups have recorded.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Expectation {
+  readonly files?: ReadonlyArray<string>
+  readonly commits?: number | true
+  readonly cleanTree?: boolean
+}
+
+/**
+ * What happens when a check fails: the unit is tried again as its `retry` says (three times if it says nothing), it counts as
+ * completed all the same, or it has failed. `ask`, the default: what `Environment.onCheckFailed` answers, and without one it has
+ * failed.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type OnCheckFailure = CheckAnswer | 'ask'
+
+/**
+ * What is looked at before and after a unit runs. `before` and `after` hold if they don't fail; `evidence` is what it has to
+ * leave behind for its record to count.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Guard<Context, Output> {
+  /** Must not fail before it starts. */
+  readonly before: ((context: Context) => TaskEither<unknown, unknown>) | undefined
+  readonly expect: Expectation
+  /** Must not fail once it has ended well. */
+  readonly after: ((context: Context, output: Output) => TaskEither<unknown, unknown>) | undefined
+  /** What it has to leave behind. */
+  readonly evidence: ((output: Output, context: Context) => ReadonlyArray<ExpectedEvidence>) | undefined
+  readonly onCheckFailure: OnCheckFailure
+}
+
+/**
+ * How a guard is defined, around a unit or around a whole wave.
+ *
+ * - `before`: must not fail, else it is not started. `after`: must not fail once it has ended well.
+ * - `expect`: what has to be there then. Its files and commits are evidence: if they are gone when the run is resumed, it runs
+ *   again.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface GuardSpec<Context> {
+  /** Must not fail before it starts. */
+  readonly before?: (context: Context) => TaskEither<unknown, unknown>
+  readonly expect?: Expectation
+  /** Must not fail once it has ended well. */
+  readonly after?: (context: Context) => TaskEither<unknown, unknown>
+  readonly onCheckFailure?: OnCheckFailure
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The guard that is defined; none if nothing is to be looked at.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromSpec = <Context, Output>(
+  { before, expect, after, onCheckFailure = 'ask' }: GuardSpec<Context>,
+  evidence?: ReadonlyArray<ExpectedEvidence> | Guard<Context, Output>['evidence']
+): Guard<Context, Output> | undefined =>
+  before === undefined && expect === undefined && after === undefined && evidence === undefined
+    ? undefined
+    : {
+        before,
+        expect: expect ?? {},
+        after,
+        evidence: evidence === undefined || typeof evidence === 'function' ? evidence : () => evidence,
+        onCheckFailure
+      }

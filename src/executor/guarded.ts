@@ -1,0 +1,233 @@
+/**
+ * What is looked at before and after a unit runs: only what holds is recorded as completed.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { Evidence, ExpectedEvidence } from '../domain/CompletedStep.js'
+import { describeEvidence } from '../domain/Explain.js'
+import { unitName } from '../domain/Plan.js'
+import * as StepError from '../domain/StepError.js'
+import type { StepFailure } from '../domain/StepFailure.js'
+import * as Failure from '../domain/StepFailure.js'
+import type { CheckAnswer, FailedCheck } from '../ports/Checks.js'
+import type { TreeUnreadable, WorkingTree } from '../ports/WorkingTree.js'
+import { collectEvidence, take } from './evidence.js'
+import type { Guard } from './Guard.js'
+import { describe } from './RunError.js'
+import type { RunScope } from './RunScope.js'
+import { report } from './RunScope.js'
+import type { Place } from './Values.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * How the checks around some work ended: what it gave, with its evidence; or its failure, `again` if somebody said that it is
+ * to be tried again.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Guarded<A> =
+  | { readonly _tag: 'Value'; readonly value: A; readonly evidence: ReadonlyArray<Evidence> }
+  | { readonly _tag: 'Error'; readonly error: unknown; readonly again: boolean }
+
+/** What does not hold, each in words. */
+type Wrong = ReadonlyArray<string>
+
+// ---------------------------------------------------------------------------------------------------------------------
+// around some work
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Does some work between its checks.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const guarded = async <Context, A>(
+  scope: RunScope,
+  place: Place,
+  guard: Guard<Context, A>,
+  context: Context,
+  work: () => Promise<E.Either<unknown, A>>
+): Promise<Guarded<A>> => {
+  const { tree } = scope.environment
+  const before = await checkBefore(guard, context)
+  const stop = await unlessWaived(scope, place, guard, 'before', before)
+  if (stop !== undefined) return stop
+  const start = guard.expect.commits === undefined ? E.right(O.none) : await tree.head()
+  if (E.isLeft(start)) return untold(start.left)
+  const done = await work()
+  if (E.isLeft(done)) return { _tag: 'Error', error: done.left, again: false }
+  const made = guard.expect.commits === undefined ? NO_COMMITS : await tree.commitsSince(start.right)()
+  if (E.isLeft(made)) return untold(made.left)
+  const after = await checkAfter(tree, guard, context, done.right, made.right)
+  if (E.isLeft(after)) return untold(after.left)
+  const { wrong, evidence } = after.right
+  const refused = await unlessWaived(scope, place, guard, 'after', wrong)
+  return refused ?? { _tag: 'Value', value: done.right, evidence }
+}
+
+const NO_COMMITS: E.Either<TreeUnreadable, ReadonlyArray<string>> = E.right([])
+
+const NOTHING_WRONG: Wrong = []
+
+/**
+ * What does not hold before some work.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const checkBefore = async <Context>(
+  { before }: Pick<Guard<Context, never>, 'before'>,
+  context: Context
+): Promise<Wrong> => (before === undefined ? NOTHING_WRONG : await holds(before(context)))
+
+/** Whether a check of the author's holds. */
+const holds = async (check: TaskEither<unknown, unknown>): Promise<Wrong> => {
+  try {
+    const result = await check()
+    return E.isRight(result) ? NOTHING_WRONG : [Failure.fromUnknown(result.left).error.message]
+  } catch (error) {
+    return [Failure.fromUnknown(error).error.message]
+  }
+}
+
+/** What was found behind some work. */
+interface Looked {
+  readonly wrong: Wrong
+  readonly evidence: ReadonlyArray<Evidence>
+}
+
+/**
+ * What does not hold behind some work that gave a value and made these commits; and the evidence that there is of it.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const checkAfter = async <Context, A>(
+  tree: WorkingTree,
+  { expect, after, evidence }: Guard<Context, A>,
+  context: Context,
+  value: A,
+  made: ReadonlyArray<string>
+): Promise<E.Either<TreeUnreadable, Looked>> => {
+  const expected = expectedBy(evidence, value, context)
+  if (E.isLeft(expected)) return E.right({ wrong: [expected.left], evidence: [] })
+  const files = (expect.files ?? []).map((path): ExpectedEvidence => ({ _tag: 'File', path }))
+  const taken = await take(tree, [...expected.right, ...files])
+  if (E.isLeft(taken)) return taken
+  const changed = expect.cleanTree === true ? await tree.changed() : E.right([])
+  if (E.isLeft(changed)) return changed
+  const own = after === undefined ? NOTHING_WRONG : await holds(after(context, value))
+  const commits = made.map((hash): Evidence => ({ _tag: 'Commit', hash }))
+  return E.right({
+    evidence: [...taken.right.evidence, ...commits],
+    wrong: [
+      ...taken.right.missing.map((one) => `${describeEvidence(one)} is missing`),
+      ...wrongCount(expect.commits, made.length),
+      ...dirty(changed.right),
+      ...own
+    ]
+  })
+}
+
+const expectedBy = <Context, A>(
+  evidence: Guard<Context, A>['evidence'],
+  value: A,
+  context: Context
+): E.Either<string, ReadonlyArray<ExpectedEvidence>> =>
+  E.tryCatch(
+    () => evidence?.(value, context) ?? [],
+    (error) => `its evidence can't be told: ${StepError.fromUnknown(error).message}`
+  )
+
+const wrongCount = (expected: number | true | undefined, found: number): Wrong => {
+  if (expected === true) return found > 0 ? [] : ['a commit expected, none made']
+  return expected === undefined || expected === found ? [] : [`${count(expected, 'commit')} expected, ${found} made`]
+}
+
+const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
+
+/** How many paths are named. */
+const MOST_PATHS = 5
+
+const dirty = (paths: ReadonlyArray<string>): Wrong =>
+  paths.length === 0 ? [] : [`the working tree is not clean: ${some(paths)}`]
+
+const some = (names: ReadonlyArray<string>): string =>
+  `${names.slice(0, MOST_PATHS).join(', ')}${names.length > MOST_PATHS ? ` and ${names.length - MOST_PATHS} more` : ''}`
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what came before
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What earlier steps left and is gone by now, in words. Nothing is looked at if they left nothing.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const goneBefore = async ({ environment, recorder, values }: RunScope, { stepIndex }: Place): Promise<Wrong> => {
+  if (!values.evident) return NOTHING_WRONG
+  const earlier = [...recorder.checkpoint().completedSteps].filter((record) => record.stepIndex < stepIndex)
+  const gone = await collectEvidence({ completedSteps: earlier })(environment)()
+  return E.isLeft(gone)
+    ? [describe(gone.left)]
+    : gone.right.map((one) => `${some(one.missing.map(describeEvidence))} of ${unitName(one)} is gone`)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// a failed check
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Nothing if nothing is wrong, or if that is waived; else the failure. It is waived by whoever answers.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const unlessWaived = async (
+  scope: RunScope,
+  place: Place,
+  { onCheckFailure }: Pick<Guard<never, never>, 'onCheckFailure'>,
+  when: FailedCheck['when'],
+  wrong: Wrong
+): Promise<(Guarded<never> & { readonly _tag: 'Error'; readonly error: StepFailure }) | undefined> => {
+  const [first, ...more] = wrong
+  if (first === undefined) return undefined
+  const { runId } = scope.recorder.checkpoint()
+  const failed: FailedCheck = { runId, ...place, when, wrong: [first, ...more] }
+  const answer = onCheckFailure === 'ask' ? await ask(scope, failed) : onCheckFailure
+  report(scope.environment, { _tag: 'CheckFailed', ...failed, answer })
+  if (answer === 'continue') return undefined
+  const message = `${when === 'before' ? 'not started' : 'it ran, but'}: ${wrong.join('; ')}`
+  const error = StepError.make('CheckFailed', message, { code: 'CHECK_FAILED', data: [...wrong] })
+  const outcome = when === 'before' ? 'notApplied' : 'unknown'
+  const make = answer === 'retry' ? Failure.transient : Failure.permanent
+  return { _tag: 'Error', error: make(error, outcome), again: answer === 'retry' && onCheckFailure === 'ask' }
+}
+
+const ask = async ({ environment }: RunScope, failed: FailedCheck): Promise<CheckAnswer> => {
+  try {
+    return (await environment.onCheckFailed?.(failed)) ?? 'abort'
+  } catch {
+    return 'abort'
+  }
+}
+
+const untold = (error: TreeUnreadable): Guarded<never> => ({ _tag: 'Error', error: unreadable(error), again: false })
+
+/**
+ * Where files and commits can't be looked at, it is not known whether a unit has done its work.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const unreadable = ({ where, why, code }: TreeUnreadable): StepFailure =>
+  Failure.permanent(StepError.make('TreeUnreadable', `${where} can't be looked at: ${why}`, { code }))

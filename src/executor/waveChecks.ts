@@ -1,0 +1,112 @@
+/**
+ * The checks around a wave as a whole.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Change } from '../domain/Change.js'
+import type { StepFailure } from '../domain/StepFailure.js'
+import type { TransitionError } from '../domain/Transition.js'
+import type { StorageError } from '../ports/CheckpointStorage.js'
+import { taskFailed, waveCompleted } from './changes.js'
+import { checkAfter, checkBefore, goneBefore, unlessWaived, unreadable } from './guarded.js'
+import type { ProgramWave, StepContext, UnitGuard } from './Program.js'
+import type { RunScope, StepEnd } from './RunScope.js'
+import { contextFor } from './RunScope.js'
+import type { Place } from './Values.js'
+
+type RecordError = StorageError | TransitionError
+
+/** A wave without checks of its own. */
+const UNGUARDED: UnitGuard = {
+  before: undefined,
+  expect: {},
+  after: undefined,
+  evidence: undefined,
+  onCheckFailure: 'ask'
+}
+
+/**
+ * Why a wave may not start, if it may not: what earlier steps left is gone, or its own check fails.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const objectionTo = async (
+  scope: RunScope,
+  place: Place,
+  wave: ProgramWave
+): Promise<StepFailure | undefined> => {
+  if (wave.guard === undefined && !scope.values.evident) return undefined
+  const guard = wave.guard ?? UNGUARDED
+  for (;;) {
+    const wrong = [...(await goneBefore(scope, place)), ...(await checkBefore(guard, contextOf(scope, place)))]
+    const refused = await unlessWaived(scope, place, guard, 'before', wrong)
+    if (refused?.again !== true) return refused?.error
+  }
+}
+
+const contextOf = (scope: RunScope, place: Place): StepContext<unknown, unknown> =>
+  contextFor(scope, place, 1, () => scope.stopping)
+
+/**
+ * Closes a wave of which all groups are done: it has completed if what it is to leave is there and its own check holds.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const close = async (
+  scope: RunScope,
+  place: Place,
+  wave: ProgramWave,
+  changes: ReadonlyArray<Change>,
+  startedAt: number
+): Promise<E.Either<RecordError, StepEnd>> => {
+  const { guard } = wave
+  if (guard === undefined)
+    return E.right({ _tag: 'Done', carry: [...changes, waveCompleted(scope, place, startedAt, [])] })
+  // What the checks may take long to find out is not to be lost meanwhile.
+  const saved = changes.length === 0 ? E.right(undefined) : await scope.recorder.record(changes)()
+  if (E.isLeft(saved)) return saved
+  for (;;) {
+    const { tree } = scope.environment
+    const found = await checkAfter(tree, guard, contextOf(scope, place), undefined, commitsOf(scope, place))
+    if (E.isLeft(found)) return await refuse(scope, place, [], unreadable(found.left), startedAt)
+    const refused = await unlessWaived(scope, place, guard, 'after', found.right.wrong)
+    if (refused?.again === true) continue
+    if (refused !== undefined) return await refuse(scope, place, [], refused.error, startedAt)
+    // Its commits are evidence of the groups that made them: only those run again when one is gone.
+    const evidence = found.right.evidence.filter(({ _tag }) => _tag !== 'Commit')
+    return E.right({ _tag: 'Done', carry: [waveCompleted(scope, place, startedAt, evidence)] })
+  }
+}
+
+/** The commits that its groups have recorded, each once: groups that commit at the same time see those of one another. */
+const commitsOf = ({ recorder }: RunScope, { stepIndex }: Place): ReadonlyArray<string> => {
+  const hashes = new Set<string>()
+  for (const record of recorder.checkpoint().completedSteps) {
+    if (record.stepIndex !== stepIndex) continue
+    for (const one of record.evidence) if (one._tag === 'Commit') hashes.add(one.hash)
+  }
+  return [...hashes]
+}
+
+/**
+ * A wave fails as a whole, while none of its groups runs. Where all work was to stop meanwhile, it has only been stopped.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const refuse = async (
+  scope: RunScope,
+  place: Place,
+  carry: ReadonlyArray<Change>,
+  failure: StepFailure,
+  startedAt: number
+): Promise<E.Either<RecordError, StepEnd>> => {
+  if (scope.stopping.aborted) return E.right({ _tag: 'Stopped', carry })
+  const endedAt = scope.environment.clock.now()
+  const failed = taskFailed(place, { failure, attempt: 1, startedAt, endedAt })
+  const saved = await scope.recorder.record([...carry, failed])()
+  return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed' })
+}

@@ -1,0 +1,56 @@
+/**
+ * The files and commits that a run leaves, as something that can be looked at.
+ *
+ * @since 0.1.0
+ */
+import type { Option } from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+
+/**
+ * What a file or a folder holds: `size` in bytes, `sha256` in hex. That of a folder covers the names and contents of all
+ * that is in it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Content {
+  readonly size: number
+  readonly sha256: string
+}
+
+/**
+ * It could not be looked at: neither that something is there nor that it is gone is known. `code`: the system's (`EACCES`,
+ * `ENOENT`: git is not installed), or `GIT`: git refused.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface TreeUnreadable {
+  readonly _tag: 'TreeUnreadable'
+  readonly where: string
+  readonly code: string
+  readonly why: string
+  readonly cause: unknown
+}
+
+/**
+ * The folder that a run works in, and the git repository that it is in, if it is in one. Paths are relative to the folder, or
+ * absolute. Nothing is changed by looking.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface WorkingTree {
+  /** What is at a path; none if nothing is there. */
+  readonly content: (path: string) => TaskEither<TreeUnreadable, Option<Content>>
+  /** Whether a file or folder is at a path and can be read. */
+  readonly has: (path: string) => TaskEither<TreeUnreadable, boolean>
+  /** The commit that HEAD is at; none where there is no repository, or no commit in it. */
+  readonly head: TaskEither<TreeUnreadable, Option<string>>
+  /** Those of these commits that are not in the history of HEAD. */
+  readonly missingCommits: (hashes: ReadonlyArray<string>) => TaskEither<TreeUnreadable, ReadonlyArray<string>>
+  /** The commits in the history of HEAD, oldest first, that are not in that of another commit; with none, all. */
+  readonly commitsSince: (hash: Option<string>) => TaskEither<TreeUnreadable, ReadonlyArray<string>>
+  /** The paths that differ from HEAD, those git does not know among them. Ignored files are none. */
+  readonly changed: TaskEither<TreeUnreadable, ReadonlyArray<string>>
+}

@@ -1,0 +1,61 @@
+/**
+ * A working tree in memory, for tests of what depends on files and commits.
+ *
+ * @since 0.1.0
+ */
+import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { sha256 } from '../domain/Digest.js'
+import type { WorkingTree } from '../ports/WorkingTree.js'
+
+/**
+ * What is in a working tree in memory, to be changed at will: texts by path, the history of HEAD, oldest first, and the paths
+ * that differ from it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface TreeData {
+  readonly files: Map<string, string>
+  commits: ReadonlyArray<string>
+  readonly changed: Set<string>
+}
+
+/**
+ * A tree with nothing in it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const treeData = (): TreeData => ({ files: new Map(), commits: [], changed: new Set() })
+
+/**
+ * The working tree of these data, as they are when it is asked.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { memoryTree, treeData } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const data = treeData()
+ * data.files.set('dist/app.js', 'run()')
+ * assert.deepEqual(await memoryTree(data).has('dist/app.js')(), E.right(true))
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const memoryTree = (data: TreeData): WorkingTree => {
+  const now = <A>(look: () => A): TE.TaskEither<never, A> => TE.fromIO(look)
+  return {
+    content: (path) =>
+      now(() => {
+        const text = data.files.get(path)
+        return text === undefined ? O.none : O.some({ size: Buffer.byteLength(text), sha256: sha256(text) })
+      }),
+    has: (path) => now(() => data.files.has(path)),
+    head: now(() => O.fromNullable(data.commits.at(-1))),
+    missingCommits: (hashes) => now(() => hashes.filter((hash) => !data.commits.includes(hash))),
+    commitsSince: (hash) => now(() => data.commits.slice(O.isSome(hash) ? data.commits.indexOf(hash.value) + 1 : 0)),
+    changed: now(() => [...data.changed])
+  }
+}

@@ -1,0 +1,176 @@
+/** Real files and real git repositories. */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import { afterAll, describe, test } from 'vitest'
+import { workingTree } from '../../../src/adapters/node/index.js'
+
+const folders: Array<string> = []
+
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+const newFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'dogear tree '))
+  folders.push(folder)
+  return folder
+}
+
+const IDENTITY = ['-c', 'user.name=A', '-c', 'user.email=a@example.org', '-c', 'commit.gpgsign=false']
+
+const gitIn =
+  (folder: string) =>
+  (...args: ReadonlyArray<string>): string =>
+    execFileSync('git', [...IDENTITY, ...args], {
+      cwd: folder,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore']
+    }).trim()
+
+const newRepository = () => {
+  const folder = newFolder()
+  const git = gitIn(folder)
+  git('init', '--initial-branch=main')
+  const commit = (name: string): string => {
+    writeFileSync(join(folder, name), name)
+    git('add', name)
+    git('commit', '-m', name)
+    return git('rev-parse', 'HEAD')
+  }
+  return { folder, git, commit, tree: workingTree(folder) }
+}
+
+const right = async <A>(ask: TaskEither<unknown, A>): Promise<A> => {
+  const answer = await ask()
+  return E.isRight(answer) ? answer.right : assert.fail(`refused: ${JSON.stringify(answer.left)}`)
+}
+
+describe('what is at a path', () => {
+  test('is told by its size and its digest, and is none if nothing is there', async () => {
+    const folder = newFolder()
+    const tree = workingTree(folder)
+    writeFileSync(join(folder, 'a.txt'), 'hello')
+    assert.deepEqual(
+      await right(tree.content('a.txt')),
+      O.some({ size: 5, sha256: '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824' })
+    )
+    assert.deepEqual(await right(tree.content('b.txt')), O.none)
+    assert.deepEqual(await right(tree.content('a.txt/b')), O.none)
+    assert.equal(await right(tree.has('a.txt')), true)
+    assert.equal(await right(tree.has('b.txt')), false)
+  })
+
+  test('is the same for two folders exactly if all in them is', async () => {
+    const folder = newFolder()
+    const make = (name: string, files: Readonly<Record<string, string>>): void => {
+      mkdirSync(join(folder, name, 'inner'), { recursive: true })
+      for (const [path, text] of Object.entries(files)) writeFileSync(join(folder, name, path), text)
+    }
+    make('one', { 'a.txt': '1', 'inner/b.txt': '2' })
+    make('same', { 'inner/b.txt': '2', 'a.txt': '1' })
+    make('moved', { 'b.txt': '2', 'inner/a.txt': '1' })
+    make('changed', { 'a.txt': '1', 'inner/b.txt': '3' })
+    make('joined', { 'a.txt': '12', 'inner/b.txt': '' })
+    symlinkSync('a.txt', join(folder, 'joined', 'link'))
+    const tree = workingTree(folder)
+    const contents = await Promise.all(
+      ['one', 'same', 'moved', 'changed', 'joined'].map((name) => right(tree.content(name)))
+    )
+    const [one, same, ...others] = contents.map((found) => (O.isSome(found) ? found.value.sha256 : 'none'))
+    assert.equal(one, same)
+    assert.equal(new Set([one, ...others]).size, 4)
+  })
+
+  test('is an error if it can not be looked at: that it is gone is not known', async () => {
+    const tree = workingTree(newFolder())
+    const tooLong = 'x'.repeat(300)
+    for (const ask of [tree.content(tooLong), tree.has(tooLong)]) {
+      const answer = await ask()
+      assert.ok(E.isLeft(answer))
+      assert.equal(answer.left.code, 'ENAMETOOLONG')
+    }
+  })
+})
+
+describe('a commit', () => {
+  test('is there while HEAD leads back to it', async () => {
+    const { commit, tree } = newRepository()
+    const hashes = ['a', 'b', 'c'].map(commit)
+    assert.deepEqual(await right(tree.head), O.some(hashes[2]))
+    assert.deepEqual(await right(tree.missingCommits(hashes)), [])
+    assert.deepEqual(await right(tree.missingCommits(hashes.map((hash) => hash.slice(0, 12)))), [])
+    assert.deepEqual(await right(tree.commitsSince(O.some(hashes[0] as string))), hashes.slice(1))
+    assert.deepEqual(await right(tree.commitsSince(O.none)), hashes)
+  })
+
+  test('is gone when a rebase has written it anew, and those before it are not', async () => {
+    const { commit, git, tree } = newRepository()
+    const [first, second] = [commit('a'), commit('b')]
+    git('commit', '--amend', '-m', 'other words')
+    assert.deepEqual(await right(tree.missingCommits([first, second])), [second])
+  })
+
+  test('is gone when it is on another branch only, and there again when that is merged', async () => {
+    const { commit, git, tree } = newRepository()
+    commit('a')
+    git('checkout', '-b', 'side')
+    const beside = commit('b')
+    git('checkout', 'main')
+    assert.deepEqual(await right(tree.missingCommits([beside])), [beside])
+    git('merge', '--no-ff', '-m', 'merge', 'side')
+    assert.deepEqual(await right(tree.missingCommits([beside])), [])
+  })
+
+  test('that never was is gone, whatever its name', async () => {
+    const { commit, git, tree } = newRepository()
+    const hash = commit('a')
+    const blob = git('rev-parse', 'HEAD:a')
+    const wrong = ['0'.repeat(40), 'main', '--help', '', 'HEAD', '-n', blob, 'c0ffee ee']
+    assert.deepEqual(await right(tree.missingCommits([hash, ...wrong])), wrong)
+  })
+
+  test('is gone where there is no repository, or no commit', async () => {
+    for (const folder of [newFolder(), newRepository().folder]) {
+      const tree = workingTree(folder)
+      assert.deepEqual(await right(tree.head), O.none)
+      assert.deepEqual(await right(tree.missingCommits(['c0ffee'])), ['c0ffee'])
+      assert.deepEqual(await right(tree.commitsSince(O.none)), [])
+    }
+  })
+
+  test('can not be looked for without git', async () => {
+    const path = process.env['PATH']
+    process.env['PATH'] = '/nowhere'
+    try {
+      const answer = await workingTree(newFolder()).head()
+      assert.ok(E.isLeft(answer))
+      assert.deepEqual([answer.left.code, answer.left.why], ['ENOENT', 'git could not be started'])
+    } finally {
+      process.env['PATH'] = path
+    }
+  })
+})
+
+describe('what differs from HEAD', () => {
+  test('are changed, new, deleted and renamed files, and none that are ignored', async () => {
+    const { folder, commit, git, tree } = newRepository()
+    for (const name of ['kept', 'changed', 'gone', 'old name']) commit(name)
+    writeFileSync(join(folder, '.git/info/exclude'), 'ignored\n')
+    assert.deepEqual(await right(tree.changed), [])
+    writeFileSync(join(folder, 'changed'), 'x')
+    writeFileSync(join(folder, 'new ü'), 'x')
+    writeFileSync(join(folder, 'ignored'), 'x')
+    rmSync(join(folder, 'gone'))
+    git('mv', 'old name', 'new name')
+    const changed = ['changed', 'gone', 'new name', 'new ü']
+    assert.deepEqual((await right(tree.changed)).toSorted(), changed)
+    const others = workingTree(folder, ['new ü', 'no such'])
+    assert.deepEqual(await right(others.changed), changed.slice(0, 3))
+  })
+})

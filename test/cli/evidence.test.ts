@@ -1,0 +1,173 @@
+/** What steps of a workflow file leave behind, and their checks, in real git repositories. */
+import assert from 'node:assert/strict'
+import { afterEach, describe, test } from 'vitest'
+import { blocks, read } from '../docs/markdown.js'
+import type { Ended, Sandbox } from './dogear.js'
+import { sandbox } from './dogear.js'
+
+const boxes: Array<Sandbox> = []
+
+afterEach(() => {
+  for (const box of boxes.splice(0)) box.remove()
+})
+
+const IDENTITY = 'export GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@b.c GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@b.c'
+
+/** A repository with one commit and a workflow file. */
+const repository = async (
+  workflow: string
+): Promise<Sandbox & { readonly git: (words: string) => Promise<string> }> => {
+  const box = sandbox()
+  boxes.push(box)
+  const git = async (words: string): Promise<string> => {
+    const { code, stdout, stderr } = await box.shell(`${IDENTITY}; git ${words}`)
+    assert.equal(code, 0, stderr)
+    return stdout.trim()
+  }
+  await git('init --quiet --initial-branch=main')
+  box.write('.git/info/exclude', '.bin\nlog\n')
+  box.write('w.yml', workflow)
+  await git('add -A')
+  await git('commit --quiet -m first')
+  return { ...box, git }
+}
+
+const EXPORTS = {
+  GIT_AUTHOR_NAME: 'A',
+  GIT_AUTHOR_EMAIL: 'a@b.c',
+  GIT_COMMITTER_NAME: 'A',
+  GIT_COMMITTER_EMAIL: 'a@b.c'
+}
+
+const dogear = (box: Sandbox, ...words: ReadonlyArray<string>): Promise<Ended> =>
+  box.dogear(words, { environment: EXPORTS })
+
+const ok = (ended: Ended): Ended => {
+  assert.equal(ended.code, 0, ended.stdout + ended.stderr)
+  return ended
+}
+
+const COMMITTING = `name: w
+steps:
+  - wave: work
+    concurrency: 1
+    groups:
+      one:
+        shell: echo one >> log; git commit --allow-empty --quiet -m one
+        expect: { commits: 1, cleanTree: true }
+      two:
+        shell: echo two >> log; git commit --allow-empty --quiet -m two && git rev-parse HEAD
+        capture: commit
+        commits: ["\${commit}"]
+  - name: tell
+    shell: echo tell >> log
+`
+
+/** What ran since the last look. */
+const ran = (box: Sandbox): ReadonlyArray<string> => {
+  const lines = box.read('log').trim().split('\n')
+  box.write('log', '')
+  return lines.filter((line) => line !== '')
+}
+
+describe('a group that made a commit', () => {
+  test('runs again when a rebase has written that anew, and its sibling does not', async () => {
+    const box = await repository(COMMITTING)
+    ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
+    assert.deepEqual(ran(box), ['one', 'two', 'tell'])
+    await box.git('commit --quiet --amend --allow-empty -m other')
+    const { stdout } = ok(await dogear(box, 'plan', 'r'))
+    assert.match(stdout, /skip +one +completed/)
+    assert.match(stdout, /run +two +what it made is gone: commit [0-9a-f]{40}/)
+    ok(await dogear(box, 'resume', 'r'))
+    assert.deepEqual(ran(box), ['two', 'tell'])
+  })
+
+  test('stays completed when others have committed on top of it', async () => {
+    const box = await repository(COMMITTING)
+    ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
+    await box.git('commit --quiet --allow-empty -m later')
+    assert.match(ok(await dogear(box, 'resume', 'r')).stderr, /nothing left to do/)
+  })
+
+  test('has failed if it made too many, and what it was to leave is told', async () => {
+    const box = await repository(COMMITTING.replace('-m one', '-m one; git commit --allow-empty --quiet -m more'))
+    const { code, stderr } = await dogear(box, 'run', 'w.yml', '--id', 'r')
+    assert.equal(code, 1)
+    assert.match(stderr, /error: it ran, but: 1 commit expected, 2 made/)
+  })
+})
+
+describe('a tree', () => {
+  test('that is not clean fails the step that wants it clean, and the state of the run is none of it', async () => {
+    const dirty = 'steps:\n  - shell: echo x > left.txt\n  - shell: "true"\n    expect: { cleanTree: true }\n'
+    const box = await repository(`name: w\n${dirty}`)
+    const { code, stderr } = await dogear(box, 'run', 'w.yml', '--id', 'r', '--home', 'state')
+    assert.equal(code, 1)
+    assert.match(stderr, /error: it ran, but: the working tree is not clean: left\.txt$/m)
+    await box.git('add left.txt')
+    await box.git('commit --quiet -m left')
+    ok(await dogear(box, 'resume', 'r', '--home', 'state'))
+  })
+})
+
+describe('commands around a step', () => {
+  test('run before it and after it, with its variables, and what fails is told', async () => {
+    const box = await repository(`name: w
+input: { out: made.txt }
+steps:
+  - shell: echo step >> log; echo x > "$out"
+    before: ['echo before >> log', [test, '!', -e, '\${out}']]
+    after: test -s "$out"
+    artifacts: ['\${out}']
+`)
+    ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
+    assert.deepEqual(ran(box), ['before', 'step'])
+    const again = await dogear(box, 'resume', 'r', '--from-step', 'step-1')
+    assert.equal(again.code, 1)
+    assert.match(again.stderr, /error: not started: test ! -e \$\{out\}: exit code 1/)
+    assert.deepEqual(ran(box), ['before'])
+  })
+
+  test('are asked about in no pipe: the step has failed, with all that does not hold', async () => {
+    const box = await repository('name: w\nsteps:\n  - shell: "true"\n    artifacts: [a, b]\n    after: exit 3\n')
+    const { code, stderr } = await dogear(box, 'run', 'w.yml', '--id', 'r')
+    assert.equal(code, 1)
+    assert.match(stderr, /error: it ran, but: a is missing; b is missing; exit 3: exit code 3/)
+  })
+
+  test('that fail may be let pass, with a warning', async () => {
+    const box = await repository(
+      'name: w\nsteps:\n  - shell: "true"\n    after: exit 3\n    onCheckFailure: continue\n'
+    )
+    const { stderr } = ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
+    assert.match(stderr, /warning: step-1: exit 3: exit code 3; it counts all the same/)
+  })
+})
+
+describe('the guide', () => {
+  test('shows what a plan says of something that is gone', async () => {
+    const guide = read('docs/guide/evidence.md')
+    const [workflow = ''] = blocks(guide, 'yaml')
+    const [story = ''] = blocks(guide, 'console')
+    const box = await repository(workflow)
+    box.write('.git/info/exclude', '.bin\nlog\nout\n')
+    ok(await dogear(box, 'run', 'w.yml', '--id', 'site-1'))
+    const [, remove = '', shown] = /^\$ (rm .+)\n\$ dogear plan site-1\n([^]+)$/.exec(story) ?? []
+    await box.shell(remove)
+    const { stdout } = ok(await dogear(box, 'plan', 'site-1'))
+    assert.equal(stdout.split('\nTo do exactly this:')[0], shown?.trimEnd())
+  })
+})
+
+describe('a resume', () => {
+  test('is refused where commits can not be looked at, and nothing is changed', async () => {
+    const box = await repository(COMMITTING)
+    ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
+    box.write('.git/HEAD', 'ref: refs/heads/main\n')
+    box.write('.git/config', '[core\n')
+    const { code, stderr } = await dogear(box, 'resume', 'r')
+    assert.equal(code, 5)
+    assert.match(stderr, /^dogear: What the run left in .+ can't be looked at: git .+\(GIT\)\. Nothing was changed/)
+  })
+})

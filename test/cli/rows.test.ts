@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import * as fc from 'fast-check'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { describe, expect, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import { nodeEnvironment } from '../../src/adapters/node/index.js'
+import { differencesFrom } from '../../src/cli/commands/input.js'
+import { grouped, placeIn } from '../../src/cli/report/progress.js'
+import { MAX_LISTED, type Row, rowLines, rowsOf } from '../../src/cli/report/rows.js'
+import { unitsOf, type UnitView } from '../../src/cli/report/units.js'
+import * as Marks from '../../src/cli/terminal/Marks.js'
+import * as Style from '../../src/cli/terminal/Style.js'
+import { unitName } from '../../src/domain/Plan.js'
+import { viewRun } from '../../src/executor/runs.js'
+import { runOutcome, workflow } from '../../src/promise.js'
+import * as arb from '../../src/testing/planning/Arbitrary.js'
+
+const statuses = ['completed', 'failed', 'in flight', 'not started'] as const
+type Status = UnitView['status']
+
+const unit = (index: number, status: Status, group?: string): UnitView => ({
+  index,
+  name: `step-${index}`,
+  ...(group === undefined ? {} : { group }),
+  status,
+  assumed: false,
+  attempts: 1
+})
+
+/** Steps, each a task or a wave with groups of any status. */
+const runs: fc.Arbitrary<readonly UnitView[]> = fc
+  .array(
+    fc.record({
+      status: fc.constantFrom(...statuses),
+      groups: fc.array(fc.constantFrom(...statuses), { maxLength: 40, size: 'max' })
+    }),
+    { maxLength: 40, size: 'max' }
+  )
+  .map((steps) =>
+    steps.flatMap(({ status, groups }, index) => [
+      unit(index, status),
+      ...groups.map((of, number) => unit(index, of, `g${number}`))
+    ])
+  )
+
+const listed = (rows: readonly Row[]): readonly UnitView[] =>
+  rows.flatMap((row) => (row._tag === 'Unit' ? [row.unit] : []))
+
+const counted = (rows: readonly Row[], of: 'step' | 'group', status: Status): number =>
+  rows.reduce((sum, row) => sum + (row._tag === 'More' && row.of === of && row.status === status ? row.count : 0), 0)
+
+describe('the rows of a run', () => {
+  test('are all of it, in order, where it is short', () => {
+    fc.assert(
+      fc.property(
+        runs.map((units) => units.slice(0, MAX_LISTED.units)),
+        (units) => {
+          expect(listed(rowsOf(units))).toEqual(units)
+        }
+      )
+    )
+  })
+
+  test('are never more than can be read, and keep the order of the run', () => {
+    const most = (MAX_LISTED.steps + 4) * (1 + MAX_LISTED.groups + 4)
+    fc.assert(
+      fc.property(runs, (units) => {
+        const rows = rowsOf(units)
+        expect(rows.length).toBeLessThanOrEqual(most)
+        const places = listed(rows).map((one) => units.indexOf(one))
+        expect(places).toEqual([...places].sort((a, b) => a - b))
+      })
+    )
+  })
+
+  test('list each step, or count it', () => {
+    fc.assert(
+      fc.property(runs, (units) => {
+        const rows = rowsOf(units)
+        const steps = units.filter(({ group }) => group === undefined)
+        for (const status of statuses) {
+          const shown = listed(rows).filter((one) => one.group === undefined && one.status === status).length
+          expect(shown + counted(rows, 'step', status)).toBe(steps.filter((one) => one.status === status).length)
+        }
+      })
+    )
+  })
+
+  test('count each group of a wave that is listed, unless all its groups are done, or none is begun', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...statuses), { minLength: 2, maxLength: 200, size: 'max' }), (groups) => {
+        const units = [unit(0, 'in flight'), ...groups.map((status, number) => unit(0, status, `g${number}`))]
+        fc.pre(groups.some((status) => status !== groups[0]))
+        const rows = rowsOf(units)
+        for (const status of statuses) {
+          const shown = listed(rows).filter((one) => one.group !== undefined && one.status === status).length
+          expect(shown + counted(rows, 'group', status)).toBe(groups.filter((one) => one === status).length)
+        }
+      })
+    )
+  })
+
+  test('of ten thousand groups show the few that failed, and count the others', () => {
+    const groups = Array.from({ length: 10_000 }, (_, number) =>
+      unit(0, [17, 5_000, 9_999].includes(number) ? 'failed' : 'completed', `g${number}`)
+    )
+    const rows = rowsOf([unit(0, 'failed'), ...groups])
+    expect(listed(rows).filter(({ status }) => status === 'failed')).toHaveLength(4)
+    expect(counted(rows, 'group', 'completed')).toBe(10_000 - MAX_LISTED.groups)
+  })
+
+  test('of ten thousand steps show those around the place where the run stands', () => {
+    const steps = Array.from({ length: 10_000 }, (_, index) =>
+      unit(index, index < 6_000 ? 'completed' : index === 6_000 ? 'in flight' : 'not started')
+    )
+    const rows = rowsOf(steps)
+    const shown = listed(rows).map(({ index }) => index)
+    expect(shown).toEqual(Array.from({ length: MAX_LISTED.steps }, (_, number) => 6_000 - 7 + number))
+    expect(rows[0]).toEqual({ _tag: 'More', of: 'step', status: 'completed', count: 5_993 })
+    expect(rows.at(-1)).toEqual({ _tag: 'More', of: 'step', status: 'not started', count: 3_992 })
+  })
+})
+
+describe('the units of a run', () => {
+  test('are completed exactly if they are recorded, and a wave has begun exactly if one of its groups has', () => {
+    fc.assert(
+      fc.property(arb.moment(), ({ checkpoint }) => {
+        const recorded = new Set(Array.from(checkpoint.completedSteps, unitName))
+        const units = unitsOf(checkpoint)
+        for (const one of units) {
+          const { name, group } = one
+          const isRecorded = recorded.has(unitName({ step: name, ...(group === undefined ? {} : { group }) }))
+          expect(one.status === 'completed').toBe(isRecorded)
+          if (one.groups === undefined) continue
+          const groups = units.filter((of) => of.index === one.index && of.group !== undefined)
+          expect(one.groups.total).toBe(groups.length)
+          expect(one.groups.completed).toBe(groups.filter(({ status }) => status === 'completed').length)
+          const isOpen = one.status === 'in flight' || one.status === 'not started'
+          if (isOpen) expect(one.status === 'in flight').toBe(groups.some(({ status }) => status !== 'not started'))
+        }
+      })
+    )
+  })
+})
+
+describe('an error of several lines', () => {
+  test('stands under its row with as many of them as are asked for, and none of them steers the terminal', async () => {
+    const storage = memoryStorage()
+    const broken = workflow('w').step('a', () => Promise.reject(new Error('first\nsecond \u001b[31m\nthird')))
+    await runOutcome(broken, { id: 'r', storage })
+    const found = await viewRun('r')(nodeEnvironment(storage))()
+    assert.ok(E.isRight(found) && O.isSome(found.right))
+    const view = found.right.value
+    expect(rowLines(view, Style.none, 1)).toEqual(['✗   1 a  failed', '        first'])
+    expect(rowLines(view, { ...Style.none, width: 20 }, 2)).toEqual([
+      '✗   1 a  failed',
+      '        first',
+      '        second \\u00…'
+    ])
+  })
+})
+
+describe('progress', () => {
+  const kinds = (...all: readonly ('task' | 'wave')[]): readonly { readonly kind: 'task' | 'wave' }[] =>
+    all.map((kind) => ({ kind }))
+
+  test.each([
+    [kinds('wave', 'wave', 'wave'), 1, 'Wave 2/3 (67%)'],
+    [kinds('task', 'wave', 'wave', 'task'), 2, 'Wave 2/2 (100%)'],
+    [kinds('task', 'wave', 'wave', 'task'), 0, 'Step 1/4 (25%)'],
+    [kinds('task', 'wave', 'task'), 1, 'Step 2/3 (67%)'],
+    [kinds('task', 'task', 'task', 'task', 'task'), 1, 'Step 2/5 (40%)']
+  ])('%j, standing at %i, is %s', (steps, index, text) => {
+    expect(placeIn(steps, index)).toBe(text)
+  })
+
+  test.each([
+    [0, '0'],
+    [999, '999'],
+    [1_000, '1,000'],
+    [1_234_567, '1,234,567']
+  ])('%i is written %s', (count, text) => expect(grouped(count)).toBe(text))
+})
+
+describe('marks', () => {
+  test.each([
+    [{}, Marks.unicode],
+    [{ LANG: 'en_US.UTF-8' }, Marks.unicode],
+    [{ LANG: 'C.utf8' }, Marks.unicode],
+    [{ LANG: 'C' }, Marks.ascii],
+    [{ LANG: 'de_DE.ISO-8859-1' }, Marks.ascii],
+    [{ LANG: 'en_US.UTF-8', LC_ALL: 'POSIX' }, Marks.ascii],
+    [{ LANG: 'C', LC_CTYPE: 'C.UTF-8' }, Marks.unicode],
+    [{ LANG: 'en_US.UTF-8', TERM: 'dumb' }, Marks.ascii]
+  ])('with %j are those that the terminal can show', (environment, marks) => {
+    expect(Marks.of(environment)).toBe(marks)
+  })
+
+  test('text is cut to the width of a terminal, and only there', () => {
+    const cut = (width: number): string => Style.fitted('abcdefgh', { marks: Marks.ascii, width })
+    expect([cut(8), cut(7), cut(Number.POSITIVE_INFINITY)]).toEqual(['abcdefgh', 'abcd...', 'abcdefgh'])
+  })
+})
+
+describe('what is given', () => {
+  test('differs from what a run was started with exactly where a step would see another value', () => {
+    const input = { text: 'a', number: 1, list: [1, 'b'], nothing: null }
+    expect(differencesFrom({ input }, { text: 'a', number: '1', list: '[1,"b"]', nothing: 'null' })).toEqual([])
+    expect(differencesFrom({ input }, { text: 'b', constructor: 'x' })).toEqual([
+      { name: 'text', given: 'b', recorded: 'a' },
+      { name: 'constructor', given: 'x', recorded: undefined }
+    ])
+  })
+})

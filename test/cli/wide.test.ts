@@ -1,0 +1,167 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import * as Narrator from '../../src/cli/report/Narrator.js'
+import * as Style from '../../src/cli/terminal/Style.js'
+import type { StepEntry } from '../../src/cli/workflow/WorkflowFile.js'
+import type { Event } from '../../src/ports/Events.js'
+import { linesOf, type Sandbox, sandbox } from './dogear.js'
+
+/** A narrator of one wave, what it said, and its clock. */
+const told = (
+  groups: number,
+  { verbose = false, live = false }: { readonly verbose?: boolean; readonly live?: boolean } = {}
+): {
+  readonly lines: string[]
+  readonly start: (group: number) => void
+  readonly end: (group: number) => void
+  readonly retry: (group: number) => void
+  readonly pass: (millis: number) => void
+} => {
+  const lines: string[] = []
+  let now = 0
+  const at = { line: 1, column: 1 }
+  const names = Array.from({ length: groups }, (_, number) => ({ name: `g${number}` }))
+  const steps = [{ _tag: 'Wave', at, name: 'checks', summary: 'checks', groups: names }] as unknown as StepEntry[]
+  const { report } = Narrator.make({
+    screen: {
+      out: () => undefined,
+      line: (text) => lines.push(text),
+      output: () => undefined,
+      status: () => undefined,
+      question: () => undefined,
+      live,
+      outStyle: Style.none,
+      style: Style.none
+    },
+    verbose,
+    steps,
+    loaded: 0,
+    now: () => now
+  })
+  const unit = (group: number): Extract<Event, { readonly group?: string }> =>
+    ({ runId: 'r', stepIndex: 0, step: 'checks', group: `g${group}` }) as never
+  const error = { name: 'Error', message: 'broken' }
+  return {
+    lines,
+    start: (group) => report({ ...unit(group), _tag: 'StepStarted', summary: 's', attempt: 1 }),
+    end: (group) => report({ ...unit(group), _tag: 'StepCompleted', attempts: 1, durationMillis: 1 }),
+    retry: (group) => report({ ...unit(group), _tag: 'StepRetrying', attempt: 1, attempts: 2, delayMillis: 5, error }),
+    pass: (millis) => {
+      now += millis
+    }
+  }
+}
+
+describe('a wave', () => {
+  test('of a few groups tells of each that starts', () => {
+    const { lines, start } = told(3)
+    for (const group of [0, 1, 2]) start(group)
+    expect(lines).toEqual([0, 1, 2].map((group) => `Executing step 1/1 checks/g${group}: s`))
+  })
+
+  test('says how many of its groups are done, for each tenth of them, and never in quick succession', () => {
+    const { lines, start, end, pass } = told(10)
+    for (let group = 0; group < 10; group++) start(group)
+    lines.length = 0
+    end(0)
+    end(1)
+    expect(lines).toEqual([])
+    pass(2_000)
+    end(2)
+    end(3)
+    expect(lines).toEqual(['checks: 3/10 groups'])
+    pass(10_000)
+    end(4)
+    expect(lines).toEqual(['checks: 3/10 groups', 'checks: 5/10 groups'])
+  })
+
+  test('has no such lines where a live line tells it', () => {
+    const { lines, end, pass } = told(10, { live: true })
+    pass(60_000)
+    end(0)
+    expect(lines).toEqual([])
+  })
+
+  test('of ten thousand groups is told in a few lines, however long it takes', () => {
+    const { lines, start, end, pass } = told(10_000)
+    for (let group = 0; group < 10_000; group++) {
+      start(group)
+      pass(1_000)
+      end(group)
+    }
+    expect(lines).toEqual([
+      'Executing step 1/1: checks (10,000 groups)',
+      ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map((tenth) => `checks: ${tenth},000/10,000 groups`)
+    ])
+  })
+
+  test('of ten thousand groups tells each of them to who wants more', () => {
+    const { lines, start, end } = told(10_000, { verbose: true })
+    start(7)
+    end(7)
+    expect(lines).toEqual(['Executing step 1/1 checks/g7: s', 'Step 1/1 completed: checks/g7, 1ms'])
+  })
+
+  test('of which all groups are tried again tells of the first ones, and how to see the others', () => {
+    const { lines, retry } = told(10_000)
+    for (let group = 0; group < 10_000; group++) retry(group)
+    expect(lines).toHaveLength(21)
+    expect(lines[0]).toBe('checks/g0: attempt 1/2 failed: broken')
+    expect(lines.at(-1)).toBe('checks: more groups fail; -v tells of each')
+  })
+})
+
+describe('a wave of many shell steps', () => {
+  let place: Sandbox
+  afterEach(() => place.remove())
+  const groups = 120
+
+  test('is run, fails, is shown and is resumed in few lines', async () => {
+    const of = (number: number): string =>
+      number === 60 ? `g60: { shell: 'test -e mended' }` : `g${number}: { run: ["true"] }`
+    place = sandbox({
+      'w.yml': `name: w\nsteps: [{ wave: many, concurrency: 8, groups: { ${Array.from({ length: groups }, (_, number) => of(number)).join(', ')} } }]`
+    })
+    const failed = await place.dogear(['run', 'w.yml', '--id', 'r'])
+    expect(failed.code).toBe(1)
+    expect(linesOf(failed.stderr).length).toBeLessThan(25)
+    expect(failed.stderr).toContain('Executing step 1/1: many (120 groups)\n')
+    expect(failed.stderr).toContain('Step 1/1 failed: many/g60\n')
+    const shown = linesOf((await place.dogear(['show', 'r'])).stdout)
+    expect(shown.length).toBeLessThan(25)
+    expect(shown).toContainEqual(expect.stringMatching(/^✗ {3}1 many {3}failed, \d+\/120 groups$/))
+    expect(shown).toContainEqual(expect.stringMatching(/^✗ {7}g60 {2}failed$/))
+    expect(shown).toContainEqual(expect.stringMatching(/^✓ {7}… \d+ more groups completed$/))
+    const rest = linesOf((await place.dogear(['show', 'r', '--json'])).stdout).filter((line) =>
+      line.includes('"group"')
+    )
+    expect(rest).toHaveLength(groups)
+    place.write('mended', '')
+    const resumed = await place.dogear(['resume', 'r'])
+    expect(resumed.code).toBe(0)
+    expect(resumed.stderr).toMatch(/^Retrying step 1: many \(\d+ of 120 groups\)$/m)
+    expect(linesOf(resumed.stderr).length).toBeLessThan(10)
+  })
+
+  test('that is stopped names some of the groups at work, and how many others there are', async () => {
+    const all = Array.from({ length: 25 }, (_, number) => `g${number}: { shell: "echo begun; sleep 60" }`).join(', ')
+    place = sandbox({ 'w.yml': `name: w\nsteps: [{ wave: many, groups: { ${all} } }]` })
+    const running = place.start(['run', 'w.yml', '--id', 'r'])
+    await running.said(/(begun[\s\S]*){25}/)
+    process.kill(running.pid, 'SIGTERM')
+    const { code, stderr } = await running.ended
+    expect(code).toBe(143)
+    const named = Array.from({ length: 10 }, (_, number) => `many/g${number}`).join(', ')
+    expect(stderr).toContain(`\nStopping ${named} and 15 more …\n`)
+    const shown = linesOf((await place.dogear(['show', 'r'])).stdout)
+    expect(shown.filter((line) => line.endsWith('was stopped (signal)')).length).toBe(25)
+  })
+
+  test('that all fail ends with the first failures, and how many there were', async () => {
+    const all = Array.from({ length: 30 }, (_, number) => `g${number}: { run: ["false"] }`).join(', ')
+    place = sandbox({ 'w.yml': `name: w\nsteps: [{ wave: many, onFailure: continue, groups: { ${all} } }]` })
+    const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
+    expect(code).toBe(1)
+    expect(stderr.match(/^Step 1\/1 failed: many\/g\d+$/gm)).toHaveLength(10)
+    expect(stderr).toContain('\nmany: 20 more groups failed\nFix it, then go on with:\n  dogear resume r\n')
+  })
+})

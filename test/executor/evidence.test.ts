@@ -1,0 +1,412 @@
+/** Evidence and checks: what a unit leaves behind, and what has to hold around it. */
+import assert from 'node:assert/strict'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as t from 'io-ts'
+import { describe, test } from 'vitest'
+import type { CheckAnswer, FailedCheck, TreeUnreadable } from '../../src/index.js'
+import { collectEvidence, Program, resume, run, runOrResume } from '../../src/index.js'
+import type { TreeData } from '../../src/testing/memoryTree.js'
+import type { World } from './fixtures.js'
+import { ended, newProcess, newWorld, policy, refused, right, stored } from './fixtures.js'
+
+const doing = (world: World, name: string, act: (tree: TreeData) => void = () => undefined) =>
+  TE.fromIO(() => {
+    world.log.push(name)
+    act(world.tree)
+  })
+
+/** Versions, packs into a file, checks in a wave whose groups commit, and publishes. */
+const release = (world: World) =>
+  pipe(
+    Program.start('release'),
+    Program.step('pack', {
+      output: t.string,
+      evidence: (output) => [{ _tag: 'Artifact', path: `${output}.tgz` }],
+      run: () =>
+        pipe(
+          doing(world, 'pack', ({ files }) => files.set('app.tgz', 'all of it')),
+          TE.map(() => 'app')
+        )
+    }),
+    Program.wave(
+      'checks',
+      {
+        unit: {
+          expect: { commits: 1 },
+          run: () => doing(world, 'unit', (tree) => (tree.commits = [...tree.commits, `commit ${world.log.length}`]))
+        },
+        lint: { evidence: [{ _tag: 'File', path: 'lint.txt' }], run: () => doing(world, 'lint', write('lint.txt')) }
+      },
+      { concurrency: 1 }
+    ),
+    Program.step('publish', { run: () => doing(world, 'publish') })
+  )
+
+const write = (path: string) => (tree: TreeData) => void tree.files.set(path, path)
+
+const completed = async (world: World) =>
+  ended(await newProcess(world).perform(run(release(world), 'r', {})), 'Completed')
+
+/** What runs when the run is resumed. */
+const again = async (world: World): Promise<ReadonlyArray<string>> => {
+  world.log.length = 0
+  ended(await newProcess(world).perform(resume(release(world), 'r')), 'Completed')
+  return world.log
+}
+
+describe('what completed units left behind', () => {
+  test('is recorded with them', async () => {
+    const world = newWorld()
+    const { checkpoint } = await completed(world)
+    assert.deepEqual(
+      [...checkpoint.completedSteps].map(({ step, group, evidence }) => [
+        group ?? step,
+        evidence.map(({ _tag }) => _tag)
+      ]),
+      [
+        ['pack', ['Artifact']],
+        ['unit', ['Commit']],
+        ['lint', ['File']],
+        ['checks', []],
+        ['publish', []]
+      ]
+    )
+    const [pack] = checkpoint.completedSteps
+    assert.ok(pack?.evidence[0]?._tag === 'Artifact')
+    assert.deepEqual([pack.evidence[0].path, pack.evidence[0].size], ['app.tgz', 9])
+  })
+
+  test('lets a run that is complete stay so while it is there', async () => {
+    const world = newWorld()
+    await completed(world)
+    assert.deepEqual(await again(world), [])
+  })
+
+  test.each<readonly [what: string, harm: (tree: TreeData) => void, due: ReadonlyArray<string>]>([
+    ['an artifact is gone', ({ files }) => files.delete('app.tgz'), ['pack', 'unit', 'lint', 'publish']],
+    [
+      'an artifact has other content',
+      ({ files }) => files.set('app.tgz', 'all of iT'),
+      ['pack', 'unit', 'lint', 'publish']
+    ],
+    ['a commit of a group was rewritten', (tree) => (tree.commits = ['rewritten']), ['unit', 'publish']],
+    ['a file of a group is gone', ({ files }) => files.delete('lint.txt'), ['lint', 'publish']],
+    ['something else has changed', ({ files }) => files.set('notes.txt', 'x'), []]
+  ])('lets exactly that unit and what follows run again when %s', async (_, harm, due) => {
+    const world = newWorld()
+    await completed(world)
+    harm(world.tree)
+    assert.deepEqual(await again(world), due)
+    assert.deepEqual(await again(world), [])
+  })
+
+  test('is what a plan is told of', async () => {
+    const world = newWorld()
+    const { checkpoint } = await completed(world)
+    world.tree.files.delete('lint.txt')
+    const gone = right(await collectEvidence(checkpoint)(newProcess(world).environment)())
+    assert.deepEqual(gone, [{ step: 'checks', group: 'lint', missing: [{ _tag: 'File', path: 'lint.txt' }] }])
+  })
+
+  test('is not looked at in a run that left nothing', async () => {
+    const world = newWorld()
+    const plain = pipe(
+      Program.start('plain'),
+      Program.step('one', { run: () => doing(world, 'one') }),
+      Program.wave('two', { a: { run: () => doing(world, 'a') } })
+    )
+    const environment = { tree: unreadable() }
+    ended(await newProcess(world, environment).perform(run(plain, 'r', {})), 'Completed')
+    ended(await newProcess(world, environment).perform(resume(plain, 'r')), 'Completed')
+  })
+
+  test('stops a resume that can not look, and nothing is changed', async () => {
+    const world = newWorld()
+    await completed(world)
+    const { revision } = await stored(newProcess(world).storage)
+    const error = refused(
+      await newProcess(world, { tree: unreadable() }).perform(resume(release(world), 'r')),
+      'TreeUnreadable'
+    )
+    assert.equal(error.code, 'EACCES')
+    assert.equal((await stored(newProcess(world).storage)).revision, revision)
+  })
+})
+
+const unreadable = () => {
+  const error: TreeUnreadable = { _tag: 'TreeUnreadable', where: '/work', code: 'EACCES', why: 'no', cause: undefined }
+  const no = TE.left(error)
+  return {
+    content: () => no,
+    has: () => no,
+    head: no,
+    missingCommits: () => no,
+    commitsSince: () => no,
+    changed: no
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// checks
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** One step with checks, and what its failure says. */
+const failureOf = async (
+  world: World,
+  spec: Omit<Program.TaskSpec<object, unknown, undefined>, 'run'>,
+  act: (tree: TreeData) => void = () => undefined
+) => {
+  const program = pipe(
+    Program.start('one'),
+    Program.step('build', { ...(spec as object), run: () => doing(world, 'build', act) }),
+    Program.step('after', { run: () => doing(world, 'after') })
+  )
+  const outcome = ended(await newProcess(world).perform(runOrResume(program, 'r', {})), 'Failed')
+  return outcome.failures[0]
+}
+
+describe('a unit has failed, and runs again on a resume, if', () => {
+  test.each<readonly [what: string, spec: Parameters<typeof failureOf>[1], message: string]>([
+    ['an artifact is missing', { evidence: [{ _tag: 'Artifact', path: 'a.tgz' }] }, 'it ran, but: a.tgz is missing'],
+    [
+      'a commit is missing',
+      { evidence: [{ _tag: 'Commit', hash: 'c0ffee' }] },
+      'it ran, but: commit c0ffee is missing'
+    ],
+    ['a file is missing', { expect: { files: ['a.txt', 'b.txt'] } }, 'it ran, but: a.txt is missing; b.txt is missing'],
+    ['it made too few commits', { expect: { commits: 2 } }, 'it ran, but: 2 commits expected, 0 made'],
+    ['it made no commit', { expect: { commits: true } }, 'it ran, but: a commit expected, none made'],
+    ['its own check fails', { after: () => TE.left(new Error('no')) }, 'it ran, but: no'],
+    [
+      'its evidence can not be told',
+      { evidence: () => assert.fail('what output?') },
+      "it ran, but: its evidence can't be told: what output?"
+    ]
+  ])('%s', async (_, spec, message) => {
+    const world = newWorld()
+    const failure = await failureOf(world, spec)
+    assert.deepEqual(
+      [failure?.error.name, failure?.error.code, failure?.error.message],
+      ['CheckFailed', 'CHECK_FAILED', message]
+    )
+    assert.equal(failure?.outcome, 'unknown')
+    await failureOf(world, spec)
+    assert.deepEqual(world.log, ['build', 'build'])
+  })
+
+  test('the tree is not clean, and then it is said what is in the way', async () => {
+    const world = newWorld()
+    const failure = await failureOf(world, { expect: { cleanTree: true } }, ({ changed }) =>
+      ['a', 'b', 'c', 'd', 'e', 'f', 'g'].forEach((path) => changed.add(path))
+    )
+    assert.equal(failure?.error.message, 'it ran, but: the working tree is not clean: a, b, c, d, e and 2 more')
+  })
+
+  test('its check before it fails: then it was not started', async () => {
+    const world = newWorld()
+    const failure = await failureOf(world, { before: () => TE.left(new Error('the registry is down')) })
+    assert.equal(failure?.error.message, 'not started: the registry is down')
+    assert.equal(failure.outcome, 'notApplied')
+    assert.deepEqual(world.log, [])
+  })
+})
+
+describe('a check that fails', () => {
+  const flaky = (world: World, wrong: number, onCheckFailure?: CheckAnswer) => {
+    let looks = 0
+    return pipe(
+      Program.start('flaky'),
+      Program.step('build', {
+        ...(onCheckFailure === undefined ? {} : { onCheckFailure }),
+        after: () => (++looks <= wrong ? TE.left(new Error('not yet')) : TE.right(undefined)),
+        run: () => doing(world, 'build')
+      })
+    )
+  }
+
+  test('lets the unit be tried three times if that is its policy', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(flaky(world, 2, 'retry'), 'r', {})), 'Completed')
+    assert.deepEqual(world.log, ['build', 'build', 'build'])
+    const other = newWorld()
+    ended(await newProcess(other).perform(run(flaky(other, 3, 'retry'), 'r', {})), 'Failed')
+    assert.deepEqual(other.log, ['build', 'build', 'build'])
+  })
+
+  test('lets the unit count if that is its policy, and that is told', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    ended(await process.perform(run(flaky(world, 1, 'continue'), 'r', {})), 'Completed')
+    const told = process.events.filter((event) => event._tag === 'CheckFailed')
+    assert.deepEqual(
+      told.map(({ step, when, wrong, answer }) => ({ step, when, wrong, answer })),
+      [{ step: 'build', when: 'after', wrong: ['not yet'], answer: 'continue' }]
+    )
+  })
+
+  test.each<readonly [answer: CheckAnswer, outcome: 'Completed' | 'Failed', runs: number]>([
+    ['retry', 'Completed', 2],
+    ['continue', 'Completed', 1],
+    ['abort', 'Failed', 1]
+  ])('is asked about if there is somebody to ask: %s', async (answer, outcome, runs) => {
+    const world = newWorld()
+    const asked: Array<FailedCheck> = []
+    const process = newProcess(world, {
+      onCheckFailed: (failed) => {
+        asked.push(failed)
+        return Promise.resolve(answer)
+      }
+    })
+    ended(await process.perform(run(flaky(world, 1), 'r', {})), outcome)
+    assert.equal(world.log.length, runs)
+    assert.deepEqual(asked, [{ runId: 'r', stepIndex: 0, step: 'build', when: 'after', wrong: ['not yet'] }])
+  })
+
+  test('has failed the unit if nobody can be asked, or whoever is asked throws', async () => {
+    for (const given of [{}, { onCheckFailed: () => Promise.reject(new Error('gone')) }]) {
+      const world = newWorld()
+      ended(await newProcess(world, given).perform(run(flaky(world, 1), 'r', {})), 'Failed')
+    }
+  })
+
+  test('never lets what is not idempotent run again by policy', async () => {
+    const world = newWorld()
+    const program = pipe(
+      Program.start('one'),
+      Program.step('publish', {
+        idempotent: false,
+        onCheckFailure: 'retry',
+        retry: policy({ _tag: 'Constant', attempts: 3 }),
+        expect: { files: ['receipt'] },
+        run: () => doing(world, 'publish')
+      })
+    )
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
+    assert.deepEqual(world.log, ['publish'])
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// around a wave
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('around a wave', () => {
+  const guardedWave = (world: World, options: object) =>
+    pipe(
+      Program.start('waves'),
+      Program.step('pack', {
+        evidence: [{ _tag: 'File', path: 'app.tgz' }],
+        run: () => doing(world, 'pack', write('app.tgz'))
+      }),
+      Program.wave(
+        'checks',
+        {
+          unit: { expect: { commits: true }, run: () => doing(world, 'unit', commit('u')) },
+          lint: { expect: { commits: true }, run: () => doing(world, 'lint', commit('l')) }
+        },
+        { concurrency: 1, ...options }
+      ),
+      Program.step('publish', { run: () => doing(world, 'publish') })
+    )
+  const commit = (hash: string) => (tree: TreeData) => void (tree.commits = [...tree.commits, hash])
+
+  test('nothing starts if what an earlier step left is gone by then; a resume makes it again', async () => {
+    const world = newWorld()
+    const between = (options: object) =>
+      pipe(
+        Program.start('waves'),
+        Program.step('pack', {
+          evidence: [{ _tag: 'File', path: 'app.tgz' }],
+          run: () => doing(world, 'pack', write('app.tgz'))
+        }),
+        Program.step('tidy', {
+          run: () => doing(world, 'tidy', ({ files }) => (world.log.length < 3 ? files.clear() : undefined))
+        }),
+        Program.wave('checks', { unit: { run: () => doing(world, 'unit') } }, options)
+      )
+    const outcome = ended(await newProcess(world).perform(run(between({}), 'r', {})), 'Failed')
+    assert.equal(outcome.step, 'checks')
+    assert.equal(outcome.failures[0]?.error.message, 'not started: app.tgz of pack is gone')
+    assert.deepEqual(world.log, ['pack', 'tidy'])
+    ended(await newProcess(world).perform(resume(between({}), 'r')), 'Completed')
+    assert.deepEqual(world.log, ['pack', 'tidy', 'pack', 'tidy', 'unit'])
+  })
+
+  test('nothing starts if its check before fails', async () => {
+    const world = newWorld()
+    const program = guardedWave(world, { before: () => TE.left(new Error('no network')) })
+    const outcome = ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
+    assert.deepEqual(
+      outcome.failures.map(({ group, error }) => [group, error.message]),
+      [[undefined, 'not started: no network']]
+    )
+    assert.deepEqual(world.log, ['pack'])
+    ended(await newProcess(world).perform(resume(guardedWave(world, {}), 'r')), 'Completed')
+    assert.deepEqual(world.log, ['pack', 'unit', 'lint', 'publish'])
+  })
+
+  test('it is recorded only when its checks hold; until then its groups are, and do not run again', async () => {
+    const world = newWorld()
+    const program = () => guardedWave(world, { expect: { files: ['report.txt'], commits: 2 } })
+    const outcome = ended(await newProcess(world).perform(run(program(), 'r', {})), 'Failed')
+    assert.equal(outcome.failures[0]?.error.message, 'it ran, but: report.txt is missing')
+    assert.deepEqual(world.log, ['pack', 'unit', 'lint'])
+    ended(await newProcess(world).perform(resume(program(), 'r')), 'Failed')
+    write('report.txt')(world.tree)
+    const { checkpoint } = ended(await newProcess(world).perform(resume(program(), 'r')), 'Completed')
+    assert.deepEqual(world.log, ['pack', 'unit', 'lint', 'publish'])
+    const wave = [...checkpoint.completedSteps].find(({ step, group }) => step === 'checks' && group === undefined)
+    assert.deepEqual(wave?.evidence, [{ _tag: 'File', path: 'report.txt' }])
+  })
+
+  test('commits that its groups have recorded are counted once, also after a resume', async () => {
+    const world = newWorld()
+    const program = () => guardedWave(world, { expect: { commits: 3 } })
+    const outcome = ended(await newProcess(world).perform(run(program(), 'r', {})), 'Failed')
+    assert.equal(outcome.failures[0]?.error.message, 'it ran, but: 3 commits expected, 2 made')
+    const next = ended(await newProcess(world).perform(resume(program(), 'r')), 'Failed')
+    assert.equal(next.failures[0]?.error.message, 'it ran, but: 3 commits expected, 2 made')
+  })
+
+  test.each<readonly [answer: CheckAnswer, outcome: 'Completed' | 'Failed', looks: number]>([
+    ['retry', 'Completed', 2],
+    ['continue', 'Completed', 1],
+    ['abort', 'Failed', 1]
+  ])('somebody may be asked: %s looks again, counts or fails', async (answer, outcome, looks) => {
+    const world = newWorld()
+    let looked = 0
+    const program = guardedWave(world, {
+      after: () => (++looked === 1 ? TE.left(new Error('not yet')) : TE.right(undefined))
+    })
+    const process = newProcess(world, { onCheckFailed: () => Promise.resolve(answer) })
+    ended(await process.perform(run(program, 'r', {})), outcome)
+    assert.equal(looked, looks)
+  })
+
+  test('a stop while a check is under way is an interruption, not a failure', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    const program = guardedWave(world, {
+      after: () =>
+        pipe(
+          TE.fromIO(() => process.stop()),
+          TE.chain(() => TE.left(new Error('stopped')))
+        )
+    })
+    const outcome = ended(await process.perform(run(program, 'r', {})), 'Interrupted')
+    assert.equal(outcome.step, 'checks')
+    ended(await newProcess(world).perform(resume(guardedWave(world, {}), 'r')), 'Completed')
+    assert.deepEqual(world.log, ['pack', 'unit', 'lint', 'publish'])
+  })
+
+  test('a group whose commit is gone runs again, and the wave is checked again', async () => {
+    const world = newWorld()
+    const program = () => guardedWave(world, { expect: { commits: 2 } })
+    ended(await newProcess(world).perform(run(program(), 'r', {})), 'Completed')
+    world.tree.commits = ['u', 'other']
+    world.log.length = 0
+    ended(await newProcess(world).perform(resume(program(), 'r')), 'Completed')
+    assert.deepEqual(world.log, ['lint', 'publish'])
+  })
+})
