@@ -132,6 +132,33 @@ describe('a process that is killed while it submits', () => {
   })
 })
 
+describe('what a job is to leave', () => {
+  test('is looked at once its result is fetched: if it is not there its step has failed', async () => {
+    within({
+      'w.yml': `name: w
+steps:
+  - name: s
+    before: test -e open
+    job: { submit: echo 1, poll: exit 0, collect: 'test -e given && cp given result; echo "of $DOGEAR_JOB"' }
+    capture: told
+    artifacts: [result]
+    after: test "$DOGEAR_JOB" = 1 -a -s result
+`
+    })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'w-1'])).stderr).toContain('not started')
+    place.write('open', '')
+    expect((await place.dogear(['resume'])).code).toBe(75)
+    const failed = await place.dogear(['poll'])
+    expect(failed.code).toBe(1)
+    expect(failed.stdout).toContain('s (1): failed: it ran, but: result is missing')
+    place.write('given', 'weights')
+    expect((await place.dogear(['resume'])).code).toBe(75)
+    expect((await place.dogear(['poll'])).code).toBe(0)
+    expect((await place.dogear(['resume'])).code).toBe(0)
+    expect((await place.dogear(['show', 'w-1'])).stdout).toContain('of 1')
+  })
+})
+
 describe('a workflow file with a job', () => {
   test.each([
     ['job: { poll: exit 0 }', '"job" needs "submit"'],
@@ -139,6 +166,7 @@ describe('a workflow file with a job', () => {
     ['job: { submit: echo 1, poll: exit 0 }, shell: ls', 'a task has either "job" or "shell" or "run", not both'],
     ['job: { submit: echo 1, poll: exit 0 }, capture: x', '"capture" of a job needs "collect"'],
     ['job: { submit: echo 1, poll: [ask, "${nobody}"] }', 'unknown variable "nobody"'],
+    ['job: { submit: echo 1, poll: exit 0 }, expect: { commits: 1 }', `"commits" can't be counted for a job`],
     ['job: echo 1', '"job" is a mapping of "submit", "poll" and "collect"']
   ])('is refused for %s', async (step, message) => {
     within({ 'w.yml': `name: w\nsteps: [{ name: s, ${step} }]\n` })
