@@ -76,7 +76,7 @@ describe('a check before a job', () => {
   test('of a wave that only waits for jobs is not looked at again', async () => {
     const process = newProcess()
     const looked: Array<string> = []
-    const { collect, ...job }: ProgramType.Job<object, Json.Json, undefined> = {
+    const job: ProgramType.Job<object, Json.Json, undefined> = {
       submit: () => TE.right('j'),
       poll: () => TE.right({ _tag: 'Unfinished' }),
       collect: () => TE.right('c')
@@ -85,7 +85,7 @@ describe('a check before a job', () => {
       Program.start('batches'),
       Program.wave(
         'all',
-        { a: { job: { ...job, collect } } },
+        { a: { job }, b: { needs: ['a'], run: () => TE.right(null) } },
         { before: () => (looked.push('before'), looked.length === 1 ? TE.right(null) : TE.left('too late')) }
       )
     )

@@ -135,7 +135,7 @@ describe('a step that hands its work over', () => {
     assert.deepEqual(tags, ['Run', 'Poll', 'Poll', 'Skip', 'Run', 'Run'])
   })
 
-  test('submits nothing and changes nothing if it is resumed before anybody asked', async () => {
+  test('that is a group submits nothing and changes nothing if it is resumed before anybody asked', async () => {
     const world = newWorld()
     const [provider, first] = [newProvider(), newProcess(world)]
     ended(await first.perform(run(batches(provider, first), 'r', {})), 'Pending')
@@ -146,6 +146,16 @@ describe('a step that hands its work over', () => {
     assert.deepEqual(outcome.jobs, before.pending)
     assert.deepEqual(second.saves, [])
     assert.deepEqual([once(provider), provider.asked], [[1, 1], []])
+  })
+
+  test('submits nothing and changes nothing if it is resumed before anybody asked', async () => {
+    const world = newWorld()
+    const [provider, first] = [newProvider(), newProcess(world)]
+    const { checkpoint } = ended(await first.perform(run(training(provider, first), 'r', {})), 'Pending')
+    const second = newProcess(world)
+    const outcome = ended(await second.perform(resume(training(provider, second), 'r')), 'Pending')
+    assert.deepEqual(outcome.checkpoint, checkpoint)
+    assert.deepEqual([second.saves, world.log, once(provider), provider.asked], [[], [], [1], []])
   })
 })
 
