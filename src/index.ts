@@ -4,6 +4,7 @@
  * @module
  * @since 0.1.0
  */
+export * as ArtifactId from './domain/ArtifactId.js'
 export * as Change from './domain/Change.js'
 export * as Checkpoint from './domain/Checkpoint.js'
 export * as CheckpointCodec from './domain/CheckpointCodec.js'
@@ -28,6 +29,7 @@ export { explain } from './domain/Explain.js'
 export { hashPlan } from './domain/Plan.js'
 export { planResume } from './domain/planResume.js'
 
+export type * from './ports/ArtifactStore.js'
 export type * from './ports/CheckpointStorage.js'
 export type * from './ports/Checks.js'
 export type * from './ports/Clock.js'
@@ -44,7 +46,9 @@ export * as RunOutcome from './executor/RunOutcome.js'
 export type { Executor } from './executor/Executor.js'
 export type { JobEnd, PolledJob, PollOutcome } from './executor/jobs.js'
 export { poll } from './executor/jobs.js'
+export type { Memo, Reuse, StepArtifacts } from './executor/StepArtifacts.js'
 export type { Recovery, ResumeOptions, RunOptions } from './executor/run.js'
+export type { CompletedUnits } from './executor/evidence.js'
 export { collectEvidence } from './executor/evidence.js'
 export type { Expectation, Guard, GuardSpec, OnCheckFailure } from './executor/Guard.js'
 export { restoreStored, resume, run, runOrResume } from './executor/run.js'

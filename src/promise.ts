@@ -10,7 +10,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { interruptFrom, nodeEnvironment } from './adapters/node/index.js'
-import type { Checkpoint } from './domain/Checkpoint.js'
+import type { Checkpoint, Variables } from './domain/Checkpoint.js'
 import type { Json } from './domain/Json.js'
 import type { ResumePlan } from './domain/Plan.js'
 import { unitName } from './domain/Plan.js'
@@ -18,6 +18,7 @@ import { planResume } from './domain/planResume.js'
 import { collectEvidence } from './executor/evidence.js'
 import type { PollOutcome } from './executor/jobs.js'
 import { poll as pollJobs } from './executor/jobs.js'
+import { isStepFailure } from './domain/StepFailure.js'
 import type {
   GroupSpec,
   JobContext,
@@ -38,6 +39,8 @@ import type { RunError } from './executor/RunError.js'
 import { describe } from './executor/RunError.js'
 import type { RunOutcome } from './executor/RunOutcome.js'
 import { viewRun } from './executor/runs.js'
+import type { Reuse } from './executor/StepArtifacts.js'
+import type { ArtifactInfo } from './ports/ArtifactStore.js'
 import type { CheckpointStorage } from './ports/CheckpointStorage.js'
 import type { Environment } from './ports/Environment.js'
 
@@ -46,13 +49,43 @@ import type { Environment } from './ports/Environment.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
+ * The artifacts of the run, with promises. What goes wrong rejects with an `Error` that is a `StepFailure` as well; its `code`
+ * is that of `StepArtifacts`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface AsyncArtifacts {
+  /** Keeps bytes, or a text as UTF-8, in place of what had the id before; durable when it resolves. */
+  readonly put: (id: string, data: Uint8Array | string) => Promise<ArtifactInfo>
+  /** The bytes that this or an earlier step put; `undefined` if there is no such artifact. */
+  readonly get: (id: string) => Promise<Uint8Array | undefined>
+  /** Whether there is an artifact of this id. */
+  readonly has: (id: string) => Promise<boolean>
+  /** Puts a copy of an artifact of another run, under the same id. */
+  readonly reuse: (from: Reuse) => Promise<ArtifactInfo>
+}
+
+/**
+ * What a step gets: a `StepContext` whose artifacts and `memo` are promises.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface AsyncContext<Outputs, Input> extends Omit<StepContext<Outputs, Input>, 'artifacts' | 'memo'> {
+  readonly artifacts: AsyncArtifacts
+  /** The value that is kept of this key; computed, and kept, if there is none. See `Memo`. */
+  readonly memo: <A>(key: string, compute: () => Promise<A> | A) => Promise<A>
+}
+
+/**
  * What a step does: gets its context, resolves with its output, or rejects. What it rejects with is classified by
  * `StepFailure.fromUnknown`, unless it is a `StepFailure`.
  *
  * @category model
  * @since 0.1.0
  */
-export type Work<Outputs, Input, A> = (context: StepContext<Outputs, Input>) => Promise<A> | A
+export type Work<Outputs, Input, A> = (context: AsyncContext<Outputs, Input>) => Promise<A> | A
 
 /**
  * A step: what it does, with the options of `Program.step`.
@@ -87,12 +120,14 @@ export type AsyncJobSpec<Outputs, Input, C> = Omit<JobSpec<Outputs, Input, C>, '
   AsyncChecks<Outputs, Input> & {
     readonly job: {
       /** Starts the job, and gives what is needed to find it again. */
-      readonly submit: (context: StepContext<Outputs, Input>) => Promise<Json | undefined> | Json | undefined
+      readonly submit: (context: AsyncContext<Outputs, Input>) => Promise<Json | undefined> | Json | undefined
       /** Asks what became of the job. */
-      readonly poll: (context: JobContext<Outputs, Input>) => Promise<JobStatus> | JobStatus
+      readonly poll: (
+        context: AsyncContext<Outputs, Input> & Pick<JobContext<Outputs, Input>, 'job'>
+      ) => Promise<JobStatus> | JobStatus
       /** Fetches what the job gave. */
       readonly collect: (
-        context: JobContext<Outputs, Input>
+        context: AsyncContext<Outputs, Input> & Pick<JobContext<Outputs, Input>, 'job'>
       ) => Promise<C extends OutputCodec ? P.OutputOf<C> : unknown> | (C extends OutputCodec ? P.OutputOf<C> : unknown)
     }
   }
@@ -195,11 +230,19 @@ const specOf = <Outputs, Input, C>(
 /** What resolves or rejects, as a value. */
 const settled =
   <A, B>(call: (context: A) => Promise<B> | B) =>
-  (context: A): TE.TaskEither<unknown, B> =>
+  (context: StepContext<unknown, unknown>): TE.TaskEither<unknown, B> =>
     TE.tryCatch(
-      async () => await call(context),
+      async () => await call(viewOf(context) as A),
       (error) => error
     )
+
+/** Where a job is asked for or collected it is there too. */
+const viewOf = <Outputs, Input>(
+  context: StepContext<Outputs, Input> & { readonly job?: Json }
+): AsyncContext<Outputs, Input> =>
+  'job' in context
+    ? Object.defineProperty(new View(context), 'job', { value: context.job, enumerable: true })
+    : new View(context)
 
 const checksOf = <Outputs, Input, A extends AsyncChecks<Outputs, Input>>({
   before,
@@ -210,6 +253,109 @@ const checksOf = <Outputs, Input, A extends AsyncChecks<Outputs, Input>>({
   ...(before === undefined ? {} : { before: settled(before) }),
   ...(after === undefined ? {} : { after: settled(after) })
 })
+
+/** A context with promises. Its fields are getters of the class: an attempt makes nothing that it does not look at. */
+class View<Outputs, Input> implements AsyncContext<Outputs, Input> {
+  readonly #of: StepContext<Outputs, Input>
+  readonly runId: string
+  readonly step: string
+  readonly group?: string
+  readonly attempt: number
+
+  constructor(context: StepContext<Outputs, Input>) {
+    this.#of = context
+    this.runId = context.runId
+    this.step = context.step
+    if (context.group !== undefined) this.group = context.group
+    this.attempt = context.attempt
+  }
+
+  get idempotencyKey(): string {
+    return this.#of.idempotencyKey
+  }
+
+  get input(): Input {
+    return this.#of.input
+  }
+
+  get outputs(): Outputs {
+    return this.#of.outputs
+  }
+
+  get variables(): Variables {
+    return this.#of.variables
+  }
+
+  get signal(): AbortSignal {
+    return this.#of.signal
+  }
+
+  get artifacts(): AsyncArtifacts {
+    const { put, get, has, reuse: copy } = this.#of.artifacts
+    return {
+      put: (id, data) => rightOf(put(id, data)),
+      get: async (id) => O.toUndefined(await rightOf(get(id))),
+      has: (id) => rightOf(has(id)),
+      reuse: (from) => rightOf(copy(from))
+    }
+  }
+
+  get memo(): AsyncContext<Outputs, Input>['memo'] {
+    const { memo } = this.#of
+    return (key, compute) =>
+      rightOf(
+        memo(
+          key,
+          TE.tryCatch(
+            async () => await compute(),
+            (error) => error
+          )
+        )
+      )
+  }
+}
+
+/** What a task gives. What the step itself rejected with is thrown as it is. */
+const rightOf = async <A>(task: TE.TaskEither<unknown, A>): Promise<A> => {
+  const result = await task()
+  if (E.isRight(result)) return result.right
+  const { left } = result
+  if (!isStepFailure(left) || left instanceof Error || left.error.name !== 'ArtifactError') throw left
+  const { name, message, code } = left.error
+  throw Object.assign(new Error(message), { ...left, name, code })
+}
+
+/**
+ * A step, or a group, that copies an artifact of another run instead of making it: `Program.reuse` for this style.
+ *
+ * @example
+ * import { memoryArtifacts, memoryStorage } from 'dogear/memory'
+ * import { reuse, runOrResume, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const artifacts = memoryArtifacts()
+ * await artifacts.put('crawl-7', 'corpus', 'all of it')()
+ * const train = workflow('train')
+ *   .step('corpus', reuse({ fromRun: 'crawl-7', artifact: 'corpus' }))
+ *   .step('fit', async ({ artifacts }) => (await artifacts.get('corpus'))?.length)
+ * const outputs = await runOrResume(train, { id: 'train-1', storage: memoryStorage(), environment: { artifacts } })
+ * assert.deepEqual(outputs, { corpus: 'reuse:crawl-7/corpus', fit: 9 })
+ *
+ * @category defining
+ * @since 0.1.0
+ */
+export const reuse = <Outputs, Input>(from: Reuse): AsyncSpec<Outputs, Input, undefined> => {
+  const { summary = '', version = '' } = P.reuse<Outputs, Input>(from)
+  const run = async ({ artifacts }: Pick<AsyncContext<unknown, unknown>, 'artifacts'>): Promise<string> => {
+    try {
+      await artifacts.reuse(from)
+    } catch (error) {
+      throw isStepFailure(error) ? Object.assign(error, { outcome: 'notApplied' }) : error
+    }
+    return version
+  }
+  return { summary, version, run }
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // running

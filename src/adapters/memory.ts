@@ -1,8 +1,8 @@
 /**
- * Checkpoints in memory: for tests, and for runs that need not outlive their process.
+ * Checkpoints and artifacts in memory: for tests, and for runs that need not outlive their process.
  *
- * It keeps every law of the port but one: nothing here is durable. Everything is held as JSON text, so what was saved
- * and what is loaded share nothing.
+ * It keeps every law of the ports but one: nothing here is durable. Checkpoints are held as JSON text and artifacts as
+ * copies, so what was saved and what is loaded share nothing.
  *
  * @module
  * @since 0.1.0
@@ -13,9 +13,12 @@ import * as O from 'fp-ts/lib/Option.js'
 import * as RA from 'fp-ts/lib/ReadonlyArray.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as ArtifactId from '../domain/ArtifactId.js'
 import type { Change } from '../domain/Change.js'
+import { sha256 } from '../domain/Digest.js'
 import type { Json } from '../domain/Json.js'
 import * as RunId from '../domain/RunId.js'
+import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../ports/ArtifactStore.js'
 import type {
   CheckpointStorage,
   Claim,
@@ -55,6 +58,15 @@ interface Run {
   segments: ReadonlyArray<Segment>
 }
 
+/** An artifact. */
+interface Kept {
+  readonly info: ArtifactInfo
+  readonly bytes: Uint8Array
+}
+
+/** The artifacts of one run, by id. */
+type Artifacts = Map<string, Kept>
+
 /**
  * What a memory store holds, apart from the store, so that a test can hand it to a second one.
  *
@@ -64,6 +76,8 @@ interface Run {
 export interface MemoryData {
   /** @internal */
   readonly runs: Map<string, Run>
+  /** @internal */
+  readonly artifacts: Map<string, Artifacts>
   /** @internal */
   newest: symbol
 }
@@ -84,7 +98,7 @@ const SEGMENTS_KEPT = 10
  * @category constructors
  * @since 0.1.0
  */
-export const memoryData = (): MemoryData => ({ runs: new Map(), newest: Symbol() })
+export const memoryData = (): MemoryData => ({ runs: new Map(), artifacts: new Map(), newest: Symbol() })
 
 /**
  * A store in memory. A new store on the data of an older one models a restart of the process: the older one counts as
@@ -170,10 +184,68 @@ export const memoryStorage = (data: MemoryData = memoryData()): CheckpointStorag
       on(runId, (run) => {
         if (run.held !== undefined) return E.left(heldBy(runId, run.held))
         run.segments = []
+        data.artifacts.delete(runId)
         return E.right(undefined)
       })
   }
 }
+
+/**
+ * Artifacts in memory. On the data of a memory store they are those of its runs, and go when a run is removed.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import * as O from 'fp-ts/lib/Option.js'
+ * import { memoryArtifacts } from 'dogear/memory'
+ * import assert from 'node:assert/strict'
+ *
+ * const artifacts = memoryArtifacts()
+ * const put = await artifacts.put('release-42', 'reports/unit.txt', '12 passed')()
+ * assert.equal(E.isRight(put) && put.right.size, 9)
+ *
+ * const found = await artifacts.get('release-42', 'reports/unit.txt')()
+ * assert.ok(E.isRight(found) && O.isSome(found.right))
+ * assert.equal(Buffer.from(found.right.value).toString(), '12 passed')
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const memoryArtifacts = (data: MemoryData = memoryData()): ArtifactStore => {
+  const on = <A>(runId: string, act: (run: Artifacts) => A): TE.TaskEither<ArtifactError, A> =>
+    TE.fromIOEither(() => pipe(RunId.parse(runId), E.map(artifactsIn(data)), E.map(act)))
+  const at = <A>(runId: string, id: string, act: (run: Artifacts) => A): TE.TaskEither<ArtifactError, A> =>
+    pipe(
+      TE.fromEither<ArtifactError, string>(ArtifactId.parse(id)),
+      TE.chain(() => on(runId, act))
+    )
+
+  return {
+    put: (runId, id, content) =>
+      at(runId, id, (run) => {
+        const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : new Uint8Array(content)
+        const info = { id, size: bytes.length, sha256: sha256(bytes) }
+        data.artifacts.set(runId, run.set(id, { info, bytes }))
+        return { ...info }
+      }),
+    get: (runId, id) =>
+      at(runId, id, (run) =>
+        pipe(
+          O.fromNullable(run.get(id)),
+          O.map(({ bytes }) => new Uint8Array(bytes))
+        )
+      ),
+    has: (runId, id) => at(runId, id, (run) => run.has(id)),
+    remove: (runId, id) => at(runId, id, (run) => void run.delete(id)),
+    list: (runId) =>
+      on(runId, (run) => [...run.values()].map(({ info }) => ({ ...info })).sort((a, b) => (a.id < b.id ? -1 : 1))),
+    clear: (runId) => on(runId, (run) => [...run.keys()].forEach((id) => ArtifactId.isSystem(id) || run.delete(id)))
+  }
+}
+
+const artifactsIn =
+  (data: MemoryData) =>
+  (runId: string): Artifacts =>
+    data.artifacts.get(runId) ?? new Map<string, Kept>()
 
 const find =
   (data: MemoryData) =>

@@ -13,7 +13,8 @@ import * as Seq from './Sequence.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Something that must still exist for a completed step to count: a file or folder with this content, a commit, a file.
+ * Something that must still exist for a completed step to count: a file or folder with this content, a commit, a file, an
+ * artifact of the run with this content.
  *
  * @category model
  * @since 0.1.0
@@ -22,6 +23,7 @@ export type Evidence =
   | { readonly _tag: 'Artifact'; readonly path: string; readonly size: number; readonly sha256: string }
   | { readonly _tag: 'Commit'; readonly hash: string }
   | { readonly _tag: 'File'; readonly path: string }
+  | { readonly _tag: 'Stored'; readonly id: string; readonly size: number; readonly sha256: string }
 
 /**
  * What a unit is to leave when it has ended well, of which evidence is then taken: a file or folder whose content counts, a

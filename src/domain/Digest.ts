@@ -9,12 +9,12 @@ import type { Json } from './Json.js'
 import { canonical } from './Json.js'
 
 /**
- * SHA-256 of a text's UTF-8 bytes, 64 lower-case hex digits.
+ * SHA-256 of bytes, or of a text's UTF-8 bytes, 64 lower-case hex digits.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const sha256 = (text: string): string => hash('sha256', text, 'hex')
+export const sha256 = (content: string | Uint8Array): string => hash('sha256', content, 'hex')
 
 /**
  * The fingerprint of a definition: `v1:` and the SHA-256 of its canonical JSON. Two definitions have the same

@@ -123,8 +123,17 @@ export const describeReason = ({ reason }: Decision): string => {
  * @category destructors
  * @since 0.1.0
  */
-export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string =>
-  evidence._tag === 'Commit' ? `commit ${evidence.hash}` : evidence.path
+export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string => {
+  switch (evidence._tag) {
+    case 'Artifact':
+    case 'File':
+      return evidence.path
+    case 'Commit':
+      return `commit ${evidence.hash}`
+    case 'Stored':
+      return `artifact ${evidence.id}`
+  }
+}
 
 /**
  * What the submission of a job gave, on one line.

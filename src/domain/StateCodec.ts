@@ -129,7 +129,13 @@ export const evidence: t.Type<Evidence> = tagged<Evidence>('evidence', '_tag', {
     _tag: t.literal('Commit'),
     hash: t.string
   }) as t.Type<Evidence>,
-  File: fields<Evidence & { _tag: 'File' }>('File', { _tag: t.literal('File'), path: t.string }) as t.Type<Evidence>
+  File: fields<Evidence & { _tag: 'File' }>('File', { _tag: t.literal('File'), path: t.string }) as t.Type<Evidence>,
+  Stored: fields<Evidence & { _tag: 'Stored' }>('Stored', {
+    _tag: t.literal('Stored'),
+    id: t.string,
+    size: natural,
+    sha256: t.string
+  }) as t.Type<Evidence>
 })
 
 /**

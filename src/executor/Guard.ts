@@ -5,6 +5,7 @@
  */
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../domain/CompletedStep.js'
+import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import type { CheckAnswer } from '../ports/Checks.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -50,6 +51,8 @@ export interface Guard<Context, Output> {
   /** What it has to leave behind. */
   readonly evidence: ((output: Output, context: Context) => ReadonlyArray<ExpectedEvidence>) | undefined
   readonly onCheckFailure: OnCheckFailure
+  /** How often it is tried when a check fails, where that is the policy. What fails by itself is not tried by this. */
+  readonly retry: RetryPolicy
 }
 
 /**
@@ -82,7 +85,13 @@ export interface GuardSpec<Context> {
  * @since 0.1.0
  */
 export const fromSpec = <Context, Output>(
-  { before, expect, after, onCheckFailure = 'ask' }: GuardSpec<Context>,
+  {
+    before,
+    expect,
+    after,
+    onCheckFailure = 'ask',
+    retry = THRICE
+  }: GuardSpec<Context> & { readonly retry?: RetryPolicy },
   evidence?: ReadonlyArray<ExpectedEvidence> | Guard<Context, Output>['evidence']
 ): Guard<Context, Output> | undefined =>
   before === undefined && expect === undefined && after === undefined && evidence === undefined
@@ -92,5 +101,9 @@ export const fromSpec = <Context, Output>(
         expect: expect ?? {},
         after,
         evidence: evidence === undefined || typeof evidence === 'function' ? evidence : () => evidence,
-        onCheckFailure
+        onCheckFailure,
+        retry
       }
+
+/** For a check that is to be tried again, where nothing is said of how often. */
+const THRICE: RetryPolicy = { _tag: 'Constant', attempts: 3, delayMillis: 1000, maxDelayMillis: 1000, jitter: 0 }

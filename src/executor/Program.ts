@@ -5,7 +5,9 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
 import type * as t from 'io-ts'
 import type { Variables } from '../domain/Checkpoint.js'
 import type { ExpectedEvidence } from '../domain/CompletedStep.js'
@@ -21,6 +23,7 @@ import type { Conversions } from './conversions.js'
 import { conversions, toJson } from './conversions.js'
 import type { Guard, GuardSpec } from './Guard.js'
 import { fromSpec as guardFrom } from './Guard.js'
+import type { Memo, Reuse, StepArtifacts } from './StepArtifacts.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -34,6 +37,7 @@ import { fromSpec as guardFrom } from './Guard.js'
  *   nothing else. All are copies of what is stored: the same on a resume as in an undisturbed run.
  * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit, another after a rewind.
  * - `signal` fires when the attempt is to stop: interrupted, timed out, or the run was taken over. Its `reason` says why.
+ * - `artifacts`: what the run keeps beside outputs, by id. `memo`: a cache of the run for what is dear to compute again.
  *
  * @category model
  * @since 0.1.0
@@ -48,6 +52,8 @@ export interface StepContext<Outputs, Input = Json> {
   readonly outputs: Outputs
   readonly variables: Variables
   readonly signal: AbortSignal
+  readonly artifacts: StepArtifacts
+  readonly memo: Memo
 }
 
 /**
@@ -339,7 +345,7 @@ export const task = (
     decode,
     run: ('job' in spec ? spec.job.submit : spec.run) as Runnable['run'],
     job: 'job' in spec ? runnableJob(spec.job as unknown as Job<unknown, unknown, undefined>, guard) : undefined,
-    retry: spec.retry ?? (spec.onCheckFailure === 'retry' ? THRICE : noRetry),
+    retry: spec.retry ?? noRetry,
     timeoutMillis: spec.timeoutMillis,
     guard: 'job' in spec && guard !== undefined ? beforeOnly(guard) : guard
   }
@@ -352,16 +358,55 @@ const definitionOf = (spec: object & { readonly version?: string }): Json => {
 }
 
 /** Before a job is submitted there is nothing else to look at. */
-const beforeOnly = ({ before, onCheckFailure }: UnitGuard): UnitGuard | undefined =>
-  guardFrom(before === undefined ? {} : { before, onCheckFailure })
+const beforeOnly = ({ before, ...guard }: UnitGuard): UnitGuard | undefined =>
+  before === undefined ? undefined : { ...guard, before, expect: {}, after: undefined, evidence: undefined }
 
 const runnableJob = (
   { poll, collect }: Job<unknown, unknown, undefined>,
   guard: UnitGuard | undefined
 ): RunnableJob => ({ poll, collect, guard: guard === undefined ? undefined : { ...guard, before: undefined } })
 
-/** For a check that is to be tried again, where nothing is said of how often. */
-const THRICE: RetryPolicy = { _tag: 'Constant', attempts: 3, delayMillis: 1000, maxDelayMillis: 1000, jitter: 0 }
+/**
+ * A step, or a group, that copies an artifact of another run instead of making it. Its output says where it is from:
+ * `reuse:<run>/<artifact>`. If there is no such artifact the step fails, permanently, and nothing was done.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { Program, run } from 'dogear'
+ * import { memoryArtifacts, memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const artifacts = memoryArtifacts()
+ * await artifacts.put('crawl-7', 'corpus', 'all of it')()
+ * const train = pipe(
+ *   Program.start('train'),
+ *   Program.step('corpus', Program.reuse({ fromRun: 'crawl-7', artifact: 'corpus' })),
+ *   Program.step('fit', { run: ({ artifacts }) => artifacts.has('corpus') })
+ * )
+ * const outcome = await run(train, 'train-1', {})(nodeEnvironment(memoryStorage(), { artifacts }))()
+ * assert.ok(E.isRight(outcome) && outcome.right._tag === 'Completed')
+ * assert.deepEqual([...outcome.right.checkpoint.completedSteps].map(({ output }) => output), ['reuse:crawl-7/corpus', true])
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const reuse = <Outputs, Input>(from: Reuse): TaskSpec<Outputs, Input, undefined> => {
+  const source = `reuse:${from.fromRun}/${from.artifact}`
+  return {
+    run: ({ artifacts }) =>
+      pipe(
+        artifacts.reuse(from),
+        TE.bimap(
+          (failure) => ({ ...failure, outcome: 'notApplied' }),
+          () => source
+        )
+      ),
+    summary: source,
+    version: source
+  }
+}
 
 /**
  * A wave that can run, for programs that are put together from data; {@link wave} is the typed way.

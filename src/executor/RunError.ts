@@ -10,6 +10,7 @@ import { describeProblem, describeQuestion } from '../domain/Explain.js'
 import type { Confirm, PlanError } from '../domain/Plan.js'
 import { unitName } from '../domain/Plan.js'
 import type { TransitionError } from '../domain/Transition.js'
+import type { ArtifactError } from '../ports/ArtifactStore.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { TreeUnreadable } from '../ports/WorkingTree.js'
 
@@ -204,6 +205,29 @@ export const describeStorage = (error: StorageError): string => {
       return `Reading ${error.where} failed: ${error.operation}: ${error.code}${hint(error.code)}`
     case 'WriteFailed':
       return `Writing ${error.where} failed: ${error.operation}: ${error.code}${hint(error.code)}. What was saved before is unharmed`
+  }
+}
+
+/**
+ * An artifact error as text for people.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeArtifact = (error: ArtifactError): string => {
+  switch (error._tag) {
+    case 'InvalidArtifactId':
+      return `"${error.id}" is not a valid artifact id: ${error.why}`
+    case 'Corrupt':
+      return `An artifact of run ${error.runId} can not be read: ${error.where}: ${error.why}`
+    case 'TooLarge':
+      return `An artifact of run ${error.runId} is too large (${error.where}): ${error.bytes} bytes, the limit is ${error.limitBytes}`
+    case 'UnsupportedFormat':
+    case 'InvalidRunId':
+    case 'Insecure':
+    case 'ReadFailed':
+    case 'WriteFailed':
+      return describeStorage(error)
   }
 }
 

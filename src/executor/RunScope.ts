@@ -15,10 +15,12 @@ import type { Claim } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
 import type { Interrupt } from '../ports/Interrupt.js'
+import { artifactsFor, memoFor } from './artifacts.js'
 import type { Program, StepContext } from './Program.js'
 import { idempotencyKey } from './Program.js'
 import { onAbort } from './onAbort.js'
 import type { Recorder } from './Recorder.js'
+import type { StepArtifacts } from './StepArtifacts.js'
 import type { Place, Values } from './Values.js'
 import { outputsFor, variablesFor } from './Values.js'
 
@@ -43,8 +45,8 @@ export interface Ended {
 }
 
 /**
- * How a task ended: with an output, with a failure after its last attempt, or not at all because work was to stop. Then
- * `failed` is what its attempt made of that: none if it was cut short, or if the task waited for its next attempt.
+ * How a task ended: with an output and the evidence of it, with a failure after its last attempt, or not at all because work
+ * was to stop. Then `failed` is what its attempt made of that: none if it was cut short, or if the task waited for its next attempt.
  *
  * @category model
  * @since 0.1.0
@@ -180,8 +182,8 @@ export const contextFor = (
 ): StepContext<unknown, unknown> => {
   const { program, values } = scope
   const { runId, createdAt, generation, input, submissions, pending } = scope.recorder.checkpoint()
-  const made: { key?: string; input?: { readonly value: unknown }; outputs?: unknown; variables?: Variables } = {}
-  return {
+  const made: Made = {}
+  const context: StepContext<unknown, unknown> = {
     runId,
     step: place.step,
     ...(place.group === undefined ? {} : { group: place.group }),
@@ -201,8 +203,22 @@ export const contextFor = (
     },
     get signal() {
       return signal()
-    }
+    },
+    get artifacts() {
+      return (made.artifacts ??= artifactsFor({ scope, place, attempt: context }))
+    },
+    memo: (key, compute) => memoFor({ scope, place, attempt: context })(key, compute)
   }
+  return context
+}
+
+/** What was made of a context because it was looked at. */
+interface Made {
+  key?: string
+  input?: { readonly value: unknown }
+  outputs?: unknown
+  variables?: Variables
+  artifacts?: StepArtifacts
 }
 
 /** The planner has seen to it that what is recorded decodes. */

@@ -9,6 +9,7 @@ import { failures } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import { none } from '../domain/PendingJob.js'
+import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { delay } from '../domain/RetryPolicy.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
@@ -16,9 +17,10 @@ import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { Clock } from '../ports/Clock.js'
+import { storedBy } from './artifacts.js'
 import { attemptFailed, attemptsStart } from './changes.js'
 import { toJson } from './conversions.js'
-import { guarded } from './guarded.js'
+import { CHECK_FAILED, guarded } from './guarded.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramTask } from './Program.js'
 import type { Ended, RunScope, TaskResult } from './RunScope.js'
@@ -68,16 +70,17 @@ export const runAttempts = async (
     if (result._tag === 'Done') return E.right({ ...result, ...ended })
     if (result._tag === 'Stopped') return E.right(stopped(result.failure, ended))
     const { failure } = result
+    const retry = retryOf(task, failure)
     const wait =
       result.again === true
         ? AT_ONCE
         : mayRetry(task, failure, result.settled)
-          ? delay(task.retry, { attempt, elapsedMillis: ended.endedAt - begunAt, random: random() })
+          ? delay(retry, { attempt, elapsedMillis: ended.endedAt - begunAt, random: random() })
           : O.none
     if (O.isNone(wait)) return E.right({ _tag: 'Failed', failure, ...ended })
     const saved = await scope.recorder.record([attemptFailed(place, failure, ended, wait.value)])()
     if (E.isLeft(saved)) return saved
-    tellOfRetry(scope, place, task, failure, attempt, wait.value)
+    tellOfRetry(scope, place, retry, failure, attempt, wait.value)
     await pause(clock, wait.value, stopping)
     if (stopping.aborted) return E.right({ _tag: 'Stopped' })
     const next = { ...(place.group === undefined ? {} : { group: place.group }), attempt: attempt + 1 }
@@ -90,16 +93,19 @@ export const runAttempts = async (
 
 const AT_ONCE = O.some(0)
 
+/** How often it is tried: by its own word, or if a check of it failed by what was said of that. */
+const retryOf = ({ guard, retry }: ProgramTask, { error }: StepFailure): RetryPolicy =>
+  guard !== undefined && error.code === CHECK_FAILED ? guard.retry : retry
+
 const tellOfRetry = (
   { environment, recorder }: RunScope,
   place: Place,
-  task: ProgramTask,
+  { attempts }: RetryPolicy,
   { error }: StepFailure,
   attempt: number,
   delayMillis: number
 ): void => {
   const { runId } = recorder.checkpoint()
-  const { attempts } = task.retry
   report(environment, { _tag: 'StepRetrying', runId, ...place, attempt, attempts, delayMillis, error })
 }
 
@@ -112,8 +118,13 @@ const begunBefore = ({ recorder }: RunScope, { group }: Place): number | undefin
   return oldest === undefined ? undefined : Date.parse(oldest.startedAt)
 }
 
-/** Waits, or until work is to stop. */
-const pause = async (clock: Clock, millis: number, stopping: AbortSignal): Promise<void> => {
+/**
+ * Waits, or until work is to stop.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const pause = async (clock: Clock, millis: number, stopping: AbortSignal): Promise<void> => {
   const waking = new AbortController()
   const ignore = onAbort(stopping, () => waking.abort())
   await sleep(clock, millis, waking.signal)
@@ -169,6 +180,7 @@ export const runAttempt = async (
     after(graceMillis, giveUp)
   }
   const ignore = onAbort(stopping, () => tell('stop', stopping.reason))
+  const context = contextFor(scope, place, attempt, leash.signal)
   const ended = await new Promise<Settled>((resolve) => {
     giveUp = () => resolve({ _tag: 'GivenUp' })
     if (timeoutMillis !== undefined) {
@@ -176,11 +188,11 @@ export const runAttempt = async (
         tell('timeout', new DOMException(`timed out after ${timeoutMillis} ms`, 'TimeoutError'))
       )
     }
-    void settle(scope, place, task, contextFor(scope, place, attempt, leash.signal), resolve)
+    void settle(scope, place, task, context, resolve)
   })
   ignore()
   timers?.abort()
-  return judge(task, ended, told)
+  return judge(task, ended, told, context)
 }
 
 /** Why an attempt was told to end, if it was. The first reason counts. */
@@ -237,8 +249,8 @@ const settle = async (
 const NO_EVIDENCE: ReadonlyArray<Evidence> = []
 
 /** Work that ended well counts, even if it was told to stop; what failed after that was stopped, not wrong. */
-const judge = (task: ProgramTask, ended: Settled, told: Told): AttemptResult => {
-  if (ended._tag === 'Value') return keep(task, ended)
+const judge = (task: ProgramTask, ended: Settled, told: Told, context: object): AttemptResult => {
+  if (ended._tag === 'Value') return keep(task, ended, storedBy(context))
   if (told === 'timeout') {
     const error = StepError.make('TimeoutError', `timed out after ${task.timeoutMillis} ms`, { code: 'TIMEOUT' })
     return { _tag: 'Failed', failure: Failure.transient(error), settled: ended._tag !== 'GivenUp' }
@@ -249,9 +261,16 @@ const judge = (task: ProgramTask, ended: Settled, told: Told): AttemptResult => 
 }
 
 /** An output that can't be kept is the step's failure: it ran, so its outcome is unknown. What a submission gives is a job. */
-const keep = (task: ProgramTask, { value, evidence }: Settled & { readonly _tag: 'Value' }): AttemptResult => {
+const keep = (
+  task: ProgramTask,
+  { value, evidence }: Settled & { readonly _tag: 'Value' },
+  stored: ReadonlyArray<Evidence>
+): AttemptResult => {
   const encoded = task.job === undefined ? task.encode(value) : toJson(value)
-  if (E.isRight(encoded)) return { _tag: 'Done', output: encoded.right, evidence }
+  if (E.isRight(encoded)) {
+    const all = stored.length === 0 ? evidence : [...evidence, ...stored]
+    return { _tag: 'Done', output: encoded.right, evidence: all }
+  }
   const error = StepError.make(
     'OutputNotStorable',
     `the output at ${encoded.left.path} is not ${encoded.left.expected}`,

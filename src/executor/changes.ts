@@ -8,7 +8,9 @@ import type { Change, SubmissionKey } from '../domain/Change.js'
 import type { InFlight } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import { keyFor, none } from '../domain/PendingJob.js'
+import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
+import * as Failure from '../domain/StepFailure.js'
 import { replay } from '../domain/Transition.js'
 import { groupNamed } from '../domain/Workflow.js'
 import type { Event } from '../ports/Events.js'
@@ -188,6 +190,18 @@ export const taskFailed = (place: Place, result: Ended & { readonly failure: Ste
   return group === undefined
     ? { _tag: 'StepFailed', at, stepIndex, step, retryable: result.failure._tag === 'Transient', last }
     : { _tag: 'GroupFailed', at, stepIndex, step, group, ...last }
+}
+
+/**
+ * An attempt of a group that nobody will hear the end of: what it did is not known.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const leftUndone = (scope: RunScope, place: Place, attempt: number, why: string): Change => {
+  const now = scope.environment.clock.now()
+  const failure = Failure.permanent(StepError.make('Halted', why))
+  return taskFailed(place, { failure, attempt, startedAt: now, endedAt: now })
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -8,12 +8,26 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { CompletedStep, Evidence, ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { MissingEvidence } from '../domain/Plan.js'
+import * as StepError from '../domain/StepError.js'
+import type { ArtifactStore } from '../ports/ArtifactStore.js'
 import type { Content, TreeUnreadable, WorkingTree } from '../ports/WorkingTree.js'
 import type { Executor } from './Executor.js'
+import { describeArtifact } from './RunError.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // looking
 // ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Completed units of a run: a checkpoint, or some of its records.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface CompletedUnits {
+  readonly runId: string
+  readonly completedSteps: Iterable<CompletedStep>
+}
 
 /**
  * Looks for the evidence of all completed units of a run, and gives what is gone or is not what it was: the `evidence` of the
@@ -48,20 +62,18 @@ import type { Executor } from './Executor.js'
  * @since 0.1.0
  */
 export const collectEvidence =
-  ({
-    completedSteps
-  }: {
-    readonly completedSteps: Iterable<CompletedStep>
-  }): Executor<ReadonlyArray<MissingEvidence>> =>
-  ({ tree }) =>
+  ({ runId, completedSteps }: CompletedUnits): Executor<ReadonlyArray<MissingEvidence>> =>
+  ({ tree, artifacts }) =>
   async () => {
     const records = [...completedSteps].filter(({ evidence }) => evidence.length > 0)
     if (records.length === 0) return E.right([])
-    const gone = await goneOf(
-      tree,
-      records.flatMap(({ evidence }) => evidence)
-    )
-    return E.isLeft(gone) ? gone : E.right(records.flatMap((record) => missingOf(record, gone.right)))
+    const evidence = records.flatMap((record) => record.evidence)
+    const inTree = await goneFromTree(tree, evidence)
+    if (E.isLeft(inTree)) return inTree
+    const inStore = await goneFromStore(artifacts, runId, evidence)
+    if (E.isLeft(inStore)) return inStore
+    const gone = new Set([...inTree.right, ...inStore.right])
+    return E.right(records.flatMap((record) => missingOf(record, gone)))
   }
 
 const missingOf = (
@@ -74,27 +86,68 @@ const missingOf = (
   return [{ step, ...(group === undefined ? {} : { group }), missing }]
 }
 
+/**
+ * Asks a tree. One that throws where it should answer can't be looked at.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const looking = async <A>(
+  ask: () => Promise<E.Either<TreeUnreadable, A>>
+): Promise<E.Either<TreeUnreadable, A>> => {
+  try {
+    return await ask()
+  } catch (cause) {
+    const { message } = StepError.fromUnknown(cause)
+    return E.left({ _tag: 'TreeUnreadable', where: 'the working tree', code: 'THREW', why: message, cause })
+  }
+}
+
 /** Those that are gone, or are not what they were. All commits are one question. */
-const goneOf = async (
+const goneFromTree = async (
   tree: WorkingTree,
   evidence: ReadonlyArray<Evidence>
-): Promise<E.Either<TreeUnreadable, ReadonlySet<Evidence>>> => {
+): Promise<E.Either<TreeUnreadable, ReadonlyArray<Evidence>>> => {
   const hashes = evidence.flatMap((one) => (one._tag === 'Commit' ? [one.hash] : []))
-  const missing = hashes.length === 0 ? E.right([]) : await tree.missingCommits(hashes)()
+  const missing = hashes.length === 0 ? E.right([]) : await looking(() => tree.missingCommits(hashes)())
   if (E.isLeft(missing)) return missing
   const missingHashes = new Set(missing.right)
-  const gone = new Set<Evidence>()
+  const gone: Array<Evidence> = []
   for (const one of evidence) {
-    const stands = one._tag === 'Commit' ? E.right(!missingHashes.has(one.hash)) : await standsAt(tree, one)
+    if (one._tag === 'Stored') continue
+    const stands =
+      one._tag === 'Commit' ? E.right(!missingHashes.has(one.hash)) : await looking(() => standsAt(tree, one))
     if (E.isLeft(stands)) return stands
-    if (!stands.right) gone.add(one)
+    if (!stands.right) gone.push(one)
   }
   return E.right(gone)
 }
 
+/** Those that the store of artifacts has no more, or not as they were put. All of them are one question. */
+const goneFromStore = async (
+  artifacts: ArtifactStore | undefined,
+  runId: string,
+  evidence: ReadonlyArray<Evidence>
+): Promise<E.Either<TreeUnreadable, ReadonlyArray<Evidence>>> => {
+  const stored = evidence.filter((one) => one._tag === 'Stored')
+  if (stored.length === 0) return E.right([])
+  const unreadable = (code: string, why: string, cause?: unknown): E.Either<TreeUnreadable, never> =>
+    E.left({ _tag: 'TreeUnreadable', where: `the artifacts of run ${runId}`, code, why, cause })
+  if (artifacts === undefined) return unreadable('NO_STORE', 'the run has no store for artifacts')
+  const listed = await artifacts.list(runId)()
+  if (E.isLeft(listed)) return unreadable(listed.left._tag, describeArtifact(listed.left), listed.left)
+  const there = new Map(listed.right.map((one) => [one.id, one]))
+  return E.right(
+    stored.filter(({ id, size, sha256 }) => {
+      const found = there.get(id)
+      return found === undefined || found.size !== size || found.sha256 !== sha256
+    })
+  )
+}
+
 const standsAt = async (
   tree: WorkingTree,
-  one: Exclude<Evidence, { readonly _tag: 'Commit' }>
+  one: Exclude<Evidence, { readonly _tag: 'Commit' | 'Stored' }>
 ): Promise<E.Either<TreeUnreadable, boolean>> => {
   if (one._tag === 'File') return await tree.has(one.path)()
   const found = await tree.content(one.path)()
@@ -118,6 +171,8 @@ export interface Taken {
   readonly missing: ReadonlyArray<ExpectedEvidence>
 }
 
+const NONE: E.Either<TreeUnreadable, O.Option<Evidence>> = E.right(O.none)
+
 /**
  * Takes the evidence that a unit is to have left.
  *
@@ -131,7 +186,8 @@ export const take = async (
   const evidence: Array<Evidence> = []
   const missing: Array<ExpectedEvidence> = []
   for (const one of expected) {
-    const found = await evidenceOf(tree, one)
+    // The folder itself would be meant by an empty path: what makes it up has gone wrong.
+    const found = one._tag !== 'Commit' && one.path === '' ? NONE : await looking(() => evidenceOf(tree, one))
     if (E.isLeft(found)) return found
     if (O.isSome(found.right)) evidence.push(found.right.value)
     else missing.push(one)

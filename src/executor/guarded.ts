@@ -14,8 +14,9 @@ import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
 import type { CheckAnswer, FailedCheck } from '../ports/Checks.js'
 import type { TreeUnreadable, WorkingTree } from '../ports/WorkingTree.js'
-import { collectEvidence, take } from './evidence.js'
+import { collectEvidence, looking, take } from './evidence.js'
 import type { Guard } from './Guard.js'
+import { onAbort } from './onAbort.js'
 import { describe } from './RunError.js'
 import type { RunScope } from './RunScope.js'
 import { report } from './RunScope.js'
@@ -36,6 +37,14 @@ export type Guarded<A> =
   | { readonly _tag: 'Value'; readonly value: A; readonly evidence: ReadonlyArray<Evidence> }
   | { readonly _tag: 'Error'; readonly error: unknown; readonly again: boolean }
 
+/**
+ * The code of the error of a check that failed.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const CHECK_FAILED = 'CHECK_FAILED'
+
 /** What does not hold, each in words. */
 type Wrong = ReadonlyArray<string>
 
@@ -49,7 +58,7 @@ type Wrong = ReadonlyArray<string>
  * @category effects
  * @since 0.1.0
  */
-export const guarded = async <Context, A>(
+export const guarded = async <Context extends { readonly signal: AbortSignal }, A>(
   scope: RunScope,
   place: Place,
   guard: Guard<Context, A>,
@@ -57,11 +66,13 @@ export const guarded = async <Context, A>(
   work: () => Promise<E.Either<unknown, A>>
 ): Promise<Guarded<A>> => {
   const { tree } = scope.environment
+  const { signal } = context
   const before = await checkBefore(guard, context)
-  const stop = await unlessWaived(scope, place, guard, 'before', before)
+  const stop = await unlessWaived(scope, place, guard, 'before', before, signal)
   if (stop !== undefined) return stop
   const start = guard.expect.commits === undefined ? E.right(O.none) : await tree.head()
-  if (E.isLeft(start)) return untold(start.left)
+  if (E.isLeft(start)) return untold(start.left, 'notApplied')
+  if (signal.aborted) return { _tag: 'Error', error: NOT_STARTED, again: false }
   const done = await work()
   if (E.isLeft(done)) return { _tag: 'Error', error: done.left, again: false }
   const made = guard.expect.commits === undefined ? NO_COMMITS : await tree.commitsSince(start.right)()
@@ -69,9 +80,12 @@ export const guarded = async <Context, A>(
   const after = await checkAfter(tree, guard, context, done.right, made.right)
   if (E.isLeft(after)) return untold(after.left)
   const { wrong, evidence } = after.right
-  const refused = await unlessWaived(scope, place, guard, 'after', wrong)
+  const refused = await unlessWaived(scope, place, guard, 'after', wrong, signal)
   return refused ?? { _tag: 'Value', value: done.right, evidence }
 }
+
+/** The end came while it was looked whether the work may start. */
+const NOT_STARTED = Failure.permanent(StepError.make('NotStarted', 'stopped before it began'), 'notApplied')
 
 const NO_COMMITS: E.Either<TreeUnreadable, ReadonlyArray<string>> = E.right([])
 
@@ -122,14 +136,14 @@ export const checkAfter = async <Context, A>(
   const files = (expect.files ?? []).map((path): ExpectedEvidence => ({ _tag: 'File', path }))
   const taken = await take(tree, [...expected.right, ...files])
   if (E.isLeft(taken)) return taken
-  const changed = expect.cleanTree === true ? await tree.changed() : E.right([])
+  const changed = expect.cleanTree === true ? await looking(() => tree.changed()) : E.right([])
   if (E.isLeft(changed)) return changed
   const own = after === undefined ? NOTHING_WRONG : await holds(after(context, value))
   const commits = made.map((hash): Evidence => ({ _tag: 'Commit', hash }))
   return E.right({
     evidence: [...taken.right.evidence, ...commits],
     wrong: [
-      ...taken.right.missing.map((one) => `${describeEvidence(one)} is missing`),
+      ...taken.right.missing.map((one) => `${describeEvidence(one) || 'an empty path'} is missing`),
       ...wrongCount(expect.commits, made.length),
       ...dirty(changed.right),
       ...own
@@ -143,7 +157,7 @@ const expectedBy = <Context, A>(
   context: Context
 ): E.Either<string, ReadonlyArray<ExpectedEvidence>> =>
   E.tryCatch(
-    () => evidence?.(value, context) ?? [],
+    () => [...(evidence?.(value, context) ?? [])],
     (error) => `its evidence can't be told: ${StepError.fromUnknown(error).message}`
   )
 
@@ -175,8 +189,9 @@ const some = (names: ReadonlyArray<string>): string =>
  */
 export const goneBefore = async ({ environment, recorder, values }: RunScope, { stepIndex }: Place): Promise<Wrong> => {
   if (!values.evident) return NOTHING_WRONG
-  const earlier = [...recorder.checkpoint().completedSteps].filter((record) => record.stepIndex < stepIndex)
-  const gone = await collectEvidence({ completedSteps: earlier })(environment)()
+  const { runId, completedSteps } = recorder.checkpoint()
+  const earlier = [...completedSteps].filter((record) => record.stepIndex < stepIndex)
+  const gone = await collectEvidence({ runId, completedSteps: earlier })(environment)()
   return E.isLeft(gone)
     ? [describe(gone.left)]
     : gone.right.map((one) => `${some(one.missing.map(describeEvidence))} of ${unitName(one)} is gone`)
@@ -187,7 +202,8 @@ export const goneBefore = async ({ environment, recorder, values }: RunScope, { 
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Nothing if nothing is wrong, or if that is waived; else the failure. It is waived by whoever answers.
+ * Nothing if nothing is wrong, or if that is waived; else the failure. It is waived by whoever answers. A check that fails
+ * once work is to end (`signal`) was stopped: that says nothing, so nobody is asked, and nothing is waived.
  *
  * @category effects
  * @since 0.1.0
@@ -197,31 +213,43 @@ export const unlessWaived = async (
   place: Place,
   { onCheckFailure }: Pick<Guard<never, never>, 'onCheckFailure'>,
   when: FailedCheck['when'],
-  wrong: Wrong
+  wrong: Wrong,
+  signal: AbortSignal
 ): Promise<(Guarded<never> & { readonly _tag: 'Error'; readonly error: StepFailure }) | undefined> => {
   const [first, ...more] = wrong
   if (first === undefined) return undefined
   const { runId } = scope.recorder.checkpoint()
   const failed: FailedCheck = { runId, ...place, when, wrong: [first, ...more] }
-  const answer = onCheckFailure === 'ask' ? await ask(scope, failed) : onCheckFailure
-  report(scope.environment, { _tag: 'CheckFailed', ...failed, answer })
+  const given = onCheckFailure === 'ask' ? await ask(scope, failed, signal) : onCheckFailure
+  const answer = signal.aborted ? 'abort' : given
+  if (!signal.aborted) report(scope.environment, { _tag: 'CheckFailed', ...failed, answer })
   if (answer === 'continue') return undefined
   const message = `${when === 'before' ? 'not started' : 'it ran, but'}: ${wrong.join('; ')}`
-  const error = StepError.make('CheckFailed', message, { code: 'CHECK_FAILED', data: [...wrong] })
+  const error = StepError.make('CheckFailed', message, { code: CHECK_FAILED, data: [...wrong] })
   const outcome = when === 'before' ? 'notApplied' : 'unknown'
   const make = answer === 'retry' ? Failure.transient : Failure.permanent
   return { _tag: 'Error', error: make(error, outcome), again: answer === 'retry' && onCheckFailure === 'ask' }
 }
 
-const ask = async ({ environment }: RunScope, failed: FailedCheck): Promise<CheckAnswer> => {
+/** Nobody waits for an answer once work is to end. */
+const ask = async ({ environment }: RunScope, failed: FailedCheck, signal: AbortSignal): Promise<CheckAnswer> => {
+  if (signal.aborted) return 'abort'
+  let ignore = (): void => undefined
+  const ended = new Promise<CheckAnswer>((resolve) => (ignore = onAbort(signal, () => resolve('abort'))))
   try {
-    return (await environment.onCheckFailed?.(failed)) ?? 'abort'
+    return (await Promise.race([environment.onCheckFailed?.(failed), ended])) ?? 'abort'
   } catch {
     return 'abort'
+  } finally {
+    ignore()
   }
 }
 
-const untold = (error: TreeUnreadable): Guarded<never> => ({ _tag: 'Error', error: unreadable(error), again: false })
+const untold = (error: TreeUnreadable, outcome?: StepFailure['outcome']): Guarded<never> => ({
+  _tag: 'Error',
+  error: unreadable(error, outcome),
+  again: false
+})
 
 /**
  * Where files and commits can't be looked at, it is not known whether a unit has done its work.
@@ -229,5 +257,5 @@ const untold = (error: TreeUnreadable): Guarded<never> => ({ _tag: 'Error', erro
  * @category constructors
  * @since 0.1.0
  */
-export const unreadable = ({ where, why, code }: TreeUnreadable): StepFailure =>
-  Failure.permanent(StepError.make('TreeUnreadable', `${where} can't be looked at: ${why}`, { code }))
+export const unreadable = ({ where, why, code }: TreeUnreadable, outcome?: StepFailure['outcome']): StepFailure =>
+  Failure.permanent(StepError.make('TreeUnreadable', `${where} can't be looked at: ${why}`, { code }), outcome)

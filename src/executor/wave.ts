@@ -8,12 +8,11 @@ import type { Change } from '../domain/Change.js'
 import * as State from '../domain/CheckpointState.js'
 import { none } from '../domain/PendingJob.js'
 import type { Decision } from '../domain/Plan.js'
-import * as StepError from '../domain/StepError.js'
-import * as Failure from '../domain/StepFailure.js'
+import type * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import { runAttempts } from './attempts.js'
-import { attemptsStart, attemptStopped, jobSubmitted, taskCompleted, taskFailed } from './changes.js'
+import { attemptsStart, attemptStopped, jobSubmitted, leftUndone, taskCompleted, taskFailed } from './changes.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramGroup, ProgramWave } from './Program.js'
 import type { RunScope, StepEnd, TaskResult } from './RunScope.js'
@@ -216,18 +215,6 @@ const inFlightOf = (scope: RunScope, group: string): ReadonlyArray<number> =>
   State.inFlight(scope.recorder.checkpoint().state)
     .filter((one) => one.group === group)
     .map(({ attempt }) => attempt)
-
-/** An attempt that nobody will hear the end of: what it did is not known. */
-const leftUndone = (
-  scope: RunScope,
-  place: { readonly stepIndex: number; readonly step: string; readonly group: string },
-  attempt: number,
-  why: string
-): Change => {
-  const now = scope.environment.clock.now()
-  const failure = Failure.permanent(StepError.make('Halted', why))
-  return taskFailed(place, { failure, attempt, startedAt: now, endedAt: now })
-}
 
 const conclude = async (
   scope: RunScope,

@@ -4,11 +4,15 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../domain/Change.js'
+import * as State from '../domain/CheckpointState.js'
+import { delay, never } from '../domain/RetryPolicy.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
-import { taskFailed, waveCompleted } from './changes.js'
+import { pause } from './attempts.js'
+import { leftUndone, taskFailed, waveCompleted } from './changes.js'
 import { checkAfter, checkBefore, goneBefore, unlessWaived, unreadable } from './guarded.js'
 import type { ProgramWave, StepContext, UnitGuard } from './Program.js'
 import type { RunScope, StepEnd } from './RunScope.js'
@@ -23,7 +27,8 @@ const UNGUARDED: UnitGuard = {
   expect: {},
   after: undefined,
   evidence: undefined,
-  onCheckFailure: 'ask'
+  onCheckFailure: 'ask',
+  retry: never
 }
 
 /**
@@ -39,11 +44,28 @@ export const objectionTo = async (
 ): Promise<StepFailure | undefined> => {
   if (wave.guard === undefined && !scope.values.evident) return undefined
   const guard = wave.guard ?? UNGUARDED
-  for (;;) {
+  const startedAt = scope.environment.clock.now()
+  for (let look = 1; ; look++) {
     const wrong = [...(await goneBefore(scope, place)), ...(await checkBefore(guard, contextOf(scope, place)))]
-    const refused = await unlessWaived(scope, place, guard, 'before', wrong)
-    if (refused?.again !== true) return refused?.error
+    const refused = await unlessWaived(scope, place, guard, 'before', wrong, scope.stopping)
+    if (refused === undefined) return undefined
+    if (!(await looksAgain(scope, guard, refused, look, startedAt))) return refused.error
   }
+}
+
+/** Whether it is looked once more: at once if somebody said so, else as long as the policy is to. */
+const looksAgain = async (
+  { environment: { clock, random }, stopping }: RunScope,
+  { retry }: UnitGuard,
+  { error, again }: { readonly error: StepFailure; readonly again: boolean },
+  attempt: number,
+  startedAt: number
+): Promise<boolean> => {
+  if (again || error._tag !== 'Transient') return again
+  const wait = delay(retry, { attempt, elapsedMillis: clock.now() - startedAt, random: random() })
+  if (O.isNone(wait)) return false
+  await pause(clock, wait.value, stopping)
+  return !stopping.aborted
 }
 
 const contextOf = (scope: RunScope, place: Place): StepContext<unknown, unknown> =>
@@ -68,12 +90,13 @@ export const close = async (
   // What the checks may take long to find out is not to be lost meanwhile.
   const saved = changes.length === 0 ? E.right(undefined) : await scope.recorder.record(changes)()
   if (E.isLeft(saved)) return saved
-  for (;;) {
+  const closingAt = scope.environment.clock.now()
+  for (let look = 1; ; look++) {
     const { tree } = scope.environment
     const found = await checkAfter(tree, guard, contextOf(scope, place), undefined, commitsOf(scope, place))
     if (E.isLeft(found)) return await refuse(scope, place, [], unreadable(found.left), startedAt)
-    const refused = await unlessWaived(scope, place, guard, 'after', found.right.wrong)
-    if (refused?.again === true) continue
+    const refused = await unlessWaived(scope, place, guard, 'after', found.right.wrong, scope.stopping)
+    if (refused !== undefined && (await looksAgain(scope, guard, refused, look, closingAt))) continue
     if (refused !== undefined) return await refuse(scope, place, [], refused.error, startedAt)
     // Its commits are evidence of the groups that made them: only those run again when one is gone.
     const evidence = found.right.evidence.filter(({ _tag }) => _tag !== 'Commit')
@@ -91,6 +114,8 @@ const commitsOf = ({ recorder }: RunScope, { stepIndex }: Place): ReadonlyArray<
   return [...hashes]
 }
 
+const NOT_RESUMED = 'in flight when the process ended, and not started again because a check of the wave failed'
+
 /**
  * A wave fails as a whole, while none of its groups runs. Where all work was to stop meanwhile, it has only been stopped.
  *
@@ -105,8 +130,14 @@ export const refuse = async (
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
   if (scope.stopping.aborted) return E.right({ _tag: 'Stopped', carry })
+  const { recorder } = scope
+  const begun = carry.length === 0 ? E.right(undefined) : await recorder.record(carry)()
+  if (E.isLeft(begun)) return begun
+  const undone = State.inFlight(recorder.checkpoint().state).map(({ group, attempt }) =>
+    leftUndone(scope, { ...place, ...(group === undefined ? {} : { group }) }, attempt, NOT_RESUMED)
+  )
   const endedAt = scope.environment.clock.now()
   const failed = taskFailed(place, { failure, attempt: 1, startedAt, endedAt })
-  const saved = await scope.recorder.record([...carry, failed])()
+  const saved = await recorder.record([...undone, failed])()
   return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed' })
 }

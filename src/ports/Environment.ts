@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type { ArtifactStore } from './ArtifactStore.js'
 import type { CheckpointStorage, Owner } from './CheckpointStorage.js'
 import type { OnCheckFailed } from './Checks.js'
 import type { Clock } from './Clock.js'
@@ -16,6 +17,7 @@ import type { WorkingTree } from './WorkingTree.js'
  * - `tree`: where units leave their evidence. It is only looked at for those that are to leave some.
  * - `owner`: who runs, for the message that another claimant gets. `random`: from 0 to below 1, for jitter.
  * - `graceMillis`: how long an attempt that was told to stop may take to do so before the run goes on without it.
+ * - `artifacts`: where steps keep what they put. A run whose steps put nothing needs none.
  *
  * @category model
  * @since 0.1.0
@@ -32,4 +34,5 @@ export interface Environment {
   readonly graceMillis: number
   /** Answers for a check that failed. Without it the unit has failed. */
   readonly onCheckFailed?: OnCheckFailed
+  readonly artifacts?: ArtifactStore
 }

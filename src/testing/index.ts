@@ -15,8 +15,15 @@ export * as PlanLawReport from './planning/PlanLawReport.js'
 export type { ConformanceCase, Level } from './conformance/Case.js'
 export type { Capability, Faulty, OtherProcess, StorageSpec } from './conformance/Spec.js'
 export { checkpointStorageCases } from './conformance/cases/index.js'
-export type { ConformanceOptions, TestRunner } from './conformance/run.js'
-export { conformanceTests, runConformance } from './conformance/run.js'
+export type { ArtifactCapability, ArtifactCase, ArtifactSpec } from './conformance/artifacts/ArtifactCase.js'
+export { artifactStoreCases } from './conformance/artifacts/cases.js'
+export type { ConformanceOptions, TestOptions, TestRunner } from './conformance/run.js'
+export {
+  artifactConformanceTests,
+  conformanceTests,
+  runArtifactConformance,
+  runConformance
+} from './conformance/run.js'
 export type { AtCall, AtEffect, AtUnit, CrashPoint, CrashSchedule } from './crash/CrashPoint.js'
 export { crashSchedule, describePoint } from './crash/CrashPoint.js'
 export type { CrashStorage } from './crash/CrashStorage.js'
@@ -38,6 +45,8 @@ export type { BeforeCall, FailingCalls, FileCall, MadeCall } from './files/Inter
 export { failingCalls, interceptedFiles, systemError } from './files/Intercept.js'
 export type { ModelOptions } from './model/checkModel.js'
 export { checkModel } from './model/checkModel.js'
+export type { ArtifactFlaw, ArtifactMutant, Shelf } from './mutants/artifacts.js'
+export { ARTIFACT_KILLED_BY, artifactMutants, sampleArtifactSpec } from './mutants/artifacts.js'
 export type { Disk, Flaw, Mutant, Processes } from './mutants/index.js'
 export { KILLED_BY, mutants, sampleSpec } from './mutants/index.js'
 export type { LawOptions, LawResult, PlanLaw } from './planning/PlanLaw.js'

@@ -163,7 +163,10 @@ describe('a workflow file with a job', () => {
   test.each([
     ['job: { poll: exit 0 }', '"job" needs "submit"'],
     ['job: { submit: echo 1 }', '"job" needs "poll"'],
-    ['job: { submit: echo 1, poll: exit 0 }, shell: ls', 'a task has either "job" or "shell" or "run", not both'],
+    [
+      'job: { submit: echo 1, poll: exit 0 }, shell: ls',
+      'a task that has "job" has neither "shell" nor "run" nor "reuse"'
+    ],
     ['job: { submit: echo 1, poll: exit 0 }, capture: x', '"capture" of a job needs "collect"'],
     ['job: { submit: echo 1, poll: [ask, "${nobody}"] }', 'unknown variable "nobody"'],
     ['job: { submit: echo 1, poll: exit 0 }, expect: { commits: 1 }', `"commits" can't be counted for a job`],

@@ -187,12 +187,13 @@ const captured = (
     {
       ...{ _tag: 'Task', at, name: 'a', action: { _tag: 'Shell', script: 'x' }, summary: 'a' },
       ...{ capture: 'v', idempotent: true }
-    }
+    },
+    { _tag: 'Shell', script: 'x' }
   )
   return step({
     ...{ runId: 'r', step: 'a', attempt: 1, idempotencyKey: 'k', input: {}, outputs: {}, variables: new Map() },
     signal: new AbortController().signal
-  })()
+  } as unknown as Parameters<typeof step>[0])()
 }
 
 const onPlatform = async <A>(platform: NodeJS.Platform, body: () => Promise<A>): Promise<A> => {

@@ -189,6 +189,37 @@ steps:
 
   const warning = 'Force restart will lose 1 completed step. Continue? [y/N] '
 
+  const checked = `
+name: w
+steps:
+  - wave: w
+    groups:
+      a: { shell: echo a, after: 'false' }
+      b: { shell: echo b, after: 'false' }
+`
+  const whatNow = 'or stop here? [retry/continue/abort] '
+
+  test('of checks that fail side by side one is asked about at a time, and its question is left alone', async () => {
+    place = sandbox({ 'w.yml': checked })
+    const running = onTerminal(['run', 'w.yml'])
+    await running.said(whatNow)
+    // Longer than the live line takes to be drawn again.
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    const { code, stdout } = await answering(running, [whatNow, 'continue\n'], [`${whatNow}continue`, 'continue\n'])
+    const asked = stdout.split('\n').filter((line) => line.includes(whatNow))
+    expect(code).toBe(0)
+    expect(asked).toHaveLength(2)
+    expect(asked[0]?.split(whatNow)[1]).toBe('continue')
+  })
+
+  test.each(['before', 'after'])('Ctrl+C while a check runs %s a step is no answer of it', async (when) => {
+    const text = `name: w\nsteps:\n  - { shell: echo ran >> log, ${when}: sleep 20, onCheckFailure: continue }\n`
+    place = sandbox({ 'w.yml': text })
+    const { code, stdout } = await answering(onTerminal(['run', 'w.yml']), ['Executing step', '\u0003'])
+    expect(code).toBe(130)
+    expect(stdout).not.toContain('counts all the same')
+  })
+
   test('--force asks, and y restarts at the first step', async () => {
     await withFailedRun()
     const { code } = await answering(onTerminal(['resume', 'first', '--force']), [warning, 'y\n'])

@@ -27,7 +27,7 @@ const told = (
       line: (text) => lines.push(text),
       output: () => undefined,
       status: () => undefined,
-      question: () => undefined,
+      question: () => () => undefined,
       live,
       outStyle: Style.none,
       style: Style.none

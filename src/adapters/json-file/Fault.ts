@@ -4,7 +4,19 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Insecure, ReadFailed, StorageError, WriteFailed } from '../../ports/CheckpointStorage.js'
+import type { Insecure, ReadFailed, TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What can go wrong with a file, whatever it is of.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type FileError = Insecure | ReadFailed | TooLarge | WriteFailed
 
 // ---------------------------------------------------------------------------------------------------------------------
 // constructors
@@ -58,7 +70,7 @@ export const insecure = (where: string, why: string): Insecure => ({ _tag: 'Inse
  * @category constructors
  * @since 0.1.0
  */
-export const openFailed = (where: string, cause: unknown): StorageError => {
+export const openFailed = (where: string, cause: unknown): Insecure | ReadFailed => {
   switch (codeOf(cause)) {
     case 'ELOOP':
     case 'EMLINK':

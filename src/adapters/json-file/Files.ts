@@ -5,7 +5,8 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { StorageError, TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
+import type { TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
+import type { FileError } from './Fault.js'
 import { codeOf, insecure, openFailed, quietly, readFailed, reading, writeFailed, writing } from './Fault.js'
 import type { Facts, FileSystem } from '../../ports/FileSystem.js'
 
@@ -19,11 +20,11 @@ import type { Facts, FileSystem } from '../../ports/FileSystem.js'
  * @category combinators
  * @since 0.1.0
  */
-export const withFile = async <A>(
+export const withFile = async <A, Failure>(
   fs: FileSystem,
   path: string,
-  use: (fd: number, facts: Facts) => Promise<E.Either<StorageError, A>>
-): Promise<E.Either<StorageError, O.Option<A>>> => {
+  use: (fd: number, facts: Facts) => Promise<E.Either<Failure, A>>
+): Promise<E.Either<Failure | FileError, O.Option<A>>> => {
   let fd: number
   try {
     fd = await fs.open(path, 'read')
@@ -31,7 +32,7 @@ export const withFile = async <A>(
     return codeOf(cause) === 'ENOENT' ? E.right(O.none) : E.left(openFailed(path, cause))
   }
   const facts = await reading(path, 'fstat', () => fs.fstat(fd))
-  const result = E.isLeft(facts)
+  const result: E.Either<Failure | FileError, A> = E.isLeft(facts)
     ? facts
     : facts.right.kind === 'file'
       ? await use(fd, facts.right)
@@ -52,7 +53,7 @@ export const readBetween = async (
   fd: number,
   from: number,
   to: number
-): Promise<E.Either<StorageError, Buffer>> => {
+): Promise<E.Either<FileError, Buffer>> => {
   const bytes = Buffer.allocUnsafe(Math.max(0, to - from))
   let read = 0
   while (read < bytes.length) {
@@ -77,8 +78,8 @@ export const readWhole = (
   path: string,
   limitBytes: number,
   runId: string
-): Promise<E.Either<StorageError, O.Option<Buffer>>> =>
-  withFile<Buffer>(fs, path, (fd, { size }) =>
+): Promise<E.Either<FileError, O.Option<Buffer>>> =>
+  withFile<Buffer, FileError>(fs, path, (fd, { size }) =>
     size > limitBytes
       ? Promise.resolve(E.left(tooLarge(runId, path, size, limitBytes)))
       : readBetween(fs, path, fd, 0, size)
@@ -102,7 +103,7 @@ const tooLarge = (runId: string, where: string, bytes: number, limitBytes: numbe
 export const namesIn = async (
   fs: FileSystem,
   path: string
-): Promise<E.Either<StorageError, O.Option<ReadonlyArray<string>>>> => {
+): Promise<E.Either<FileError, O.Option<ReadonlyArray<string>>>> => {
   const there = isFolder(fs, path)
   if (E.isLeft(there)) return there
   if (!there.right) return E.right(O.none)
@@ -119,7 +120,7 @@ export const namesIn = async (
  * @category combinators
  * @since 0.1.0
  */
-export const isFolder = (fs: FileSystem, path: string): E.Either<StorageError, boolean> => {
+export const isFolder = (fs: FileSystem, path: string): E.Either<FileError, boolean> => {
   try {
     const facts = fs.lstatSync(path)
     if (facts === undefined) return E.right(false)

@@ -5,8 +5,8 @@
  */
 import { dirname } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
-import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { Context } from './Context.js'
+import type { FileError } from './Fault.js'
 import { codeOf, quietly, writeFailed, writing } from './Fault.js'
 import { isFolder } from './Files.js'
 import type { FileSystem } from '../../ports/FileSystem.js'
@@ -19,13 +19,23 @@ import type { Layout } from './Layout.js'
  * @category constructors
  * @since 0.1.0
  */
-export const ensure = async (
-  { fs }: Context,
-  { root, runs, run, history }: Layout
-): Promise<E.Either<StorageError, void>> => {
+export const ensure = ({ fs }: Context, layout: Layout): Promise<E.Either<FileError, void>> =>
+  ensureIn(fs, layout, layout.history)
+
+/**
+ * The same for the folder of a run that holds this or that.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ensureIn = async (
+  fs: FileSystem,
+  { root, runs, run }: Layout,
+  inner: string
+): Promise<E.Either<FileError, void>> => {
   const made = await ensureRoot(fs, root)
   if (E.isLeft(made)) return made
-  for (const folder of [runs, run, history]) {
+  for (const folder of [runs, run, inner]) {
     const result = await ensureFolder(fs, folder)
     if (E.isLeft(result)) return result
     const durable = await writing(dirname(folder), 'fsync', () => fs.fsyncFolder(dirname(folder)))
@@ -35,7 +45,7 @@ export const ensure = async (
 }
 
 /** Any folder above may be missing. Those that are there, and the root itself, may be links: they are the user's. */
-const ensureRoot = async (fs: FileSystem, root: string): Promise<E.Either<StorageError, void>> => {
+const ensureRoot = async (fs: FileSystem, root: string): Promise<E.Either<FileError, void>> => {
   const made = await mkdir(fs, root)
   if (E.isRight(made)) {
     // The folder above may be one that we may not open.
@@ -49,7 +59,7 @@ const ensureRoot = async (fs: FileSystem, root: string): Promise<E.Either<Storag
   return E.isLeft(again) ? again : syncAbove(fs, root)
 }
 
-const syncAbove = (fs: FileSystem, path: string): Promise<E.Either<StorageError, void>> =>
+const syncAbove = (fs: FileSystem, path: string): Promise<E.Either<FileError, void>> =>
   writing(dirname(path), 'fsync', () => fs.fsyncFolder(dirname(path)))
 
 const mkdir = async (fs: FileSystem, path: string) => {
@@ -61,7 +71,7 @@ const mkdir = async (fs: FileSystem, path: string) => {
   }
 }
 
-const ensureFolder = async (fs: FileSystem, path: string): Promise<E.Either<StorageError, void>> => {
+const ensureFolder = async (fs: FileSystem, path: string): Promise<E.Either<FileError, void>> => {
   const made = await mkdir(fs, path)
   if (E.isLeft(made)) return made
   return E.map(() => undefined)(isFolder(fs, path))

@@ -4,6 +4,8 @@
  * @since 0.1.0
  */
 import { dirname, join, resolve } from 'node:path'
+import { isSystem } from '../../domain/ArtifactId.js'
+import * as RunId from '../../domain/RunId.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -114,6 +116,32 @@ export const copyInTheMaking = (self: Layout, token: string): string => `${self.
 export const heartbeat = (self: Layout, token: string): string => join(self.run, `heartbeat-${token}.lock`)
 
 /**
+ * The folder that holds a run's artifacts.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const artifacts = (self: Layout): string => join(self.run, 'artifacts')
+
+/**
+ * An artifact's place. Its name is its id, escaped like a host's: different ids have different names, also where case, or
+ * how a letter is composed, makes no difference to names. `_` stands before those of Dogear.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const artifact = (self: Layout, id: string): string =>
+  join(artifacts(self), `${isSystem(id) ? '_' : ''}${RunId.fromHostId(id)}`)
+
+/**
+ * Where an artifact is written before it has its name.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const artifactInTheMaking = (self: Layout, token: string): string => join(artifacts(self), `put-${token}.tmp`)
+
+/**
  * Where a removed run goes before it is deleted.
  *
  * @category constructors
@@ -167,3 +195,15 @@ export const isCopyInTheMaking = (name: string): boolean => /^checkpoint\.json\.
  * @since 0.1.0
  */
 export const isTombstone = (name: string): boolean => /^removed-[0-9a-f]{32}-[a-z0-9]/.test(name)
+
+/**
+ * What a name in the folder of artifacts is: an artifact, one of Dogear's own, one in the making, or nothing of ours.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const kindOfArtifact = (name: string): 'artifact' | 'system' | 'unfinished' | 'other' => {
+  if (/^put-[0-9a-f]{32}\.tmp$/.test(name)) return 'unfinished'
+  if (!/^_?(?:h-[a-z0-9_-]{1,126}|hash-[0-9a-f]{64})$/.test(name)) return 'other'
+  return name.startsWith('_') ? 'system' : 'artifact'
+}

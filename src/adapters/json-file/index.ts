@@ -31,6 +31,8 @@ import { longestJournal, save } from './Save.js'
 import type { Holding } from './Holding.js'
 
 export type { Beat, Facts, FileSystem } from '../../ports/FileSystem.js'
+export type { FileArtifactsOptions } from './Artifacts.js'
+export { fileArtifacts } from './Artifacts.js'
 export { nodeFileSystem } from './FileSystem.js'
 export type { ProcessIdentity, Processes } from './Processes.js'
 export { nodeProcesses } from './Processes.js'

@@ -8,8 +8,8 @@ import { createHash } from 'node:crypto'
 import type { Hash } from 'node:crypto'
 import { constants } from 'node:fs'
 import type { Stats } from 'node:fs'
-import { access, lstat, open, readdir, readlink } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { access, lstat, open, readdir, readlink, stat } from 'node:fs/promises'
+import { resolve, sep } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Content, TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
@@ -34,7 +34,7 @@ const HASH = /^[0-9a-f]{4,64}$/
 
 /**
  * The working tree at a folder. Commits are looked up with `git cat-file` and `git rev-list`, never in the text of a log, and
- * git is only called for what only git knows. `except`: paths in it that are never told to have changed.
+ * git is only called for what only git knows. `except`: paths in it that are no part of it.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -48,13 +48,13 @@ const HASH = /^[0-9a-f]{4,64}$/
  */
 export const workingTree = (folder: string, except: ReadonlyArray<string> = []): WorkingTree => {
   const at = (path: string): string => resolve(folder, path)
+  const left = new Set(except.map((path) => key(Buffer.from(at(path)))))
   const git = (args: ReadonlyArray<string>, input?: string): Looked<Answer> => askGit(resolve(folder), args, input)
   return {
     content: (path) => () =>
       looking(at(path), async () => {
         const hash = createHash('sha256')
-        const facts = await lstat(at(path))
-        const size = await add(hash, at(path), facts)
+        const size = await add(hash, Buffer.from(at(path)), await stat(at(path)), left)
         return O.some<Content>({ size, sha256: hash.digest('hex') })
       }),
     has: (path) => async () => {
@@ -70,7 +70,10 @@ export const workingTree = (folder: string, except: ReadonlyArray<string> = []):
     },
     changed: async () => {
       const others = except.length === 0 ? [] : ['--', ':/', ...except.map((path) => `:(exclude,literal)${path}`)]
-      return E.map(pathsOf)(await git(['status', '--porcelain=v1', '-z', '--untracked-files=all', ...others]))
+      const said = await git(['status', '--porcelain=v1', '-z', '--untracked-files=all', ...others])
+      return E.chain((answer: Answer) => (O.isNone(answer) ? E.left(noRepository(folder)) : E.right(pathsOf(answer))))(
+        said
+      )
     }
   }
 }
@@ -79,7 +82,7 @@ export const workingTree = (folder: string, except: ReadonlyArray<string> = []):
 // files
 // ---------------------------------------------------------------------------------------------------------------------
 
-const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR'])
+const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP'])
 
 const looking = async <A>(where: string, look: () => Promise<O.Option<A>>): Looked<O.Option<A>> => {
   try {
@@ -98,17 +101,28 @@ const unreadable = (where: string, code: string, why: string, cause: unknown): T
   cause
 })
 
-/** Adds what is at a path to a digest, and gives its size. A link counts as where it leads to, in words. */
-const add = async (hash: Hash, path: string, facts: Stats): Promise<number> => {
-  if (facts.isDirectory()) return await addFolder(hash, path)
-  if (!facts.isSymbolicLink()) return await addFile(hash, path)
-  const target = await readlink(path)
+/** Where there is no repository nothing can be told to be as it is in it. */
+const noRepository = (folder: string): TreeUnreadable =>
+  unreadable(resolve(folder), 'GIT', 'there is no git repository', undefined)
+
+/** Not all names are UTF-8. */
+const key = (path: Buffer): string => path.toString('latin1')
+
+/**
+ * Adds what is at a path to a digest, and gives its size. A link in a folder counts as where it leads to, in words. Pipes,
+ * sockets and devices have no content: what they give is gone when it is read, or never ends.
+ */
+const add = async (hash: Hash, path: Buffer, facts: Stats, except: ReadonlySet<string>): Promise<number> => {
+  if (facts.isDirectory()) return await addFolder(hash, path, except)
+  if (facts.isFile()) return await addFile(hash, path)
+  if (!facts.isSymbolicLink()) return 0
+  const target = await readlink(path, { encoding: 'buffer' })
   hash.update(target)
-  return Buffer.byteLength(target)
+  return target.length
 }
 
-const addFile = async (hash: Hash, path: string): Promise<number> => {
-  // A pipe would keep this waiting for a writer.
+const addFile = async (hash: Hash, path: Buffer): Promise<number> => {
+  // What has become a pipe by now would keep this waiting for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
@@ -124,17 +138,22 @@ const addFile = async (hash: Hash, path: string): Promise<number> => {
 }
 
 /** Names in order, each with the kind and the digest of what it names: no two folders that differ look the same. */
-const addFolder = async (hash: Hash, path: string): Promise<number> => {
+const addFolder = async (hash: Hash, path: Buffer, except: ReadonlySet<string>): Promise<number> => {
   let size = 0
-  for (const name of (await readdir(path)).toSorted()) {
-    const facts = await lstat(join(path, name))
-    const kind = facts.isDirectory() ? 'folder' : facts.isSymbolicLink() ? 'link' : 'file'
+  const names = await readdir(path, { encoding: 'buffer' })
+  for (const name of names.toSorted((a, b) => a.compare(b))) {
+    const inside = Buffer.concat([path, Buffer.from(sep), name])
+    if (except.has(key(inside))) continue
+    const facts = await lstat(inside)
     const inner = createHash('sha256')
-    size += await add(inner, join(path, name), facts)
-    hash.update(JSON.stringify([name, kind, inner.digest('hex')]))
+    size += await add(inner, inside, facts, except)
+    hash.update(JSON.stringify([key(name), kindOf(facts), inner.digest('hex')]))
   }
   return size
 }
+
+const kindOf = (facts: Stats): string =>
+  facts.isDirectory() ? 'folder' : facts.isSymbolicLink() ? 'link' : facts.isFile() ? 'file' : 'other'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // commits
@@ -148,7 +167,15 @@ type AskGit = (args: ReadonlyArray<string>, input?: string) => Looked<Answer>
 const NOTHING_THERE = /not a git repository|does not have any commits|(unknown|bad) revision|Needed a single revision/
 
 /** A hook runs with these; they would lead to its repository, not to ours. */
-const NO_OTHER_REPOSITORY = { GIT_DIR: undefined, GIT_WORK_TREE: undefined, GIT_INDEX_FILE: undefined }
+const NO_OTHER_REPOSITORY = {
+  GIT_DIR: undefined,
+  GIT_COMMON_DIR: undefined,
+  GIT_WORK_TREE: undefined,
+  GIT_INDEX_FILE: undefined,
+  GIT_OBJECT_DIRECTORY: undefined,
+  GIT_ALTERNATE_OBJECT_DIRECTORIES: undefined,
+  GIT_NAMESPACE: undefined
+}
 
 /** Asks git, in a language that is known, without taking a lock or reading a configuration of the environment. */
 const askGit = (folder: string, args: ReadonlyArray<string>, input = ''): Looked<Answer> =>
@@ -211,7 +238,7 @@ const pathsOf = (answer: Answer): ReadonlyArray<string> => {
     const part = parts[index] as string
     if (part === '') continue
     paths.push(part.slice(3))
-    if (part.startsWith('R') || part.startsWith('C')) index += 1
+    if (/^.?[RC]/.test(part)) index += 1
   }
   return paths
 }

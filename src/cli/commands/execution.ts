@@ -166,20 +166,29 @@ const outcomeJson = (
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** Asks what is to be made of a check that failed. Nobody there: it has failed. */
-const askAbout =
-  ({ prompt, screen }: Attended) =>
-  async (failed: FailedCheck): Promise<CheckAnswer> => {
-    const name = unitName(failed)
-    screen.line(screen.style.yellow(`"${name}" ${failed.when === 'before' ? 'can not start' : 'ran, but'}:`))
-    for (const one of failed.wrong) screen.line(`  ${printable(one)}`)
-    for (;;) {
-      const answer = await prompt.ask('Try it again, let it count all the same, or stop here? [retry/continue/abort] ')
-      const word = O.isNone(answer) ? 'abort' : answer.value.trim().toLowerCase()
-      const found = CHECK_ANSWERS.find((one) => word !== '' && one.startsWith(word))
-      if (found !== undefined) return found
-      screen.line('Please answer retry, continue or abort')
-    }
+const askAbout = (context: Attended): ((failed: FailedCheck) => Promise<CheckAnswer>) => {
+  // Groups run side by side; one is asked about at a time.
+  let last: Promise<unknown> = Promise.resolve()
+  return (failed) => {
+    const answer = last.then(() => askOne(context, failed))
+    last = answer.catch(() => undefined)
+    return answer
   }
+}
+
+const askOne = async ({ prompt, screen, signals }: Attended, failed: FailedCheck): Promise<CheckAnswer> => {
+  if (signals.interrupt.signal.aborted) return 'abort'
+  const name = unitName(failed)
+  screen.line(screen.style.yellow(`"${name}" ${failed.when === 'before' ? 'can not start' : 'ran, but'}:`))
+  for (const one of failed.wrong) screen.line(`  ${printable(one)}`)
+  for (;;) {
+    const answer = await prompt.ask('Try it again, let it count all the same, or stop here? [retry/continue/abort] ')
+    const word = O.isNone(answer) ? 'abort' : answer.value.trim().toLowerCase()
+    const found = CHECK_ANSWERS.find((one) => word !== '' && one.startsWith(word))
+    if (found !== undefined) return found
+    screen.line('Please answer retry, continue or abort')
+  }
+}
 
 const CHECK_ANSWERS: ReadonlyArray<CheckAnswer> = ['retry', 'continue', 'abort']
 

@@ -5,6 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import { fileArtifacts } from '../../adapters/json-file/index.js'
 import type { Change } from '../../domain/Change.js'
 import { decode } from '../../domain/ChangeCodec.js'
 import { progress } from '../../domain/Checkpoint.js'
@@ -21,6 +22,7 @@ import { progressOf } from '../report/progress.js'
 import { rowLines } from '../report/rows.js'
 import type { UnitView } from '../report/units.js'
 import { unitsOf } from '../report/units.js'
+import { artifactLines, artifactsJson } from '../report/artifacts.js'
 import type { Style } from '../terminal/Style.js'
 import { printable } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
@@ -49,9 +51,13 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
   if (E.isLeft(view)) return view
   const history = flags.history === true ? await historyOf(environment, view.right.runId) : E.right(undefined)
   if (E.isLeft(history)) return history
+  const artifacts = await fileArtifacts(context.home).list(view.right.runId)()
   const { screen } = context
-  if (context.json) screen.out(printed(showJson(view.right, history.right)))
-  else for (const line of showLines(view.right, history.right, screen.outStyle)) screen.out(`${line}\n`)
+  if (context.json) screen.out(printed({ ...showJson(view.right, history.right), ...artifactsJson(artifacts) }))
+  else {
+    const lines = showLines(view.right, history.right, artifactLines(artifacts, screen.outStyle), screen.outStyle)
+    for (const line of lines) screen.out(`${line}\n`)
+  }
   return E.right(ExitCode.done)
 }
 
@@ -98,6 +104,7 @@ const changesOf = async (
 const showLines = (
   view: RunView,
   history: ReadonlyArray<HistoryLine> | undefined,
+  artifacts: ReadonlyArray<string>,
   style: Style
 ): ReadonlyArray<string> => {
   const { runId, checkpoint, status, heldBy, found } = view
@@ -122,6 +129,7 @@ const showLines = (
     '',
     ...rowLines(view, style, MAX_ERROR_LINES),
     ...variableLines(view, style),
+    ...artifacts,
     ...(history === undefined ? [] : historyLines(history, style))
   ]
 }

@@ -15,7 +15,7 @@ import type { StepContext } from '../../executor/Program.js'
 import type { Command, Ended, NotStarted, Subprocess } from '../../ports/Subprocess.js'
 import { printable } from '../terminal/Style.js'
 import * as Template from '../workflow/Template.js'
-import type { Action, TaskEntry } from '../workflow/WorkflowFile.js'
+import type { CommandAction, TaskEntry } from '../workflow/WorkflowFile.js'
 import * as Utf8 from './Utf8.js'
 import type { Variables } from './stepEnvironment.js'
 import { environmentOf, variablesAsText } from './stepEnvironment.js'
@@ -82,13 +82,13 @@ const GRACE_MILLIS = 5_000
  * @since 0.1.0
  */
 export const commandStep =
-  (surroundings: Surroundings, task: TaskEntry) =>
+  (surroundings: Surroundings, task: TaskEntry, action: CommandAction) =>
   (context: StepContext<unknown, unknown>): TaskEither<StepFailure, string | undefined> =>
   async () => {
     const source = sourceOf(context)
     const utf8 = Utf8.make()
     const watching = task.capture === undefined ? surroundings : watched(surroundings, utf8)
-    const ended = await runCommand(watching, task, context)()
+    const ended = await runCommand(watching, task, action, context)()
     if (E.isLeft(ended)) return ended
     const { exit } = ended.right
     if (exit._tag === 'Signal' || exit.code !== 0) return E.left(unsuccessful(ended.right, task))
@@ -113,10 +113,11 @@ export const runCommand =
   (
     surroundings: Surroundings,
     task: TaskEntry,
+    action: CommandAction,
     context: StepContext<unknown, unknown>
   ): TaskEither<StepFailure, Ended> =>
   async () => {
-    const command = commandFor(surroundings, task, context, sourceOf(context))
+    const command = commandFor(surroundings, task, action, context, sourceOf(context))
     if (E.isLeft(command)) {
       return E.left(
         Failure.permanent(StepError.make('VariableError', command.left, { code: 'VARIABLE' }), 'notApplied')
@@ -138,12 +139,13 @@ const watched = (surroundings: Surroundings, utf8: Utf8.Utf8): Surroundings => (
 const commandFor = (
   { inherited, folder, home, onOutput }: Surroundings,
   task: TaskEntry,
+  action: CommandAction,
   context: StepContext<unknown, unknown>,
   source: Source
 ): E.Either<string, Command> => {
   const variables = variablesAsText(context.variables)
   if (E.isLeft(variables)) return variables
-  const what = filled(task.action, variables.right)
+  const what = filled(action, variables.right)
   if (E.isLeft(what)) return what
   return E.right({
     what: what.right,
@@ -156,7 +158,7 @@ const commandFor = (
   })
 }
 
-const filled = (action: Action, variables: Variables): E.Either<string, Command['what']> => {
+const filled = (action: CommandAction, variables: Variables): E.Either<string, Command['what']> => {
   if (action._tag === 'Shell') return E.right(scriptOf(action.script))
   const words: Array<string> = []
   for (const { template } of action.argv) {

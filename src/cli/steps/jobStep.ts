@@ -11,7 +11,7 @@ import * as Failure from '../../domain/StepFailure.js'
 import type { Job, JobContext, JobStatus } from '../../executor/Program.js'
 import type { Ended } from '../../ports/Subprocess.js'
 import type { Runner } from '../workflow/toProgram.js'
-import type { JobEntry, TaskEntry } from '../workflow/WorkflowFile.js'
+import type { CommandAction, JobEntry, TaskEntry } from '../workflow/WorkflowFile.js'
 import type { Surroundings } from './commandStep.js'
 import { commandStep, runCommand, unsuccessful } from './commandStep.js'
 
@@ -39,7 +39,7 @@ export const PollCode = { finished: 0, unfinished: 75, failed: 1, missing: 3 } a
  * @since 0.1.0
  */
 export const runnerIn = (surroundings: Surroundings): Runner => ({
-  run: (entry) => commandStep(surroundings, entry),
+  run: (entry, action) => commandStep(surroundings, entry, action),
   job: (entry, job) => jobStep(surroundings, entry, job)
 })
 
@@ -47,10 +47,10 @@ export const runnerIn = (surroundings: Surroundings): Runner => ({
 const JOB = 'DOGEAR_JOB'
 
 const jobStep = (surroundings: Surroundings, entry: TaskEntry, job: JobEntry): Job<unknown, unknown, undefined> => ({
-  submit: commandStep(surroundings, { ...entry, capture: JOB }),
-  poll: (context) => poll(surroundings, { ...entry, action: job.poll, capture: JOB }, context),
+  submit: commandStep(surroundings, { ...entry, capture: JOB }, job.submit),
+  poll: (context) => poll(surroundings, { ...entry, action: job.poll, capture: JOB }, job.poll, context),
   collect: (context) =>
-    job.collect === undefined ? nothing : collect(surroundings, { ...entry, action: job.collect }, context)
+    job.collect === undefined ? nothing : collect(surroundings, { ...entry, action: job.collect }, job.collect, context)
 })
 
 const nothing: TaskEither<StepFailure, undefined> = () => Promise.resolve(E.right(undefined))
@@ -59,10 +59,11 @@ const poll =
   (
     surroundings: Surroundings,
     task: TaskEntry,
+    action: CommandAction,
     context: JobContext<unknown, unknown>
   ): TaskEither<StepFailure, JobStatus> =>
   async () => {
-    const ended = await runCommand(surroundings, task, context)()
+    const ended = await runCommand(surroundings, task, action, context)()
     return E.isLeft(ended) ? ended : statusOf(ended.right, task)
   }
 
@@ -95,10 +96,11 @@ const collect =
   (
     surroundings: Surroundings,
     task: TaskEntry,
+    action: CommandAction,
     context: JobContext<unknown, unknown>
   ): TaskEither<StepFailure, string | undefined> =>
   async () => {
-    const collected = await commandStep(surroundings, task)(context)()
+    const collected = await commandStep(surroundings, task, action)(context)()
     if (E.isRight(collected) || collected.left.error.code !== String(PollCode.unfinished)) return collected
     return E.left(Failure.transient(StepError.make('NotYet', 'what it gave can not be fetched yet')))
   }

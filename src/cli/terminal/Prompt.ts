@@ -40,8 +40,9 @@ export const make = (screen: Screen, stdin: NodeJS.ReadStream, stop: AbortSignal
   return {
     ask: async (question) => {
       lines ??= open()
-      screen.question(question)
+      const answered = screen.question(question)
       const answer = await Promise.race([lines.next(), stopped(stop)])
+      answered()
       if (answer === undefined || answer.done === true) {
         screen.line('')
         return O.none

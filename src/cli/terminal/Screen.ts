@@ -25,8 +25,8 @@ export interface Screen {
   readonly line: (text: string) => void
   readonly output: (stream: 'stdout' | 'stderr', chunk: Uint8Array | string) => void
   readonly status: (text: (() => string) | undefined) => void
-  /** A question: its text stays on the line on which the answer is typed. */
-  readonly question: (text: string) => void
+  /** A question: its text stays on the line on which the answer is typed, until the end of it that is given is called. */
+  readonly question: (text: string) => () => void
   /** Whether there is a live line: what it shows needs no line of its own. */
   readonly live: boolean
   readonly outStyle: Style
@@ -63,6 +63,7 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
   let status: (() => string) | undefined
   let drawn = false
   let atLineStart = true
+  let asking = false
   let timer: NodeJS.Timeout | undefined
 
   const erase = (): void => {
@@ -70,7 +71,7 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
     drawn = false
   }
   const draw = (): void => {
-    if (status === undefined || !live || !atLineStart) return
+    if (status === undefined || !live || !atLineStart || asking) return
     erase()
     // A line that wraps could not be cleared.
     const { marks, width } = Styles.of(stderr, environment)
@@ -95,6 +96,11 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
       erase()
       toErr(`${freshLine()}${text}`)
       atLineStart = true
+      asking = true
+      return () => {
+        asking = false
+        draw()
+      }
     },
     status: (text) => {
       status = text

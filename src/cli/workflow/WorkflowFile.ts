@@ -8,6 +8,7 @@ import type { Json, JsonObject } from '../../domain/Json.js'
 import type { RetryPolicy } from '../../domain/RetryPolicy.js'
 import type { Expectation, OnCheckFailure } from '../../executor/Guard.js'
 import type { OnFailure } from '../../executor/Program.js'
+import type { Reuse } from '../../executor/StepArtifacts.js'
 import type { Position, Problem } from './Problem.js'
 import type { Template } from './Template.js'
 
@@ -28,24 +29,33 @@ export interface Argument {
 }
 
 /**
- * What a task executes: a script, given to the system's shell, or a command in words, with no shell.
+ * A command: a script, given to the system's shell, or words, with no shell.
  *
  * @category model
  * @since 0.1.0
  */
-export type Action =
+export type CommandAction =
   | { readonly _tag: 'Shell'; readonly script: string }
   | { readonly _tag: 'Argv'; readonly argv: ReadonlyNonEmptyArray<Argument> }
 
 /**
- * What asks for a job, and what fetches what it gave; absent if it gives nothing.
+ * What a task does: it executes a command, or takes what another run has made.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Action = CommandAction | (Reuse & { readonly _tag: 'Reuse' })
+
+/**
+ * What submits a job, what asks for it, and what fetches what it gave; absent if it gives nothing.
  *
  * @category model
  * @since 0.1.0
  */
 export interface JobEntry {
-  readonly poll: Action
-  readonly collect?: Action
+  readonly submit: CommandAction
+  readonly poll: CommandAction
+  readonly collect?: CommandAction
 }
 
 /**
@@ -59,8 +69,8 @@ export interface ChecksEntry {
   readonly artifacts: ReadonlyArray<Argument>
   readonly commits: ReadonlyArray<Argument>
   readonly files: ReadonlyArray<Argument>
-  readonly before: ReadonlyArray<Action>
-  readonly after: ReadonlyArray<Action>
+  readonly before: ReadonlyArray<CommandAction>
+  readonly after: ReadonlyArray<CommandAction>
   readonly expect: Pick<Expectation, 'commits' | 'cleanTree'>
   readonly onCheckFailure?: OnCheckFailure
 }
@@ -174,7 +184,7 @@ export const definitionOf = ({ action, job, version, checks }: TaskEntry): Json 
     ? actionJson(action)
     : {
         job: {
-          submit: actionJson(action),
+          submit: actionJson(job.submit),
           poll: actionJson(job.poll),
           ...(job.collect === undefined ? {} : { collect: actionJson(job.collect) })
         }
@@ -183,8 +193,16 @@ export const definitionOf = ({ action, job, version, checks }: TaskEntry): Json 
   ...(checks === undefined ? {} : { checks: checksJson(checks) })
 })
 
-const actionJson = (action: Action): JsonObject =>
-  action._tag === 'Shell' ? { shell: action.script } : { run: texts(action.argv) }
+const actionJson = (action: Action): JsonObject => {
+  switch (action._tag) {
+    case 'Shell':
+      return { shell: action.script }
+    case 'Argv':
+      return { run: texts(action.argv) }
+    case 'Reuse':
+      return { reuse: { fromRun: action.fromRun, artifact: action.artifact } }
+  }
+}
 
 const texts = (words: ReadonlyArray<Argument>): ReadonlyArray<string> => words.map(({ text }) => text)
 
@@ -199,21 +217,22 @@ const checksJson = ({ artifacts, commits, files, before, after, expect }: Checks
 })
 
 /**
- * Everything that a task executes.
+ * Everything that a task does.
  *
  * @category destructors
  * @since 0.1.0
  */
 export const actionsOf = ({ action, job }: TaskEntry): ReadonlyArray<Action> =>
-  job === undefined ? [action] : [action, job.poll, ...(job.collect === undefined ? [] : [job.collect])]
+  job === undefined ? [action] : [job.submit, job.poll, ...(job.collect === undefined ? [] : [job.collect])]
 
 /**
- * The command of a task as a line for people.
+ * What a task does as a line for people.
  *
  * @category destructors
  * @since 0.1.0
  */
 export const commandLine = (action: Action): string => {
+  if (action._tag === 'Reuse') return `reuse:${action.fromRun}/${action.artifact}`
   if (action._tag === 'Argv')
     return action.argv.map(({ text }) => (/[\s"'\\]/.test(text) || text === '' ? JSON.stringify(text) : text)).join(' ')
   const [first = '', ...more] = action.script.trim().split('\n')

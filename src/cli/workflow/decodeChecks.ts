@@ -11,7 +11,7 @@ import * as Field from './Field.js'
 import type { Report } from './Problem.js'
 import type { Entry, Node } from './Source.js'
 import * as Template from './Template.js'
-import type { Action, Argument, ChecksEntry } from './WorkflowFile.js'
+import type { CommandAction, Argument, ChecksEntry } from './WorkflowFile.js'
 
 /**
  * The keys of a wave that are about checks.
@@ -96,7 +96,7 @@ export const argument = (report: Report, node: Node): Argument => {
 }
 
 /** One script, or a list of scripts and of commands in words. */
-const commandsOf = (report: Report, entry: Entry | undefined): ReadonlyArray<Action> => {
+const commandsOf = (report: Report, entry: Entry | undefined): ReadonlyArray<CommandAction> => {
   if (entry === undefined) return []
   const { value } = entry
   if (value._tag === 'Scalar') return scriptOf(report, entry)
@@ -108,19 +108,19 @@ const commandsOf = (report: Report, entry: Entry | undefined): ReadonlyArray<Act
   })
 }
 
-const scriptOf = (report: Report, entry: Entry): ReadonlyArray<Action> => {
+const scriptOf = (report: Report, entry: Entry): ReadonlyArray<CommandAction> => {
   const script = Field.text(report, entry)
   return O.isSome(script) ? [{ _tag: 'Shell', script: script.value }] : []
 }
 
-const argvOf = (report: Report, at: Node['at'], words: ReadonlyArray<Node>): ReadonlyArray<Action> => {
+const argvOf = (report: Report, at: Node['at'], words: ReadonlyArray<Node>): ReadonlyArray<CommandAction> => {
   const [command, ...more] = words.map((word) => argument(report, word))
   if (command !== undefined && command.text !== '') return [{ _tag: 'Argv', argv: [command, ...more] }]
   report(at, 'the command must not be empty')
   return []
 }
 
-const mistaken = (report: Report, node: Node, key: string): ReadonlyArray<Action> => {
+const mistaken = (report: Report, node: Node, key: string): ReadonlyArray<CommandAction> => {
   report(node.at, `"${key}" lists scripts and commands, not ${Field.kindOf(node)}`)
   return []
 }

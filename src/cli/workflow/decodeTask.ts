@@ -3,10 +3,13 @@
  *
  * @since 0.1.0
  */
+import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
+import * as ArtifactId from '../../domain/ArtifactId.js'
 import type { RetryPolicy } from '../../domain/RetryPolicy.js'
 import { MAX_ATTEMPTS, standard } from '../../domain/RetryPolicy.js'
+import * as RunId from '../../domain/RunId.js'
 import { argument, CHECK_KEYS, decodeChecks } from './decodeChecks.js'
 import type { Fields } from './Field.js'
 import * as Field from './Field.js'
@@ -14,7 +17,7 @@ import type { Position, Report } from './Problem.js'
 import type { Entry } from './Source.js'
 import { didYouMean } from './Suggestion.js'
 import { objection } from './Variable.js'
-import type { Action, TaskEntry } from './WorkflowFile.js'
+import type { Action, CommandAction, TaskEntry } from './WorkflowFile.js'
 import { commandLine, DEFAULT_TIMEOUT_MILLIS } from './WorkflowFile.js'
 
 /**
@@ -24,7 +27,7 @@ import { commandLine, DEFAULT_TIMEOUT_MILLIS } from './WorkflowFile.js'
  * @since 0.1.0
  */
 export const TASK_KEYS = [
-  ...['shell', 'run', 'job', 'summary', 'capture', 'retry', 'timeout', 'idempotent', 'version'],
+  ...['shell', 'run', 'reuse', 'job', 'summary', 'capture', 'retry', 'timeout', 'idempotent', 'version'],
   ...CHECK_KEYS
 ] as const
 
@@ -115,14 +118,14 @@ export const standIn = (at: Position, name: string): TaskEntry => ({
 // what it executes
 // ---------------------------------------------------------------------------------------------------------------------
 
-const NOTHING: Action = { _tag: 'Shell', script: '' }
+const NOTHING: CommandAction = { _tag: 'Shell', script: '' }
 
 /** What a task executes, or hands over. */
 const workOf = (report: Report, fields: Fields, at: Position): Pick<TaskEntry, 'action' | 'job'> => {
   const entry = fields.get('job')
   if (entry === undefined) return { action: actionOf(report, fields, at) }
-  const other = fields.get('shell') ?? fields.get('run')
-  if (other !== undefined) report(other.at, 'a task has either "job" or "shell" or "run", not both')
+  const other = fields.get('shell') ?? fields.get('run') ?? fields.get('reuse')
+  if (other !== undefined) report(other.at, 'a task that has "job" has neither "shell" nor "run" nor "reuse"')
   if (entry.value._tag !== 'Mapping') {
     report(entry.value.at, `"job" is a mapping of "submit", "poll" and "collect", not ${Field.kindOf(entry.value)}`)
     return { action: NOTHING }
@@ -134,9 +137,11 @@ const workOf = (report: Report, fields: Fields, at: Position): Pick<TaskEntry, '
   const capture = fields.get('capture')
   if (capture !== undefined && collect === undefined)
     report(capture.at, '"capture" of a job needs "collect": what prints what the job gave')
+  const action = submit === undefined ? NOTHING : scriptOrWords(report, submit)
   return {
-    action: submit === undefined ? NOTHING : scriptOrWords(report, submit),
+    action,
     job: {
+      submit: action,
       poll: poll === undefined ? NOTHING : scriptOrWords(report, poll),
       ...(collect === undefined ? {} : { collect: scriptOrWords(report, collect) })
     }
@@ -144,7 +149,7 @@ const workOf = (report: Report, fields: Fields, at: Position): Pick<TaskEntry, '
 }
 
 /** A text is a script for the shell, a list is a command and its arguments. */
-const scriptOrWords = (report: Report, entry: Entry): Action => {
+const scriptOrWords = (report: Report, entry: Entry): CommandAction => {
   if (entry.value._tag === 'List') return argvOf(report, entry)
   const script = Field.text(report, entry)
   return O.isSome(script) ? { _tag: 'Shell', script: script.value } : NOTHING
@@ -153,6 +158,12 @@ const scriptOrWords = (report: Report, entry: Entry): Action => {
 const actionOf = (report: Report, fields: Fields, at: Position): Action => {
   const shell = fields.get('shell')
   const run = fields.get('run')
+  const reuse = fields.get('reuse')
+  if (reuse !== undefined && (shell !== undefined || run !== undefined)) {
+    report(reuse.at, 'a task that has "reuse" has neither "shell" nor "run"')
+    return NOTHING
+  }
+  if (reuse !== undefined) return reuseOf(report, reuse)
   if (shell !== undefined && run !== undefined) {
     report(run.at, 'a task has either "shell" or "run", not both')
     return NOTHING
@@ -166,7 +177,36 @@ const actionOf = (report: Report, fields: Fields, at: Position): Action => {
   return O.isSome(script) ? { _tag: 'Shell', script: script.value } : NOTHING
 }
 
-const argvOf = (report: Report, entry: Entry): Action => {
+const reuseOf = (report: Report, entry: Entry): Action => {
+  const source = Field.mapping(report, entry)
+  if (O.isNone(source)) return NOTHING
+  const fields = Field.fieldsOf(report, source.value, ['fromRun', 'artifact'], '"reuse"')
+  const [fromRun, artifact] = [fields.get('fromRun'), fields.get('artifact')]
+  if (fromRun === undefined || artifact === undefined)
+    report(source.value.at, '"reuse" needs "fromRun" (the id of a run) and "artifact" (the id of what it has)')
+  return {
+    _tag: 'Reuse',
+    fromRun: idOf(report, fromRun, RunId.parse),
+    artifact: idOf(report, artifact, notSystem)
+  }
+}
+
+const idOf = (
+  report: Report,
+  entry: Entry | undefined,
+  parse: (id: string) => E.Either<{ readonly why: string }, string>
+): string => {
+  const id = O.getOrElse(() => '')(Field.text(report, entry))
+  const valid = parse(id)
+  if (id !== '' && entry !== undefined && E.isLeft(valid))
+    report(entry.value.at, `"${entry.key}" can't be "${id}": ${valid.left.why}`)
+  return id
+}
+
+const notSystem = (id: string): E.Either<{ readonly why: string }, string> =>
+  ArtifactId.isSystem(id) ? E.left({ why: 'ids that begin with "_" are Dogear\'s own' }) : ArtifactId.parse(id)
+
+const argvOf = (report: Report, entry: Entry): CommandAction => {
   const words = Field.list(report, entry)
   if (O.isNone(words)) return NOTHING
   const [command, ...more] = words.value.items.map((item) => argument(report, item))

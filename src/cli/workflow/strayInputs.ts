@@ -30,6 +30,7 @@ export const strayInputs = (
 }
 
 const isNamedIn = (action: Action, name: string): boolean => {
+  if (action._tag === 'Reuse') return false
   const text = action._tag === 'Shell' ? action.script : action.argv.map((word) => word.text).join(' ')
   return new RegExp(`\\$\\{?${name}\\b`).test(text)
 }

@@ -9,11 +9,11 @@ import type { ExpectedEvidence } from '../../domain/CompletedStep.js'
 import { fromUnknown } from '../../domain/StepFailure.js'
 import type { GuardSpec } from '../../executor/Guard.js'
 import type { Job, Program, ProgramStep, ProgramTask, StepContext, UnitGuard } from '../../executor/Program.js'
-import { fromSteps, task, waveOf } from '../../executor/Program.js'
+import { fromSteps, reuse, task, waveOf } from '../../executor/Program.js'
 import type { Variables } from '../steps/stepEnvironment.js'
 import { variablesAsText } from '../steps/stepEnvironment.js'
 import * as Template from './Template.js'
-import type { Action, Argument, ChecksEntry, JobEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
+import type { CommandAction, Argument, ChecksEntry, JobEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
 import { commandLine, definitionOf, numberedName } from './WorkflowFile.js'
 
 /**
@@ -23,7 +23,7 @@ import { commandLine, definitionOf, numberedName } from './WorkflowFile.js'
  * @since 0.1.0
  */
 export interface Runner {
-  readonly run: (entry: TaskEntry) => ProgramTask['run']
+  readonly run: (entry: TaskEntry, action: CommandAction) => ProgramTask['run']
   readonly job: (entry: TaskEntry, job: JobEntry) => Job<unknown, unknown, undefined>
 }
 
@@ -58,11 +58,20 @@ const stepFrom = (runner: Runner, entry: WorkflowFile['steps'][number], index: n
         }
       )
 
+const workOf = (
+  runner: Runner,
+  entry: TaskEntry
+): { readonly run: ProgramTask['run'] } | { readonly job: Job<unknown, unknown, undefined> } => {
+  const { action, job } = entry
+  if (job !== undefined) return { job: runner.job(entry, job) }
+  return { run: action._tag === 'Reuse' ? reuse(action).run : runner.run(entry, action) }
+}
+
 const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTask =>
   task(
     entry.name,
     {
-      ...(entry.job === undefined ? { run: runner.run(entry) } : { job: runner.job(entry, entry.job) }),
+      ...workOf(runner, entry),
       summary: entry.summary,
       idempotent: entry.idempotent,
       numbered,
@@ -79,7 +88,7 @@ const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTa
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** A wave executes nothing itself. */
-const NO_ACTION: Action = { _tag: 'Shell', script: ':' }
+const NO_ACTION: CommandAction = { _tag: 'Shell', script: ':' }
 
 type Context = StepContext<unknown, unknown>
 
@@ -101,11 +110,11 @@ const guardFrom = (
 
 /** Runs commands one after the other, as the task would run its own. */
 const inTurn =
-  (runner: Runner, { capture: _, retry: __, ...entry }: TaskEntry, actions: ReadonlyArray<Action>) =>
+  (runner: Runner, { capture: _, retry: __, ...entry }: TaskEntry, actions: ReadonlyArray<CommandAction>) =>
   (context: Context): TaskEither<unknown, unknown> =>
   async () => {
     for (const action of actions) {
-      const ended = await runner.run({ ...entry, action })(context)()
+      const ended = await runner.run(entry, action)(context)()
       if (E.isLeft(ended)) return E.left(new Error(`${commandLine(action)}: ${fromUnknown(ended.left).error.message}`))
     }
     return E.right(undefined)

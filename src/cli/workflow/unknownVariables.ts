@@ -57,7 +57,7 @@ const named = (task: TaskEntry): ReadonlyArray<Named> => {
   ]
 }
 
-const namedBy = (action: Action): ReadonlyArray<Named> => (action._tag === 'Shell' ? [] : action.argv.flatMap(namesIn))
+const namedBy = (action: Action): ReadonlyArray<Named> => (action._tag !== 'Argv' ? [] : action.argv.flatMap(namesIn))
 
 const namesIn = ({ at, template }: Argument): ReadonlyArray<Named> =>
   Template.variables(template).map((name) => ({ at, name }))

@@ -6,8 +6,7 @@
 import { strict as assert } from 'node:assert'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import { withNames } from './calls.js'
-import { reasonOf } from './difference.js'
-import { within } from './Limit.js'
+import { tryLaw } from './Limit.js'
 import type { Capability, Faulty, OtherProcess, StorageSpec } from './Spec.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -81,46 +80,18 @@ export const conformanceCase = (
   title,
   level: level ?? (needs.length === 0 ? 'core' : 'capability'),
   needs,
-  run: (spec, limitMillis = 30_000) => tryLaw(spec, law, level === 'stress' ? 4 * limitMillis : limitMillis)
+  run: (spec, limitMillis = 30_000) =>
+    tryLaw(
+      spec,
+      async (data, ends, isOver) => law(await benchOf(spec, data, ends, isOver)),
+      level === 'stress' ? 4 * limitMillis : limitMillis
+    )
 })
-
-/** How long the spec may take to clean up. */
-const CLEANUP_MILLIS = 10_000
-
-const tryLaw = async <Data>(
-  spec: StorageSpec<Data>,
-  law: (bench: Bench) => Promise<void>,
-  limitMillis: number
-): Promise<void> => {
-  const late = `did not end within ${limitMillis} ms`
-  const data = await within(async () => spec.create(), limitMillis, `\`create\` ${late}`)
-  const others: Array<OtherProcess> = []
-  let over = false
-  const cleanUp = async (): Promise<void> => {
-    try {
-      await Promise.all(others.map(async (other) => other.kill()))
-    } finally {
-      await spec.destroy?.(data)
-    }
-  }
-  const tried = within(async () => law(await benchOf(spec, data, others, () => over)), limitMillis, `it ${late}`)
-  const holds = await tried.then(
-    () => true,
-    () => false
-  )
-  over = true
-  const cleaned = within(cleanUp, CLEANUP_MILLIS, `it did not end within ${CLEANUP_MILLIS} ms`)
-  await cleaned.catch((error: unknown) => {
-    // A law that does not hold is what the report is about.
-    if (holds) assert.fail(`the law holds, but \`kill\` or \`destroy\` of the spec failed: ${reasonOf(error)}`)
-  })
-  return tried
-}
 
 const benchOf = async <Data>(
   spec: StorageSpec<Data>,
   data: Data,
-  others: Array<OtherProcess>,
+  ends: Array<() => Promise<void>>,
   isOver: () => boolean
 ): Promise<Bench> => {
   const tool = <T>(name: keyof StorageSpec<Data>, found: T | undefined): T =>
@@ -132,7 +103,7 @@ const benchOf = async <Data>(
     beside: async () => {
       const other = await tool('beside', spec.beside)(data)
       has('beside', other, ['storage'], ['kill'])
-      others.push(other)
+      ends.push(async () => other.kill())
       return { storage: storageFrom('beside', other.storage), kill: () => other.kill() }
     },
     damage: async (runId) => tool('damage', spec.damage)(data, runId),
@@ -171,12 +142,6 @@ export const storageFrom = (tool: string, given: CheckpointStorage): CheckpointS
 // ---------------------------------------------------------------------------------------------------------------------
 // refinements
 // ---------------------------------------------------------------------------------------------------------------------
-
-/** Whether a store claims everything that a case needs. */
-export const isClaimed = (
-  { needs }: ConformanceCase,
-  { capabilities }: { readonly capabilities: ReadonlyArray<Capability> }
-): boolean => needs.every((one) => capabilities.includes(one))
 
 /** The tools that a spec lacks for a case to be tried. */
 export const missingTools = <Data>({ needs }: ConformanceCase, spec: StorageSpec<Data>): ReadonlyArray<string> =>

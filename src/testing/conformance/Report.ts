@@ -95,7 +95,7 @@ const hintsOf = (results: ReadonlyArray<CaseResult>): ReadonlyArray<string> => {
  * @internal
  */
 export const resultOf = (
-  { id, title, level, needs }: ConformanceCase,
+  { id, title, level, needs }: Omit<ConformanceCase, 'run'>,
   outcome: CaseOutcome,
   durationMillis: number
 ): CaseResult => ({ id, title, level, needs, outcome, durationMillis })

@@ -1,4 +1,5 @@
 /** Which call of a store a task comes from, so that a failure can name it. */
+import type { ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 
 const calls = new WeakMap<object, string>()
@@ -26,6 +27,16 @@ export const withNames = (storage: CheckpointStorage): CheckpointStorage => ({
     named(`loadRevision(${text(runId)}, ${revision})`, storage.loadRevision(runId, revision)),
   list: () => named('list()', storage.list()),
   remove: (runId) => named(`remove(${text(runId)})`, storage.remove(runId))
+})
+
+/** The same for a store of artifacts. */
+export const withArtifactNames = (store: ArtifactStore): ArtifactStore => ({
+  put: (runId, id, data) => named(`put(${text(runId)}, ${text(id)})`, store.put(runId, id, data)),
+  get: (runId, id) => named(`get(${text(runId)}, ${text(id)})`, store.get(runId, id)),
+  has: (runId, id) => named(`has(${text(runId)}, ${text(id)})`, store.has(runId, id)),
+  remove: (runId, id) => named(`remove(${text(runId)}, ${text(id)})`, store.remove(runId, id)),
+  list: (runId) => named(`list(${text(runId)})`, store.list(runId)),
+  clear: (runId) => named(`clear(${text(runId)})`, store.clear(runId))
 })
 
 const text = (runId: string): string => JSON.stringify(runId)

@@ -80,15 +80,22 @@ export const assertLoads = async (
   else assertHolds(some(stored, what), payloads, what)
 }
 
+/** An error of a store. */
+interface Tagged {
+  readonly _tag: string
+}
+
 /** What a function of the store came to. Stores are written in plain JavaScript too, so their types may not hold. */
-export const answerOf = async <A>(task: TaskEither<StorageError, A>): Promise<E.Either<StorageError, A>> => {
+export const answerOf = async <Failure extends Tagged, A>(
+  task: TaskEither<Failure, A>
+): Promise<E.Either<Failure, A>> => {
   const due = 'a TaskEither is due: a function that, when it is called, gives a promise of an Either'
   if (typeof task !== 'function') {
     ignored(task)
     const given: unknown = task
     return assert.fail(`the store gave ${given instanceof Promise ? 'a promise' : inWords(given)}, and ${due}`)
   }
-  const result = (await task()) as E.Either<StorageError | undefined, A> | undefined
+  const result = (await task()) as E.Either<Failure | undefined, A> | undefined
   if (result?._tag === 'Right') return result
   return result?._tag === 'Left' && typeof result.left?._tag === 'string'
     ? E.left(result.left)
@@ -101,27 +108,27 @@ export const ignored = (given: unknown): void => {
 }
 
 /** What several functions of the store come to, called at the same time. */
-export const atOnce = <A>(
-  tasks: ReadonlyArray<TaskEither<StorageError, A>>
-): Promise<ReadonlyArray<E.Either<StorageError, A>>> => Promise.all(tasks.map(answerOf))
+export const atOnce = <Failure extends Tagged, A>(
+  tasks: ReadonlyArray<TaskEither<Failure, A>>
+): Promise<ReadonlyArray<E.Either<Failure, A>>> => Promise.all(tasks.map(answerOf))
 
-export const right = async <A>(task: TaskEither<StorageError, A>): Promise<A> => {
+export const right = async <A>(task: TaskEither<Tagged, A>): Promise<A> => {
   const result = await answerOf(task)
   return E.isRight(result) ? result.right : assert.fail(`${callOf(task)} was refused: ${inWords(result.left)}`)
 }
 
-export const left = async <Tag extends StorageError['_tag']>(
-  task: TaskEither<StorageError, unknown>,
+export const left = async <Failure extends Tagged, Tag extends Failure['_tag']>(
+  task: TaskEither<Failure, unknown>,
   tag: Tag,
   what = callOf(task)
-): Promise<Extract<StorageError, { _tag: Tag }>> => {
+): Promise<Extract<Failure, { _tag: Tag }>> => {
   const result = await answerOf(task)
   if (E.isRight(result)) {
     const given = result.right === undefined ? '' : `: ${inWords(result.right)}`
     return assert.fail(`${what} was accepted, and ${tag} was due${given}`)
   }
   if (result.left._tag !== tag) assert.fail(`${tag} was due for ${what}: ${inWords(result.left)}`)
-  return result.left as Extract<StorageError, { _tag: Tag }>
+  return result.left as Extract<Failure, { _tag: Tag }>
 }
 
 export const some = <A>(option: O.Option<A>, what = 'something'): A => {

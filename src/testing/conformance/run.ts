@@ -4,9 +4,12 @@
  * @since 0.1.0
  */
 import { strict as assert } from 'node:assert'
+import type { ArtifactSpec } from './artifacts/ArtifactCase.js'
+import { missingArtifactTools } from './artifacts/ArtifactCase.js'
+import { artifactStoreCases } from './artifacts/cases.js'
 import { checkpointStorageCases } from './cases/index.js'
 import type { ConformanceCase, Level } from './Case.js'
-import { isClaimed, missingTools } from './Case.js'
+import { missingTools } from './Case.js'
 import { reasonOf } from './difference.js'
 import type { CaseOutcome, CaseResult, Report } from './Report.js'
 import { make, resultOf } from './Report.js'
@@ -20,7 +23,7 @@ import type { Capability, StorageSpec } from './Spec.js'
  * What is run, and how.
  *
  * - `levels`: default all of them; `['core', 'capability']` leaves out what takes seconds.
- * - `only`: ids, or beginnings of ids (`CS-FENCE`). Default all.
+ * - `only`: ids, or beginnings of ids (`CS-FENCE`, `AS-ID`). Default all.
  * - `limitMillis`: how long one case may take before it counts as failed, default 30,000; a stress case has four times as
  *   long.
  * - `onResult`: told each result as it comes.
@@ -63,64 +66,113 @@ export interface ConformanceOptions {
  * @category running
  * @since 0.1.0
  */
-export const runConformance = async <Data>(
-  spec: StorageSpec<Data>,
-  options: ConformanceOptions = {}
-): Promise<Report> => {
-  const results: Array<CaseResult> = []
-  for (const one of chosen(options)) {
-    const result = await tryCase(one, spec, options)
-    results.push(result)
-    options.onResult?.(result)
-  }
-  return make(spec.name, spec.capabilities, results, options.only === undefined)
-}
+export const runConformance = <Data>(spec: StorageSpec<Data>, options: ConformanceOptions = {}): Promise<Report> =>
+  tryAll(spec, trialsOf(spec, options), options)
 
 /** The cases that are run. */
-export const chosen = ({ levels, only }: Pick<ConformanceOptions, 'levels' | 'only'>): ReadonlyArray<ConformanceCase> =>
-  checkpointStorageCases.filter(
+export const chosen = (options: Pick<ConformanceOptions, 'levels' | 'only'>): ReadonlyArray<ConformanceCase> =>
+  chosenOf(checkpointStorageCases, options)
+
+/**
+ * The same for a store of artifacts: its cases are `AS-…`.
+ *
+ * @example
+ * import { memoryArtifacts, memoryData } from 'dogear/memory'
+ * import { ConformanceReport, runArtifactConformance } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const report = await runArtifactConformance({
+ *   name: 'artifacts in memory',
+ *   create: async () => memoryData(),
+ *   reopen: async (data) => memoryArtifacts(data),
+ *   capabilities: ['large']
+ * })
+ * assert.ok(ConformanceReport.isConformant(report), ConformanceReport.toText(report))
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const runArtifactConformance = <Data>(
+  spec: ArtifactSpec<Data>,
+  options: ConformanceOptions = {}
+): Promise<Report> => tryAll(spec, artifactTrialsOf(spec, options), options)
+
+/** A case and a store that it is to try. `missing`: the tools that the spec lacks for it. */
+interface Trial {
+  readonly one: Omit<ConformanceCase, 'run'>
+  readonly missing: ReadonlyArray<string>
+  readonly run: (limitMillis: number | undefined) => Promise<void>
+}
+
+/** What is known of every store. */
+interface Store {
+  readonly name: string
+  readonly capabilities: ReadonlyArray<Capability>
+}
+
+const chosenOf = <C extends Omit<ConformanceCase, 'run'>>(
+  cases: ReadonlyArray<C>,
+  { levels, only }: Pick<ConformanceOptions, 'levels' | 'only'>
+): ReadonlyArray<C> =>
+  cases.filter(
     ({ id, level }) =>
       (levels === undefined || levels.includes(level)) &&
       (only === undefined || only.some((start) => id === start || id.startsWith(`${start}-`)))
   )
 
-const tryCase = async <Data>(
-  one: ConformanceCase,
-  spec: StorageSpec<Data>,
-  options: ConformanceOptions
-): Promise<CaseResult> => {
-  const began = performance.now()
-  const outcome = await outcomeOf(one, spec, options)
-  return resultOf(one, outcome, Math.round(performance.now() - began))
+const trialsOf = <Data>(spec: StorageSpec<Data>, options: ConformanceOptions): ReadonlyArray<Trial> =>
+  chosen(options).map((one) => ({
+    one,
+    missing: missingTools(one, spec),
+    run: (limitMillis) => one.run(spec, limitMillis)
+  }))
+
+const artifactTrialsOf = <Data>(spec: ArtifactSpec<Data>, options: ConformanceOptions): ReadonlyArray<Trial> =>
+  chosenOf(artifactStoreCases, options).map((one) => ({
+    one,
+    missing: missingArtifactTools(one, spec),
+    run: (limitMillis) => one.run(spec, limitMillis)
+  }))
+
+const tryAll = async (store: Store, trials: ReadonlyArray<Trial>, options: ConformanceOptions): Promise<Report> => {
+  const results: Array<CaseResult> = []
+  for (const trial of trials) {
+    const result = await tryCase(trial, store, options)
+    results.push(result)
+    options.onResult?.(result)
+  }
+  return make(store.name, store.capabilities, results, options.only === undefined)
 }
 
-const outcomeOf = async <Data>(
-  one: ConformanceCase,
-  spec: StorageSpec<Data>,
+const tryCase = async (trial: Trial, store: Store, options: ConformanceOptions): Promise<CaseResult> => {
+  const began = performance.now()
+  const outcome = await outcomeOf(trial, store, options)
+  return resultOf(trial.one, outcome, Math.round(performance.now() - began))
+}
+
+const outcomeOf = async (
+  trial: Trial,
+  { capabilities: claimed }: Store,
   options: ConformanceOptions
 ): Promise<CaseOutcome> => {
-  if (isClaimed(one, spec)) {
-    const missing = missingTools(one, spec)
+  const { missing } = trial
+  const lacks = trial.one.needs.filter((need) => !claimed.includes(need))
+  if (lacks.length === 0) {
     if (missing.length > 0) return { _tag: 'Failed', why: `claimed, but the spec has no ${listed(missing)}` }
-    const why = await failureOf(one, spec, options)
+    const why = await failureOf(trial, options)
     return why === undefined ? { _tag: 'Passed' } : { _tag: 'Failed', why }
   }
-  const lacks = one.needs.filter((need) => !spec.capabilities.includes(need))
-  if (missingTools(one, spec).length > 0) return { _tag: 'NotClaimed', lacks, wouldHave: 'not been tried' }
-  const why = await failureOf(one, spec, options)
+  if (missing.length > 0) return { _tag: 'NotClaimed', lacks, wouldHave: 'not been tried' }
+  const why = await failureOf(trial, options)
   return { _tag: 'NotClaimed', lacks, wouldHave: why === undefined ? 'passed' : 'failed' }
 }
 
 const listed = (names: ReadonlyArray<string>): string => names.map((name) => `\`${name}\``).join(' and no ')
 
 /** Why a case fails; nothing if it passes. */
-const failureOf = async <Data>(
-  one: ConformanceCase,
-  spec: StorageSpec<Data>,
-  { limitMillis }: ConformanceOptions
-): Promise<string | undefined> => {
+const failureOf = async (trial: Trial, { limitMillis }: ConformanceOptions): Promise<string | undefined> => {
   try {
-    await one.run(spec, limitMillis)
+    await trial.run(limitMillis)
     return undefined
   } catch (error) {
     return reasonOf(error)
@@ -143,6 +195,17 @@ export interface TestRunner {
   readonly describe: (title: string, body: () => void) => unknown
   /** Defines a test. */
   readonly test: (title: string, body: () => Promise<void>, limitMillis: number) => unknown
+}
+
+/**
+ * The options of a conformance run, and `onReport`, which is told the report when all tests have ended.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface TestOptions extends ConformanceOptions {
+  /** Told the report when all tests have ended. */
+  readonly onReport?: (report: Report) => void
 }
 
 /**
@@ -170,25 +233,58 @@ export interface TestRunner {
  * @category running
  * @since 0.1.0
  */
-export const conformanceTests = <Data>(
+export const conformanceTests = <Data>(runner: TestRunner, spec: StorageSpec<Data>, options: TestOptions = {}): void =>
+  testAll(runner, spec, `${spec.name} keeps the laws of a checkpoint store`, trialsOf(spec, options), options)
+
+/**
+ * The same for a store of artifacts.
+ *
+ * @example
+ * import { memoryArtifacts, memoryData } from 'dogear/memory'
+ * import { artifactConformanceTests } from 'dogear/testing'
+ * import { describe, test } from 'node:test'
+ *
+ * artifactConformanceTests(
+ *   { describe, test },
+ *   {
+ *     name: 'artifacts in memory',
+ *     create: async () => memoryData(),
+ *     reopen: async (data) => memoryArtifacts(data),
+ *     capabilities: ['large']
+ *   }
+ * )
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const artifactConformanceTests = <Data>(
+  runner: TestRunner,
+  spec: ArtifactSpec<Data>,
+  options: TestOptions = {}
+): void =>
+  testAll(runner, spec, `${spec.name} keeps the laws of an artifact store`, artifactTrialsOf(spec, options), options)
+
+const testAll = (
   { describe, test }: TestRunner,
-  spec: StorageSpec<Data>,
-  options: ConformanceOptions & { readonly onReport?: (report: Report) => void } = {}
+  store: Store,
+  heading: string,
+  trials: ReadonlyArray<Trial>,
+  options: TestOptions
 ): void => {
   const { limitMillis = 30_000 } = options
   const results: Array<CaseResult> = []
   // The kit's own limit comes first: it says more.
   const runnersLimit = 5 * limitMillis
-  describe(`${spec.name} keeps the laws of a checkpoint store`, () => {
-    for (const one of chosen(options)) {
-      const title = `${one.id} ${one.title}`
+  describe(heading, () => {
+    for (const trial of trials) {
+      const { id, title } = trial.one
       test(
-        title,
+        `${id} ${title}`,
         async () => {
-          const result = await tryCase(one, spec, options)
+          const result = await tryCase(trial, store, options)
           results.push(result)
           options.onResult?.(result)
-          if (result.outcome._tag === 'Failed') assert.fail(`${one.id}: ${result.outcome.why}`)
+          if (result.outcome._tag === 'Failed') assert.fail(`${id}: ${result.outcome.why}`)
         },
         runnersLimit
       )
@@ -196,7 +292,7 @@ export const conformanceTests = <Data>(
     test(
       'the report names what was not claimed',
       () => {
-        options.onReport?.(make(spec.name, spec.capabilities, results, options.only === undefined))
+        options.onReport?.(make(store.name, store.capabilities, results, options.only === undefined))
         return Promise.resolve()
       },
       limitMillis

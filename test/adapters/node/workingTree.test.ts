@@ -87,6 +87,45 @@ describe('what is at a path', () => {
     assert.equal(new Set([one, ...others]).size, 4)
   })
 
+  test('is what a link leads to, and none if that is gone', async () => {
+    const folder = newFolder()
+    const tree = workingTree(folder)
+    writeFileSync(join(folder, 'app-3.tgz'), 'three')
+    symlinkSync('app-3.tgz', join(folder, 'latest.tgz'))
+    symlinkSync('round', join(folder, 'round'))
+    assert.deepEqual(await right(tree.content('latest.tgz')), await right(tree.content('app-3.tgz')))
+    rmSync(join(folder, 'app-3.tgz'))
+    for (const path of ['latest.tgz', 'round', 'round/a']) {
+      assert.deepEqual(await right(tree.content(path)), O.none)
+      assert.equal(await right(tree.has(path)), false)
+    }
+  })
+
+  test.runIf(process.platform === 'linux')('ends where a device does not, and takes names of any bytes', async () => {
+    const folder = newFolder()
+    const tree = workingTree(folder)
+    assert.ok(O.isSome(await right(tree.content('/dev/zero'))))
+    const named = async (byte: number): Promise<unknown> => {
+      const name = Buffer.concat([Buffer.from(join(folder, 'inner', 'caf')), Buffer.from([byte])])
+      mkdirSync(join(folder, 'inner'))
+      writeFileSync(name, 'x')
+      const found = await right(tree.content('inner'))
+      rmSync(join(folder, 'inner'), { recursive: true })
+      return O.isSome(found) ? found.value.sha256 : assert.fail('none')
+    }
+    assert.notEqual(await named(0xe9), await named(0xe8))
+  })
+
+  test('does not cover what is no part of the tree', async () => {
+    const folder = newFolder()
+    const tree = workingTree(folder, ['state'])
+    mkdirSync(join(folder, 'state'))
+    writeFileSync(join(folder, 'a.txt'), 'a')
+    const before = await right(tree.content('.'))
+    writeFileSync(join(folder, 'state', 'journal'), 'more')
+    assert.deepEqual(await right(tree.content('.')), before)
+  })
+
   test('is an error if it can not be looked at: that it is gone is not known', async () => {
     const tree = workingTree(newFolder())
     const tooLong = 'x'.repeat(300)
@@ -144,6 +183,23 @@ describe('a commit', () => {
     }
   })
 
+  test('is looked for in our repository, whatever a hook has set', async () => {
+    const { commit, tree } = newRepository()
+    const hash = commit('a')
+    const set = {
+      GIT_DIR: '/nowhere',
+      GIT_COMMON_DIR: '/nowhere',
+      GIT_OBJECT_DIRECTORY: '/nowhere',
+      GIT_NAMESPACE: 'a'
+    }
+    Object.assign(process.env, set)
+    try {
+      assert.deepEqual(await right(tree.missingCommits([hash])), [])
+    } finally {
+      for (const name of Object.keys(set)) delete process.env[name]
+    }
+  })
+
   test('can not be looked for without git', async () => {
     const path = process.env['PATH']
     process.env['PATH'] = '/nowhere'
@@ -158,6 +214,12 @@ describe('a commit', () => {
 })
 
 describe('what differs from HEAD', () => {
+  test('is not known where there is no repository', async () => {
+    const answer = await workingTree(newFolder()).changed()
+    assert.ok(E.isLeft(answer))
+    assert.equal(answer.left.why, 'there is no git repository')
+  })
+
   test('are changed, new, deleted and renamed files, and none that are ignored', async () => {
     const { folder, commit, git, tree } = newRepository()
     for (const name of ['kept', 'changed', 'gone', 'old name']) commit(name)

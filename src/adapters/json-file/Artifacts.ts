@@ -1,0 +1,317 @@
+/**
+ * Artifacts in files, in the folder of their run: they go where it goes. `docs/file-format.md` §13 is the norm.
+ *
+ * @since 0.1.0
+ */
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import * as ArtifactId from '../../domain/ArtifactId.js'
+import { sha256 } from '../../domain/Digest.js'
+import * as RunId from '../../domain/RunId.js'
+import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
+import type { Corrupt, TooLarge, UnsupportedFormat } from '../../ports/CheckpointStorage.js'
+import type { FileSystem } from '../../ports/FileSystem.js'
+import type { FileError } from './Fault.js'
+import { quietly, reading, writing } from './Fault.js'
+import { isFolder, namesIn, readBetween, readWhole, sync, withFile, writeFully } from './Files.js'
+import { nodeFileSystem } from './FileSystem.js'
+import { ensureIn } from './Folders.js'
+import * as Layout from './Layout.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * How artifacts are kept. `maxBytes`: the largest that is put or read, default 256 MiB: they go through memory whole. `fs`:
+ * the outside world, for tests.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface FileArtifactsOptions {
+  readonly maxBytes?: number
+  readonly fs?: FileSystem
+}
+
+interface Place {
+  readonly fs: FileSystem
+  readonly maxBytes: number
+  readonly layout: Layout.Layout
+}
+
+/** What the first line of a file says, and how long it is. */
+interface Head {
+  readonly info: ArtifactInfo
+  readonly length: number
+}
+
+type Answer<A> = Promise<E.Either<ArtifactError, A>>
+
+const FORMAT = 1
+
+/** More than a first line can have: an id of 512 characters has at most 1,536 bytes. */
+const HEAD_BYTES = 4_096
+
+const HOUR_MILLIS = 3_600_000
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Artifacts below the root of a {@link jsonFileStorage}, in the folders of its runs: a run that is removed takes them along.
+ * A put is whole or not there, whatever happens meanwhile, and durable when it resolves. Any number of processes may use
+ * the same root.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import * as O from 'fp-ts/lib/Option.js'
+ * import { fileArtifacts } from 'dogear/json-file'
+ * import assert from 'node:assert/strict'
+ * import { mkdtemp, rm } from 'node:fs/promises'
+ * import { tmpdir } from 'node:os'
+ * import { join } from 'node:path'
+ *
+ * const root = await mkdtemp(join(tmpdir(), 'dogear-'))
+ * const artifacts = fileArtifacts(root)
+ * await artifacts.put('release-42', 'reports/unit.txt', '12 passed')()
+ *
+ * const found = await fileArtifacts(root).get('release-42', 'reports/unit.txt')()
+ * assert.ok(E.isRight(found) && O.isSome(found.right))
+ * assert.equal(Buffer.from(found.right.value).toString(), '12 passed')
+ * await rm(root, { recursive: true })
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fileArtifacts = (root: string, options: FileArtifactsOptions = {}): ArtifactStore => {
+  const { maxBytes = 256 * 1_048_576, fs = nodeFileSystem } = options
+  const tidied = new Set<string>()
+
+  /** Nothing touches a file before the run id is known to be one. */
+  const on =
+    <A>(runId: string, act: (place: Place) => Answer<A>): TaskEither<ArtifactError, A> =>
+    () => {
+      const valid = RunId.parse(runId)
+      return E.isLeft(valid) ? Promise.resolve(valid) : act({ fs, maxBytes, layout: Layout.of(root, runId) })
+    }
+  const at =
+    <A>(runId: string, id: string, act: (place: Place) => Answer<A>): TaskEither<ArtifactError, A> =>
+    () => {
+      const valid = ArtifactId.parse(id)
+      return E.isLeft(valid) ? Promise.resolve(valid) : on(runId, act)()
+    }
+
+  return {
+    put: (runId, id, data) =>
+      at(runId, id, async (place) => {
+        const result = await put(place, id, typeof data === 'string' ? Buffer.from(data) : Buffer.from(data))
+        if (E.isRight(result) && !tidied.has(runId)) {
+          tidied.add(runId)
+          await tidy(place)
+        }
+        return result
+      }),
+    get: (runId, id) => at(runId, id, (place) => get(place, id)),
+    has: (runId, id) => at(runId, id, (place) => has(place, id)),
+    remove: (runId, id) => at(runId, id, (place) => remove(place, [Layout.artifact(place.layout, id)])),
+    list: (runId) => on(runId, list),
+    clear: (runId) => on(runId, clear)
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// writing
+// ---------------------------------------------------------------------------------------------------------------------
+
+const put = async (place: Place, id: string, bytes: Buffer): Answer<ArtifactInfo> => {
+  const { fs, maxBytes, layout } = place
+  if (bytes.length > maxBytes) return E.left(tooLarge(place, id, bytes.length))
+  const info = { id, size: bytes.length, sha256: sha256(bytes) }
+  const made = await ensureIn(fs, layout, Layout.artifacts(layout))
+  if (E.isLeft(made)) return made
+  const unfinished = Layout.artifactInTheMaking(layout, randomBytes(16).toString('hex'))
+  const written = await write(fs, unfinished, Buffer.concat([headOf(info), bytes]))
+  const path = Layout.artifact(layout, id)
+  const named = E.isLeft(written) ? written : await writing(path, 'rename', () => fs.renameSync(unfinished, path))
+  if (E.isLeft(named)) {
+    await quietly(() => fs.unlinkSync(unfinished))
+    return named
+  }
+  const durable = await syncNames(place)
+  return E.isLeft(durable) ? durable : E.right(info)
+}
+
+/** The content is durable before it has a name that anybody reads. */
+const write = async (fs: FileSystem, path: string, bytes: Buffer): Promise<E.Either<FileError, void>> => {
+  const fd = await writing(path, 'open', () => fs.open(path, 'create'))
+  if (E.isLeft(fd)) return fd
+  const written = await writeFully(fs, path, fd.right, bytes, 0)
+  const result = E.isLeft(written) ? written : await sync(fs, path, fd.right)
+  await quietly(() => fs.close(fd.right))
+  return result
+}
+
+const syncNames = ({ fs, layout }: Place): Promise<E.Either<FileError, void>> =>
+  writing(Layout.artifacts(layout), 'fsync', () => fs.fsyncFolder(Layout.artifacts(layout)))
+
+/** Names that are gone already are synced too: who took them away may have been killed before that. */
+const remove = async (place: Place, paths: ReadonlyArray<string>): Answer<void> => {
+  const there = isThere(place)
+  if (E.isLeft(there)) return there
+  if (!there.right) return E.right(undefined)
+  for (const path of paths) {
+    const gone = await writing(path, 'unlink', () => place.fs.unlinkSync(path))
+    if (E.isLeft(gone) && gone.left.code !== 'ENOENT') return gone
+  }
+  return syncNames(place)
+}
+
+const clear = async (place: Place): Answer<void> => {
+  const names = await namesOf(place)
+  if (E.isLeft(names)) return names
+  const own = names.right.filter((name) => Layout.kindOfArtifact(name) === 'artifact')
+  const result = await remove(
+    place,
+    own.map((name) => join(Layout.artifacts(place.layout), name))
+  )
+  if (E.isRight(result)) await tidy(place)
+  return result
+}
+
+/** Deletes what crashes left in the making, when it is older than an hour: a younger one may be somebody's. */
+const tidy = ({ fs, layout }: Place): Promise<void> =>
+  quietly(async () => {
+    for (const name of await fs.readdir(Layout.artifacts(layout))) {
+      if (Layout.kindOfArtifact(name) !== 'unfinished') continue
+      const path = join(Layout.artifacts(layout), name)
+      const facts = fs.lstatSync(path)
+      if (facts !== undefined && facts.modifiedMillis + HOUR_MILLIS < Date.now())
+        await quietly(() => fs.unlinkSync(path))
+    }
+  })
+
+// ---------------------------------------------------------------------------------------------------------------------
+// reading
+// ---------------------------------------------------------------------------------------------------------------------
+
+const get = async (place: Place, id: string): Answer<O.Option<Uint8Array>> => {
+  const { fs, maxBytes, layout } = place
+  const there = isThere(place)
+  if (E.isLeft(there)) return there
+  if (!there.right) return E.right(O.none)
+  const path = Layout.artifact(layout, id)
+  const whole = await readWhole(fs, path, maxBytes + HEAD_BYTES, layout.runId)
+  if (E.isLeft(whole)) return whole
+  if (O.isNone(whole.right)) return E.right(O.none)
+  const content = contentOf(place, path, id, whole.right.value)
+  return E.isLeft(content) ? content : E.right(O.some(content.right))
+}
+
+const contentOf = (place: Place, path: string, id: string, whole: Buffer): E.Either<ArtifactError, Uint8Array> => {
+  const head = headIn(place, path, whole)
+  if (E.isLeft(head)) return head
+  const { info, length } = head.right
+  if (info.id !== id) return E.left(corrupt(place, path, `it is the artifact "${info.id}"`))
+  const bytes = whole.subarray(length)
+  if (bytes.length !== info.size) return E.left(corrupt(place, path, `${bytes.length} bytes instead of ${info.size}`))
+  return sha256(bytes) === info.sha256
+    ? E.right(new Uint8Array(bytes))
+    : E.left(corrupt(place, path, 'its content is not what was put (SHA-256)'))
+}
+
+const has = (place: Place, id: string): Answer<boolean> => {
+  const there = isThere(place)
+  if (E.isLeft(there) || !there.right) return Promise.resolve(there)
+  const path = Layout.artifact(place.layout, id)
+  return reading(path, 'lstat', () => place.fs.lstatSync(path)).then((facts) =>
+    E.isLeft(facts) || facts.right === undefined || facts.right.kind === 'file'
+      ? E.map((found) => found !== undefined)(facts)
+      : E.left({ _tag: 'Insecure', where: path, why: 'it is no regular file' })
+  )
+}
+
+/** One that goes away while this looks is left out. */
+const list = async (place: Place): Answer<ReadonlyArray<ArtifactInfo>> => {
+  const names = await namesOf(place)
+  if (E.isLeft(names)) return names
+  const found: Array<ArtifactInfo> = []
+  for (const name of names.right) {
+    const kind = Layout.kindOfArtifact(name)
+    if (kind !== 'artifact' && kind !== 'system') continue
+    const path = join(Layout.artifacts(place.layout), name)
+    const head = await withFile<Head, ArtifactError>(place.fs, path, async (fd) => {
+      const bytes = await readBetween(place.fs, path, fd, 0, HEAD_BYTES)
+      return E.isLeft(bytes) ? bytes : headIn(place, path, bytes.right)
+    })
+    if (E.isLeft(head)) return head
+    if (O.isSome(head.right)) found.push(head.right.value.info)
+  }
+  return E.right(found.sort((a, b) => (a.id < b.id ? -1 : 1)))
+}
+
+/** A link in the place of a folder would lead somewhere else. */
+const isThere = ({ fs, layout }: Place): E.Either<FileError, boolean> => {
+  for (const folder of [layout.runs, layout.run, Layout.artifacts(layout)]) {
+    const there = isFolder(fs, folder)
+    if (E.isLeft(there) || !there.right) return there
+  }
+  return E.right(true)
+}
+
+const namesOf = async (place: Place): Promise<E.Either<FileError, ReadonlyArray<string>>> => {
+  const there = isThere(place)
+  if (E.isLeft(there)) return there
+  const names = there.right ? await namesIn(place.fs, Layout.artifacts(place.layout)) : E.right(O.none)
+  return E.map(O.getOrElse((): ReadonlyArray<string> => []))(names)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// the first line
+// ---------------------------------------------------------------------------------------------------------------------
+
+const headOf = (info: ArtifactInfo): Buffer => Buffer.from(`${JSON.stringify({ format: FORMAT, ...info })}\n`)
+
+const headIn = (place: Place, path: string, bytes: Buffer): E.Either<Corrupt | UnsupportedFormat, Head> => {
+  const length = bytes.subarray(0, HEAD_BYTES).indexOf(0x0a) + 1
+  const { format, id, size, sha256: digest } = fieldsIn(bytes.subarray(0, length))
+  if (typeof format === 'number' && format > FORMAT) {
+    const { runId } = place.layout
+    return E.left({ _tag: 'UnsupportedFormat', runId, where: path, found: format, supported: FORMAT })
+  }
+  return format === FORMAT && typeof id === 'string' && typeof size === 'number' && typeof digest === 'string'
+    ? E.right({ info: { id, size, sha256: digest }, length })
+    : E.left(corrupt(place, path, 'its first line says not what it is'))
+}
+
+const fieldsIn = (line: Buffer): Readonly<Record<string, unknown>> => {
+  try {
+    return Object(JSON.parse(line.toString('utf8'))) as Readonly<Record<string, unknown>>
+  } catch {
+    return {}
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// errors
+// ---------------------------------------------------------------------------------------------------------------------
+
+const corrupt = ({ layout: { runId } }: Place, where: string, why: string): Corrupt => ({
+  _tag: 'Corrupt',
+  runId,
+  where,
+  why
+})
+
+const tooLarge = ({ layout, maxBytes }: Place, id: string, bytes: number): TooLarge => ({
+  _tag: 'TooLarge',
+  runId: layout.runId,
+  where: Layout.artifact(layout, id),
+  bytes,
+  limitBytes: maxBytes,
+  biggest: []
+})

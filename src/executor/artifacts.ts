@@ -1,0 +1,233 @@
+/**
+ * The artifacts of a run, as its steps see them: bound to the run, and noted for the record.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import * as ArtifactId from '../domain/ArtifactId.js'
+import type { Evidence } from '../domain/CompletedStep.js'
+import { fingerprint } from '../domain/Digest.js'
+import * as StepError from '../domain/StepError.js'
+import type { StepFailure } from '../domain/StepFailure.js'
+import * as Failure from '../domain/StepFailure.js'
+import { groupNamed } from '../domain/Workflow.js'
+import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../ports/ArtifactStore.js'
+import type { Environment } from '../ports/Environment.js'
+import { toJson } from './conversions.js'
+import type { Program } from './Program.js'
+import type { Recorder } from './Recorder.js'
+import { describeArtifact } from './RunError.js'
+import type { Memo, Reuse, StepArtifacts } from './StepArtifacts.js'
+import type { Place } from './Values.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Whose artifacts they are: a unit of an execution, in one attempt. `attempt` stands for it, as what it was given.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Holder {
+  readonly scope: {
+    readonly environment: Environment
+    readonly program: Program<unknown, never>
+    readonly recorder: Recorder
+    readonly stop: () => { readonly _tag: string } | undefined
+  }
+  readonly place: Place
+  readonly attempt: object
+}
+
+/** What attempts have put, by id. An attempt that puts nothing is not in it. */
+const stored = new WeakMap<object, Map<string, Evidence>>()
+
+const NOTHING: ReadonlyArray<Evidence> = []
+
+// ---------------------------------------------------------------------------------------------------------------------
+// artifacts
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The artifacts of the run, for one attempt of a unit.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const artifactsFor = (holder: Holder): StepArtifacts => {
+  const { runId } = holder.scope.recorder.checkpoint()
+  const put = async (id: string, data: Uint8Array | string): Promise<E.Either<StepFailure, ArtifactInfo>> => {
+    const store = writable(holder)
+    if (E.isLeft(store)) return store
+    const kept = await answer(store.right.put(runId, id, data))
+    if (E.isRight(kept)) note(holder, kept.right)
+    return kept
+  }
+  const own = <A>(id: string, act: (store: ArtifactStore) => TaskEither<ArtifactError, A>) =>
+    ArtifactId.isSystem(id) ? refuse(SYSTEM_ID(id)) : () => using(holder, act)
+  return {
+    put: (id, data) => (ArtifactId.isSystem(id) ? refuse(SYSTEM_ID(id)) : () => put(id, data)),
+    get: (id) => own(id, (store) => store.get(runId, id)),
+    has: (id) => own(id, (store) => store.has(runId, id)),
+    reuse: (from) => async () => {
+      const { artifact: id, fromRun } = from
+      if (ArtifactId.isSystem(id)) return E.left(SYSTEM_ID(id))
+      const found = await using(holder, (store) => store.get(fromRun, id))
+      if (E.isLeft(found)) return found
+      return O.isNone(found.right) ? E.left(missing(from)) : put(id, found.right.value)
+    }
+  }
+}
+
+/**
+ * What an attempt has put: evidence for the record of its step.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const storedBy = (attempt: object): ReadonlyArray<Evidence> => {
+  const noted = stored.get(attempt)
+  return noted === undefined ? NOTHING : [...noted.values()]
+}
+
+const note = ({ attempt }: Holder, { id, size, sha256 }: ArtifactInfo): void => {
+  const noted = stored.get(attempt) ?? new Map<string, Evidence>()
+  stored.set(attempt, noted.set(id, { _tag: 'Stored', id, size, sha256 }))
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// memo
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A computation that is under way, and the attempt that began it. It gives the text that is stored. */
+interface Computing {
+  readonly attempt: object
+  readonly text: Promise<E.Either<unknown, string>>
+}
+
+/** What each execution computes just now. */
+const computing = new WeakMap<Recorder, Map<string, Computing>>()
+
+/**
+ * The cache of the run, for one attempt of a unit. Who asks for what is being computed waits for that; should it fail, an
+ * attempt that did not begin it computes itself.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const memoFor =
+  (holder: Holder): Memo =>
+  <Error, A>(key: string, compute: TaskEither<Error, A>) =>
+  async () => {
+    const { recorder } = holder.scope
+    const under = computing.get(recorder) ?? new Map<string, Computing>()
+    computing.set(recorder, under)
+    const id = memoId(holder, key)
+    for (;;) {
+      const running = under.get(id)
+      const one = running ?? {
+        attempt: holder.attempt,
+        text: recall(holder, id, key, compute).finally(() => under.delete(id))
+      }
+      if (running === undefined) under.set(id, one)
+      const text = await one.text
+      if (E.isRight(text)) return E.right(valueIn(text.right) as A)
+      if (one.attempt === holder.attempt) return text as E.Left<Error | StepFailure>
+    }
+  }
+
+/** The text that is stored, or is now. What is damaged is computed again: nothing is lost but what it cost. */
+const recall = async <Error, A>(
+  holder: Holder,
+  id: string,
+  key: string,
+  compute: TaskEither<Error, A>
+): Promise<E.Either<Error | StepFailure, string>> => {
+  const { runId } = holder.scope.recorder.checkpoint()
+  const store = writable(holder)
+  if (E.isLeft(store)) return store
+  const found = await store.right.get(runId, id)()
+  if (E.isLeft(found) && found.left._tag !== 'Corrupt') return E.left(failed(found.left))
+  if (E.isRight(found) && O.isSome(found.right)) return E.right(new TextDecoder().decode(found.right.value))
+  const computed = await compute()
+  if (E.isLeft(computed)) return computed
+  const json = toJson(computed.right)
+  if (E.isLeft(json)) return E.left(notStorable(key, json.left))
+  const text = JSON.stringify({ key, value: json.right })
+  const kept = await using(holder, ({ put }) => put(runId, id, text), writable)
+  return E.map(() => text)(kept)
+}
+
+const valueIn = (text: string): unknown => (JSON.parse(text) as { readonly value?: unknown }).value
+
+/** Of this run and no other that has its id, this unit as it is defined, and the key. */
+const memoId = ({ scope, place }: Holder, key: string): string => {
+  const { createdAt } = scope.recorder.checkpoint()
+  const step = scope.program.steps[place.stepIndex]
+  const unit = step?._tag === 'Wave' && place.group !== undefined ? groupNamed(step, place.group) : step
+  const defined = unit?._tag === 'Task' ? unit.fingerprint : null
+  return `_memo/${fingerprint([createdAt, place.step, place.group ?? null, defined, key]).slice(3)}`
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// the store
+// ---------------------------------------------------------------------------------------------------------------------
+
+const readable = ({ scope }: Holder): E.Either<StepFailure, ArtifactStore> =>
+  scope.environment.artifacts === undefined ? E.left(NO_STORE) : E.right(scope.environment.artifacts)
+
+/** Who was told that another process has the run puts nothing into it. */
+const writable = (holder: Holder): E.Either<StepFailure, ArtifactStore> =>
+  holder.scope.stop()?._tag === 'Fenced' ? E.left(TAKEN_OVER) : readable(holder)
+
+const using = async <A>(
+  holder: Holder,
+  act: (store: ArtifactStore) => TaskEither<ArtifactError, A>,
+  storeOf = readable
+): Promise<E.Either<StepFailure, A>> => {
+  const store = storeOf(holder)
+  return E.isLeft(store) ? store : answer(act(store.right))
+}
+
+const answer = async <A>(task: TaskEither<ArtifactError, A>): Promise<E.Either<StepFailure, A>> =>
+  E.mapLeft(failed)(await task())
+
+// ---------------------------------------------------------------------------------------------------------------------
+// failures
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Whether it may pass is told by the system's code, as for every error. */
+const failed = (error: ArtifactError): StepFailure => {
+  const made = StepError.make('ArtifactError', describeArtifact(error), { code: error._tag })
+  return Failure.fromUnknown(error)._tag === 'Transient' ? Failure.transient(made) : Failure.permanent(made)
+}
+
+const failure = (code: string, message: string): StepFailure =>
+  Failure.permanent(StepError.make('ArtifactError', message, { code }))
+
+const refuse =
+  (left: StepFailure): TaskEither<StepFailure, never> =>
+  () =>
+    Promise.resolve(E.left(left))
+
+const NO_STORE = failure(
+  'NoArtifactStore',
+  'the run has no store for artifacts: give its environment one (`artifacts`)'
+)
+
+const TAKEN_OVER = failure('Fenced', 'the run was taken over by another process: nothing is put into it any more')
+
+const SYSTEM_ID = (id: string): StepFailure =>
+  failure('InvalidArtifactId', `"${id}" is not a valid artifact id: those that begin with "_" are Dogear's own`)
+
+const missing = ({ fromRun, artifact }: Reuse): StepFailure =>
+  failure('ArtifactMissing', `there is no artifact "${artifact}" of run ${fromRun}`)
+
+const notStorable = (
+  key: string,
+  { path, expected }: { readonly path: string; readonly expected: string }
+): StepFailure => failure('MemoNotStorable', `the value of memo "${key}" at ${path} is not ${expected}`)

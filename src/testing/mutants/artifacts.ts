@@ -1,0 +1,249 @@
+/**
+ * Stores of artifacts that are broken on purpose, one flaw each, and the case of the kit that names it.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as ArtifactId from '../../domain/ArtifactId.js'
+import { sha256 } from '../../domain/Digest.js'
+import * as RunId from '../../domain/RunId.js'
+import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
+import type { ArtifactSpec } from '../conformance/artifacts/ArtifactCase.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Each flaw of a store of artifacts, and the case that finds it. Others may find it as well.
+ *
+ * @example
+ * import { ARTIFACT_KILLED_BY } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.equal(ARTIFACT_KILLED_BY['takes bytes for text'], 'AS-TRIP-01')
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const ARTIFACT_KILLED_BY = {
+  'takes bytes for text': 'AS-TRIP-01',
+  'takes an empty artifact for none': 'AS-TRIP-03',
+  'gives away the bytes that it keeps': 'AS-TRIP-07',
+  'begins before it is asked to': 'AS-TRIP-09',
+  'lets ids lead out of its place': 'AS-ID-01',
+  'folds the case of ids': 'AS-ID-03',
+  'removes every artifact that begins alike': 'AS-ID-05',
+  'keeps the end of what it replaces': 'AS-PUT-01',
+  'writes in place, piece by piece': 'AS-PUT-02',
+  'takes what is not there for an error': 'AS-NONE-01',
+  'brings removed artifacts back': 'AS-REMOVE-01',
+  'mixes runs up': 'AS-RUN-01',
+  'lists artifacts in no order': 'AS-LIST-01',
+  'clears what is kept for the run': 'AS-CLEAR-01',
+  'remembers what it has read': 'AS-OPEN-01',
+  'does not look whether content is damaged': 'AS-DAMAGE-01'
+} as const
+
+/**
+ * What a mutant of a store of artifacts does wrong.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type ArtifactFlaw = keyof typeof ARTIFACT_KILLED_BY
+
+/**
+ * A store of artifacts that has one flaw: what it does wrong, and the case that names it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ArtifactMutant {
+  readonly flaw: ArtifactFlaw
+  readonly killedBy: string
+  readonly spec: ArtifactSpec<Shelf>
+}
+
+interface Kept {
+  readonly info: ArtifactInfo
+  readonly bytes: Uint8Array
+}
+
+/**
+ * Where the sample store keeps its artifacts: each run's by id, and what was removed, for the flaw that needs it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Shelf {
+  /** @internal */
+  readonly runs: Map<string, Map<string, Kept>>
+  /** @internal */
+  readonly removed: Map<string, Map<string, Kept>>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+const aWhile = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+const runIn = (runs: Shelf['runs'], runId: string): Map<string, Kept> => {
+  const found = runs.get(runId) ?? new Map<string, Kept>()
+  runs.set(runId, found)
+  return found
+}
+
+const sampleArtifacts = ({ runs, removed }: Shelf, flaw?: ArtifactFlaw): ArtifactStore => {
+  const has = (one: ArtifactFlaw): boolean => one === flaw
+  const remembered = new Map<string, Uint8Array>()
+  if (has('brings removed artifacts back'))
+    for (const [runId, kept] of removed) for (const [id, one] of kept) runIn(runs, runId).set(id, one)
+
+  const task = <A>(runId: string, id: string, act: (run: Map<string, Kept>, id: string) => Promise<A>) => {
+    const begin = async (): Promise<E.Either<ArtifactError, A>> => {
+      const validRun = RunId.parse(runId)
+      if (E.isLeft(validRun)) return validRun
+      const valid = has('lets ids lead out of its place') ? E.right(id) : ArtifactId.parse(id)
+      if (E.isLeft(valid)) return valid
+      return E.right(
+        await act(
+          runIn(runs, has('mixes runs up') ? 'all' : runId),
+          has('folds the case of ids') ? id.toLowerCase() : id
+        )
+      )
+    }
+    if (!has('begins before it is asked to')) return begin
+    const begun = begin()
+    return () => begun
+  }
+
+  const put = async (run: Map<string, Kept>, id: string, data: Uint8Array): Promise<ArtifactInfo> => {
+    const before = run.get(id)?.bytes
+    const bytes = has('keeps the end of what it replaces')
+      ? Uint8Array.from([...data, ...(before?.subarray(data.length) ?? [])])
+      : has('takes bytes for text')
+        ? new TextEncoder().encode(new TextDecoder().decode(data))
+        : data
+    const info = { id, size: bytes.length, sha256: sha256(bytes) }
+    if (has('writes in place, piece by piece')) return inPlace(run, info, bytes)
+    await aWhile()
+    run.set(id, { info, bytes })
+    return { ...info }
+  }
+
+  return {
+    put: (runId, id, data) => {
+      const keep = (): Uint8Array => (has('gives away the bytes that it keeps') ? raw(data) : raw(data).slice())
+      return task(runId, id, (run, known) => put(run, known, keep()))
+    },
+    get: (runId, id) => {
+      const key = `${runId} ${id}`
+      const found = task(runId, id, async (run, known) => {
+        await aWhile()
+        const kept = run.get(known)
+        if (kept === undefined || (has('takes an empty artifact for none') && kept.bytes.length === 0)) return O.none
+        if (!has('does not look whether content is damaged') && sha256(kept.bytes) !== kept.info.sha256)
+          return O.some('damaged' as const)
+        const bytes = has('remembers what it has read') ? (remembered.get(key) ?? kept.bytes) : kept.bytes
+        remembered.set(key, bytes)
+        return O.some(has('gives away the bytes that it keeps') ? bytes : bytes.slice())
+      })
+      return () => found().then(answerOf(runId, id, has('takes what is not there for an error')))
+    },
+    has: (runId, id) => task(runId, id, (run, known) => Promise.resolve(run.has(known))),
+    remove: (runId, id) =>
+      task(runId, id, (run, known) => {
+        const isIt = (one: string): boolean =>
+          one === known || (has('removes every artifact that begins alike') && one.startsWith(known))
+        for (const [one, kept] of [...run].filter(([other]) => isIt(other))) {
+          runIn(removed, runId).set(one, kept)
+          run.delete(one)
+        }
+        return aWhile()
+      }),
+    list: (runId) =>
+      task(runId, 'all', (run) => {
+        const infos = [...run.values()].map(({ info }) => ({ ...info }))
+        return Promise.resolve(
+          has('lists artifacts in no order') ? infos : infos.sort((a, b) => (a.id < b.id ? -1 : 1))
+        )
+      }),
+    clear: (runId) =>
+      task(runId, 'all', (run) => {
+        for (const id of [...run.keys()])
+          if (has('clears what is kept for the run') || !ArtifactId.isSystem(id)) run.delete(id)
+        return aWhile()
+      })
+  }
+}
+
+const raw = (data: Uint8Array | string): Uint8Array =>
+  typeof data === 'string' ? new TextEncoder().encode(data) : data
+
+/** As a file is written that is opened and not replaced: others see it grow, and write into it too. */
+const inPlace = async (run: Map<string, Kept>, info: ArtifactInfo, bytes: Uint8Array): Promise<ArtifactInfo> => {
+  const parts = 4
+  for (let part = 1; part <= parts; part++) {
+    const from = Math.floor((bytes.length * (part - 1)) / parts)
+    const before = run.get(info.id)?.bytes ?? new Uint8Array()
+    const grown = new Uint8Array(Math.max(part === 1 ? 0 : before.length, Math.floor((bytes.length * part) / parts)))
+    grown.set(before.subarray(0, Math.min(before.length, grown.length)))
+    grown.set(bytes.subarray(from, Math.floor((bytes.length * part) / parts)), from)
+    run.set(info.id, { info: { ...info, size: grown.length, sha256: sha256(grown) }, bytes: grown })
+    await aWhile()
+  }
+  return info
+}
+
+const answerOf =
+  (runId: string, id: string, isStrict: boolean) =>
+  (found: E.Either<ArtifactError, O.Option<Uint8Array | 'damaged'>>): E.Either<ArtifactError, O.Option<Uint8Array>> => {
+    if (E.isLeft(found)) return found
+    if (O.isNone(found.right))
+      return isStrict
+        ? E.left({ _tag: 'ReadFailed', where: id, operation: 'get', code: 'ENOENT', cause: undefined })
+        : E.right(O.none)
+    return found.right.value === 'damaged'
+      ? E.left({ _tag: 'Corrupt', runId, where: id, why: 'its content is not what was put' })
+      : E.right(O.some(found.right.value))
+  }
+
+const specOf = (name: string, flaw?: ArtifactFlaw): ArtifactSpec<Shelf> => ({
+  name,
+  create: () => Promise.resolve({ runs: new Map(), removed: new Map() }),
+  reopen: (shelf) => Promise.resolve(sampleArtifacts(shelf, flaw)),
+  damage: ({ runs }, runId, id) => {
+    const kept = runIn(runs, runId).get(id)
+    if (kept !== undefined) runIn(runs, runId).set(id, { ...kept, bytes: kept.bytes.map((byte) => byte ^ 1) })
+    return Promise.resolve()
+  },
+  capabilities: ['large', 'damage']
+})
+
+/**
+ * The store of artifacts that the mutants are made of, without a flaw.
+ *
+ * @example
+ * import { ConformanceReport, runArtifactConformance, sampleArtifactSpec } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const report = await runArtifactConformance(sampleArtifactSpec, { only: ['AS-ID'] })
+ * assert.ok(ConformanceReport.isConformant(report), ConformanceReport.toText(report))
+ *
+ * @category specs
+ * @since 0.1.0
+ */
+export const sampleArtifactSpec: ArtifactSpec<Shelf> = specOf('a sound store of artifacts')
+
+/**
+ * Broken stores of artifacts, one for each flaw. The kit kills every one of them, by the case that names its flaw.
+ *
+ * @category specs
+ * @since 0.1.0
+ */
+export const artifactMutants: ReadonlyArray<ArtifactMutant> = (
+  Object.keys(ARTIFACT_KILLED_BY) as ReadonlyArray<ArtifactFlaw>
+).map((flaw) => ({ flaw, killedBy: ARTIFACT_KILLED_BY[flaw], spec: specOf(`a store that ${flaw}`, flaw) }))

@@ -1,0 +1,81 @@
+/** `reuse:` takes what another run has made, and `show` tells what a run has. */
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { fileArtifacts } from '../../src/adapters/json-file/index.js'
+import { sha256 } from '../../src/domain/Digest.js'
+import { linesOf, type Sandbox, sandbox } from './dogear.js'
+
+const train = `
+name: train
+steps:
+  - { name: corpus, reuse: { fromRun: crawl-7, artifact: data/corpus } }
+  - { name: fit, shell: echo fitted }
+`
+const broken = `
+name: broken
+steps:
+  - wave: inputs
+    groups:
+      gone: { reuse: { fromRun: crawl-7, artifact: other } }
+      sibling: { shell: echo done > sibling }
+`
+
+let place: Sandbox
+beforeAll(async () => {
+  place = sandbox({ 'train.yml': train, 'broken.yml': broken })
+  const store = fileArtifacts(join(place.folder, '.dogear'))
+  await store.put('crawl-7', 'data/corpus', 'all of it')()
+})
+afterAll(() => place.remove())
+
+test('a step that reuses an artifact copies it, and show lists it with size and digest', async () => {
+  const ran = await place.dogear(['run', 'train.yml', '--id', 'train-1'])
+  expect([ran.code, ran.stdout]).toEqual([0, 'fitted\n'])
+  const shown = await place.dogear(['show', 'train-1'])
+  expect(linesOf(shown.stdout).slice(-2)).toEqual([
+    'artifacts',
+    `  9 bytes  sha256 ${sha256('all of it')}  data/corpus`
+  ])
+  const json = JSON.parse((await place.dogear(['show', 'train-1', '--json'])).stdout) as Record<string, unknown>
+  expect(json['artifacts']).toEqual([{ id: 'data/corpus', size: 9, sha256: sha256('all of it') }])
+  expect(json['steps']).toMatchObject([{ step: 'corpus', output: 'reuse:crawl-7/data/corpus' }, { step: 'fit' }])
+})
+
+test('a step whose artifact is not there fails alone, and says which it is', async () => {
+  const ran = await place.dogear(['run', 'broken.yml', '--id', 'broken-1'])
+  expect(ran.code).toBe(1)
+  expect(ran.stderr).toContain('command: reuse:crawl-7/other')
+  expect(ran.stderr).toContain('error: there is no artifact "other" of run crawl-7')
+  expect(place.read('sibling')).toBe('done\n')
+  // It is there by now.
+  await fileArtifacts(join(place.folder, '.dogear')).put('crawl-7', 'other', 'late')()
+  const resumed = await place.dogear(['resume', 'broken-1'])
+  expect(resumed.code).toBe(0)
+})
+
+test('a run whose artifacts can’t be listed is shown all the same', async () => {
+  await place.dogear(['run', 'train.yml', '--id', 'train-2'])
+  place.write('.dogear/runs/train-2/artifacts/h-x', 'no artifact')
+  const { code, stdout } = await place.dogear(['show', 'train-2'])
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/An artifact of run train-2 can not be read: .*h-x: its first line says not what it is/)
+  const json = JSON.parse((await place.dogear(['show', 'train-2', '--json'])).stdout) as Record<string, unknown>
+  expect(json['artifacts']).toMatchObject({ error: { code: 'Corrupt' } })
+})
+
+test.each([
+  ['{ reuse: { fromRun: Crawl, artifact: x } }', '"fromRun" can\'t be "Crawl": it must be 1 to 128'],
+  ['{ reuse: { fromRun: crawl, artifact: ../x } }', '"artifact" can\'t be "../x": it has a segment'],
+  ['{ reuse: { fromRun: crawl, artifact: _memo/x } }', '"artifact" can\'t be "_memo/x": ids that begin with "_"'],
+  ['{ reuse: { fromRun: crawl } }', '"reuse" needs "fromRun" (the id of a run) and "artifact"'],
+  ['{ reuse: { fromRun: crawl, artifact: x, to: y } }', '"reuse" has no key "to"'],
+  ['{ reuse: crawl }', '"reuse" must be a mapping'],
+  ['{ reuse: { fromRun: crawl, artifact: x }, shell: make }', 'a task that has "reuse" has neither "shell" nor "run"']
+])('%s is refused with its place before anything is done', async (step, message) => {
+  place.write('wrong.yml', `name: wrong\nsteps:\n  - ${step}\n`)
+  const { code, stderr } = await place.dogear(['run', 'wrong.yml', '--id', 'wrong-1'])
+  expect(code).toBe(2)
+  expect(stderr).toMatch(/wrong\.yml:3:\d+/)
+  expect(stderr).toContain(message)
+  expect(place.exists('.dogear/runs/wrong-1')).toBe(false)
+})

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import * as fc from 'fast-check'
+import * as E from 'fp-ts/lib/Either.js'
+import { describe, test } from 'vitest'
+import * as ArtifactId from '../../src/domain/ArtifactId.js'
+
+describe('an artifact id', () => {
+  test.each([
+    ['', 'it is empty'],
+    ['../x', 'it has a segment "." or ".."'],
+    ['a/../../b', 'it has a segment "." or ".."'],
+    ['./x', 'it has a segment "." or ".."'],
+    ['/x', 'it begins with "/"'],
+    ['x/', 'it has an empty segment'],
+    ['a//b', 'it has an empty segment'],
+    ['a\\b', 'it has a backslash'],
+    ['a\0', 'it has a control character'],
+    ['\ud800', 'it has half a character (a lone surrogate)'],
+    ['a'.repeat(513), 'it has more than 512 characters']
+  ])('is not %j', (id, why) => {
+    assert.deepEqual(ArtifactId.parse(id), E.left({ _tag: 'InvalidArtifactId', id, why }))
+  })
+
+  test('never leads out of where it is taken from, whatever is accepted', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom('..', '.', '/', 'a', '\\', 'é', '')).map((parts) => parts.join('')),
+        (id) => {
+          const accepted = E.isRight(ArtifactId.parse(id))
+          const segments = id.split('/')
+          assert.equal(accepted, segments.every((one) => !['', '.', '..'].includes(one)) && !id.includes('\\'))
+        }
+      )
+    )
+  })
+
+  test.each(['a', 'reports/unit.txt', '...', 'a..b', ' ', '日本語/レポート', 'a'.repeat(512), '_memo/x'])(
+    'is %j',
+    (id) => {
+      assert.deepEqual(ArtifactId.parse(id), E.right(id))
+    }
+  )
+})

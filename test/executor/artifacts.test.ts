@@ -1,0 +1,460 @@
+/** What steps put is there for later steps and for a resume, and stands in their records; what is dear is computed once. */
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import type { MemoryData } from '../../src/adapters/memory.js'
+import { memoryArtifacts, memoryData, memoryStorage } from '../../src/adapters/memory.js'
+import { nodeEnvironment } from '../../src/adapters/node/index.js'
+import { sha256 } from '../../src/domain/Digest.js'
+import type { RunOutcome } from '../../src/executor/RunOutcome.js'
+import { Program, runOrResume, StepFailure } from '../../src/index.js'
+import type { ArtifactStore } from '../../src/ports/ArtifactStore.js'
+import type { Environment } from '../../src/ports/Environment.js'
+import * as Async from '../../src/promise.js'
+
+type AnyProgram = Parameters<typeof runOrResume>[0]
+
+const environmentOn = (data: MemoryData, given: Partial<Environment> = {}): Environment =>
+  nodeEnvironment(memoryStorage(data), { artifacts: memoryArtifacts(data), ...given })
+
+/** One execution of the run `r`, as a process that was just started does it. */
+const go = async (program: AnyProgram, data: MemoryData, given: Partial<Environment> = {}): Promise<RunOutcome> => {
+  const outcome = await runOrResume(program, 'r', {})(environmentOn(data, given))()
+  assert.ok(E.isRight(outcome), JSON.stringify(outcome))
+  return outcome.right
+}
+
+const recordsOf = (outcome: RunOutcome) => (outcome._tag === 'Fenced' ? [] : [...outcome.checkpoint.completedSteps])
+
+const failureOf = (outcome: RunOutcome) => {
+  assert.ok(outcome._tag === 'Failed', outcome._tag)
+  const [failure] = outcome.failures
+  assert.ok(failure !== undefined)
+  return failure
+}
+
+const text = (bytes: O.Option<Uint8Array>): string | null =>
+  O.isSome(bytes) ? Buffer.from(bytes.value).toString() : null
+
+const evidence = (id: string, content: string) => ({
+  _tag: 'Stored',
+  id,
+  size: Buffer.byteLength(content),
+  sha256: sha256(content)
+})
+
+const TWICE = { _tag: 'Constant', attempts: 2, delayMillis: 0, maxDelayMillis: 0, jitter: 0 } as const
+
+const stop = (message = 'stopped here') => TE.left(new Error(message))
+
+describe('an artifact', () => {
+  test('that is gone, or is another by now, lets its step run again, and what follows', async () => {
+    const data = memoryData()
+    const ran: Array<string> = []
+    const program = pipe(
+      Program.start('p'),
+      Program.step('before', { run: () => TE.fromIO(() => ran.push('before')) }),
+      Program.step('make', {
+        run: ({ artifacts }) =>
+          pipe(
+            artifacts.put('model', 'weights'),
+            TE.map(() => ran.push('make'))
+          )
+      }),
+      Program.step('after', { run: () => TE.fromIO(() => ran.push('after')) })
+    )
+    await go(program as AnyProgram, data)
+    await go(program as AnyProgram, data)
+    assert.deepEqual(ran, ['before', 'make', 'after'])
+    for (const harm of [memoryArtifacts(data).remove('r', 'model'), memoryArtifacts(data).put('r', 'model', 'other')]) {
+      await (harm as () => Promise<unknown>)()
+      ran.length = 0
+      await go(program as AnyProgram, data)
+      assert.deepEqual(ran, ['make', 'after'])
+    }
+  })
+
+  test('that can not be looked for stops the resume: without a store nobody knows', async () => {
+    const data = memoryData()
+    const program = pipe(Program.start('p'), Program.step('make', { run: ({ artifacts }) => artifacts.put('a', 'b') }))
+    await go(program as AnyProgram, data)
+    const refused = await runOrResume(program as AnyProgram, 'r', {})(nodeEnvironment(memoryStorage(data)))()
+    assert.ok(E.isLeft(refused) && refused.left._tag === 'TreeUnreadable')
+    assert.deepEqual([refused.left.code, refused.left.where], ['NO_STORE', 'the artifacts of run r'])
+  })
+
+  test('that a step put is read by a later one, in a resumed run too, and its digest stands in the record', async () => {
+    const data = memoryData()
+    let broken = true
+    const program = pipe(
+      Program.start('p'),
+      Program.step('make', {
+        run: ({ artifacts }) =>
+          pipe(
+            artifacts.put('reports/unit.txt', 'draft'),
+            TE.chain(() => artifacts.put('raw', new Uint8Array([1, 2]))),
+            TE.chain(() => artifacts.put('reports/unit.txt', '12 passed')),
+            TE.map(() => 'made')
+          )
+      }),
+      Program.step('use', {
+        run: ({ artifacts }) => (broken ? stop() : pipe(artifacts.get('reports/unit.txt'), TE.map(text)))
+      })
+    ) as AnyProgram
+    assert.equal((await go(program, data))._tag, 'Failed')
+    broken = false
+    const [make, use] = recordsOf(await go(program, data))
+    assert.equal(use?.output, '12 passed')
+    assert.deepEqual(make?.evidence, [evidence('reports/unit.txt', '12 passed'), evidence('raw', '\u0001\u0002')])
+    assert.deepEqual(use.evidence, [])
+  })
+
+  test('that only a failed attempt put is in no record; groups record what is their own', async () => {
+    const data = memoryData()
+    const program = pipe(
+      Program.start('p'),
+      Program.step('retried', {
+        retry: TWICE,
+        run: ({ artifacts, attempt }) =>
+          pipe(
+            artifacts.put(`attempt-${attempt}`, 'x'),
+            TE.chainW(() => (attempt === 1 ? TE.left({ status: 503, message: 'later' }) : TE.right('done')))
+          )
+      }),
+      Program.wave('w', {
+        a: { run: ({ artifacts }) => artifacts.put('of a', 'a') },
+        b: { run: ({ artifacts }) => artifacts.put('of b', 'b') }
+      })
+    ) as AnyProgram
+    const records = recordsOf(await go(program, data))
+    const found = records.map(({ step, group, evidence }) => [
+      step,
+      group,
+      evidence.map((one) => 'id' in one && one.id)
+    ])
+    assert.deepEqual(found, [
+      ['retried', undefined, ['attempt-2']],
+      ['w', 'a', ['of a']],
+      ['w', 'b', ['of b']],
+      ['w', undefined, []]
+    ])
+  })
+
+  test('is refused under an id that is none, or is Dogear’s own, and the step fails for good', async () => {
+    for (const id of ['../x', '/x', '_memo/x']) {
+      const data = memoryData()
+      const program = pipe(Program.start('p'), Program.step('s', { run: ({ artifacts }) => artifacts.put(id, 'x') }))
+      const outcome = await go(program as AnyProgram, data)
+      const { error } = failureOf(outcome)
+      assert.deepEqual([error.name, error.code], ['ArtifactError', 'InvalidArtifactId'])
+      assert.match(error.message, /is not a valid artifact id/)
+      assert.ok(outcome._tag === 'Failed' && !outcome.retryable)
+    }
+  })
+
+  test('needs a store: without one the step that asks fails and says so; others need none', async () => {
+    const program = pipe(
+      Program.start('p'),
+      Program.step('plain', { run: () => TE.right(1) }),
+      Program.step('asks', { run: ({ artifacts }) => artifacts.has('x') })
+    )
+    const storage = memoryStorage()
+    const outcome = await runOrResume(program, 'r', {})(nodeEnvironment(storage))()
+    assert.ok(E.isRight(outcome))
+    const { error } = failureOf(outcome.right)
+    assert.equal(error.code, 'NoArtifactStore')
+    assert.match(error.message, /give its environment one/)
+    assert.equal(recordsOf(outcome.right).length, 1)
+  })
+
+  test('is not put by a process that was told that the run was taken over', async () => {
+    const data = memoryData()
+    const program = pipe(
+      Program.start('p'),
+      Program.step('s', {
+        run: ({ artifacts, signal }) => {
+          memoryStorage(data)
+          assert.ok(signal.aborted)
+          return artifacts.put('late', 'x')
+        }
+      })
+    )
+    assert.equal((await go(program as AnyProgram, data))._tag, 'Fenced')
+    assert.deepEqual(await memoryArtifacts(data).list('r')(), E.right([]))
+  })
+
+  test('goes when its run is removed', async () => {
+    const data = memoryData()
+    const program = pipe(Program.start('p'), Program.step('s', { run: ({ artifacts }) => artifacts.put('x', 'x') }))
+    await go(program as AnyProgram, data)
+    await memoryStorage(data).remove('r')()
+    assert.deepEqual(await memoryArtifacts(data).list('r')(), E.right([]))
+  })
+})
+
+describe('a memo', () => {
+  test('is not computed again when its step runs again, in this process or the next', async () => {
+    const data = memoryData()
+    let calls = 0
+    let lives = 0
+    const program = pipe(
+      Program.start('p'),
+      Program.step('ask', {
+        run: ({ memo }) =>
+          pipe(
+            memo('question', () => Promise.resolve(E.right({ answer: ++calls, none: undefined }))),
+            TE.chainW((answer) => (++lives < 3 ? stop() : TE.right(answer)))
+          )
+      })
+    ) as AnyProgram
+    assert.equal((await go(program, data))._tag, 'Failed')
+    assert.equal((await go(program, data))._tag, 'Failed')
+    const [record] = recordsOf(await go(program, data))
+    assert.deepEqual(record?.output, { answer: 1 })
+    assert.deepEqual([calls, lives], [1, 3])
+    assert.deepEqual(record.evidence, [])
+  })
+
+  test('is one for each key and each unit, and none of a run that had the id before', async () => {
+    const data = memoryData()
+    const calls: Array<string> = []
+    const ask = (name: string) => ({
+      run: ({ memo }: { readonly memo: Program.StepContext<unknown>['memo'] }) => {
+        const of = (key: string) => memo(key, () => Promise.resolve(E.right(calls.push(`${name}:${key}`))))
+        return pipe(
+          of('a'),
+          TE.chain(() => of('b')),
+          TE.chain(() => of('a'))
+        )
+      }
+    })
+    const program = pipe(Program.start('p'), Program.wave('w', { one: ask('one'), two: ask('two') })) as AnyProgram
+    await go(program, data)
+    assert.deepEqual([...calls].sort(), ['one:a', 'one:b', 'two:a', 'two:b'])
+    // Somebody removes the checkpoint and not the artifacts.
+    const artifacts = memoryArtifacts(data)
+    const again = await runOrResume(program, 'r', {})(nodeEnvironment(memoryStorage(), { artifacts }))()
+    assert.ok(E.isRight(again))
+    assert.equal(calls.length, 8)
+  })
+
+  test('that is asked for twice at once is computed once; both have a copy of their own', async () => {
+    let calls = 0
+    const program = Async.workflow('p').step('s', async ({ memo }) => {
+      const ask = () =>
+        memo('k', async () => {
+          calls += 1
+          await new Promise((resolve) => setTimeout(resolve, 5))
+          return { list: [calls] }
+        })
+      const [one, other] = await Promise.all([ask(), ask()])
+      one.list.push(9)
+      return [one, other, await ask()]
+    })
+    const data = memoryData()
+    const { s } = await Async.runOrResume(program, {
+      id: 'r',
+      storage: memoryStorage(data),
+      environment: { artifacts: memoryArtifacts(data) }
+    })
+    assert.deepEqual(s, [{ list: [1, 9] }, { list: [1] }, { list: [1] }])
+    assert.equal(calls, 1)
+  })
+
+  test('of a computation that fails is not kept, and its error is the step’s own', async () => {
+    const data = memoryData()
+    let calls = 0
+    const program = pipe(
+      Program.start('p'),
+      Program.step('s', {
+        run: ({ memo }) =>
+          memo('k', () =>
+            Promise.resolve(++calls === 1 ? E.left({ status: 503, message: 'overloaded' }) : E.right('answer'))
+          )
+      })
+    ) as AnyProgram
+    const outcome = await go(program, data)
+    assert.equal(failureOf(outcome).error.message, 'overloaded')
+    assert.ok(outcome._tag === 'Failed' && outcome.retryable)
+    assert.equal(recordsOf(await go(program, data))[0]?.output, 'answer')
+    assert.equal(calls, 2)
+  })
+
+  test('that an attempt left behind fails to compute is computed by the next one', async () => {
+    const data = memoryData()
+    let calls = 0
+    const program = Async.workflow('p').step('s', {
+      timeoutMillis: 10,
+      retry: TWICE,
+      run: async ({ memo, signal, attempt }) => {
+        const asked = memo('k', async () => {
+          if (++calls > 1) return 'second'
+          await new Promise((resolve) => setTimeout(resolve, 60))
+          throw new Error('the first is lost')
+        })
+        if (attempt > 1) return asked
+        asked.catch(() => undefined)
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        throw new Error('told to stop')
+      }
+    })
+    const outputs = await Async.runOrResume(program, {
+      id: 'r',
+      storage: memoryStorage(data),
+      environment: { artifacts: memoryArtifacts(data) }
+    })
+    assert.deepEqual([outputs.s, calls], ['second', 2])
+  })
+
+  test('that is damaged is computed again; one that can’t be read is not', async () => {
+    const data = memoryData()
+    let calls = 0
+    const program = pipe(
+      Program.start('p'),
+      Program.step('s', { run: ({ memo }) => memo('k', () => Promise.resolve(E.right(++calls))) })
+    ) as AnyProgram
+    const store = memoryArtifacts(data)
+    const failing = (error: object): ArtifactStore => ({ ...store, get: () => TE.left(error as never) })
+    const unread = await go(program, data, {
+      artifacts: failing({ _tag: 'ReadFailed', where: 'x', operation: 'read', code: 'EIO', cause: 0 })
+    })
+    assert.deepEqual([failureOf(unread).error.code, calls], ['ReadFailed', 0])
+    const damaged = await go(program, data, {
+      artifacts: failing({ _tag: 'Corrupt', runId: 'r', where: 'x', why: 'bits' })
+    })
+    assert.equal(recordsOf(damaged)[0]?.output, 1)
+  })
+
+  test('that is no JSON fails the step with the path, and nothing is kept', async () => {
+    const data = memoryData()
+    const program = pipe(
+      Program.start('p'),
+      Program.step('s', { run: ({ memo }) => memo('k', TE.right({ at: { when: new Date(0) } })) })
+    ) as AnyProgram
+    const { error } = failureOf(await go(program, data))
+    assert.equal(error.code, 'MemoNotStorable')
+    assert.match(error.message, /memo "k" at \S*at\.when is not plain JSON/)
+    assert.deepEqual(await memoryArtifacts(data).list('r')(), E.right([]))
+  })
+})
+
+describe('a step that reuses an artifact of another run', () => {
+  const train = pipe(
+    Program.start('train'),
+    Program.wave('inputs', {
+      corpus: Program.reuse({ fromRun: 'crawl-7', artifact: 'data/corpus' }),
+      words: { run: ({ artifacts }) => artifacts.put('words', 'a b c') }
+    }),
+    Program.step('fit', {
+      run: ({ artifacts, outputs }) =>
+        pipe(
+          artifacts.get('data/corpus'),
+          TE.map((found) => [text(found), outputs.inputs.corpus])
+        )
+    })
+  ) as AnyProgram
+
+  test('copies it and makes nothing; output and record say what it is and where it is from', async () => {
+    const data = memoryData()
+    await memoryArtifacts(data).put('crawl-7', 'data/corpus', 'all of it')()
+    const records = recordsOf(await go(train, data))
+    assert.deepEqual(records.find(({ step }) => step === 'fit')?.output, ['all of it', 'reuse:crawl-7/data/corpus'])
+    const corpus = records.find(({ group }) => group === 'corpus')
+    assert.equal(corpus?.output, 'reuse:crawl-7/data/corpus')
+    assert.deepEqual(corpus.evidence, [evidence('data/corpus', 'all of it')])
+    // What becomes of the other run is of no matter any more.
+    await memoryArtifacts(data).remove('crawl-7', 'data/corpus')()
+    assert.equal(
+      text(((await memoryArtifacts(data).get('r', 'data/corpus')()) as E.Right<O.Option<Uint8Array>>).right),
+      'all of it'
+    )
+  })
+
+  test.each([
+    ['run', { fromRun: 'nowhere', artifact: 'data/corpus' }, 'ArtifactMissing'],
+    ['artifact', { fromRun: 'crawl-7', artifact: 'other' }, 'ArtifactMissing'],
+    ['id', { fromRun: '../crawl-7', artifact: 'x' }, 'InvalidRunId']
+  ])('fails alone, for good and with nothing done, if there is no such %s', async (_, from, code) => {
+    const data = memoryData()
+    await memoryArtifacts(data).put('crawl-7', 'data/corpus', 'all of it')()
+    const program = pipe(
+      Program.start('p'),
+      Program.wave('w', { gone: Program.reuse(from), sibling: { run: () => TE.right('done') } })
+    ) as AnyProgram
+    const outcome = await go(program, data)
+    const { group, error, outcome: effect } = failureOf(outcome)
+    assert.deepEqual([group, error.code, effect], ['gone', code, 'notApplied'])
+    assert.ok(outcome._tag === 'Failed' && !outcome.retryable)
+    assert.deepEqual(
+      recordsOf(outcome).map((one) => one.group),
+      ['sibling']
+    )
+  })
+
+  test('is another step when it reuses something else', () => {
+    const fingerprintOf = (from: Parameters<typeof Program.reuse>[0]) =>
+      (Program.task('s', Program.reuse(from)) as { readonly fingerprint: string }).fingerprint
+    assert.notEqual(fingerprintOf({ fromRun: 'a', artifact: 'x' }), fingerprintOf({ fromRun: 'b', artifact: 'x' }))
+  })
+})
+
+describe('with promises', () => {
+  test('artifacts are promises, and what is not there is undefined', async () => {
+    const data = memoryData()
+    const program = Async.workflow('p')
+      .step('make', async ({ artifacts }) => artifacts.put('x', 'content'))
+      .step('use', async ({ artifacts, runId, step, attempt, outputs }) => {
+        const found = await artifacts.get('x')
+        assert.deepEqual([runId, step, attempt], ['r', 'use', 1])
+        return [
+          Buffer.from(found ?? []).toString(),
+          (await artifacts.get('y')) === undefined,
+          await artifacts.has('x'),
+          outputs.make
+        ]
+      })
+    const outputs = await Async.runOrResume(program, {
+      id: 'r',
+      storage: memoryStorage(data),
+      environment: { artifacts: memoryArtifacts(data) }
+    })
+    assert.deepEqual(outputs.use, ['content', true, true, { id: 'x', size: 7, sha256: sha256('content') }])
+  })
+
+  test('what goes wrong rejects with an Error that is taken at its word', async () => {
+    let caught: unknown
+    const program = Async.workflow('p').step('s', async ({ memo }) => {
+      try {
+        return await memo('k', () => 1)
+      } catch (error) {
+        caught = error
+        throw error
+      }
+    })
+    const outcome = await Async.runOutcome(program, { id: 'r', storage: memoryStorage() })
+    assert.ok(caught instanceof Error && StepFailure.isStepFailure(caught))
+    assert.equal((caught as Error & { readonly code?: unknown }).code, 'NoArtifactStore')
+    assert.ok(outcome._tag === 'Failed')
+    assert.equal(outcome.failures[0]?.error.code, 'NoArtifactStore')
+  })
+
+  test('what a computation rejects with is what memo rejects with', async () => {
+    const own = new Error('mine')
+    let caught: unknown
+    const data = memoryData()
+    const program = Async.workflow('p').step('s', ({ memo }) =>
+      memo('k', () => Promise.reject(own)).catch((error: unknown) => {
+        caught = error
+      })
+    )
+    await Async.runOutcome(program, {
+      id: 'r',
+      storage: memoryStorage(data),
+      environment: { artifacts: memoryArtifacts(data) }
+    })
+    assert.equal(caught, own)
+  })
+})

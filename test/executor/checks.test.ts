@@ -1,0 +1,216 @@
+/** Checks and the end of work: stops, timeouts and crashes while it is looked, and trees that do not answer. */
+import assert from 'node:assert/strict'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import type { CheckAnswer, GuardSpec, TreeUnreadable, WorkingTree } from '../../src/index.js'
+import { Program, resume, run } from '../../src/index.js'
+import type { World } from './fixtures.js'
+import { ended, newProcess, newWorld, refused } from './fixtures.js'
+
+const working = (world: World, name = 'work') => TE.fromIO(() => void world.log.push(name))
+
+const no = TE.left(new Error('no'))
+
+/** A step, or a wave of one group, around which something is looked at. */
+const around = (kind: 'task' | 'wave', world: World, checks: GuardSpec<unknown>) => {
+  const unit = Program.task('unit', { run: () => working(world), ...(kind === 'task' ? checks : {}) })
+  return Program.fromSteps('looked', [
+    kind === 'task' ? unit : Program.waveOf('unit', [{ ...unit, needs: [] }], checks)
+  ])
+}
+
+describe.each(['task', 'wave'] as const)('a stop while a check of a %s is under way', (kind) => {
+  test('is no answer of the check: after it nothing counts that was not found to hold', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    const after = () =>
+      pipe(
+        TE.fromIO(() => process.stop()),
+        TE.chain(() => no)
+      )
+    ended(
+      await process.perform(run(around(kind, world, { onCheckFailure: 'continue', after }), 'r', {})),
+      'Interrupted'
+    )
+    assert.ok(process.events.every(({ _tag }) => _tag !== 'CheckFailed'))
+  })
+
+  test('lets no work start that was waiting for it', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    const before = () =>
+      pipe(
+        TE.fromIO(() => process.stop()),
+        TE.chain(() => no)
+      )
+    ended(
+      await process.perform(run(around(kind, world, { onCheckFailure: 'continue', before }), 'r', {})),
+      'Interrupted'
+    )
+    assert.deepEqual(world.log, [])
+  })
+
+  test('asks nobody, and ends a question', async () => {
+    for (const stopped of ['before', 'while'] as const) {
+      const world = newWorld()
+      let asked = 0
+      const process = newProcess(world, {
+        onCheckFailed: () => {
+          asked += 1
+          process.stop()
+          return new Promise<CheckAnswer>(() => undefined)
+        }
+      })
+      const after = () =>
+        pipe(
+          TE.fromIO(() => (stopped === 'before' ? process.stop() : undefined)),
+          TE.chain(() => no)
+        )
+      ended(await process.perform(run(around(kind, world, { after }), 'r', {})), 'Interrupted')
+      assert.equal(asked, stopped === 'before' ? 0 : 1)
+    }
+  })
+})
+
+test('an answer that comes when the attempt has timed out starts nothing', async () => {
+  const world = newWorld()
+  const answers: Array<(answer: CheckAnswer) => void> = []
+  const process = newProcess(world, { onCheckFailed: () => new Promise((resolve) => answers.push(resolve)) })
+  const program = pipe(
+    Program.start('slow'),
+    Program.step('unit', { timeoutMillis: 1000, before: () => no, run: () => working(world) })
+  )
+  ended(await process.perform(run(program, 'r', {})), 'Failed')
+  for (const answer of answers) answer('continue')
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual(world.log, [])
+})
+
+describe('a wave that was cut short with groups in flight', () => {
+  const wave = (world: World, isOpen: boolean) =>
+    pipe(
+      Program.start('waves'),
+      Program.wave(
+        'wave',
+        {
+          once: { idempotent: false, run: () => working(world, 'once') },
+          twice: { run: () => working(world, 'twice') }
+        },
+        { before: () => (isOpen ? TE.right(undefined) : no) }
+      )
+    )
+
+  test('fails at its check, and goes on when that holds; nobody is asked twice', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    const hanging = pipe(
+      Program.start('waves'),
+      Program.wave('wave', {
+        once: { idempotent: false, run: () => () => new Promise<never>(() => undefined) },
+        twice: { run: () => () => new Promise<never>(() => undefined) }
+      })
+    )
+    const running = process.perform(run(hanging, 'r', {}))
+    setTimeout(() => process.stop(), 20)
+    ended(await running, 'Interrupted')
+    const again = { confirm: new Map([['wave/once', { _tag: 'Again' } as const]]) }
+    const outcome = ended(await newProcess(world).perform(resume(wave(world, false), 'r', again)), 'Failed')
+    // What somebody has said of "once" stands: it has not run since.
+    assert.deepEqual(
+      outcome.failures.map(({ group, outcome: done }) => [group, done]),
+      [
+        ['twice', 'unknown'],
+        [undefined, 'notApplied']
+      ]
+    )
+    ended(await newProcess(world).perform(resume(wave(world, true), 'r')), 'Completed')
+    assert.deepEqual(world.log.toSorted(), ['once', 'twice'])
+  })
+})
+
+describe('a check that is to be tried again by policy', () => {
+  test.each(['before', 'after'] as const)('is looked at three times %s a wave, whose groups run once', async (when) => {
+    for (const [wrong, outcome] of [
+      [2, 'Completed'],
+      [3, 'Failed']
+    ] as const) {
+      const world = newWorld()
+      let looks = 0
+      const look = () => (++looks <= wrong ? no : TE.right(undefined))
+      const program = around('wave', world, { onCheckFailure: 'retry', [when]: look })
+      ended(await newProcess(world).perform(run(program, 'r', {})), outcome)
+      assert.equal(looks, 3)
+      assert.equal(world.log.length, when === 'before' && outcome === 'Failed' ? 0 : 1)
+    }
+  })
+
+  test('says nothing of work that fails by itself', async () => {
+    const world = newWorld()
+    const lost = Object.assign(new Error('lost'), { code: 'ECONNRESET' })
+    const program = pipe(
+      Program.start('lossy'),
+      Program.step('unit', {
+        onCheckFailure: 'retry',
+        run: () =>
+          pipe(
+            working(world),
+            TE.chain(() => TE.left(lost))
+          )
+      })
+    )
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
+    assert.deepEqual(world.log, ['work'])
+  })
+})
+
+describe('a tree', () => {
+  const treeOf = (part: Partial<WorkingTree>): WorkingTree => ({ ...newProcess().environment.tree, ...part })
+
+  test.each(['task', 'wave'] as const)('that throws fails a %s, and later refuses a resume', async (kind) => {
+    const world = newWorld()
+    const tree = treeOf({
+      has: () => {
+        throw new Error('out of order')
+      }
+    })
+    const program = around(kind, world, { expect: { files: ['a'] } })
+    const outcome = ended(await newProcess(world, { tree }).perform(run(program, 'r', {})), 'Failed')
+    assert.match(outcome.failures[0]?.error.message ?? '', /can't be looked at: out of order/)
+    world.tree.files.set('a', 'a')
+    ended(await newProcess(world).perform(resume(program, 'r')), 'Completed')
+    const error = refused(await newProcess(world, { tree }).perform(resume(program, 'r')), 'TreeUnreadable')
+    assert.equal(error.code, 'THREW')
+  })
+
+  test('that can not be read before the work says that nothing was done', async () => {
+    const world = newWorld()
+    const error: TreeUnreadable = { _tag: 'TreeUnreadable', where: '/', code: 'EACCES', why: 'no', cause: undefined }
+    const program = pipe(
+      Program.start('one'),
+      Program.step('publish', { idempotent: false, expect: { commits: 1 }, run: () => working(world) })
+    )
+    const process = newProcess(world, { tree: treeOf({ head: TE.left(error) }) })
+    const outcome = ended(await process.perform(run(program, 'r', {})), 'Failed')
+    assert.equal(outcome.failures[0]?.outcome, 'notApplied')
+    assert.deepEqual(world.log, [])
+  })
+})
+
+test.each(['task', 'wave'] as const)('evidence of a %s that is no list is a failed check', async (kind) => {
+  const world = newWorld()
+  const evidence = (() => Promise.resolve([])) as never
+  const program = around(kind, world, { evidence } as never)
+  const outcome = ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
+  assert.match(outcome.failures[0]?.error.message ?? '', /its evidence can't be told/)
+})
+
+test('evidence at an empty path is missing: the folder itself is not meant', async () => {
+  const world = newWorld()
+  world.tree.files.set('', 'the folder')
+  for (const _tag of ['Artifact', 'File'] as const) {
+    const program = around('task', world, { evidence: [{ _tag, path: '' }] } as never)
+    const outcome = ended(await newProcess(world).perform(run(program, _tag.toLowerCase(), {})), 'Failed')
+    assert.equal(outcome.failures[0]?.error.message, 'it ran, but: an empty path is missing')
+  }
+})

@@ -1,0 +1,47 @@
+/** The kit finds what is wrong with a store of artifacts: each mutant dies, by the case that names its flaw. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'vitest'
+import {
+  artifactConformanceTests,
+  artifactMutants,
+  artifactStoreCases,
+  ConformanceReport,
+  runArtifactConformance,
+  sampleArtifactSpec
+} from '../../../../src/testing/index.js'
+
+artifactConformanceTests({ describe, test }, sampleArtifactSpec)
+
+describe('the kit', () => {
+  test.each(artifactMutants)('kills the store that $flaw, by $killedBy', async ({ killedBy, spec }) => {
+    const { results } = await runArtifactConformance(spec, { only: [killedBy], limitMillis: 5_000 })
+    assert.deepEqual(
+      results.map(({ id, outcome }) => [id, outcome._tag]),
+      [[killedBy, 'Failed']]
+    )
+  })
+
+  test('has no two cases of one id, and each id is of its form', () => {
+    const ids = artifactStoreCases.map(({ id }) => id)
+    assert.deepEqual(ids, [...new Set(ids)])
+    for (const id of ids) assert.match(id, /^AS-[A-Z]+-\d\d$/)
+  })
+
+  test('tries what a store does not claim where it can, and hints at it', async () => {
+    const { damage: _, ...spec } = { ...sampleArtifactSpec, capabilities: [] }
+    const report = await runArtifactConformance(spec)
+    assert.deepEqual(report.hints, ['every case for `large` passes: the store could claim it'])
+    assert.ok(ConformanceReport.isConformant(report))
+    const [first] = (await runArtifactConformance({ ...spec, capabilities: ['damage'] }, { only: ['AS-DAMAGE-01'] }))
+      .results
+    assert.deepEqual(first?.outcome, { _tag: 'Failed', why: 'claimed, but the spec has no `damage`' })
+  })
+
+  test('says which call of the store a failure is about', async () => {
+    const broken = artifactMutants.find(({ flaw }) => flaw === 'takes what is not there for an error') ?? assert.fail()
+    const { results } = await runArtifactConformance(broken.spec, { only: ['AS-NONE-01'] })
+    const [outcome] = results.map((one) => one.outcome)
+    assert.ok(outcome?._tag === 'Failed')
+    assert.match(outcome.why, /^get\("a", "x"\) was refused/)
+  })
+})
