@@ -16,9 +16,14 @@ import type { ResumePlan } from './domain/Plan.js'
 import { unitName } from './domain/Plan.js'
 import { planResume } from './domain/planResume.js'
 import { collectEvidence } from './executor/evidence.js'
+import type { PollOutcome } from './executor/jobs.js'
+import { poll as pollJobs } from './executor/jobs.js'
 import { isStepFailure } from './domain/StepFailure.js'
 import type {
   GroupSpec,
+  JobContext,
+  JobSpec,
+  JobStatus,
   OutputCodec,
   OutputOf,
   Program,
@@ -105,6 +110,38 @@ export interface AsyncChecks<Outputs, Input> {
 }
 
 /**
+ * A step that hands its work over: `submit` starts a job, `poll` asks what became of it, `collect` fetches what it gave. See
+ * `Program.Job`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type AsyncJobSpec<Outputs, Input, C> = Omit<JobSpec<Outputs, Input, C>, 'job' | 'before' | 'after'> &
+  AsyncChecks<Outputs, Input> & {
+    readonly job: {
+      /** Starts the job, and gives what is needed to find it again. */
+      readonly submit: (context: AsyncContext<Outputs, Input>) => Promise<Json | undefined> | Json | undefined
+      /** Asks what became of the job. */
+      readonly poll: (
+        context: AsyncContext<Outputs, Input> & Pick<JobContext<Outputs, Input>, 'job'>
+      ) => Promise<JobStatus> | JobStatus
+      /** Fetches what the job gave. */
+      readonly collect: (
+        context: AsyncContext<Outputs, Input> & Pick<JobContext<Outputs, Input>, 'job'>
+      ) => Promise<C extends OutputCodec ? P.OutputOf<C> : unknown> | (C extends OutputCodec ? P.OutputOf<C> : unknown)
+    }
+  }
+
+/**
+ * A group of a wave that hands its work over.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type AsyncJobGroup<Outputs, Input, C, Groups extends string = string> = AsyncJobSpec<Outputs, Input, C> &
+  Pick<GroupSpec<Outputs, Input, C, Groups>, 'needs'>
+
+/**
  * A group of a wave: a step that may need other groups.
  *
  * @category model
@@ -123,14 +160,16 @@ export interface AsyncWorkflow<Outputs, Input> extends Program<Outputs, Input> {
   /** Adds a step. Later steps see its output under its name. */
   readonly step: <N extends string, C extends OutputCodec | undefined = undefined>(
     name: P.NewName<N, Outputs>,
-    work: Work<Outputs, Input, unknown> | AsyncSpec<Outputs, Input, C>
+    work: Work<Outputs, Input, unknown> | AsyncSpec<Outputs, Input, C> | AsyncJobSpec<Outputs, Input, C>
   ) => AsyncWorkflow<Outputs & { readonly [K in N]: OutputOf<C> }, Input>
   /** Adds a wave of groups that run in parallel. */
   readonly wave: <N extends string, Cs extends Readonly<Record<string, unknown>>>(
     name: P.NewName<N, Outputs>,
     groups: {
       readonly [G in keyof Cs]:
-        Work<Outputs, Input, unknown> | AsyncGroup<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
+        | Work<Outputs, Input, unknown>
+        | AsyncGroup<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
+        | AsyncJobGroup<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
     },
     options?: Omit<WaveOptions<Outputs, Input>, 'before' | 'after'> & AsyncChecks<Outputs, Input>
   ) => AsyncWorkflow<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: OutputOf<Cs[G]> } }, Input>
@@ -178,20 +217,32 @@ const extendable = <Outputs, Input>(program: Program<Outputs, Input>): AsyncWork
 }
 
 const specOf = <Outputs, Input, C>(
-  work: Work<Outputs, Input, unknown> | AsyncSpec<Outputs, Input, C>
-): TaskSpec<Outputs, Input, C> => {
-  const spec: Omit<AsyncSpec<Outputs, Input, C>, 'run'> & { readonly run: unknown } =
-    typeof work === 'function' ? { run: work } : work
-  return { ...checksOf(spec), run: taskOf(spec.run as Work<Outputs, Input, never>) }
+  work: Work<Outputs, Input, unknown> | AsyncSpec<Outputs, Input, C> | AsyncJobSpec<Outputs, Input, C>
+): TaskSpec<Outputs, Input, C> | JobSpec<Outputs, Input, C> => {
+  const spec: AsyncSpec<Outputs, Input, C> | AsyncJobSpec<Outputs, Input, C> =
+    typeof work === 'function' ? { run: work as AsyncSpec<Outputs, Input, C>['run'] } : work
+  if (!('job' in spec)) return { ...checksOf(spec), run: settled(spec.run) }
+  const { submit, poll, collect } = spec.job
+  const job = { submit: settled(submit), poll: settled(poll), collect: settled(collect) }
+  return { ...checksOf(spec), job }
 }
 
-const taskOf =
-  <Outputs, Input, A>(work: Work<Outputs, Input, A>) =>
-  (context: StepContext<Outputs, Input>): TE.TaskEither<unknown, A> =>
+/** What resolves or rejects, as a value. */
+const settled =
+  <A, B>(call: (context: A) => Promise<B> | B) =>
+  (context: StepContext<unknown, unknown>): TE.TaskEither<unknown, B> =>
     TE.tryCatch(
-      async () => await work(new View(context)),
+      async () => await call(viewOf(context) as A),
       (error) => error
     )
+
+/** Where a job is asked for or collected it is there too. */
+const viewOf = <Outputs, Input>(
+  context: StepContext<Outputs, Input> & { readonly job?: Json }
+): AsyncContext<Outputs, Input> =>
+  'job' in context
+    ? Object.defineProperty(new View(context), 'job', { value: context.job, enumerable: true })
+    : new View(context)
 
 const checksOf = <Outputs, Input, A extends AsyncChecks<Outputs, Input>>({
   before,
@@ -199,8 +250,8 @@ const checksOf = <Outputs, Input, A extends AsyncChecks<Outputs, Input>>({
   ...rest
 }: A): Omit<A, 'before' | 'after'> & Pick<TaskSpec<Outputs, Input, never>, 'before' | 'after'> => ({
   ...rest,
-  ...(before === undefined ? {} : { before: taskOf(before) }),
-  ...(after === undefined ? {} : { after: taskOf(after) })
+  ...(before === undefined ? {} : { before: settled(before) }),
+  ...(after === undefined ? {} : { after: settled(after) })
 })
 
 /** A context with promises. Its fields are getters of the class: an attempt makes nothing that it does not look at. */
@@ -360,7 +411,7 @@ export interface Refused {
 
 /**
  * What a run rejects with when it does not complete, so that a host marks its job as failed. `outcome` is the data:
- * failed, interrupted, fenced or refused. `retryable`: the step's error looked as if it may pass.
+ * failed, interrupted, pending, fenced or refused. `retryable`: the step's error looked as if it may pass.
  *
  * @category errors
  * @since 0.1.0
@@ -387,6 +438,10 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
     }
     case 'Interrupted':
       return `Run ${outcome.runId} was stopped at step ${outcome.stepIndex + 1} (${outcome.step}): ${outcome.reason}`
+    case 'Pending': {
+      const units = outcome.jobs.map(unitName).join(', ')
+      return `Run ${outcome.runId} waits for ${outcome.jobs.length === 1 ? 'the job' : 'the jobs'} of ${units}: ask for ${outcome.jobs.length === 1 ? 'it' : 'them'} with poll, then resume`
+    }
     case 'Fenced':
       return `Run ${outcome.runId} was taken over by another process`
     case 'Refused':
@@ -453,6 +508,41 @@ export const runOutcome = <Outputs, Input>(
 ): Promise<RunOutcome | Refused> => {
   const given = { ...forRun(options), ...forResume(options) }
   return perform(options, X.runOrResume(program, options.id, inputOf(options), given))
+}
+
+/**
+ * Asks for every job that a run waits for, and keeps what they gave; see `poll` of `dogear`. Rejects with a
+ * {@link RunFailure} if there is no such run, or it can't be asked for.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { poll, resume, runOutcome, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const nightly = workflow('nightly').step('train', {
+ *   job: {
+ *     submit: async ({ idempotencyKey }) => `job-${idempotencyKey}`,
+ *     poll: async () => ({ _tag: 'Finished' }),
+ *     collect: async ({ job }) => ({ model: job })
+ *   }
+ * })
+ * const options = { id: 'nightly-1', storage: memoryStorage() }
+ * assert.equal((await runOutcome(nightly, options))._tag, 'Pending')
+ * const polled = await poll(nightly, options)
+ * assert.deepEqual(polled.jobs.map(({ end }) => end._tag), ['Collected'])
+ * assert.ok('train' in (await resume(nightly, options)))
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const poll = async <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  options: Options
+): Promise<Exclude<PollOutcome, { readonly _tag: 'Fenced' }>> => {
+  const ended = await pollJobs(program, options.id)(environmentOf(options))()
+  if (E.isLeft(ended)) throw new RunFailure({ _tag: 'Refused', runId: options.id, error: ended.left })
+  if (ended.right._tag === 'Fenced') throw new RunFailure(ended.right)
+  return ended.right
 }
 
 /**

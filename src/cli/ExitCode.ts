@@ -23,6 +23,7 @@ import type { CliError } from './CliError.js'
  * | 5 | state could not be read or written, or is damaged |
  * | 6 | fenced: another process has taken the run over |
  * | 70 | a bug in dogear |
+ * | 75 | pending: jobs of the run have not ended |
  * | 129, 130, 143 | stopped by SIGHUP, SIGINT (Ctrl+C), SIGTERM |
  *
  * @category model
@@ -37,7 +38,8 @@ export const ExitCode = {
   refused: 4,
   storage: 5,
   fenced: 6,
-  bug: 70
+  bug: 70,
+  pending: 75
 } as const
 
 /**
@@ -62,6 +64,8 @@ export const ofOutcome = (outcome: RunOutcome, received: O.Option<StopSignal>): 
       return ExitCode.stepFailed
     case 'Interrupted':
       return ofSignal(O.isSome(received) ? received.value : 'SIGINT')
+    case 'Pending':
+      return ExitCode.pending
     case 'Fenced':
       return ExitCode.fenced
   }

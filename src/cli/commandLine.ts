@@ -146,6 +146,7 @@ const programOf = (version: string, perform: Perform): Command => {
   addRun(program, common, perform)
   addResume(program, common, perform)
   addPlan(program, common, perform)
+  addPoll(program, common, perform)
   addRuns(program.command('runs'), common, perform).summary('list runs')
   addRuns(program.command('list', { hidden: true }).command('runs'), common, perform)
   addShow(program, common, perform)
@@ -237,10 +238,28 @@ const addPlan = (program: Command, common: Common, perform: Perform): void => {
     )
 }
 
+const addPoll = (program: Command, common: Common, perform: Perform): void => {
+  program
+    .command('poll')
+    .summary('ask what became of the jobs that a run waits for')
+    .description(
+      'Asks what became of the jobs that a run waits for, and keeps what they gave. Submits and runs nothing.'
+    )
+    .argument('[id]', 'the run, or the beginning of its id (4 characters or more)')
+    .option('--json', 'print it as JSON')
+    .addHelpText('after', exampleOf('dogear poll 3f2a81c0'))
+    .action((id: string | undefined, flags: CommonFlags) =>
+      perform({ ...common(), ...flags }, async (context) => {
+        const { pollCommand } = await import('./commands/poll.js')
+        return attending(context, false, (attended) => pollCommand(attended, id))
+      })
+    )
+}
+
 const addRuns = (command: Command, common: Common, perform: Perform): Command =>
   command
     .description('Lists runs, newest first. Also: dogear list runs')
-    .option('--status <status>', 'only these: queued, running, completed, failed or interrupted')
+    .option('--status <status>', 'only these: queued, running, completed, failed, interrupted or pending')
     .option('--output <form>', 'table or json', 'table')
     .option('--json', 'the same as --output json')
     .addHelpText('after', exampleOf('dogear runs --status failed'))
@@ -341,4 +360,5 @@ Exit codes:
   0 completed, or nothing left to do    4 refused, nothing was changed
   1 a step, or a case, failed           5 state could not be read or written
   2 wrong use, or a bad workflow file   6 taken over by another process
+                                        75 pending: jobs have not ended
   3 no such run                         130, 143 stopped by Ctrl+C, SIGTERM`

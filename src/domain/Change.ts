@@ -68,6 +68,7 @@ export interface Recovered extends Fact {
 
 /**
  * Attempts are about to start: one of a task, or of some groups of a wave. Durable before the first of them starts.
+ * `submissions`: the keys under which those of them submit that hand their work over as a job.
  *
  * @category model
  * @since 0.1.0
@@ -75,6 +76,18 @@ export interface Recovered extends Fact {
 export interface AttemptStarted extends StepFact {
   readonly _tag: 'AttemptStarted'
   readonly attempts: ReadonlyArray<InFlight>
+  readonly submissions?: ReadonlyArray<SubmissionKey>
+}
+
+/**
+ * The key under which a task, or a group of a wave, submits a job.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface SubmissionKey {
+  readonly group?: string
+  readonly key: string
 }
 
 /**
@@ -157,7 +170,36 @@ export interface StepFailed extends StepFact {
 }
 
 /**
- * The run was stopped from outside, in or before this step.
+ * An attempt has handed its work over: it is in flight no more, and its job is pending. `job`: what the submission gave,
+ * absent if it gave nothing.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface JobSubmitted extends StepFact {
+  readonly _tag: 'JobSubmitted'
+  readonly group?: string
+  readonly attempt: number
+  readonly job?: Json
+}
+
+/**
+ * A pending job failed, is missing, or gave what can't be kept: the task fails with it, or the group. One that ended well
+ * is a `StepCompleted` or `GroupCompleted` like any other.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface JobEnded extends StepFact {
+  readonly _tag: 'JobEnded'
+  readonly group?: string
+  readonly error: StepError
+  readonly outcome: Outcome
+  readonly retryable: boolean
+}
+
+/**
+ * The run was stopped from outside, in or before this step, or rests because it waits for jobs.
  *
  * @category model
  * @since 0.1.0
@@ -169,7 +211,7 @@ export interface Interrupted extends StepFact {
 
 /**
  * Completed work is to be done again, by decision: the records of all later steps and of this one are taken out, or of
- * this one only those of the named groups. Raises the generation.
+ * this one only those of the named groups; so are the jobs that they wait for. Raises the generation.
  *
  * @category model
  * @since 0.1.0
@@ -220,6 +262,8 @@ export type Change =
   | GroupCompleted
   | GroupFailed
   | StepFailed
+  | JobSubmitted
+  | JobEnded
   | Interrupted
   | Rewound
   | Assumed

@@ -46,7 +46,13 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
   }),
   WorkflowEdited: member('WorkflowEdited', { at: time, workflow: workflowIdentity }),
   Recovered: member('Recovered', { at: time, from: t.string, lost: t.string, agreedBy: t.string }),
-  AttemptStarted: member('AttemptStarted', { ...place, attempts: list(inFlight) }),
+  AttemptStarted: member('AttemptStarted', {
+    ...place,
+    attempts: list(inFlight),
+    submissions: optional(
+      list(fields<Change.SubmissionKey>('the key of a submission', { group: optional(t.string), key: t.string }))
+    )
+  }),
   AttemptFailed: member('AttemptFailed', {
     ...place,
     ...failedAttempt,
@@ -60,6 +66,19 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
     ...place,
     retryable: t.boolean,
     last: optional(fields<NonNullable<Change.StepFailed['last']>>('the last attempt', failedAttempt))
+  }),
+  JobSubmitted: member('JobSubmitted', {
+    ...place,
+    group: optional(t.string),
+    attempt: natural,
+    job: optional(json)
+  }),
+  JobEnded: member('JobEnded', {
+    ...place,
+    group: optional(t.string),
+    error: stepError,
+    outcome,
+    retryable: t.boolean
   }),
   Interrupted: member('Interrupted', { ...place, reason: interruptReason }),
   Rewound: member('Rewound', { ...place, groups: optional(list(t.string)), why: t.string }),

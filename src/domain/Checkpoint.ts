@@ -11,6 +11,8 @@ import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
 import type { Json } from './Json.js'
 import { isObject } from './Json.js'
+import type { PendingJob, Submission } from './PendingJob.js'
+import { none } from './PendingJob.js'
 import type { WorkflowIdentity } from './WorkflowIdentity.js'
 import type { Workspace } from './Workspace.js'
 
@@ -35,24 +37,12 @@ export const FORMAT = 1
 export type Variables = ReadonlyMap<string, Json>
 
 /**
- * Outside work that a pending step waits for.
- *
- * @category model
- * @since 0.1.0
- */
-export interface PendingJob {
-  readonly stepIndex: number
-  readonly step: string
-  readonly group?: string
-  readonly key: string
-  readonly submittedAt: string
-}
-
-/**
  * What a checkpoint holds, but for its variables, which follow from it.
  *
  * - `revision`: 0, 1, 2 … within the run, one more with each change.
  * - `generation`: how often completed work was taken back, to be done again.
+ * - `pending`: the jobs that are waited for; `submissions`: the keys of those that may have been submitted; `endedJobs`: how many
+ *   ended badly, so that no key is used again. Without jobs the last two are not stored.
  * - `createdAt`, `updatedAt`: UTC, ISO 8601.
  *
  * @category model
@@ -68,6 +58,8 @@ export interface Fields {
   readonly state: CheckpointState
   readonly completedSteps: CompletedSteps
   readonly pending: ReadonlyArray<PendingJob>
+  readonly submissions: ReadonlyArray<Submission>
+  readonly endedJobs: number
   readonly workspace?: Workspace
   readonly createdAt: string
   readonly updatedAt: string
@@ -112,6 +104,8 @@ export const make = (fields: Fields): Checkpoint => {
     state: fields.state,
     completedSteps: fields.completedSteps,
     pending: fields.pending,
+    submissions: fields.submissions,
+    endedJobs: fields.endedJobs,
     createdAt: fields.createdAt,
     updatedAt: fields.updatedAt
   }
@@ -163,7 +157,9 @@ export const start = (started: Started): Checkpoint =>
     input: started.input,
     state: State.beforeStep(0, started.workflow.steps[0]?.name ?? ''),
     completedSteps: Steps.none,
-    pending: [],
+    pending: none,
+    submissions: none,
+    endedJobs: 0,
     ...(started.workspace === undefined ? {} : { workspace: started.workspace }),
     createdAt: started.at,
     updatedAt: started.at

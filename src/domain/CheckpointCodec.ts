@@ -9,7 +9,7 @@ import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from './Change.js'
 import { decode as decodeChange } from './ChangeCodec.js'
-import type { Checkpoint, Fields, PendingJob } from './Checkpoint.js'
+import type { Checkpoint, Fields } from './Checkpoint.js'
 import { FORMAT, make, variablesOf } from './Checkpoint.js'
 import type { CompletedStep } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
@@ -17,6 +17,8 @@ import type { Json, JsonObject } from './Json.js'
 import { equals } from './Json.js'
 import type { Malformed } from './JsonCodec.js'
 import { decodeWith, fields, json, jsonObject, list, natural, optional, time } from './JsonCodec.js'
+import type { PendingJob, Submission } from './PendingJob.js'
+import { none } from './PendingJob.js'
 import { checkpointState, completedStep, workflowIdentity, workspace } from './StateCodec.js'
 import type { TransitionError } from './Transition.js'
 import { replay } from './Transition.js'
@@ -46,17 +48,20 @@ export interface NewerFormat {
 export type CodecError = Malformed | NewerFormat | TransitionError
 
 /** What stands in a file: the fields of a checkpoint with plain lists and objects. */
-interface Stored extends Omit<Fields, 'completedSteps' | 'format'> {
+interface Stored extends Omit<Fields, 'completedSteps' | 'format' | 'submissions' | 'endedJobs'> {
+  readonly submissions?: ReadonlyArray<Submission>
+  readonly endedJobs?: number
   readonly format: number
   readonly completedSteps: ReadonlyArray<CompletedStep>
   readonly variables: JsonObject
 }
 
+const submission = { stepIndex: natural, step: t.string, group: optional(t.string), key: t.string }
+
 const pendingJob: t.Type<PendingJob> = fields<PendingJob>('a pending job', {
-  stepIndex: natural,
-  step: t.string,
-  group: optional(t.string),
-  key: t.string,
+  ...submission,
+  job: optional(json),
+  attempt: optional(natural),
   submittedAt: time
 })
 
@@ -71,6 +76,8 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
   completedSteps: list(completedStep),
   variables: jsonObject,
   pending: list(pendingJob),
+  submissions: optional(list(fields<Submission>('a submission', submission))),
+  endedJobs: optional(natural),
   workspace: optional(workspace),
   createdAt: time,
   updatedAt: time
@@ -104,10 +111,13 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
  * @since 0.1.0
  */
 export const encode = (checkpoint: Checkpoint): Json => {
-  const { format, runId, revision, generation, workflow, input, state, completedSteps, variables, ...rest } = checkpoint
+  const { format, runId, revision, generation, workflow, input, state, completedSteps, variables, ...more } = checkpoint
+  const { submissions, endedJobs, ...rest } = more
   const records = [...completedSteps]
   const plain = { format, runId, revision, generation, workflow, input, state, completedSteps: records }
-  return { ...plain, variables: fromMap(variables), ...rest } as unknown as Json
+  const keys = submissions.length === 0 ? {} : { submissions }
+  const ended = endedJobs === 0 ? {} : { endedJobs }
+  return { ...plain, variables: fromMap(variables), ...rest, ...keys, ...ended } as unknown as Json
 }
 
 /** `Object.fromEntries` defines its properties, so that a variable called `__proto__` is one. */
@@ -130,12 +140,18 @@ export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
   if (format !== undefined && format > FORMAT) return E.left({ _tag: 'NewerFormat', found: format, supported: FORMAT })
   const decoded = decodeStored(content)
   if (E.isLeft(decoded)) return decoded
-  const { variables, completedSteps, ...plain } = decoded.right
+  const { variables, completedSteps, submissions = none, endedJobs = 0, ...plain } = decoded.right
+  if (decoded.right.submissions?.length === 0) {
+    return E.left({ _tag: 'Malformed', path: '$.submissions', expected: 'a submission, or no such field' })
+  }
+  if (decoded.right.endedJobs === 0) {
+    return E.left({ _tag: 'Malformed', path: '$.endedJobs', expected: 'a number above 0, or no such field' })
+  }
   const records = Steps.from(completedSteps)
   if (!holds(variables, variablesOf(plain.input, records))) {
     return E.left({ _tag: 'Malformed', path: '$.variables', expected: 'what input and completedSteps give' })
   }
-  return E.right(make({ ...plain, format: FORMAT, completedSteps: records }))
+  return E.right(make({ ...plain, submissions, endedJobs, format: FORMAT, completedSteps: records }))
 }
 
 /** Whether an object holds exactly these variables. */

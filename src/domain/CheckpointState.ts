@@ -305,7 +305,7 @@ export const failures = (state: CheckpointState): ReadonlyArray<Failure> =>
 
 /**
  * What may have had its effect without being recorded: in flight, or failed without saying that nothing happened. By
- * group; `undefined` stands for a step's only task.
+ * group; `undefined` stands for a step's only task. What waits for its job is none of that.
  *
  * @category destructors
  * @since 0.1.0
@@ -313,7 +313,8 @@ export const failures = (state: CheckpointState): ReadonlyArray<Failure> =>
 export const inDoubt = (state: CheckpointState): ReadonlySet<string | undefined> => {
   const running = inFlight(state)
   const failed = failures(state)
-  const stopped = state._tag === 'Interrupted' && state.inProgress && running.length === 0 && failed.length === 0
+  const isStopped = state._tag === 'Interrupted' && state.inProgress && state.reason !== 'pending'
+  const stopped = isStopped && running.length === 0 && failed.length === 0
   return new Set([
     ...running.map(({ group }) => group),
     ...failed.filter(mayHaveActed).map(({ group }) => group),

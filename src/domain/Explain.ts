@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import type { Evidence, ExpectedEvidence } from './CompletedStep.js'
+import type { Json } from './Json.js'
 import type { Confirm, Decision, PlanProblem, ResumePlan } from './Plan.js'
 import { openQuestions, unitName } from './Plan.js'
 import { describeProblem as describeWorkflowProblem } from './Workflow.js'
@@ -38,7 +39,7 @@ export const explain = (plan: ResumePlan): string => {
     place: decision.group === undefined ? `${decision.stepIndex + 1}/${steps.length}` : '',
     verb: verb(decision),
     name: decision.group === undefined ? decision.step : `  ${decision.group}`,
-    why: describeReason(decision)
+    why: `${describeReason(decision)}${givenUp(decision)}`
   }))
   const wide = (of: (row: (typeof rows)[number]) => string): number =>
     rows.reduce((widest, row) => Math.max(widest, of(row).length), 0)
@@ -54,9 +55,11 @@ const headline = (plan: ResumePlan, total: number): string => {
   const done = plan.skipSteps.size
   const questions = openQuestions(plan).length
   const asked = questions === 0 ? '' : `, ${questions} to confirm`
+  const pending = plan.decisions.filter((one) => one.group === undefined && one._tag === 'Poll').length
+  const waits = pending === 0 ? '' : `, ${pending} pending`
   return done === total
     ? `${done}/${total} steps are done, nothing left to run`
-    : `${done}/${total} steps are done, ${total - done} to run${asked}`
+    : `${done}/${total} steps are done, ${total - done - pending} to run${waits}${asked}`
 }
 
 const verb = (decision: Decision): string => {
@@ -69,8 +72,15 @@ const verb = (decision: Decision): string => {
       return 'retry'
     case 'Confirm':
       return 'confirm'
+    case 'Poll':
+      return 'poll'
   }
 }
+
+const givenUp = (decision: Decision): string =>
+  decision._tag === 'Run' && decision.givesUp !== undefined
+    ? `; gives up the job that is pending since ${decision.givesUp.submittedAt}`
+    : ''
 
 /**
  * The reason of a decision, in words.
@@ -100,6 +110,8 @@ export const describeReason = ({ reason }: Decision): string => {
       return `was running (attempt ${reason.attempt}) when the process ended`
     case 'Interrupted':
       return `was stopped (${reason.reason})`
+    case 'JobPending':
+      return `its job is pending since ${reason.submittedAt}${reason.job === undefined ? '' : `: ${describeJob(reason.job)}`}`
     case 'MaybeLost':
       return 'newer state was lost, so it may have run'
   }
@@ -122,6 +134,14 @@ export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string 
       return `artifact ${evidence.id}`
   }
 }
+
+/**
+ * What the submission of a job gave, on one line.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeJob = (job: Json): string => firstLine(typeof job === 'string' ? job : JSON.stringify(job))
 
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
 
@@ -159,6 +179,8 @@ export const describeProblem = (problem: PlanProblem): string => {
       return describeChange(problem)
     case 'NotAsked':
       return `"${unitName(problem)}" can't be confirmed as done: there is no doubt that it has to run`
+    case 'JobPending':
+      return `"${unitName(problem)}" can't be confirmed: its job is pending. Ask what became of it (poll), or force the step to submit another`
     case 'UnknownStep':
       return `step '${problem.step}' not found. Available steps: ${quoted(problem.available)}`
     case 'NotAWave':
@@ -179,6 +201,10 @@ const quoted = (names: ReadonlyArray<string>): string =>
 
 const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {
   const name = unitName(problem)
+  if (problem.pending === true) {
+    const now = problem.present === undefined ? 'now gone' : `now ${problem.present}`
+    return `"${name}" was ${problem.edit} while its job is pending: recorded ${problem.recorded}, ${now}. Put it back until its job has ended, force it to submit another, or accept the edit with "ignore"`
+  }
   if (problem.inDoubt === true && problem.present !== undefined) {
     return `"${name}" is only a number, and not the step any more that is not idempotent and may have had its effect (recorded ${problem.recorded}, now ${problem.present}). Put that back to its place and confirm it, or accept the edit with "ignore"`
   }

@@ -31,7 +31,7 @@ export const overrides = (
 ): ReadonlyArray<Change.Change> => {
   const records = new Map<string, CompletedStep>()
   for (const record of checkpoint.completedSteps) records.set(unitName(record), record)
-  const back = rewound(workflow, plan, records, at)
+  const back = rewound(checkpoint, workflow, plan, records, at)
   return [
     ...edited(checkpoint, workflow.identity, at),
     ...(back === undefined ? [] : [back]),
@@ -66,10 +66,19 @@ const recordsFit = (checkpoint: Checkpoint): boolean => {
 }
 
 /** Taken back is the record of whatever runs again, and of what somebody says has another outcome than the recorded one. */
-const rewound = (workflow: Workflow, plan: ResumePlan, records: Records, at: string): Change.Rewound | undefined => {
+const rewound = (
+  { submissions }: Checkpoint,
+  workflow: Workflow,
+  plan: ResumePlan,
+  records: Records,
+  at: string
+): Change.Rewound | undefined => {
   const isWork = (decision: Decision): boolean =>
     decision.group !== undefined || workflow.steps[decision.stepIndex]?._tag === 'Task'
   const keeps = (decision: Decision): boolean => {
+    // What waits for its job goes on to, and what may have submitted one keeps the key that it did so under.
+    if (decision._tag === 'Poll') return true
+    if (decision._tag === 'Retry') return submissions.some((one) => unitName(one) === unitName(decision))
     const record = records.get(unitName(decision))
     return decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)
   }
@@ -77,7 +86,8 @@ const rewound = (workflow: Workflow, plan: ResumePlan, records: Records, at: str
     (decision) =>
       isWork(decision) &&
       !keeps(decision) &&
-      (records.has(unitName(decision)) || (decision._tag === 'Run' && decision.reason._tag === 'Forced'))
+      (records.has(unitName(decision)) ||
+        (decision._tag === 'Run' && (decision.reason._tag === 'Forced' || decision.givesUp !== undefined)))
   )
   if (first === undefined) return undefined
   const ofStep = plan.decisions.filter((one) => one.stepIndex === first.stepIndex && one.group !== undefined)
@@ -88,8 +98,14 @@ const rewound = (workflow: Workflow, plan: ResumePlan, records: Records, at: str
     stepIndex: first.stepIndex,
     step: first.step,
     ...(ofStep.some(keeps) ? { groups } : {}),
-    why: first.reason._tag
+    why: `${first.reason._tag}${givenUp(plan)}`
   }
+}
+
+/** Which jobs nobody will ask for any more. */
+const givenUp = ({ decisions }: ResumePlan): string => {
+  const units = decisions.filter((one) => one._tag === 'Run' && one.givesUp !== undefined).map(unitName)
+  return units.length === 0 ? '' : `; gives up the pending job of ${units.join(', ')}`
 }
 
 /** Whether a unit is recorded, and is to be recorded as done with what somebody says it gave. */

@@ -81,7 +81,7 @@ export interface Skip extends Unit {
 }
 
 /**
- * It runs.
+ * It runs. `givesUp`: the job that it waits for until then, if there is one; nobody asks for that any more.
  *
  * @category model
  * @since 0.1.0
@@ -89,6 +89,7 @@ export interface Skip extends Unit {
 export interface Run extends Unit {
   readonly _tag: 'Run'
   readonly reason: RunReason
+  readonly givesUp?: PollReason
 }
 
 /**
@@ -105,12 +106,13 @@ export interface Retry extends Unit {
 }
 
 /**
- * Why a unit has to be asked about: why it runs, or runs once more; or it is not recorded, but newer state was lost.
+ * Why a unit has to be asked about: why it runs, or runs once more; or it is not recorded, but newer state was lost; or its
+ * job is pending, and would be submitted once more.
  *
  * @category model
  * @since 0.1.0
  */
-export type ConfirmReason = RetryReason | RunReason | { readonly _tag: 'MaybeLost' }
+export type ConfirmReason = RetryReason | RunReason | PollReason | { readonly _tag: 'MaybeLost' }
 
 /**
  * It is not idempotent and may have had its effect: somebody has to say whether it runs again or is done.
@@ -124,12 +126,36 @@ export interface Confirm extends Unit {
 }
 
 /**
+ * Its job is pending: it neither runs nor is done. Somebody has to ask what became of the job. Of a wave: of its groups
+ * none runs, and at least one waits for its job. The reason has what the submission gave (`job`, if it gave something).
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Poll extends Unit {
+  readonly _tag: 'Poll'
+  readonly reason: PollReason
+}
+
+/**
+ * Why a unit waits: its job was submitted at this time (UTC, ISO 8601).
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface PollReason {
+  readonly _tag: 'JobPending'
+  readonly submittedAt: string
+  readonly job?: Json
+}
+
+/**
  * What happens with one unit, and why.
  *
  * @category model
  * @since 0.1.0
  */
-export type Decision = Skip | Run | Retry | Confirm
+export type Decision = Skip | Run | Retry | Confirm | Poll
 
 /**
  * What a resume will do. The `decisions` decide: one for each step in workflow order, that of a wave followed by one
@@ -219,8 +245,10 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `WrongWorkflow`: the checkpoint is of another workflow.
  * - `InvalidWorkflow`: the definition can't be run.
  * - `WorkflowChanged`: an edit that the policy refuses, with the recorded and the present fingerprint where there are such.
- *   With `inDoubt` the step did not complete but may have had its effect, so it may not just vanish.
+ *   With `inDoubt` the step did not complete but may have had its effect, so it may not just vanish; with `pending` its job
+ *   is waited for, and was submitted as it was defined then.
  * - `NotAsked`: somebody says that a unit is done, but it is to run and there is no doubt about it.
+ * - `JobPending`: somebody says that a unit is to run again or is done, but its job is pending.
  * - `UnknownStep`: an option names a step that there is not; `available` are those there are.
  * - `NotAWave`: `restartWave` names a task; `available` are the waves.
  * - `StepOutOfRange`: the checkpoint stands at a step that its own workflow does not have.
@@ -242,8 +270,10 @@ export type PlanProblem =
       readonly recorded?: string
       readonly present?: string
       readonly inDoubt?: true
+      readonly pending?: true
     }
   | { readonly _tag: 'NotAsked'; readonly step: string; readonly group?: string }
+  | { readonly _tag: 'JobPending'; readonly step: string; readonly group?: string }
   | { readonly _tag: 'UnknownStep'; readonly step: string; readonly available: ReadonlyArray<string> }
   | { readonly _tag: 'NotAWave'; readonly step: string; readonly available: ReadonlyArray<string> }
   | { readonly _tag: 'StepOutOfRange'; readonly stepIndex: number; readonly steps: number }

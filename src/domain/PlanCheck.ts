@@ -9,7 +9,7 @@ import type { CompletedStep } from './CompletedStep.js'
 import type { Changes, Edit, PlanProblem } from './Plan.js'
 import { unitName } from './Plan.js'
 import type { Records } from './Records.js'
-import { finderIn, hasBegun } from './Records.js'
+import { finderIn, hasBegun, recordAt } from './Records.js'
 import type { Step, Workflow } from './Workflow.js'
 import { groupNamed } from './Workflow.js'
 import type { StepIdentity } from './WorkflowIdentity.js'
@@ -39,6 +39,7 @@ export function* inconsistencies(checkpoint: Checkpoint, records: Records): Iter
     if (why !== undefined) yield wrong(why)
   }
   if (records.twice !== undefined) yield wrong(`"${unitName(records.twice)}" is recorded twice`)
+  for (const why of wrongJobs(checkpoint, records)) yield wrong(why)
   const why = named === state.step ? wrongState(state, records.ofSteps[state.stepIndex] !== undefined) : undefined
   if (why !== undefined) yield wrong(why)
 }
@@ -61,6 +62,26 @@ const wrongRecord = (
   return missing === undefined
     ? undefined
     : `wave "${step.name}" is recorded completed, but its group "${missing.name}" is not`
+}
+
+/** A unit has one job at most, and what is done waits for none. */
+function* wrongJobs({ pending, submissions, workflow, state }: Checkpoint, records: Records): Iterable<string> {
+  if (pending.length === 0 && submissions.length === 0) return
+  const seen = new Set<string>()
+  for (const { stepIndex, step: named, group } of [...pending, ...submissions]) {
+    const name = unitName({ step: named, ...(group === undefined ? {} : { group }) })
+    const step = workflow.steps[stepIndex]
+    const unit = step === undefined || group === undefined ? step : groupOf(step, group)
+    if (step?.name !== named || unit?.kind !== 'task') yield `"${name}" has a job, but there is no such task`
+    if (recordAt(records, stepIndex, group) !== undefined) yield `"${name}" has a job, but is recorded completed`
+    if (seen.has(name)) yield `"${name}" has two jobs`
+    seen.add(name)
+  }
+  for (const { stepIndex, group } of pending) {
+    const isRunning = stepIndex === state.stepIndex && State.inFlight(state).some((one) => one.group === group)
+    if (isRunning)
+      yield `"${unitName({ step: state.step, ...(group === undefined ? {} : { group }) })}" is in flight, but its job is pending`
+  }
 }
 
 const wrongState = (state: State.CheckpointState, done: boolean): string | undefined => {
@@ -117,7 +138,7 @@ export const compare = (
   }
   return policy === 'strict'
     ? [...editsOfAll(edit), ...vanished(edit)]
-    : [...editsOfRecorded(edit), ...misplaced(edit), ...vanished(edit)]
+    : [...editsOfRecorded(edit), ...misplaced(edit), ...editsOfPending(edit), ...vanished(edit)]
 }
 
 /** Two workflows: `isAt` finds a step in the present one, `was` in the one that ran. */
@@ -155,6 +176,23 @@ function* editsOfRecorded({ checkpoint, workflow, redoneFrom, isAt, was }: Edite
     if (now === undefined) yield changed('removed', record, record.fingerprint)
     else if (now.fingerprint !== record.fingerprint)
       yield changed('changed', record, record.fingerprint, now.fingerprint)
+  }
+}
+
+/** Units whose job is pending that are gone or are defined otherwise now, but for those that run again in any case. */
+function* editsOfPending({ checkpoint, workflow, redoneFrom, isAt, was: stood }: Edited): Iterable<PlanProblem> {
+  if (checkpoint.pending.length === 0) return
+  const first = workflow.steps[redoneFrom]?.name
+  const redoneWas = first === undefined ? Infinity : (stood(first, redoneFrom) ?? Infinity)
+  for (const job of checkpoint.pending) {
+    const index = isAt(job.step, job.stepIndex)
+    if (index === undefined ? job.stepIndex >= redoneWas : index >= redoneFrom) continue
+    const step = checkpoint.workflow.steps[job.stepIndex]
+    const was = step === undefined || job.group === undefined ? step : groupOf(step, job.group)
+    const now = index === undefined ? undefined : definitionOf(workflow.steps[index] as Step, job.group)
+    if (was === undefined || (now?._tag === 'Task' && now.fingerprint === was.fingerprint)) continue
+    const edit = changed(now === undefined ? 'removed' : 'changed', job, was.fingerprint, now?.fingerprint)
+    yield { ...edit, pending: true } as PlanProblem
   }
 }
 

@@ -10,6 +10,7 @@ import type { CompletedStep } from './CompletedStep.js'
 import type { Json } from './Json.js'
 import type { Answer, MissingEvidence, PlanOptions, PlanProblem, RunReason } from './Plan.js'
 import { unitName } from './Plan.js'
+import type { PendingJob } from './PendingJob.js'
 import type { Records } from './Records.js'
 import { finderIn, recordAt } from './Records.js'
 import type { Workflow } from './Workflow.js'
@@ -18,6 +19,7 @@ import { groupNamed } from './Workflow.js'
 /**
  * Everything a decision looks at, found in constant time.
  *
+ * - `jobs`: the pending jobs by the names of their units.
  * - `was`: the index of a step in the workflow that ran.
  * - `from`: the step from which `fromStep` makes everything run, or infinity.
  * - `rewound`: the earliest step of which completed work runs again, or infinity.
@@ -29,6 +31,7 @@ import { groupNamed } from './Workflow.js'
 export interface PlanContext {
   readonly checkpoint: Checkpoint
   readonly records: Records
+  readonly jobs: ReadonlyMap<string, PendingJob>
   readonly was: (name: string, expected: number) => number | undefined
   readonly inFlight: ReadonlyMap<string | undefined, InFlight>
   readonly failures: ReadonlyMap<string | undefined, Failure>
@@ -66,6 +69,7 @@ export const contextOf = (
   return {
     checkpoint,
     records,
+    jobs: new Map(checkpoint.pending.map((job) => [unitName(job), job])),
     was,
     inFlight: byGroup(State.inFlight(state)),
     failures: byGroup(State.failures(state)),

@@ -9,39 +9,31 @@ import type * as Change from './Change.js'
 import type { Checkpoint, Fields } from './Checkpoint.js'
 import { adopted } from './adopted.js'
 import { make } from './Checkpoint.js'
-import type { CheckpointState, FailedAttempt, Failure, InFlight } from './CheckpointState.js'
+import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
-import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
+import { groupAfterJob, isCollected, jobEnded, jobSubmitted, taskAfterJob, withKeys } from './jobChanges.js'
+import * as Job from './PendingJob.js'
 import { unitName } from './Plan.js'
-import { brief } from './StepError.js'
-import type { StepIdentity, TaskIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
+import type { Result, TransitionError, Unit } from './transitionParts.js'
+import {
+  attemptOf,
+  groupAt,
+  here,
+  isBeingRetried,
+  isInFlight,
+  keep,
+  notInFlight,
+  recordOf,
+  refuse,
+  stepAt,
+  withAttempt,
+  withoutGroup
+} from './transitionParts.js'
+import type { StepIdentity } from './WorkflowIdentity.js'
 import { groupOf } from './WorkflowIdentity.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Why a change can't follow a checkpoint. `why`: it names a step or group that the workflow does not have at that
- * place; the unit is recorded completed already; the attempt is not in flight; groups of the wave are missing; the run
- * has started already.
- *
- * @category model
- * @since 0.1.0
- */
-export interface TransitionError {
-  readonly _tag: 'TransitionError'
-  readonly change: Change.Change['_tag']
-  readonly revision: number
-  readonly why: 'UnknownUnit' | 'AlreadyCompleted' | 'NotInFlight' | 'WaveUnfinished' | 'AlreadyStarted'
-  readonly unit: string
-}
-
-/** What a change replaces. */
-type Replaced = Partial<Pick<Fields, 'generation' | 'workflow' | 'state' | 'completedSteps'>>
-
-type Result = E.Either<TransitionError, Replaced>
+export type { TransitionError } from './transitionParts.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // transitions
@@ -104,7 +96,9 @@ const changed = (self: Fields, change: Change.Change): E.Either<TransitionError,
     input: self.input,
     state: next.right.state ?? self.state,
     completedSteps: next.right.completedSteps ?? self.completedSteps,
-    pending: self.pending,
+    pending: next.right.pending ?? self.pending,
+    submissions: next.right.submissions ?? self.submissions,
+    endedJobs: next.right.endedJobs ?? self.endedJobs,
     createdAt: self.createdAt,
     updatedAt: change.at
   }
@@ -134,6 +128,10 @@ const replaced = (self: Fields, change: Change.Change): Result => {
       return groupFailed(self, change)
     case 'StepFailed':
       return stepFailed(self, change)
+    case 'JobSubmitted':
+      return jobSubmitted(self, change)
+    case 'JobEnded':
+      return jobEnded(self, change)
     case 'Interrupted':
       return interrupted(self, change)
     case 'Rewound':
@@ -157,7 +155,8 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
   const others = before.inFlight.filter((one) => !starting.has(one.group))
   const failures = before.failures.filter((one) => !starting.has(one.group) || isBeingRetried(one))
   const inFlight = others.length === 0 ? change.attempts : [...others, ...change.attempts]
-  return E.right({ state: State.beforeStep(change.stepIndex, change.step, inFlight, failures) })
+  const state = State.beforeStep(change.stepIndex, change.step, inFlight, failures)
+  return change.submissions === undefined ? E.right({ state }) : withKeys(self, change, change.submissions, state)
 }
 
 /** Attempts of a wave name its groups, those of a task name none; none of them is recorded completed. */
@@ -165,13 +164,16 @@ const wrongAttempts = (self: Fields, change: Change.AttemptStarted, step: StepId
   if (step.kind === 'task') {
     const [only] = change.attempts
     const fits = change.attempts.length === 1 && only?.group === undefined
-    return fits ? undefined : refuse(self, change, 'UnknownUnit', `${change.step}/${only?.group ?? ''}`)
+    if (!fits) return refuse(self, change, 'UnknownUnit', `${change.step}/${only?.group ?? ''}`)
+    return Job.find(self.pending, change) === undefined ? undefined : refuse(self, change, 'JobPending', change.step)
   }
   for (const { group } of change.attempts) {
     if (group === undefined || groupOf(step, group) === undefined)
       return refuse(self, change, 'UnknownUnit', `${change.step}/${group ?? ''}`)
     if (Steps.hasGroup(self.completedSteps, change.stepIndex, group))
       return refuse(self, change, 'AlreadyCompleted', `${change.step}/${group}`)
+    if (Job.find(self.pending, { stepIndex: change.stepIndex, group }) !== undefined)
+      return refuse(self, change, 'JobPending', `${change.step}/${group}`)
   }
   return undefined
 }
@@ -184,7 +186,7 @@ const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
     ...attemptOf(change),
     delayBeforeNextMillis: change.delayBeforeNextMillis
   })
-  const inFlight = without(before.inFlight, change.group)
+  const inFlight = withoutGroup(before.inFlight, change.group)
   return E.right({ state: State.beforeStep(change.stepIndex, change.step, inFlight, failures) })
 }
 
@@ -192,36 +194,40 @@ const stepCompleted = (self: Fields, change: Change.StepCompleted): Result => {
   const step = stepAt(self.workflow, change)
   if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
   if (Steps.hasStep(self.completedSteps, change.stepIndex)) return refuse(self, change, 'AlreadyCompleted', change.step)
+  const isJob = isCollected(self, change)
   if (step.kind === 'task') {
-    if (!isInFlight(here(self.state, change.stepIndex).inFlight, { attempt: change.attempts }))
+    if (!isJob && !isInFlight(here(self.state, change.stepIndex).inFlight, { attempt: change.attempts }))
       return notInFlight(self, change)
   } else {
     const done = Steps.groupsOf(self.completedSteps, change.stepIndex)
     const missing = step.groups.find((group) => !done.has(group.name))
     if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', `${change.step}/${missing.name}`)
   }
-  return E.right({
-    state: State.completed(change.stepIndex, change.step),
-    completedSteps: Steps.append(self.completedSteps, recordOf(change, step))
-  })
+  const completedSteps = Steps.append(self.completedSteps, recordOf(change, step))
+  const state = isJob ? taskAfterJob(self, change) : State.completed(change.stepIndex, change.step)
+  return E.right({ state, completedSteps, ...withoutJob(self, change) })
 }
+
+/** Nobody waits any more for a job of this unit, and none is being submitted. */
+const withoutJob = ({ pending, submissions }: Fields, unit: Unit): Pick<Fields, 'pending' | 'submissions'> => ({
+  pending: Job.without(pending, unit),
+  submissions: Job.without(submissions, unit)
+})
 
 const groupCompleted = (self: Fields, change: Change.GroupCompleted): Result => {
   const step = stepAt(self.workflow, change)
   const group = step === undefined ? undefined : groupOf(step, change.group)
   if (step === undefined || group === undefined)
     return refuse(self, change, 'UnknownUnit', `${change.step}/${change.group}`)
+  const completedSteps = Steps.append(self.completedSteps, recordOf(change, step, group))
+  if (isCollected(self, change))
+    return E.right({ state: groupAfterJob(self, change), completedSteps, ...withoutJob(self, change) })
   const before = here(self.state, change.stepIndex)
   if (!isInFlight(before.inFlight, { group: change.group, attempt: change.attempts })) return notInFlight(self, change)
-  return E.right({
-    state: State.beforeStep(
-      change.stepIndex,
-      change.step,
-      without(before.inFlight, change.group),
-      without(before.failures, change.group)
-    ),
-    completedSteps: Steps.append(self.completedSteps, recordOf(change, step, group))
-  })
+  const inFlight = withoutGroup(before.inFlight, change.group)
+  const failures = withoutGroup(before.failures, change.group)
+  const state = State.beforeStep(change.stepIndex, change.step, inFlight, failures)
+  return E.right({ state, completedSteps, ...withoutJob(self, change) })
 }
 
 const groupFailed = (self: Fields, change: Change.GroupFailed): Result => {
@@ -229,7 +235,7 @@ const groupFailed = (self: Fields, change: Change.GroupFailed): Result => {
   const before = here(self.state, change.stepIndex)
   if (!isInFlight(before.inFlight, change)) return notInFlight(self, change)
   const failures = withAttempt(before.failures, change.group, change, attemptOf(change))
-  const inFlight = without(before.inFlight, change.group)
+  const inFlight = withoutGroup(before.inFlight, change.group)
   return E.right({ state: State.beforeStep(change.stepIndex, change.step, inFlight, failures) })
 }
 
@@ -260,6 +266,7 @@ const interrupted = (self: Fields, change: Change.Interrupted): Result => {
   const begun =
     before.inFlight.length > 0 ||
     before.failures.length > 0 ||
+    self.pending.some(({ stepIndex }) => stepIndex === change.stepIndex) ||
     Steps.groupsOf(self.completedSteps, change.stepIndex).size > 0
   const inProgress = begun && !Steps.hasStep(self.completedSteps, change.stepIndex)
   return E.right({ state: State.interrupted(change.stepIndex, change.step, change.reason, { inProgress, ...before }) })
@@ -271,16 +278,15 @@ const rewound = (self: Fields, change: Change.Rewound): Result => {
   const unknown = change.groups?.find((group) => groupOf(step, group) === undefined)
   if (unknown !== undefined) return refuse(self, change, 'UnknownUnit', `${change.step}/${unknown}`)
   const groups = change.groups === undefined ? undefined : new Set(change.groups)
-  const stays = (record: CompletedStep): boolean =>
-    record.stepIndex < change.stepIndex ||
-    (record.stepIndex === change.stepIndex &&
-      groups !== undefined &&
-      record.group !== undefined &&
-      !groups.has(record.group))
+  const stays = (unit: Unit): boolean =>
+    unit.stepIndex < change.stepIndex ||
+    (unit.stepIndex === change.stepIndex && groups !== undefined && unit.group !== undefined && !groups.has(unit.group))
   return E.right({
     generation: self.generation + 1,
     state: stateAfterRewind(self, change, groups),
-    completedSteps: keep(self.completedSteps, stays)
+    completedSteps: keep(self.completedSteps, stays),
+    pending: self.pending.filter(stays),
+    submissions: self.submissions.filter(stays)
   })
 }
 
@@ -313,7 +319,8 @@ const assumed = (self: Fields, change: Change.Assumed): Result => {
   const record = { ...recordOf(completion, step, group), assumed: true } as const
   return E.right({
     state: stateAfterAssumption(self, change),
-    completedSteps: Steps.append(completedSteps, record)
+    completedSteps: Steps.append(completedSteps, record),
+    ...withoutJob(self, change)
   })
 }
 
@@ -327,6 +334,7 @@ const stateAfterAssumption = ({ state, completedSteps }: Fields, change: Change.
 const confirmed = (self: Fields, change: Change.Confirmed): Result => {
   const unit = change.group === undefined ? stepAt(self.workflow, change) : groupAt(self.workflow, change)
   if (unit?.kind !== 'task') return refuse(self, change, 'UnknownUnit', unitName(change))
+  if (Job.find(self.pending, change) !== undefined) return refuse(self, change, 'JobPending', unitName(change))
   const { state } = self
   return state.stepIndex === change.stepIndex && State.inDoubt(state).has(change.group)
     ? E.right({ state: settled(state, change) })
@@ -336,115 +344,10 @@ const confirmed = (self: Fields, change: Change.Confirmed): Result => {
 /** The state without a unit whose question has been answered. What else was interrupted stays so. */
 const settled = (state: CheckpointState, unit: Unit & { readonly step: string }): CheckpointState => {
   const before = here(state, unit.stepIndex)
-  const inFlight = without(before.inFlight, unit.group)
-  const failures = without(before.failures, unit.group)
+  const inFlight = withoutGroup(before.inFlight, unit.group)
+  const failures = withoutGroup(before.failures, unit.group)
   const isOpen = inFlight.length > 0 || failures.length > 0
   return state._tag === 'Interrupted' && state.stepIndex === unit.stepIndex && isOpen
     ? { ...state, inFlight, failures }
     : State.beforeStep(unit.stepIndex, unit.step, inFlight, failures)
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// parts
-// ---------------------------------------------------------------------------------------------------------------------
-
-interface Unit {
-  readonly stepIndex: number
-  readonly group?: string
-}
-
-const refuse = (
-  self: Fields,
-  change: Change.Change,
-  why: TransitionError['why'],
-  unit: string
-): E.Either<TransitionError, never> =>
-  E.left({ _tag: 'TransitionError', change: change._tag, revision: self.revision, why, unit })
-
-const notInFlight = (
-  self: Fields,
-  change: Change.Change & { readonly step: string; readonly group?: string }
-): Result => refuse(self, change, 'NotInFlight', unitName(change))
-
-const stepAt = (
-  workflow: WorkflowIdentity,
-  unit: { readonly stepIndex: number; readonly step: string }
-): StepIdentity | undefined => {
-  const step = workflow.steps[unit.stepIndex]
-  return step?.name === unit.step ? step : undefined
-}
-
-const groupAt = (
-  workflow: WorkflowIdentity,
-  unit: { readonly stepIndex: number; readonly step: string; readonly group?: string }
-): TaskIdentity | undefined => {
-  const step = stepAt(workflow, unit)
-  return step === undefined || unit.group === undefined ? undefined : groupOf(step, unit.group)
-}
-
-/** What the state says of a step: nothing, if it speaks of another. */
-const here = (
-  state: CheckpointState,
-  stepIndex: number
-): { readonly inFlight: ReadonlyArray<InFlight>; readonly failures: ReadonlyArray<Failure> } =>
-  state.stepIndex === stepIndex
-    ? { inFlight: State.inFlight(state), failures: State.failures(state) }
-    : { inFlight: [], failures: [] }
-
-const isInFlight = (all: ReadonlyArray<InFlight>, one: InFlight): boolean =>
-  all.some(({ group, attempt }) => group === one.group && attempt === one.attempt)
-
-const without = <A extends { readonly group?: string }>(
-  all: ReadonlyArray<A>,
-  group: string | undefined
-): ReadonlyArray<A> => (all.length === 0 ? all : all.filter((one) => one.group !== group))
-
-/** Whether another attempt was to follow the newest one. */
-const isBeingRetried = (failure: Failure): boolean => failure.attempts.at(-1)?.delayBeforeNextMillis !== undefined
-
-const attemptOf = (failed: Omit<FailedAttempt, 'failedAt'> & { readonly at: string }): FailedAttempt => ({
-  attempt: failed.attempt,
-  startedAt: failed.startedAt,
-  failedAt: failed.at,
-  error: brief(failed.error),
-  outcome: failed.outcome
-})
-
-const withAttempt = (
-  failures: ReadonlyArray<Failure>,
-  group: string | undefined,
-  newest: Pick<Failure, 'error' | 'outcome'>,
-  attempt: FailedAttempt
-): ReadonlyArray<Failure> => {
-  const before = failures.find((one) => one.group === group)?.attempts ?? []
-  const attempts = [...before, attempt].slice(-State.MAX_ATTEMPTS_KEPT)
-  return [
-    ...without(failures, group),
-    { ...(group === undefined ? {} : { group }), error: newest.error, outcome: newest.outcome, attempts }
-  ]
-}
-
-/** The names are those of the workflow, not the change's equal ones: they are compared often, and kept. */
-const recordOf = (
-  change: Pick<
-    Change.StepCompleted,
-    'at' | 'stepIndex' | 'output' | 'captured' | 'attempts' | 'startedAt' | 'durationMillis' | 'evidence'
-  >,
-  step: StepIdentity,
-  group?: TaskIdentity
-): CompletedStep => ({
-  stepIndex: change.stepIndex,
-  step: step.name,
-  ...(group === undefined ? {} : { group: group.name }),
-  fingerprint: (group ?? step).fingerprint,
-  ...(change.output === undefined ? {} : { output: change.output }),
-  captured: change.captured,
-  attempts: change.attempts,
-  startedAt: change.startedAt,
-  completedAt: change.at,
-  durationMillis: change.durationMillis,
-  evidence: change.evidence
-})
-
-const keep = (self: CompletedSteps, stays: (record: CompletedStep) => boolean): CompletedSteps =>
-  Steps.from([...self].filter(stays))

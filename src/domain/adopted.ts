@@ -8,12 +8,13 @@ import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
+import type { Submission } from './PendingJob.js'
 import type { StepIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
 import { groupOf } from './WorkflowIdentity.js'
 
 /**
  * Takes a checkpoint over to an edited workflow. Steps are matched by name: records get their new index and
- * fingerprint, those of steps that are gone fall away. What the state says of a step that is still there stays true.
+ * fingerprint, and jobs theirs; those of steps that are gone fall away. What the state says of a step that is still there stays true.
  *
  * @category transitions
  * @since 0.1.0
@@ -21,7 +22,7 @@ import { groupOf } from './WorkflowIdentity.js'
 export const adopted = (
   self: Fields,
   workflow: WorkflowIdentity
-): Pick<Fields, 'workflow' | 'state' | 'completedSteps'> => {
+): Pick<Fields, 'workflow' | 'state' | 'completedSteps' | 'pending' | 'submissions'> => {
   const indexOf = new Map(workflow.steps.map((step, index) => [step.name, index]))
   const records: Array<CompletedStep> = []
   for (const record of self.completedSteps) {
@@ -32,7 +33,20 @@ export const adopted = (
     if (unit !== undefined) records.push({ ...record, stepIndex, fingerprint: unit.fingerprint })
   }
   const completedSteps = Steps.from(finishedOnly(records, workflow))
-  return { workflow, completedSteps, state: stateAfterEdit(self, completedSteps, workflow, indexOf) }
+  const taken = <A extends Submission>(all: ReadonlyArray<A>): ReadonlyArray<A> =>
+    all.flatMap((one) => {
+      const stepIndex = indexOf.get(one.step)
+      const step = stepIndex === undefined ? undefined : workflow.steps[stepIndex]
+      const unit = step === undefined || one.group === undefined ? step : groupOf(step, one.group)
+      return stepIndex === undefined || unit?.kind !== 'task' ? [] : [{ ...one, stepIndex }]
+    })
+  return {
+    workflow,
+    completedSteps,
+    state: stateAfterEdit(self, completedSteps, workflow, indexOf),
+    pending: taken(self.pending),
+    submissions: taken(self.submissions)
+  }
 }
 
 /** A wave that got another group is not finished any more: its own record falls away, its groups' records stay. */

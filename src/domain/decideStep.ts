@@ -8,7 +8,19 @@ import type { CompletedStep } from './CompletedStep.js'
 import { describeEvidence } from './Explain.js'
 import type { Json } from './Json.js'
 import { fromUnknown } from './Json.js'
-import type { Decision, PlanProblem, RetryReason, Run, RunReason, Skip, SkipReason, Unit } from './Plan.js'
+import type { PendingJob } from './PendingJob.js'
+import type {
+  Decision,
+  PlanProblem,
+  Poll,
+  PollReason,
+  RetryReason,
+  Run,
+  RunReason,
+  Skip,
+  SkipReason,
+  Unit
+} from './Plan.js'
 import { unitName } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { isAssumed, recordOf } from './PlanContext.js'
@@ -100,6 +112,8 @@ const waveDecision = (
     return { _tag: 'Retry', ...unitOf(placed), attempt: retried.attempt, reason: retried.reason }
   const started = groups.find((group) => group._tag === 'Run')
   if (started !== undefined) return run(placed, started.reason)
+  const waiting = groups.find((group) => group._tag === 'Poll')
+  if (waiting !== undefined) return { _tag: 'Poll', ...unitOf(placed), reason: waiting.reason }
   const record = isDone ? recordOf(context, placed) : undefined
   if (record !== undefined) return skip(placed, skipReasonOf(placed.task, record))
   const failed = trace(context, placed)
@@ -169,7 +183,13 @@ const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): v
     assume(placed, given === undefined ? context.outputs.get(unitName(placed)) : given, out)
     return
   }
-  const due = schedule(context, placed, record, scheduled, answer?._tag === 'Again')
+  const job = context.jobs.size === 0 ? undefined : context.jobs.get(unitName(placed))
+  if (job !== undefined && scheduled === undefined) {
+    if (answer !== undefined) out.problems.push({ _tag: 'JobPending', ...nameOf(placed) })
+    out.decisions.push(poll(placed, job))
+    return
+  }
+  const due = schedule(context, placed, { record, scheduled, job }, answer?._tag === 'Again')
   if (answer?._tag === 'Done' && due._tag === 'Confirm') {
     assume(placed, given === undefined ? record?.output : given, out)
     return
@@ -233,22 +253,43 @@ const repeats = (context: PlanContext, placed: Placed): RunReason | undefined =>
   return group !== undefined && placed.again?.has(group) === true ? { _tag: 'EarlierStepRunsAgain', step } : undefined
 }
 
-/** A unit without a record that counts: it runs, runs once more, or is asked about. */
+const poll = (placed: Placed, job: PendingJob): Poll => ({ _tag: 'Poll', ...unitOf(placed), reason: pollReason(job) })
+
+const pollReason = ({ submittedAt, job }: PendingJob): PollReason => ({
+  _tag: 'JobPending',
+  submittedAt,
+  ...(job === undefined ? {} : { job })
+})
+
+/** What is known of a unit that is due. */
+interface Known {
+  readonly record: CompletedStep | undefined
+  readonly scheduled: RunReason | undefined
+  readonly job: PendingJob | undefined
+}
+
+/**
+ * A unit without a record that counts: it runs, runs once more, or is asked about. To force what waits for a job does not
+ * say that the job may be there twice.
+ */
 const schedule = (
   context: PlanContext,
   placed: Placed<Task>,
-  record: CompletedStep | undefined,
-  scheduled: RunReason | undefined,
+  { record, scheduled, job }: Known,
   again: boolean
 ): Decision => {
-  const begun = trace(context, placed)
-  const mayHaveActed = record !== undefined || begun?.mayHaveActed === true || context.recovered
-  const asked = again || scheduled?._tag === 'Forced'
+  const begun = job === undefined ? trace(context, placed) : undefined
+  const mayHaveActed = record !== undefined || job !== undefined || begun?.mayHaveActed === true || context.recovered
+  const asked = again || (scheduled?._tag === 'Forced' && job === undefined)
   if (mayHaveActed && !asked && !isIdempotent(context, placed)) {
-    const reason = begun?.reason ?? scheduled ?? ({ _tag: 'MaybeLost' } as const)
+    const known = job === undefined ? (begun?.reason ?? scheduled) : pollReason(job)
+    const reason = known ?? ({ _tag: 'MaybeLost' } as const)
     return { _tag: 'Confirm', ...unitOf(placed), reason }
   }
-  if (scheduled !== undefined) return run(placed, scheduled)
+  if (scheduled !== undefined) {
+    const due = run(placed, scheduled)
+    return job === undefined ? due : { ...due, givesUp: pollReason(job) }
+  }
   if (begun === undefined) return run(placed, { _tag: 'NotStarted' })
   return { _tag: 'Retry', ...unitOf(placed), attempt: begun.attempt, reason: begun.reason }
 }

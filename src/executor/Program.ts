@@ -10,9 +10,9 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import type * as t from 'io-ts'
 import type { Variables } from '../domain/Checkpoint.js'
-import { fingerprint } from '../domain/Digest.js'
 import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
+import { keyOf } from '../domain/PendingJob.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { never as noRetry, problemOf as problemOfRetry } from '../domain/RetryPolicy.js'
 import type { Group, OutputMismatch, Task, Wave, Workflow } from '../domain/Workflow.js'
@@ -109,6 +109,75 @@ export interface TaskSpec<Outputs, Input, C> extends GuardSpec<StepContext<Outpu
 }
 
 /**
+ * What a task gets when it asks for its job, or collects what that gave: what it got when it submitted, and the `job` itself
+ * (`null` if the submission gave nothing). `idempotencyKey` is the one under which the job was submitted.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface JobContext<Outputs, Input = Json> extends StepContext<Outputs, Input> {
+  readonly job: Json
+}
+
+/**
+ * What became of a job: not ended yet (`done` of `total`, if that is known), or ended well, or badly, or nobody knows of it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type JobStatus =
+  | { readonly _tag: 'Unfinished'; readonly done?: number; readonly total?: number }
+  | { readonly _tag: 'Finished' }
+  | { readonly _tag: 'Failed'; readonly error: unknown }
+  | { readonly _tag: 'Missing' }
+
+/**
+ * How a task hands its work over to something outside, to rest until that is done.
+ *
+ * - `submit`: starts the job, and gives what is needed to find it again. It may be called again under the same
+ *   `idempotencyKey`, if it is not known whether it did.
+ * - `poll`: asks what became of the job. It changes nothing.
+ * - `collect`: fetches what the job gave, which is the output of the task.
+ *
+ * Of its checks `before` is looked at before the submission, all others once the job is collected, for its output. How many
+ * commits were made meanwhile nobody can tell: a job with `expect.commits` is refused.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Job<Outputs, Input, C> {
+  /** Starts the job, and gives what is needed to find it again. */
+  readonly submit: (context: StepContext<Outputs, Input>) => TaskEither<unknown, Json | undefined>
+  /** Asks what became of the job. */
+  readonly poll: (context: JobContext<Outputs, Input>) => TaskEither<unknown, JobStatus>
+  /** Fetches what the job gave. */
+  readonly collect: (
+    context: JobContext<Outputs, Input>
+  ) => TaskEither<unknown, C extends OutputCodec ? t.TypeOf<C> : unknown>
+}
+
+/**
+ * A task that hands its work over: with a `job` in place of what it runs. `retry` is for the submission, `timeoutMillis` for
+ * each call.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface JobSpec<Outputs, Input, C> extends Omit<TaskSpec<Outputs, Input, C>, 'run'> {
+  readonly job: Job<Outputs, Input, C>
+}
+
+/**
+ * A group of a wave that hands its work over. What needs it waits for its job.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface JobGroupSpec<Outputs, Input, C, Groups extends string = string> extends JobSpec<Outputs, Input, C> {
+  readonly needs?: ReadonlyArray<Groups>
+}
+
+/**
  * A group of a wave: a task that may need other groups of the same wave, by name. It starts when those have completed.
  *
  * @category model
@@ -145,16 +214,33 @@ export interface WaveOptions<Outputs = unknown, Input = unknown> extends GuardSp
 export type OnFailure = 'finish' | 'continue' | 'halt'
 
 /**
+ * How a task asks for the job that it has submitted, and collects what that gave.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface RunnableJob {
+  /** Asks what became of the job. */
+  readonly poll: (context: JobContext<unknown, unknown>) => TaskEither<unknown, JobStatus>
+  /** Fetches what the job gave. */
+  readonly collect: (context: JobContext<unknown, unknown>) => TaskEither<unknown, unknown>
+  /** What is looked at once that is fetched. */
+  readonly guard: UnitGuard | undefined
+}
+
+/**
  * What a task adds to its definition in order to run.
  *
  * @category model
  * @since 0.1.0
  */
 export interface Runnable extends Conversions {
-  /** What it does. */
+  /** What it does; of a job, its submission. */
   readonly run: (context: StepContext<unknown, unknown>) => TaskEither<unknown, unknown>
+  readonly job: RunnableJob | undefined
   readonly retry: RetryPolicy
   readonly timeoutMillis: number | undefined
+  /** Of a job, only what is looked at before it is submitted. */
   readonly guard: UnitGuard | undefined
 }
 
@@ -232,8 +318,8 @@ export interface Program<Outputs, Input = Json> extends Workflow {
  */
 export const task = (
   name: string,
-  spec: TaskSpec<never, never, OutputCodec | undefined>,
-  definition: Json = spec.version === undefined ? null : { version: spec.version }
+  spec: TaskSpec<never, never, OutputCodec | undefined> | JobSpec<never, never, OutputCodec | undefined>,
+  definition: Json = definitionOf(spec)
 ): ProgramTask => {
   const { accepts, encode, decode } = conversions(spec.output)
   const defined = W.task(name, {
@@ -244,6 +330,7 @@ export const task = (
     ...(spec.numbered === undefined ? {} : { numbered: spec.numbered }),
     ...(spec.capture === undefined ? {} : { captures: [spec.capture] })
   })
+  const guard = guardFrom(spec as GuardSpec<never>, spec.evidence as never) as UnitGuard | undefined
   // Field by field, not spread: all tasks are then objects of one kind to the engine, and a plan of many is quick.
   return {
     _tag: defined._tag,
@@ -256,12 +343,28 @@ export const task = (
     accepts,
     encode,
     decode,
-    run: spec.run as Runnable['run'],
+    run: ('job' in spec ? spec.job.submit : spec.run) as Runnable['run'],
+    job: 'job' in spec ? runnableJob(spec.job as unknown as Job<unknown, unknown, undefined>, guard) : undefined,
     retry: spec.retry ?? noRetry,
     timeoutMillis: spec.timeoutMillis,
-    guard: guardFrom(spec as GuardSpec<never>, spec.evidence as never) as UnitGuard | undefined
+    guard: 'job' in spec && guard !== undefined ? beforeOnly(guard) : guard
   }
 }
+
+/** What a fingerprint covers beside the options: the version, and whether the work is handed over. */
+const definitionOf = (spec: object & { readonly version?: string }): Json => {
+  const version = spec.version === undefined ? {} : { version: spec.version }
+  return 'job' in spec ? { ...version, job: true } : spec.version === undefined ? null : version
+}
+
+/** Before a job is submitted there is nothing else to look at. */
+const beforeOnly = ({ before, ...guard }: UnitGuard): UnitGuard | undefined =>
+  before === undefined ? undefined : { ...guard, before, expect: {}, after: undefined, evidence: undefined }
+
+const runnableJob = (
+  { poll, collect }: Job<unknown, unknown, undefined>,
+  guard: UnitGuard | undefined
+): RunnableJob => ({ poll, collect, guard: guard === undefined ? undefined : { ...guard, before: undefined } })
 
 /**
  * A step, or a group, that copies an artifact of another run instead of making it. Its output says where it is from:
@@ -350,12 +453,14 @@ export const problems = (
   program: Pick<Program<unknown, never>, 'name' | 'steps'>
 ): ReadonlyArray<W.WorkflowProblem> => {
   const found = [...W.problems(program)]
-  const look = (place: string, { retry, timeoutMillis }: ProgramTask): void => {
+  const look = (place: string, { retry, timeoutMillis, job }: ProgramTask): void => {
     const wrong = problemOfRetry(retry)
     if (wrong !== undefined)
       found.push({ _tag: 'InvalidSetting', place, field: `retry.${wrong.field}`, expected: wrong.expected })
     if (timeoutMillis !== undefined && !(timeoutMillis >= 0 && timeoutMillis < Infinity))
       found.push({ _tag: 'InvalidSetting', place, field: 'timeoutMillis', expected: 'a finite number ≥ 0' })
+    if (job?.guard?.expect.commits !== undefined)
+      found.push({ _tag: 'InvalidSetting', place, field: 'expect.commits', expected: NOT_COUNTED })
   }
   for (const step of program.steps) {
     if (step._tag === 'Task') look(step.name, step)
@@ -363,6 +468,8 @@ export const problems = (
   }
   return found
 }
+
+const NOT_COUNTED = 'left out: the commits that a job makes are not counted, name them as its evidence'
 
 /** No input is an empty one; `null` is `null`. */
 const anyInput = (input: unknown): E.Either<OutputMismatch, Json> =>
@@ -449,7 +556,7 @@ export type NewName<N extends string, Outputs, All = N> = N extends unknown
 export const step =
   <N extends string, Outputs, Input, C extends OutputCodec | undefined = undefined>(
     name: NewName<N, Outputs>,
-    spec: TaskSpec<Outputs, Input, C>
+    spec: TaskSpec<Outputs, Input, C> | JobSpec<Outputs, Input, C>
   ) =>
   (self: Program<Outputs, Input>): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input> =>
     build(self, [...self.steps, task(name, spec as TaskSpec<never, never, C>)])
@@ -477,7 +584,11 @@ export const step =
 export const wave =
   <N extends string, Outputs, Input, Cs extends Readonly<Record<string, unknown>>>(
     name: NewName<N, Outputs>,
-    groups: { readonly [G in keyof Cs]: GroupSpec<Outputs, Input, Cs[G], Extract<keyof Cs, string>> },
+    groups: {
+      readonly [G in keyof Cs]:
+        | GroupSpec<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
+        | JobGroupSpec<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
+    },
     options: WaveOptions<Outputs, Input> = {}
   ) =>
   (
@@ -485,7 +596,10 @@ export const wave =
   ): Program<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: OutputOf<Cs[G]> } }, Input> =>
     build(self, [...self.steps, waveOf(name, Object.entries(groups).map(groupFrom), options as WaveOptions)])
 
-const groupFrom = ([name, spec]: readonly [string, GroupSpec<never, never, unknown>]): ProgramGroup => ({
+const groupFrom = ([name, spec]: readonly [
+  string,
+  GroupSpec<never, never, unknown> | JobGroupSpec<never, never, unknown>
+]): ProgramGroup => ({
   ...task(name, spec as GroupSpec<never, never, OutputCodec | undefined>),
   needs: spec.needs ?? []
 })
@@ -500,4 +614,4 @@ const groupFrom = ([name, spec]: readonly [string, GroupSpec<never, never, unkno
 export const idempotencyKey = (
   run: { readonly runId: string; readonly createdAt: string; readonly generation: number },
   unit: { readonly step: string; readonly group?: string }
-): string => fingerprint([run.runId, run.createdAt, run.generation, unit.step, unit.group ?? null]).slice(3, 35)
+): string => keyOf(run, unit)

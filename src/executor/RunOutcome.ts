@@ -6,6 +6,7 @@
  */
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import type { Failure, InterruptReason } from '../domain/CheckpointState.js'
+import type { PendingJob } from '../domain/PendingJob.js'
 
 /**
  * All steps are done.
@@ -52,6 +53,22 @@ export interface Interrupted {
 }
 
 /**
+ * Nothing is left to do but to wait: the jobs of these units are pending. Ask what became of them with `poll`, and then
+ * resume. To resume before that submits nothing, and is `Pending` again.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Pending {
+  readonly _tag: 'Pending'
+  readonly runId: string
+  readonly checkpoint: Checkpoint
+  readonly stepIndex: number
+  readonly step: string
+  readonly jobs: ReadonlyArray<PendingJob>
+}
+
+/**
  * Another process has taken the run over. Nothing was written since.
  *
  * @category model
@@ -68,7 +85,7 @@ export interface Fenced {
  * @category model
  * @since 0.1.0
  */
-export type RunOutcome = Completed | Failed | Interrupted | Fenced
+export type RunOutcome = Completed | Failed | Interrupted | Pending | Fenced
 
 /**
  * Folds the union: one function for each member.
@@ -81,6 +98,7 @@ export const match =
     readonly Completed: (outcome: Completed) => R
     readonly Failed: (outcome: Failed) => R
     readonly Interrupted: (outcome: Interrupted) => R
+    readonly Pending: (outcome: Pending) => R
     readonly Fenced: (outcome: Fenced) => R
   }) =>
   (outcome: RunOutcome): R => {
@@ -91,6 +109,8 @@ export const match =
         return handlers.Failed(outcome)
       case 'Interrupted':
         return handlers.Interrupted(outcome)
+      case 'Pending':
+        return handlers.Pending(outcome)
       case 'Fenced':
         return handlers.Fenced(outcome)
     }

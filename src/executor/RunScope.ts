@@ -9,6 +9,7 @@ import type { Variables } from '../domain/Checkpoint.js'
 import type { InterruptReason } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
+import { find } from '../domain/PendingJob.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import type { Claim } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
@@ -64,6 +65,7 @@ export type TaskResult =
 export type StepEnd =
   | { readonly _tag: 'Done'; readonly carry: ReadonlyArray<Change> }
   | { readonly _tag: 'Failed' }
+  | { readonly _tag: 'Pending'; readonly carry: ReadonlyArray<Change> }
   | { readonly _tag: 'Stopped'; readonly carry: ReadonlyArray<Change> }
 
 /**
@@ -112,13 +114,21 @@ export const stopOn = (
   }
 }
 
-const REASONS: Readonly<Record<InterruptReason, true>> = { signal: true, aborted: true, paused: true, pending: true }
+const REASONS: Readonly<Record<InterruptReason, boolean>> = {
+  signal: true,
+  aborted: true,
+  paused: true,
+  pending: false
+}
 
-/** Only a reason that we know is written: a host in JavaScript may give any, and another could not be read again. */
+/**
+ * Only a reason that we know is written: a host in JavaScript may give any, and another could not be read again. That a run
+ * waits for jobs nobody says from outside.
+ */
 const reasonOf = (interrupt: Interrupt): InterruptReason => {
   try {
     const reason = interrupt.reason()
-    return Object.hasOwn(REASONS, reason) ? reason : 'aborted'
+    return Object.hasOwn(REASONS, reason) && REASONS[reason] ? reason : 'aborted'
   } catch {
     return 'aborted'
   }
@@ -171,7 +181,7 @@ export const contextFor = (
   signal: () => AbortSignal
 ): StepContext<unknown, unknown> => {
   const { program, values } = scope
-  const { runId, createdAt, generation, input } = scope.recorder.checkpoint()
+  const { runId, createdAt, generation, input, submissions, pending } = scope.recorder.checkpoint()
   const made: Made = {}
   const context: StepContext<unknown, unknown> = {
     runId,
@@ -179,7 +189,8 @@ export const contextFor = (
     ...(place.group === undefined ? {} : { group: place.group }),
     attempt,
     get idempotencyKey() {
-      return (made.key ??= idempotencyKey({ runId, createdAt, generation }, place))
+      const submitted = find(submissions, place) ?? find(pending, place)
+      return (made.key ??= submitted?.key ?? idempotencyKey({ runId, createdAt, generation }, place))
     },
     get input() {
       return (made.input ??= { value: orStored(program.decodeInput(structuredClone(input)), input) }).value

@@ -8,6 +8,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { failures } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
+import { none } from '../domain/PendingJob.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { delay } from '../domain/RetryPolicy.js'
 import * as StepError from '../domain/StepError.js'
@@ -18,6 +19,7 @@ import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { Clock } from '../ports/Clock.js'
 import { storedBy } from './artifacts.js'
 import { attemptFailed, attemptsStart } from './changes.js'
+import { toJson } from './conversions.js'
 import { CHECK_FAILED, guarded } from './guarded.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramTask } from './Program.js'
@@ -32,8 +34,11 @@ import type { Place } from './Values.js'
 /**
  * How one attempt ended. If it was stopped: with the failure that it gave, if it gave one. `again`: somebody said that it is
  * to be tried once more.
+ *
+ * @category model
+ * @since 0.1.0
  */
-type AttemptResult =
+export type AttemptResult =
   | { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> }
   | { readonly _tag: 'Failed'; readonly failure: StepFailure; readonly settled: boolean; readonly again?: boolean }
   | { readonly _tag: 'Stopped'; readonly failure: StepFailure | undefined }
@@ -79,7 +84,9 @@ export const runAttempts = async (
     await pause(clock, wait.value, stopping)
     if (stopping.aborted) return E.right({ _tag: 'Stopped' })
     const next = { ...(place.group === undefined ? {} : { group: place.group }), attempt: attempt + 1 }
-    const started = await scope.recorder.record([attemptsStart(scope, place, [next])])()
+    const started = await scope.recorder.record([
+      attemptsStart(scope, place, [next], task.job === undefined ? none : [next])
+    ])()
     if (E.isLeft(started)) return started
   }
 }
@@ -141,7 +148,14 @@ const mayRetry = (task: ProgramTask, failure: StepFailure, settled: boolean): bo
 // one attempt
 // ---------------------------------------------------------------------------------------------------------------------
 
-const runAttempt = async (
+/**
+ * Calls a task's own code once: until it ends, or for the grace after it was told to, because its time is over or all work is
+ * to stop. Whatever comes of it, thrown or returned, is taken.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const runAttempt = async (
   scope: RunScope,
   place: Place,
   task: ProgramTask,
@@ -246,13 +260,13 @@ const judge = (task: ProgramTask, ended: Settled, told: Told, context: object): 
   return told === 'stop' ? { _tag: 'Stopped', failure } : { _tag: 'Failed', failure, settled: true, again: ended.again }
 }
 
-/** An output that can't be kept is the step's failure: it ran, so its outcome is unknown. */
+/** An output that can't be kept is the step's failure: it ran, so its outcome is unknown. What a submission gives is a job. */
 const keep = (
   task: ProgramTask,
   { value, evidence }: Settled & { readonly _tag: 'Value' },
   stored: ReadonlyArray<Evidence>
 ): AttemptResult => {
-  const encoded = task.encode(value)
+  const encoded = task.job === undefined ? task.encode(value) : toJson(value)
   if (E.isRight(encoded)) {
     const all = stored.length === 0 ? evidence : [...evidence, ...stored]
     return { _tag: 'Done', output: encoded.right, evidence: all }

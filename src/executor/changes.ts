@@ -3,12 +3,15 @@
  *
  * @since 0.1.0
  */
-import type { Change } from '../domain/Change.js'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Change, SubmissionKey } from '../domain/Change.js'
 import type { InFlight } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
+import { keyFor, none } from '../domain/PendingJob.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
+import { replay } from '../domain/Transition.js'
 import { groupNamed } from '../domain/Workflow.js'
 import type { Event } from '../ports/Events.js'
 import type { Program, ProgramTask } from './Program.js'
@@ -25,17 +28,58 @@ type StepPlace = Omit<Place, 'group'>
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Attempts are about to start.
+ * Attempts are about to start. `submitting`: those of them that hand their work over; `before`: what is recorded along with
+ * it, and before it.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const attemptsStart = (scope: RunScope, place: StepPlace, attempts: ReadonlyArray<InFlight>): Change => ({
-  _tag: 'AttemptStarted',
-  at: timestamp(scope.environment.clock.now()),
+export const attemptsStart = (
+  scope: RunScope,
+  place: StepPlace,
+  attempts: ReadonlyArray<InFlight>,
+  submitting: ReadonlyArray<{ readonly group?: string }> = none,
+  before: ReadonlyArray<Change> = none
+): Change => {
+  const started = {
+    _tag: 'AttemptStarted',
+    at: timestamp(scope.environment.clock.now()),
+    stepIndex: place.stepIndex,
+    step: place.step,
+    attempts
+  } as const
+  return submitting.length === 0 ? started : { ...started, submissions: keysOf(scope, place, submitting, before) }
+}
+
+/** The keys of units that are about to submit: on record before they do. */
+const keysOf = (
+  { recorder }: RunScope,
+  { stepIndex, step }: StepPlace,
+  units: ReadonlyArray<{ readonly group?: string }>,
+  before: ReadonlyArray<Change>
+): ReadonlyArray<SubmissionKey> => {
+  const then = replay(recorder.checkpoint(), before)
+  const run = E.isRight(then) ? then.right : recorder.checkpoint()
+  return units.map(({ group }) => {
+    const unit = group === undefined ? {} : { group }
+    return { ...unit, key: keyFor(run, { stepIndex, step, ...unit }) }
+  })
+}
+
+/**
+ * An attempt has handed its work over.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const jobSubmitted = (place: Place, result: TaskResult & { readonly _tag: 'Done' }): Change => ({
+  _tag: 'JobSubmitted',
+  at: timestamp(result.endedAt),
   stepIndex: place.stepIndex,
   step: place.step,
-  attempts
+  ...(place.group === undefined ? {} : { group: place.group }),
+  attempt: result.attempt,
+  ...(result.output === undefined ? {} : { job: result.output })
 })
 
 /**
@@ -190,6 +234,12 @@ export const eventsOf = (program: Program<unknown, never>, runId: string, change
         ? []
         : [{ _tag: 'StepFailed', ...unitOf(runId, change), error: last.error, attempts: last.attempt }]
     }
+    case 'JobSubmitted': {
+      const { job } = change
+      return [{ _tag: 'JobSubmitted', ...unitOf(runId, change), ...(job === undefined ? {} : { job }) }]
+    }
+    case 'JobEnded':
+      return [{ _tag: 'StepFailed', ...unitOf(runId, change), error: change.error, attempts: 1 }]
     // That another attempt follows is told by who makes it: none does at once after one that was stopped.
     case 'AttemptFailed':
     case 'Started':

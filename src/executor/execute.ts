@@ -6,11 +6,12 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/Change.js'
 import * as State from '../domain/CheckpointState.js'
+import { none } from '../domain/PendingJob.js'
 import type { Decision, ResumePlan } from '../domain/Plan.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import { runAttempts } from './attempts.js'
-import { attemptsStart, attemptStopped, taskCompleted, taskFailed } from './changes.js'
+import { attemptsStart, attemptStopped, jobSubmitted, taskCompleted, taskFailed } from './changes.js'
 import type { ProgramTask } from './Program.js'
 import type { RunOutcome } from './RunOutcome.js'
 import type { RunScope, StepEnd } from './RunScope.js'
@@ -39,12 +40,14 @@ export const execute = async (
     at += 1 + groups.length
     if (decision._tag === 'Skip') continue
     if (scope.stop() !== undefined) return await interrupt(scope, stepIndex, step.name, due)
+    if (decision._tag === 'Poll') return await rest(scope, stepIndex, step.name, due)
     const ended =
       step._tag === 'Wave'
         ? await runWave(scope, { stepIndex, wave: step, decisions: groups, carry: due })
         : await runTask(scope, stepIndex, step, decision, due)
     if (E.isLeft(ended)) return ended
     if (ended.right._tag === 'Failed') return E.right(failed(scope, stepIndex, step.name))
+    if (ended.right._tag === 'Pending') return rest(scope, stepIndex, step.name, ended.right.carry)
     if (ended.right._tag === 'Stopped') return interrupt(scope, stepIndex, step.name, ended.right.carry)
     due = ended.right.carry
   }
@@ -71,7 +74,8 @@ const runTask = async (
 ): Promise<E.Either<Failure, StepEnd>> => {
   const place = { stepIndex, step: task.name }
   const attempt = decision._tag === 'Retry' ? decision.attempt : 1
-  const started = await scope.recorder.record([...carry, attemptsStart(scope, place, [{ attempt }])])()
+  const starts = attemptsStart(scope, place, [{ attempt }], task.job === undefined ? none : [{}], carry)
+  const started = await scope.recorder.record([...carry, starts])()
   if (E.isLeft(started)) return started
   const result = await runAttempts(scope, place, task, attempt, scope.stopping)
   if (E.isLeft(result)) return result
@@ -79,6 +83,7 @@ const runTask = async (
     case 'Stopped':
       return E.right({ _tag: 'Stopped', carry: attemptStopped(place, task, result.right) })
     case 'Done':
+      if (task.job !== undefined) return E.right({ _tag: 'Pending', carry: [jobSubmitted(place, result.right)] })
       return E.right({ _tag: 'Done', carry: [taskCompleted(scope, place, task, result.right)] })
     case 'Failed': {
       const saved = await scope.recorder.record([taskFailed(place, result.right)])()
@@ -104,6 +109,25 @@ const failed = (scope: RunScope, stepIndex: number, step: string): RunOutcome =>
     failures: State.failures(state),
     retryable: state._tag === 'Failed' && state.retryable
   }
+}
+
+/** Nothing is left to do but to wait for jobs. A run that rests so already is not written to. */
+const rest = async (
+  scope: RunScope,
+  stepIndex: number,
+  step: string,
+  carry: ReadonlyArray<Change>
+): Promise<E.Either<Failure, RunOutcome>> => {
+  const { state } = scope.recorder.checkpoint()
+  const rests = state._tag === 'Interrupted' && state.reason === 'pending' && state.stepIndex === stepIndex
+  const at = timestamp(scope.environment.clock.now())
+  const resting: Change = { _tag: 'Interrupted', at, stepIndex, step, reason: 'pending' }
+  const saved = await recordAll(scope, rests && carry.length === 0 ? carry : [...carry, resting])
+  if (E.isLeft(saved)) return saved
+  const checkpoint = scope.recorder.checkpoint()
+  const { runId, pending: jobs } = checkpoint
+  report(scope.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
+  return E.right({ _tag: 'Pending', runId, checkpoint, stepIndex, step, jobs })
 }
 
 /** Records the interruption. A run that was taken over records nothing; that it was is reported once, where it is seen. */

@@ -187,14 +187,24 @@ export const answering = async <A>(
   }
 }
 
-/** What can't run is refused before anything is claimed. */
-const checkDefinition = (program: Pick<Program<unknown, never>, 'name' | 'steps'>): E.Either<RunError, void> => {
+/**
+ * What can't run is refused before anything is claimed.
+ *
+ * @category validation
+ * @since 0.1.0
+ */
+export const checkDefinition = (program: Pick<Program<unknown, never>, 'name' | 'steps'>): E.Either<RunError, void> => {
   const [problem, ...more] = problemsOf(program).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem }))
   return problem === undefined ? E.right(undefined) : E.left({ _tag: 'PlanError', problems: [problem, ...more] })
 }
 
-/** How the run ended is known by now; a claim that can't be given back is taken over as a dead one. */
-const releaseClaim = async ({ storage }: Environment, claim: Claim): Promise<void> => {
+/**
+ * Gives a claim back. How it ended is known by now; a claim that can't be given back is taken over as a dead one.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const releaseClaim = async ({ storage }: Environment, claim: Claim): Promise<void> => {
   try {
     await storage.release(claim)()
   } catch {
@@ -362,15 +372,9 @@ const executePrepared = async <Outputs, Input>(
 ): Promise<E.Either<RunError, RunOutcome>> => {
   const { runId } = checkpoint
   report(environment, { _tag: 'RunPlanned', runId, resumed, plan })
-  const onSaved = (reached: Checkpoint, revisions: ReadonlyArray<Revision>): void => {
-    report(environment, { _tag: 'CheckpointSaved', runId, revision: reached.revision, state: reached.state })
-    for (const { change } of revisions) for (const event of eventsOf(program, runId, change)) report(environment, event)
-  }
-  const recorder = makeRecorder(environment.storage, claim, checkpoint, first, onSaved)
   const after = replay(checkpoint, carry)
   if (E.isLeft(after)) return after
-  const { stopping, stop, dispose } = stopOn(environment, claim)
-  const scope: RunScope = { environment, program, recorder, values: makeValues(after.right), stopping, stop }
+  const { scope, dispose } = scopeOf(environment, program, claim, checkpoint, first, after.right)
   try {
     const ended = await execute(scope, plan, carry)
     if (E.isLeft(ended) && ended.left._tag !== 'Fenced') return ended
@@ -380,4 +384,29 @@ const executePrepared = async <Outputs, Input>(
   } finally {
     dispose()
   }
+}
+
+/**
+ * What the parts of one execution share, from a checkpoint on. `first`: revisions made already that are to go out with the
+ * first save; `after`: the checkpoint with what is to be recorded first. `dispose` takes listeners away again.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const scopeOf = <Outputs, Input>(
+  environment: Environment,
+  program: Program<Outputs, Input>,
+  claim: Claim,
+  checkpoint: Checkpoint,
+  first: ReadonlyArray<Revision> = [],
+  after: Checkpoint = checkpoint
+): { readonly scope: RunScope; readonly dispose: () => void } => {
+  const { runId } = checkpoint
+  const onSaved = (reached: Checkpoint, revisions: ReadonlyArray<Revision>): void => {
+    report(environment, { _tag: 'CheckpointSaved', runId, revision: reached.revision, state: reached.state })
+    for (const { change } of revisions) for (const event of eventsOf(program, runId, change)) report(environment, event)
+  }
+  const recorder = makeRecorder(environment.storage, claim, checkpoint, first, onSaved)
+  const { stopping, stop, dispose } = stopOn(environment, claim)
+  return { scope: { environment, program, recorder, values: makeValues(after), stopping, stop }, dispose }
 }

@@ -6,12 +6,13 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/Change.js'
 import * as State from '../domain/CheckpointState.js'
+import { none } from '../domain/PendingJob.js'
 import type { Decision } from '../domain/Plan.js'
 import type * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import { runAttempts } from './attempts.js'
-import { attemptsStart, attemptStopped, leftUndone, taskCompleted, taskFailed } from './changes.js'
+import { attemptsStart, attemptStopped, jobSubmitted, leftUndone, taskCompleted, taskFailed } from './changes.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramGroup, ProgramWave } from './Program.js'
 import type { RunScope, StepEnd, TaskResult } from './RunScope.js'
@@ -43,7 +44,10 @@ interface Waiting {
   open: number
 }
 
-/** Where the groups of a wave stand. `ready`: those that wait for nothing but their turn, in the order of the wave. */
+/**
+ * Where the groups of a wave stand. `ready`: those that wait for nothing but their turn, in the order of the wave;
+ * `pending`: how many wait for their jobs.
+ */
 interface Board {
   readonly waiting: Map<string, Waiting>
   readonly needing: Map<string, Array<Waiting>>
@@ -51,6 +55,7 @@ interface Board {
   readonly running: Set<string>
   readonly done: Set<string>
   readonly failed: Array<Failure.StepFailure>
+  pending: number
   stopped: boolean
 }
 
@@ -64,7 +69,9 @@ export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<Recor
   const startedAt = scope.environment.clock.now()
   const place = { stepIndex: due.stepIndex, step: due.wave.name }
   const board = boardOf(due)
-  const refused = await objectionTo(scope, place, due.wave)
+  // One that only waits for jobs starts nothing: what must hold before it is no question then.
+  const waits = board.ready.length === 0 && board.pending > 0
+  const refused = waits ? undefined : await objectionTo(scope, place, due.wave)
   if (refused !== undefined) return await refuse(scope, place, due.carry, refused, startedAt)
   const halt = linked(scope.stopping)
   const inbox = makeInbox<Ended>()
@@ -74,13 +81,17 @@ export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<Recor
       inbox.put({ group, result })
     )
   }
+  const submits = due.wave.groups.some(({ job }) => job !== undefined)
   let changes: Array<Change> = [...due.carry]
   let failure: E.Left<RecordError> | undefined
   for (;;) {
     const ready = failure === undefined && !halt.signal.aborted ? take(board, due.wave) : []
     if (ready.length > 0) {
       const attempts = ready.map(({ name, attempt }) => ({ group: name, attempt }))
-      changes.push(attemptsStart(scope, place, attempts))
+      const submitting = submits
+        ? ready.flatMap(({ name, group }) => (group.job === undefined ? [] : [{ group: name }]))
+        : none
+      changes.push(attemptsStart(scope, place, attempts, submitting, changes))
     }
     if (board.running.size === 0 && ready.length === 0) break
     if (changes.length > 0 && failure === undefined) {
@@ -111,12 +122,14 @@ const boardOf = ({ wave, decisions }: Due): Board => {
     running: new Set(),
     done: new Set(),
     failed: [],
+    pending: 0,
     stopped: false
   }
   for (const [index, group] of wave.groups.entries()) {
     const decision = decisions[index]
     const { name } = group
     if (decision === undefined || decision._tag === 'Skip') board.done.add(name)
+    else if (decision._tag === 'Poll') board.pending += 1
     else
       board.waiting.set(name, {
         group,
@@ -171,6 +184,10 @@ const settle = (
   const place = { ...step, group: group.name }
   switch (result._tag) {
     case 'Done':
+      if (group.job !== undefined) {
+        board.pending += 1
+        return [jobSubmitted(place, result)]
+      }
       complete(board, group.name)
       return [taskCompleted(scope, place, group, result)]
     case 'Failed':
@@ -209,6 +226,8 @@ const conclude = async (
 ): Promise<E.Either<RecordError, StepEnd>> => {
   if (board.done.size === wave.groups.length) return await close(scope, place, wave, changes, startedAt)
   const heldBack = scope.stopping.aborted && board.ready.length > 0 && mayStart(board, wave)
+  const waits = !board.stopped && !heldBack && board.pending > 0 && board.failed.length === 0
+  if (waits) return E.right({ _tag: 'Pending', carry: changes })
   if (board.stopped || heldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped', carry: changes })
   const retryable = board.failed.every((failure) => failure._tag === 'Transient')
   const undone = [...board.waiting.keys()].flatMap((group) =>

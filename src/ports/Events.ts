@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { CheckpointState } from '../domain/CheckpointState.js'
+import type { Json } from '../domain/Json.js'
 import type { ResumePlan } from '../domain/Plan.js'
 import type { StepError } from '../domain/StepError.js'
 import type { CheckAnswer, FailedCheck } from './Checks.js'
@@ -48,6 +49,7 @@ export type Event =
       readonly error: StepError
     })
   | (EventUnit & { readonly _tag: 'StepCompleted'; readonly attempts: number; readonly durationMillis: number })
+  | (EventUnit & { readonly _tag: 'JobSubmitted'; readonly job?: Json })
   | (EventUnit & { readonly _tag: 'StepFailed'; readonly error: StepError; readonly attempts: number })
   | (FailedCheck & { readonly _tag: 'CheckFailed'; readonly answer: CheckAnswer })
   | { readonly _tag: 'RunCompleted'; readonly runId: string }

@@ -29,10 +29,13 @@ const valid = (text: string): WorkflowFile => {
   return file.right
 }
 
+const nothing = () => () => Promise.resolve(E.left(null))
+
 const fingerprintsOf = (text: string): readonly string[] =>
-  toProgram(valid(text), '/w.yml', () => () => () => Promise.resolve(E.right(null))).steps.map(
-    ({ fingerprint }) => fingerprint
-  )
+  toProgram(valid(text), '/w.yml', {
+    run: () => nothing,
+    job: () => ({ submit: nothing, poll: nothing, collect: nothing })
+  }).steps.map(({ fingerprint }) => fingerprint)
 
 const releaseFile = `
 name: release
@@ -165,7 +168,7 @@ steps:
       "w.yml:3:34: 12345678901234567890 can't be kept exactly as a number: put it in quotes",
       "w.yml:3:63: the key "ok" is there twice, first in line 3",
       "w.yml:5:5: a step has no key "shel". Did you mean "shell"?",
-      "w.yml:5:5: a task needs "shell" (a script) or "run" (a command and its arguments)",
+      "w.yml:5:5: a task needs "shell" (a script), "run" (a command and its arguments) or "job"",
       "w.yml:6:12: "shell" must not be empty",
       "w.yml:7:14: "timeout" must be a duration like 250ms, 5s, 2m or 1h, not the number 10",
       "w.yml:8:24: "strategy" must be text, not a list",
@@ -188,7 +191,7 @@ steps:
       "w.yml:23:37: "LD_PRELOAD" can't be a variable: it would change how commands are found or started",
       "w.yml:24:5: a step is a mapping like "shell: npm test", not the text "just text"",
       "w.yml:26:5: it begins with "*", which makes an alias of it: put it in quotes. Aliases are not supported",
-      "w.yml:27:17: a step has no key "colour". It may have "name", "wave", "shell", "run", "reuse", "summary", "capture", "retry", "timeout", "idempotent", "version", "artifacts", "commits", "before", "expect", "after", "onCheckFailure"",
+      "w.yml:27:17: a step has no key "colour". It may have "name", "wave", "shell", "run", "reuse", "job", "summary", "capture", "retry", "timeout", "idempotent", "version", "artifacts", "commits", "before", "expect", "after", "onCheckFailure"",
     ]
   `)
 })

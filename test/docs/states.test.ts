@@ -17,6 +17,8 @@ const TAGS: Readonly<Record<Tag, true>> = {
   GroupCompleted: true,
   GroupFailed: true,
   StepFailed: true,
+  JobSubmitted: true,
+  JobEnded: true,
   Interrupted: true,
   Rewound: true,
   Assumed: true,
@@ -69,6 +71,10 @@ const changeOf = (tag: Tag, from: string): AnyChange => {
       return { _tag: tag, ...a, ...done }
     case 'StepFailed':
       return { _tag: tag, ...a, retryable: false, last: failed }
+    case 'JobSubmitted':
+      return { _tag: tag, ...a, attempt: 1, job: 'j1' }
+    case 'JobEnded':
+      return { _tag: tag, ...a, error, outcome: 'unknown', retryable: false }
     case 'Interrupted':
       return { _tag: tag, ...next, reason: 'signal' }
     case 'Rewound':
@@ -87,7 +93,10 @@ const changeOf = (tag: Tag, from: string): AnyChange => {
 /** A run in this state, for a change that speaks of groups or of none. */
 const runIn = (state: string, groups: boolean): Checkpoint.Checkpoint => {
   const attempt = { attempt: 1, ...(groups ? { group: 'g' } : {}) }
-  const running = replayed(started(groups ? wave : tasks), [{ _tag: 'AttemptStarted', ...a, attempts: [attempt] }])
+  const submissions = [{ key: 'k1', ...(groups ? { group: 'g' } : {}) }]
+  const running = replayed(started(groups ? wave : tasks), [
+    { _tag: 'AttemptStarted', ...a, attempts: [attempt], submissions }
+  ])
   switch (state) {
     case 'Completed':
       return replayed(running, [changeOf('StepCompleted', 'BeforeStep')])
@@ -111,7 +120,10 @@ describe('the states of a run in the guide', () => {
   })
 
   test.each(rows.filter(({ from }) => from !== ''))('$from becomes $to with $change', ({ from, change, to }) => {
-    const before = runIn(from, change.startsWith('Group'))
+    const found = runIn(from, change.startsWith('Group'))
+    // Of a job that ended a run knows only after it was submitted.
+    const submitted = [changeOf('JobSubmitted', from), changeOf(from as Tag, from)]
+    const before = change === 'JobEnded' ? replayed(runIn('BeforeStep', false), submitted) : found
     expect(before.state._tag).toBe(from)
     const after = Transition.apply(before, changeOf(change, from))
     expect(E.isRight(after) ? after.right.state._tag : after.left).toBe(to)

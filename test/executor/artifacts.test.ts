@@ -222,7 +222,7 @@ describe('a memo', () => {
     const data = memoryData()
     const calls: Array<string> = []
     const ask = (name: string) => ({
-      run: ({ memo }: { readonly memo: Parameters<Parameters<typeof Program.task>[1]['run']>[0]['memo'] }) => {
+      run: ({ memo }: { readonly memo: Program.StepContext<unknown>['memo'] }) => {
         const of = (key: string) => memo(key, () => Promise.resolve(E.right(calls.push(`${name}:${key}`))))
         return pipe(
           of('a'),

@@ -19,8 +19,8 @@ import { ofOutcome } from '../ExitCode.js'
 import { endingOf } from '../report/ending.js'
 import * as Narrator from '../report/Narrator.js'
 import { grouped } from '../report/progress.js'
-import { endJson, printed } from '../report/runJson.js'
-import { commandStep } from '../steps/commandStep.js'
+import { endJson, jobJson, printed } from '../report/runJson.js'
+import { runnerIn } from '../steps/jobStep.js'
 import type { Prompt } from '../terminal/Prompt.js'
 import { printable } from '../terminal/Style.js'
 import * as Problem from '../workflow/Problem.js'
@@ -29,7 +29,7 @@ import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, ignoreHome } from './Context.js'
 import { treeAt } from './evidence.js'
-import { goOn, ofRunError, questionsOf, resumeLine } from './hints.js'
+import { goOn, ofPending, ofRunError, questionsOf, resumeLine } from './hints.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -100,7 +100,7 @@ export const programFor = (
   })
   const { onOutput, onWarning } = narrator
   const surroundings = { subprocess, inherited: context.inherited, folder, home: context.home, onOutput, onWarning }
-  return { program: toProgram(file, path, (entry, action) => commandStep(surroundings, entry, action)), narrator }
+  return { program: toProgram(file, path, runnerIn(surroundings)), narrator }
 }
 
 /**
@@ -143,7 +143,7 @@ export const execute = async (
   const questions = outcome._tag === 'Fenced' ? [] : questionsOf(outcome.checkpoint, program)
   const { screen } = context
   const lead = outcome._tag === 'Failed' ? 'Fix it, then go on with:' : 'Go on with:'
-  const hints = goOn(context, runId, program, questions, lead)
+  const hints = outcome._tag === 'Pending' ? ofPending(context, runId) : goOn(context, runId, program, questions, lead)
   for (const line of endingOf(outcome, execution.workflow.file, hints, screen.style)) screen.line(line)
   if (context.json) screen.out(printed(outcomeJson(outcome, resumeLine(context, runId), questions)))
   return E.right(ofOutcome(outcome, context.signals.received()))
@@ -156,7 +156,10 @@ const outcomeJson = (
 ): Parameters<typeof printed>[0] =>
   outcome._tag === 'Fenced'
     ? { run_id: outcome.runId, status: 'fenced' }
-    : endJson(outcome.checkpoint, status(outcome.checkpoint, false), resume, questions)
+    : {
+        ...endJson(outcome.checkpoint, status(outcome.checkpoint, false), resume, questions),
+        ...(outcome._tag === 'Pending' ? { jobs: outcome.jobs.map(jobJson) } : {})
+      }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // checks

@@ -77,6 +77,16 @@ export const goOn = (
       ]
 
 /**
+ * For a run that waits for jobs.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ofPending = (place: Place, runId: string): ReadonlyArray<Hint> => [
+  { text: 'Ask what became of it with:', command: dogearCommand(place, ['poll', runId]) }
+]
+
+/**
  * The command lines that answer the open questions.
  *
  * @category constructors

@@ -23,7 +23,7 @@ import type { Context, Result } from './Context.js'
 import { warnOf } from './execution.js'
 import { missingEvidence } from './evidence.js'
 import { findOrOnly } from './find.js'
-import { answers, isDone, ofPlanError, resumeLine } from './hints.js'
+import { answers, isDone, ofPending, ofPlanError, resumeLine } from './hints.js'
 import type { PlanFlags } from './planFlags.js'
 import { planOptions } from './planFlags.js'
 import { plannable, workflowOf } from './workflowOf.js'
@@ -121,7 +121,9 @@ const nextLines = (
     text: 'To do exactly this:',
     command: resumeLine(context, runId, flags, ['--plan', hashPlan(plan)])
   }
+  const waits = plan.decisions.some((one) => one._tag === 'Poll') ? ofPending(context, runId) : []
   return [
+    ...linesOf(waits),
     ...questions.map((question) => style.yellow(printable(describeQuestion(question)))),
     ...consent,
     ...linesOf(questions.length > 0 ? answers(context, runId, flags, program, questions) : [exactly])

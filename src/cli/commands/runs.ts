@@ -29,7 +29,7 @@ export interface RunsFlags {
 }
 
 /** What a run of a workflow file can be. */
-const STATUSES: ReadonlyArray<Status> = ['queued', 'running', 'completed', 'failed', 'interrupted']
+const STATUSES: ReadonlyArray<Status> = ['queued', 'running', 'completed', 'failed', 'interrupted', 'pending']
 
 /**
  * Lists runs, newest first.

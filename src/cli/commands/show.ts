@@ -16,7 +16,7 @@ import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
-import { failuresJson, holderJson, printed, summaryJson } from '../report/runJson.js'
+import { failuresJson, holderJson, jobJson, printed, summaryJson } from '../report/runJson.js'
 import { factsOf } from '../report/facts.js'
 import { progressOf } from '../report/progress.js'
 import { rowLines } from '../report/rows.js'
@@ -181,6 +181,7 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined
     steps: unitsOf(checkpoint).map(unitJson),
     retryable: checkpoint.state._tag === 'Failed' ? checkpoint.state.retryable : null,
     failures: failuresJson(checkpoint),
+    ...(checkpoint.pending.length === 0 ? {} : { jobs: checkpoint.pending.map(jobJson) }),
     ...(history === undefined ? {} : { history: history.map(({ revision, change, at }) => ({ revision, change, at })) })
   }
 }

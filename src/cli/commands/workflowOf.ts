@@ -65,4 +65,6 @@ export const knowing = (workflow: Loaded, variables: Iterable<string>): E.Either
  * @since 0.1.0
  */
 export const plannable = ({ file, path }: Loaded): Program<Readonly<Record<string, unknown>>> =>
-  toProgram(file, path, () => () => () => Promise.resolve(E.left('only planned')))
+  toProgram(file, path, { run: () => refuse, job: () => ({ submit: refuse, poll: refuse, collect: refuse }) })
+
+const refuse = () => () => Promise.resolve(E.left('only planned'))

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { explain } from '../../domain/Explain.js'
+import { describeJob, explain } from '../../domain/Explain.js'
 import type { Decision, ResumePlan } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
@@ -89,7 +89,7 @@ export const make = (telling: Telling): Narrator => {
       active.set(unitName(event), { ...activeOf(event), since: now() })
     } else if (event._tag === 'StepRetrying') {
       active.set(unitName(event), { ...activeOf(event), since: now(), until: now() + event.delayMillis })
-    } else if (event._tag === 'StepCompleted' || event._tag === 'StepFailed') {
+    } else if (event._tag === 'StepCompleted' || event._tag === 'StepFailed' || event._tag === 'JobSubmitted') {
       active.delete(unitName(event))
       if (event._tag === 'StepCompleted' && event.group !== undefined) waves.completed(event.stepIndex)
     }
@@ -98,7 +98,8 @@ export const make = (telling: Telling): Narrator => {
   return {
     report: (event) => {
       if (event._tag === 'RunPlanned') decisions = new Map(event.plan.decisions.map((one) => [unitName(one), one]))
-      if (event._tag === 'StepCompleted' || event._tag === 'StepFailed') flush(unitName(event))
+      if (event._tag === 'StepCompleted' || event._tag === 'StepFailed' || event._tag === 'JobSubmitted')
+        flush(unitName(event))
       follow(event)
       for (const line of linesOf(telling, waves, decisions, event, active.size)) screen.line(line)
     },
@@ -160,6 +161,11 @@ const linesOf = (
         event,
         [failed, wait].map((line) => style.yellow(`${groupPrefix(event)}${line}`))
       )
+    }
+    case 'JobSubmitted': {
+      if (asWhole(telling, waves, event)) return []
+      const job = event.job === undefined ? '' : `: ${printable(describeJob(event.job))}`
+      return [`${place(telling, event)} ${unitName(event)} has submitted its job${job}`]
     }
     case 'StepCompleted':
       return [...completed(telling, waves, event), ...progressed(telling, waves, event)]

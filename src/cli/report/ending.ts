@@ -5,6 +5,8 @@
  */
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Failure } from '../../domain/CheckpointState.js'
+import { describeJob } from '../../domain/Explain.js'
+import type { PendingJob } from '../../domain/PendingJob.js'
 import { unitName } from '../../domain/Plan.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { Style } from '../terminal/Style.js'
@@ -33,7 +35,7 @@ export const endingOf = (
       return []
     case 'Failed': {
       const { failures, step } = outcome
-      const told = failures.slice(0, MAX_FAILURES)
+      const told = failures.slice(0, MAX_TOLD)
       const rest = failures.length - told.length
       return [
         ...told.flatMap((failure) => failureLines(file, outcome.checkpoint, outcome, failure, style)),
@@ -45,13 +47,28 @@ export const endingOf = (
       const where = `step ${outcome.stepIndex + 1}/${file.steps.length} ${outcome.step}`
       return [style.yellow(`Interrupted ${outcome.inProgress ? 'in' : 'before'} ${where}`), ...goOn]
     }
+    case 'Pending': {
+      const told = outcome.jobs.slice(0, MAX_TOLD)
+      const rest = outcome.jobs.length - told.length
+      return [
+        ...told.map((job) => style.yellow(`Waiting for ${jobText(job)}`)),
+        ...(rest === 0 ? [] : [style.yellow(`Waiting for ${grouped(rest)} more job${rest === 1 ? '' : 's'}`)]),
+        ...goOn
+      ]
+    }
     case 'Fenced':
       return [style.red(`Run ${outcome.runId} was taken over by another process. Nothing was written since`)]
   }
 }
 
-/** Of a wave with more failures the others are counted. */
-const MAX_FAILURES = 10
+/** A pending job on one line. */
+const jobText = ({ job, submittedAt, ...unit }: PendingJob): string => {
+  const given = job === undefined ? '' : ` (${printable(describeJob(job))})`
+  return `the job of ${unitName(unit)}${given}, submitted ${submittedAt}`
+}
+
+/** Of a wave with more failures, or that waits for more jobs, the others are counted. */
+const MAX_TOLD = 10
 
 const failureLines = (
   file: WorkflowFile,

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { Change } from '../../domain/Change.js'
+import { describeJob } from '../../domain/Explain.js'
 import { unitName } from '../../domain/Plan.js'
 import * as Duration from '../workflow/Duration.js'
 
@@ -38,6 +39,10 @@ export const factsOf = (change: Change): string => {
       return change.last === undefined
         ? change.step
         : `${change.step}${attempt(change.last.attempt)}: ${firstLine(change.last.error.message)}`
+    case 'JobSubmitted':
+      return `${unitName(change)}${attempt(change.attempt)}${change.job === undefined ? '' : `: ${describeJob(change.job)}`}`
+    case 'JobEnded':
+      return `${unitName(change)}: ${firstLine(change.error.message)}`
     case 'Interrupted':
       return `${change.step}, ${change.reason}`
     case 'Rewound':

@@ -4,7 +4,8 @@
  * @since 0.1.0
  */
 import * as O from 'fp-ts/lib/Option.js'
-import { describeReason } from '../../domain/Explain.js'
+import { describeJob, describeReason } from '../../domain/Explain.js'
+import type { PendingJob } from '../../domain/PendingJob.js'
 import type { Decision, RetryReason } from '../../domain/Plan.js'
 import type { RunView } from '../../executor/runs.js'
 import type { Style } from '../terminal/Style.js'
@@ -90,9 +91,9 @@ const chosen = (all: ReadonlyArray<UnitView>, most: number, of: 'step' | 'group'
   })
 }
 
-const URGENCY = { failed: 0, 'in flight': 0, completed: 1, 'not started': 1 } as const
+const URGENCY = { failed: 0, 'in flight': 0, pending: 0, completed: 1, 'not started': 1 } as const
 
-/** What failed or is at work comes first, then what is nearest to the first place that is not done. */
+/** What failed, is at work or waits for its job comes first, then what is nearest to the first place that is not done. */
 const nearest = (all: ReadonlyArray<UnitView>, most: number): ReadonlySet<number> => {
   const first = all.findIndex(({ status }) => status !== 'completed')
   const place = first === -1 ? all.length - 1 : first
@@ -130,11 +131,12 @@ const unitLines = (
   widest: number,
   errorLines: number
 ): ReadonlyArray<string> => {
-  const { status, assumed, groups, attempts, durationMillis, error } = unit
+  const { status, assumed, groups, job, attempts, durationMillis, error } = unit
   const stopped = stopOf(view, unit)
   const facts = [
     assumed ? 'taken as done' : (stopped ?? status),
     ...(groups === undefined ? [] : [`${grouped(groups.completed)}/${grouped(groups.total)} groups`]),
+    ...(job === undefined ? [] : [jobText(job)]),
     ...(attempts > 1 && stopped === undefined ? [`${attempts} attempts`] : []),
     ...(durationMillis === undefined || assumed ? [] : [Duration.show(durationMillis)])
   ]
@@ -142,6 +144,9 @@ const unitLines = (
   const said = error === undefined ? [] : error.message.split('\n').slice(0, errorLines)
   return [line, ...said.map((text) => style.red(fitted(`        ${printable(clipped(text))}`, style)))]
 }
+
+const jobText = ({ job, submittedAt }: PendingJob): string =>
+  `its job${job === undefined ? '' : ` ${printable(describeJob(job))}`} was submitted ${submittedAt}`
 
 const moreLine = (style: Style, { of, status, count }: Row & { readonly _tag: 'More' }): string => {
   const what = `${grouped(count)} more ${of}${count === 1 ? '' : 's'} ${status}`
@@ -155,6 +160,7 @@ const marked = (style: Style, status: UnitView['status'], text: string): string 
     completed: style.green(marks.completed),
     failed: style.red(marks.failed),
     'in flight': style.yellow(marks.inFlight),
+    pending: style.yellow(marks.pending),
     'not started': style.dim(marks.notStarted)
   }[status]
   return `${mark} ${fitted(text, { marks, width: width - 3 })}`

@@ -8,6 +8,7 @@ import type { Checkpoint, Status } from '../../domain/Checkpoint.js'
 import { progress } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
+import type { PendingJob } from '../../domain/PendingJob.js'
 import type { Confirm } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { StepError } from '../../domain/StepError.js'
@@ -111,4 +112,18 @@ export const cliErrorJson = (error: CliError): JsonObject => ({
         }
       : {})
   }
+})
+
+/**
+ * A pending job.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const jobJson = ({ step, group, job, key, submittedAt }: PendingJob): JsonObject => ({
+  step,
+  ...(group === undefined ? {} : { group }),
+  job: job ?? null,
+  idempotency_key: key,
+  submitted_at: submittedAt
 })

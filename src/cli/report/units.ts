@@ -7,6 +7,7 @@ import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { CompletedStep } from '../../domain/CompletedStep.js'
 import type { Json } from '../../domain/Json.js'
+import type { PendingJob } from '../../domain/PendingJob.js'
 import { unitName } from '../../domain/Plan.js'
 import type { StepError } from '../../domain/StepError.js'
 
@@ -21,12 +22,13 @@ export interface UnitView {
   readonly index: number
   readonly name: string
   readonly group?: string
-  readonly status: 'completed' | 'failed' | 'in flight' | 'not started'
+  readonly status: 'completed' | 'failed' | 'in flight' | 'pending' | 'not started'
   readonly groups?: { readonly completed: number; readonly total: number }
   readonly assumed: boolean
   readonly attempts: number
   readonly durationMillis?: number
   readonly output?: Json
+  readonly job?: PendingJob
   readonly error?: StepError
 }
 
@@ -51,26 +53,31 @@ interface Facts {
   readonly records: ReadonlyMap<string, CompletedStep>
   readonly inFlight: ReadonlyMap<string | undefined, State.InFlight>
   readonly failures: ReadonlyMap<string | undefined, State.Failure>
+  readonly jobs: ReadonlyMap<string, PendingJob>
 }
 
-const factsOf = ({ state, completedSteps }: Checkpoint): Facts => {
+const factsOf = ({ state, completedSteps, pending }: Checkpoint): Facts => {
   const records = new Map<string, CompletedStep>()
   for (const record of completedSteps) records.set(unitName(record), record)
   return {
     state,
     records,
     inFlight: new Map(State.inFlight(state).map((one) => [one.group, one])),
-    failures: new Map(State.failures(state).map((one) => [one.group, one]))
+    failures: new Map(State.failures(state).map((one) => [one.group, one])),
+    jobs: new Map(pending.map((one) => [unitName(one), one]))
   }
 }
 
 type Place = Pick<UnitView, 'index' | 'name' | 'group'>
 
-const unitOf = ({ state, records, inFlight, failures }: Facts, place: Place): UnitView => {
+const unitOf = ({ state, records, inFlight, failures, jobs }: Facts, place: Place): UnitView => {
   const { name, group } = place
-  const record = records.get(unitName({ step: name, ...(group === undefined ? {} : { group }) }))
+  const unit = unitName({ step: name, ...(group === undefined ? {} : { group }) })
+  const record = records.get(unit)
   if (record !== undefined) return recorded(place, record)
   const base = { ...place, assumed: false }
+  const job = jobs.get(unit)
+  if (job !== undefined) return { ...base, status: 'pending', attempts: job.attempt ?? 1, job }
   if (state.step !== name) return { ...base, status: 'not started', attempts: 0 }
   const running = inFlight.get(group)
   const failure = failures.get(group)
@@ -97,5 +104,7 @@ const waveOf = (known: Facts, place: Place, of: ReadonlyArray<UnitView>): UnitVi
   const wave = { ...unitOf(known, place), groups }
   if (wave.status === 'completed') return wave
   if (known.state._tag === 'Failed' && known.state.step === place.name) return { ...wave, status: 'failed' }
+  const has = (status: UnitView['status']): boolean => of.some((group) => group.status === status)
+  if (has('pending') && !has('in flight')) return { ...wave, status: 'pending' }
   return { ...wave, status: of.every(({ status }) => status === 'not started') ? 'not started' : 'in flight' }
 }

@@ -85,28 +85,46 @@ export const commandStep =
   (surroundings: Surroundings, task: TaskEntry, action: CommandAction) =>
   (context: StepContext<unknown, unknown>): TaskEither<StepFailure, string | undefined> =>
   async () => {
-    const source: Source = { step: context.step, ...(context.group === undefined ? {} : { group: context.group }) }
+    const source = sourceOf(context)
     const utf8 = Utf8.make()
-    const command = commandFor(
-      task.capture === undefined ? surroundings : watched(surroundings, utf8),
-      task,
-      action,
-      context,
-      source
-    )
-    if (E.isLeft(command)) {
-      return E.left(
-        Failure.permanent(StepError.make('VariableError', command.left, { code: 'VARIABLE' }), 'notApplied')
-      )
-    }
-    const ended = await surroundings.subprocess.run(command.right)()
-    if (E.isLeft(ended)) return E.left(notStarted(ended.left, task, command.right))
+    const watching = task.capture === undefined ? surroundings : watched(surroundings, utf8)
+    const ended = await runCommand(watching, task, action, context)()
+    if (E.isLeft(ended)) return ended
     const { exit } = ended.right
     if (exit._tag === 'Signal' || exit.code !== 0) return E.left(unsuccessful(ended.right, task))
     if (task.capture === undefined) return E.right(undefined)
     return utf8.end()
       ? capture(surroundings, source, task.capture, ended.right)
       : E.left(noVariable(task.capture, 'it is not UTF-8 text. Use a file instead'))
+  }
+
+const sourceOf = ({ step, group }: StepContext<unknown, unknown>): Source => ({
+  step,
+  ...(group === undefined ? {} : { group })
+})
+
+/**
+ * Runs the command of a task to its end, whatever that is.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const runCommand =
+  (
+    surroundings: Surroundings,
+    task: TaskEntry,
+    action: CommandAction,
+    context: StepContext<unknown, unknown>
+  ): TaskEither<StepFailure, Ended> =>
+  async () => {
+    const command = commandFor(surroundings, task, action, context, sourceOf(context))
+    if (E.isLeft(command)) {
+      return E.left(
+        Failure.permanent(StepError.make('VariableError', command.left, { code: 'VARIABLE' }), 'notApplied')
+      )
+    }
+    const ended = await surroundings.subprocess.run(command.right)()
+    return E.isLeft(ended) ? E.left(notStarted(ended.left, task, command.right)) : ended
   }
 
 /** The same, with somebody who looks at the bytes of standard output. */
@@ -193,7 +211,13 @@ const objectionTo = (text: string, name: string, truncatedBytes: number): O.Opti
     : O.none
 }
 
-const unsuccessful = ({ exit, stderrTail }: Ended, task: TaskEntry): StepFailure => {
+/**
+ * What becomes of a command that ended otherwise than with 0.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const unsuccessful = ({ exit, stderrTail }: Ended, task: TaskEntry): StepFailure => {
   const how = exit._tag === 'Code' ? `exit code ${exit.code}` : `killed by ${exit.signal}`
   const [line = ''] = stripVTControlCharacters(stderrTail).trimEnd().split('\n').slice(-1)
   // What is left of control characters depends on the version of Node.

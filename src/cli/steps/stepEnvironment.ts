@@ -6,7 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../domain/Json.js'
-import type { StepContext } from '../../executor/Program.js'
+import type { JobContext, StepContext } from '../../executor/Program.js'
 import { objection } from '../workflow/Variable.js'
 
 /**
@@ -47,7 +47,7 @@ export const variablesAsText = (variables: ReadonlyMap<string, Json>): E.Either<
 export const environmentOf = (
   inherited: Readonly<Record<string, string | undefined>>,
   variables: Variables,
-  context: StepContext<unknown, unknown>,
+  context: StepContext<unknown, unknown> | JobContext<unknown, unknown>,
   home: string
 ): Readonly<Record<string, string>> => {
   const { runId, step, group, attempt, idempotencyKey } = context
@@ -59,5 +59,9 @@ export const environmentOf = (
   environment.set('DOGEAR_ATTEMPT', String(attempt))
   environment.set('DOGEAR_IDEMPOTENCY_KEY', idempotencyKey)
   environment.set('DOGEAR_HOME', home)
+  if ('job' in context) environment.set('DOGEAR_JOB', jobText(context.job))
   return Object.fromEntries(environment)
 }
+
+/** What the submission printed, which is text; of a program's own job, JSON. */
+const jobText = (job: Json): string => (typeof job === 'string' ? job : JSON.stringify(job))

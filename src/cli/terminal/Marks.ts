@@ -1,5 +1,5 @@
 /**
- * The signs that stand before what is done, at work, failed or still to come.
+ * The signs that stand before what is done, at work, waits for its job, failed or is still to come.
  *
  * @since 0.1.0
  */
@@ -14,6 +14,7 @@ export interface Marks {
   readonly completed: string
   readonly failed: string
   readonly inFlight: string
+  readonly pending: string
   readonly notStarted: string
   readonly more: string
 }
@@ -24,7 +25,7 @@ export interface Marks {
  * @category constructors
  * @since 0.1.0
  */
-export const unicode: Marks = { completed: '✓', failed: '✗', inFlight: '⚡', notStarted: '○', more: '…' }
+export const unicode: Marks = { completed: '✓', failed: '✗', inFlight: '⚡', pending: '◌', notStarted: '○', more: '…' }
 
 /**
  * For what shows only ASCII.
@@ -32,7 +33,7 @@ export const unicode: Marks = { completed: '✓', failed: '✗', inFlight: '⚡'
  * @category constructors
  * @since 0.1.0
  */
-export const ascii: Marks = { completed: '+', failed: 'x', inFlight: '*', notStarted: '-', more: '...' }
+export const ascii: Marks = { completed: '+', failed: 'x', inFlight: '*', pending: '~', notStarted: '-', more: '...' }
 
 /**
  * The signs for an environment: those of ASCII on a dumb terminal, and where the locale (LC_ALL, else LC_CTYPE, else

@@ -47,6 +47,18 @@ export type CommandAction =
 export type Action = CommandAction | (Reuse & { readonly _tag: 'Reuse' })
 
 /**
+ * What submits a job, what asks for it, and what fetches what it gave; absent if it gives nothing.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface JobEntry {
+  readonly submit: CommandAction
+  readonly poll: CommandAction
+  readonly collect?: CommandAction
+}
+
+/**
  * What is looked at around a task or a wave, and what that is to leave behind: `artifacts` with their content, `commits` by
  * their hashes, `files`; commands that must succeed `before` it starts and `after` it has ended well.
  *
@@ -65,7 +77,7 @@ export interface ChecksEntry {
 
 /**
  * A task: a step of its own, or a group of a wave. `timeoutMillis` is for each attempt, and absent if there is none;
- * `retry` is absent if it is tried once.
+ * `retry` is absent if it is tried once. With a `job` its `action` is what submits that.
  *
  * @category model
  * @since 0.1.0
@@ -75,6 +87,7 @@ export interface TaskEntry {
   readonly at: Position
   readonly name: string
   readonly action: Action
+  readonly job?: JobEntry
   readonly summary: string
   readonly capture?: string
   readonly retry?: RetryPolicy
@@ -166,8 +179,16 @@ export const numberedName = (index: number): string => `step-${index + 1}`
  * @category destructors
  * @since 0.1.0
  */
-export const definitionOf = ({ action, version, checks }: TaskEntry): Json => ({
-  ...actionJson(action),
+export const definitionOf = ({ action, job, version, checks }: TaskEntry): Json => ({
+  ...(job === undefined
+    ? actionJson(action)
+    : {
+        job: {
+          submit: actionJson(job.submit),
+          poll: actionJson(job.poll),
+          ...(job.collect === undefined ? {} : { collect: actionJson(job.collect) })
+        }
+      }),
   ...(version === undefined ? {} : { version }),
   ...(checks === undefined ? {} : { checks: checksJson(checks) })
 })
@@ -199,6 +220,15 @@ export const checksJson = ({ artifacts, commits, files, before, after, expect }:
   after: after.map(actionJson),
   expect: { ...expect }
 })
+
+/**
+ * Everything that a task does.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const actionsOf = ({ action, job }: TaskEntry): ReadonlyArray<Action> =>
+  job === undefined ? [action] : [job.submit, job.poll, ...(job.collect === undefined ? [] : [job.collect])]
 
 /**
  * What a task does as a line for people.

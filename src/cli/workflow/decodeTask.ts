@@ -17,7 +17,7 @@ import type { Position, Report } from './Problem.js'
 import type { Entry } from './Source.js'
 import { didYouMean } from './Suggestion.js'
 import { objection } from './Variable.js'
-import type { Action, TaskEntry } from './WorkflowFile.js'
+import type { Action, CommandAction, TaskEntry } from './WorkflowFile.js'
 import { commandLine, DEFAULT_TIMEOUT_MILLIS } from './WorkflowFile.js'
 
 /**
@@ -27,7 +27,7 @@ import { commandLine, DEFAULT_TIMEOUT_MILLIS } from './WorkflowFile.js'
  * @since 0.1.0
  */
 export const TASK_KEYS = [
-  ...['shell', 'run', 'reuse', 'summary', 'capture', 'retry', 'timeout', 'idempotent', 'version'],
+  ...['shell', 'run', 'reuse', 'job', 'summary', 'capture', 'retry', 'timeout', 'idempotent', 'version'],
   ...CHECK_KEYS
 ] as const
 
@@ -63,7 +63,7 @@ export interface Reports {
  */
 export const decodeTask = (reports: Reports, fields: Fields, { at, name, telling }: Named): TaskEntry => {
   const { report } = reports
-  const action = actionOf(report, fields, at)
+  const { action, job } = workOf(report, fields, at)
   const summary = pipe(
     Field.text(report, fields.get('summary')),
     O.getOrElse(() => (telling ? name : commandLine(action)))
@@ -81,11 +81,14 @@ export const decodeTask = (reports: Reports, fields: Fields, { at, name, telling
   const timeoutMillis = timeoutOf(report, fields.get('timeout'))
   const version = versionOf(report, fields.get('version'))
   const checks = decodeChecks(report, fields)
+  if (job !== undefined && O.isSome(checks) && checks.value.expect.commits !== undefined)
+    report(fields.get('expect')?.at ?? at, '"commits" can\'t be counted for a job: name them in "commits" of the task')
   return {
     _tag: 'Task',
     at,
     name,
     action,
+    ...(job === undefined ? {} : { job }),
     summary: summary.replace(/\s+/g, ' ').trim(),
     ...(O.isSome(capture) ? { capture: capture.value } : {}),
     ...(O.isSome(retry) ? { retry: retry.value } : {}),
@@ -115,7 +118,42 @@ export const standIn = (at: Position, name: string): TaskEntry => ({
 // what it executes
 // ---------------------------------------------------------------------------------------------------------------------
 
-const NOTHING: Action = { _tag: 'Shell', script: '' }
+const NOTHING: CommandAction = { _tag: 'Shell', script: '' }
+
+/** What a task executes, or hands over. */
+const workOf = (report: Report, fields: Fields, at: Position): Pick<TaskEntry, 'action' | 'job'> => {
+  const entry = fields.get('job')
+  if (entry === undefined) return { action: actionOf(report, fields, at) }
+  const other = fields.get('shell') ?? fields.get('run') ?? fields.get('reuse')
+  if (other !== undefined) report(other.at, 'a task that has "job" has neither "shell" nor "run" nor "reuse"')
+  if (entry.value._tag !== 'Mapping') {
+    report(entry.value.at, `"job" is a mapping of "submit", "poll" and "collect", not ${Field.kindOf(entry.value)}`)
+    return { action: NOTHING }
+  }
+  const given = Field.fieldsOf(report, entry.value, ['submit', 'poll', 'collect'], '"job"')
+  const [submit, poll, collect] = [given.get('submit'), given.get('poll'), given.get('collect')]
+  if (submit === undefined) report(entry.at, '"job" needs "submit": what starts the job and prints its id')
+  if (poll === undefined) report(entry.at, '"job" needs "poll": what asks whether the job has ended')
+  const capture = fields.get('capture')
+  if (capture !== undefined && collect === undefined)
+    report(capture.at, '"capture" of a job needs "collect": what prints what the job gave')
+  const action = submit === undefined ? NOTHING : scriptOrWords(report, submit)
+  return {
+    action,
+    job: {
+      submit: action,
+      poll: poll === undefined ? NOTHING : scriptOrWords(report, poll),
+      ...(collect === undefined ? {} : { collect: scriptOrWords(report, collect) })
+    }
+  }
+}
+
+/** A text is a script for the shell, a list is a command and its arguments. */
+const scriptOrWords = (report: Report, entry: Entry): CommandAction => {
+  if (entry.value._tag === 'List') return argvOf(report, entry)
+  const script = Field.text(report, entry)
+  return O.isSome(script) ? { _tag: 'Shell', script: script.value } : NOTHING
+}
 
 const actionOf = (report: Report, fields: Fields, at: Position): Action => {
   const shell = fields.get('shell')
@@ -132,7 +170,7 @@ const actionOf = (report: Report, fields: Fields, at: Position): Action => {
   }
   if (run !== undefined) return argvOf(report, run)
   if (shell === undefined) {
-    report(at, 'a task needs "shell" (a script) or "run" (a command and its arguments)')
+    report(at, 'a task needs "shell" (a script), "run" (a command and its arguments) or "job"')
     return NOTHING
   }
   const script = Field.text(report, shell)
@@ -168,7 +206,7 @@ const idOf = (
 const notSystem = (id: string): E.Either<{ readonly why: string }, string> =>
   ArtifactId.isSystem(id) ? E.left({ why: 'ids that begin with "_" are Dogear\'s own' }) : ArtifactId.parse(id)
 
-const argvOf = (report: Report, entry: Entry): Action => {
+const argvOf = (report: Report, entry: Entry): CommandAction => {
   const words = Field.list(report, entry)
   if (O.isNone(words)) return NOTHING
   const [command, ...more] = words.value.items.map((item) => argument(report, item))

@@ -8,21 +8,24 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../../domain/CompletedStep.js'
 import { fromUnknown } from '../../domain/StepFailure.js'
 import type { GuardSpec } from '../../executor/Guard.js'
-import type { Program, ProgramStep, ProgramTask, StepContext, UnitGuard } from '../../executor/Program.js'
+import type { Job, Program, ProgramStep, ProgramTask, StepContext, UnitGuard } from '../../executor/Program.js'
 import { fromSteps, reuse, task, waveOf } from '../../executor/Program.js'
 import type { Variables } from '../steps/stepEnvironment.js'
 import { variablesAsText } from '../steps/stepEnvironment.js'
 import * as Template from './Template.js'
-import type { CommandAction, Argument, ChecksEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
+import type { CommandAction, Argument, ChecksEntry, JobEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
 import { checksJson, commandLine, definitionOf, numberedName } from './WorkflowFile.js'
 
 /**
- * What a task does when it runs its command.
+ * What a task does when it runs its command, and how one hands its work over that has a job.
  *
  * @category model
  * @since 0.1.0
  */
-export type Runner = (entry: TaskEntry, action: CommandAction) => ProgramTask['run']
+export interface Runner {
+  readonly run: (entry: TaskEntry, action: CommandAction) => ProgramTask['run']
+  readonly job: (entry: TaskEntry, job: JobEntry) => Job<unknown, unknown, undefined>
+}
 
 /**
  * A program of this file. `path` is where the file is, absolute.
@@ -56,11 +59,20 @@ const stepFrom = (runner: Runner, entry: WorkflowFile['steps'][number], index: n
         entry.checks === undefined ? undefined : checksJson(entry.checks)
       )
 
+const workOf = (
+  runner: Runner,
+  entry: TaskEntry
+): { readonly run: ProgramTask['run'] } | { readonly job: Job<unknown, unknown, undefined> } => {
+  const { action, job } = entry
+  if (job !== undefined) return { job: runner.job(entry, job) }
+  return { run: action._tag === 'Reuse' ? reuse(action).run : runner.run(entry, action) }
+}
+
 const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTask =>
   task(
     entry.name,
     {
-      run: entry.action._tag === 'Reuse' ? reuse(entry.action).run : runner(entry, entry.action),
+      ...workOf(runner, entry),
       summary: entry.summary,
       idempotent: entry.idempotent,
       numbered,
@@ -103,7 +115,7 @@ const inTurn =
   (context: Context): TaskEither<unknown, unknown> =>
   async () => {
     for (const action of actions) {
-      const ended = await runner(entry, action)(context)()
+      const ended = await runner.run(entry, action)(context)()
       if (E.isLeft(ended)) return E.left(new Error(`${commandLine(action)}: ${fromUnknown(ended.left).error.message}`))
     }
     return E.right(undefined)

@@ -7,6 +7,7 @@ import type { Position, Problem } from './Problem.js'
 import * as Template from './Template.js'
 import { didYouMean } from './Suggestion.js'
 import type { Action, Argument, ChecksEntry, GroupEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
+import { actionsOf } from './WorkflowFile.js'
 
 /**
  * What is wrong with the variables of a workflow whose input has these fields. A step knows the input and what earlier
@@ -48,10 +49,13 @@ interface Named {
 }
 
 /** Those that have to be set when a task starts: what it leaves behind may be named by what it captures itself. */
-const named = ({ action, capture, checks }: TaskEntry): ReadonlyArray<Named> => [
-  ...namedBy(action),
-  ...(checks === undefined ? [] : [...checks.before.flatMap(namedBy), ...behind(checks, capture)])
-]
+const named = (task: TaskEntry): ReadonlyArray<Named> => {
+  const { capture, checks } = task
+  return [
+    ...actionsOf(task).flatMap(namedBy),
+    ...(checks === undefined ? [] : [...checks.before.flatMap(namedBy), ...behind(checks, capture)])
+  ]
+}
 
 const namedBy = (action: Action): ReadonlyArray<Named> => (action._tag !== 'Argv' ? [] : action.argv.flatMap(namesIn))
 

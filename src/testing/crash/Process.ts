@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { unitName } from '../../domain/Plan.js'
 import { fromUnknown } from '../../domain/StepFailure.js'
 import type { Program, ProgramStep, ProgramTask, StepContext } from '../../executor/Program.js'
@@ -267,12 +268,13 @@ const programIn = <World>(inside: Inside<World>, program: Program<unknown, unkno
   },
   steps: program.steps.map((step): ProgramStep =>
     step._tag === 'Task'
-      ? { ...step, run: watchedRun(inside, step.name, step) }
+      ? { ...step, run: watchedRun(inside, step.name, step), job: mortalJob(inside, step) }
       : {
           ...step,
           groups: step.groups.map((group) => ({
             ...group,
-            run: watchedRun(inside, unitName({ step: step.name, group: group.name }), group)
+            run: watchedRun(inside, unitName({ step: step.name, group: group.name }), group),
+            job: mortalJob(inside, group)
           }))
         }
   )
@@ -309,6 +311,27 @@ const watchedRun = <World>(inside: Inside<World>, unit: string, task: ProgramTas
     if (how === 'after') inside.die()
     return life_.alive() ? result : await never()
   }
+}
+
+/** Of a dead process no job is asked for, and nobody hears what was said of one. */
+const mortalJob = <World>({ state, life_ }: Inside<World>, { job }: ProgramTask): ProgramTask['job'] => {
+  if (job === undefined) return undefined
+  const mortal =
+    <A, B>(work: (context: A) => TaskEither<unknown, B>) =>
+    (context: A): TaskEither<unknown, B> =>
+    async () => {
+      if (!life_.alive()) return await never()
+      state.running += 1
+      state.progress += 1
+      try {
+        const said = await work(context)()
+        return life_.alive() ? said : await never()
+      } finally {
+        state.running -= 1
+        state.progress += 1
+      }
+    }
+  return { ...job, poll: mortal(job.poll), collect: mortal(job.collect) }
 }
 
 /** What is thrown is classified as what is returned. */

@@ -11,6 +11,7 @@ import type { Json } from '../../domain/Json.js'
 import type { Answer } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { Program } from '../../executor/Program.js'
+import { poll } from '../../executor/jobs.js'
 import { restoreStored, runOrResume } from '../../executor/run.js'
 import type { RunError } from '../../executor/RunError.js'
 import { describe } from '../../executor/RunError.js'
@@ -356,17 +357,30 @@ const saidBy = (outcome: RunOutcome): string => {
       return `${outcome.step} failed: ${outcome.failures.map(({ error }) => error.message).join('; ')}`
     case 'Interrupted':
       return `interrupted at ${outcome.step}`
+    case 'Pending':
+      return `it waits for the jobs of ${outcome.jobs.map(unitName).join(', ')}`
     case 'Fenced':
       return 'another process has taken the run over'
   }
 }
 
-/** Runs the program, and again with answers as long as it has questions. */
+/** How long, in virtual time, a process waits before it asks for a job again. */
+const POLL_MILLIS = 1000
+
+/** Runs the program, and again with answers as long as it has questions, and after it has asked for the jobs it waits for. */
 const askAndRun = async <World, Data>(course: Course<World, Data>, process: Process<World>): Promise<Ended> => {
   const { setting, answer, trace } = course
   const confirm = new Map<string, Answer>()
   for (;;) {
     const ended = await runOrResume(process.program, RUN_ID, setting.input, { confirm })(process.environment)()
+    if (E.isRight(ended) && ended.right._tag === 'Pending') {
+      const polled = await poll(process.program, RUN_ID)(process.environment)()
+      if (E.isLeft(polled)) return polled
+      // What was answered is on record.
+      confirm.clear()
+      await process.scene.sleep(POLL_MILLIS)
+      continue
+    }
     if (E.isRight(ended) || ended.left._tag !== 'Unconfirmed') return ended
     course.asked = true
     for (const question of ended.left.questions) {

@@ -125,13 +125,13 @@ export const planOf = ({ checkpoint, workflow }: Moment, options?: PlanOptions):
 }
 
 /**
- * The names of the units of a plan that are not skipped. A wave is no unit of work: its groups are.
+ * The names of the units of a plan that are neither skipped nor waited for. A wave is no unit of work: its groups are.
  *
  * @category words
  * @since 0.1.0
  */
 export const scheduled = (plan: ResumePlan, workflow: Workflow): ReadonlyArray<string> =>
-  plan.decisions.filter((one) => one._tag !== 'Skip' && isWork(one, workflow)).map(unitName)
+  plan.decisions.filter((one) => one._tag !== 'Skip' && one._tag !== 'Poll' && isWork(one, workflow)).map(unitName)
 
 /**
  * Whether a decision is about a task, not about a wave as a whole.
@@ -150,6 +150,14 @@ export const isWork = (decision: Decision, workflow: Workflow): boolean =>
  */
 export const recorded = ({ completedSteps }: Checkpoint): ReadonlySet<string> =>
   new Set([...completedSteps].map(unitName))
+
+/**
+ * The names of the units whose job is pending.
+ *
+ * @category words
+ * @since 0.1.0
+ */
+export const waiting = ({ pending }: Checkpoint): ReadonlySet<string> => new Set(pending.map(unitName))
 
 /**
  * A unit by its names.

@@ -4,15 +4,20 @@
  * @since 0.1.0
  */
 import { strict as assert } from 'node:assert'
+import type { Change, SubmissionKey } from '../../domain/Change.js'
 import type { Outcome } from '../../domain/CheckpointState.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { Evidence } from '../../domain/CompletedStep.js'
+import { mayStandAt } from '../../domain/jobChanges.js'
 import { overrides } from '../../domain/Overrides.js'
+import type { PendingJob } from '../../domain/PendingJob.js'
+import { keyFor } from '../../domain/PendingJob.js'
 import type { Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { StepError } from '../../domain/StepError.js'
 import * as Err from '../../domain/StepError.js'
 import type { Task, Wave, Workflow } from '../../domain/Workflow.js'
+import { tasks } from '../../domain/Workflow.js'
 import * as Identity from '../../domain/WorkflowIdentity.js'
 import type { Dice } from './Dice.js'
 import { noTrouble } from './Dice.js'
@@ -20,12 +25,13 @@ import { outputOf } from './Samples.js'
 import type { Moment, Tape } from './Tape.js'
 
 /**
- * How one session of a run ended: all is done, or a step failed, or it was stopped, or the process was gone.
+ * How one session of a run ended: all is done, or a step failed, or it waits for jobs, or it was stopped, or the process
+ * was gone.
  *
  * @category model
  * @since 0.1.0
  */
-export type SessionEnd = 'completed' | 'failed' | 'interrupted' | 'crashed'
+export type SessionEnd = 'completed' | 'failed' | 'pending' | 'interrupted' | 'crashed'
 
 /**
  * Records what a plan overrides.
@@ -42,6 +48,33 @@ export const recordOverrides = (tape: Tape, workflow: Workflow, plan: ResumePlan
     if (change._tag === 'WorkflowEdited') tape.adopt(workflow)
     tape.put(change, index < changes.length - 1 ? true : undefined)
   }
+}
+
+/**
+ * Asks for the pending jobs: each has ended well, or badly, or not yet, as the dice say.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const pollJobs = (tape: Tape, dice: Dice): void => {
+  for (const job of tape.now().checkpoint.pending) {
+    const { stepIndex, step, group } = job
+    const place = { stepIndex, step, ...(group === undefined ? {} : { group }) }
+    const fate = dice.roll(3)
+    if (fate === 0) tape.put(collected(tape, dice, job))
+    else if (fate === 1 && mayStandAt(tape.now().checkpoint, stepIndex)) {
+      const { error, outcome } = failedAttempt(tape, dice, 1)
+      tape.put({ _tag: 'JobEnded', at: tape.at(), ...place, error, outcome, retryable: dice.roll(2) === 1 })
+    }
+  }
+}
+
+const collected = (tape: Tape, dice: Dice, { stepIndex, step, group, attempt = 1 }: PendingJob): Change => {
+  const defined = tape.now().workflow.steps[stepIndex]
+  const task = defined === undefined ? undefined : tasks(defined).find(({ name }) => name === (group ?? step))
+  const unit = unitName({ step, ...(group === undefined ? {} : { group }) })
+  const ended = { ...completion(tape, dice, task, unit, attempt), stepIndex, step }
+  return group === undefined ? { _tag: 'StepCompleted', ...ended } : { _tag: 'GroupCompleted', ...ended, group }
 }
 
 /**
@@ -64,6 +97,7 @@ export const executeSession = (
     if (decision === undefined) return assert.fail(`no decision for step ${stepIndex}`)
     if (decision._tag === 'Skip') continue
     if (dice.roll(16) === 15) return interrupt(tape, dice, stepIndex, step.name)
+    if (step._tag === 'Task' && decision._tag === 'Poll') return rest(tape, stepIndex, step.name)
     const end =
       step._tag === 'Task'
         ? executeTask(tape, dice, step, decision)
@@ -78,11 +112,34 @@ const groupsOf = (plan: ResumePlan, stepIndex: number): ReadonlyArray<readonly [
     one.stepIndex === stepIndex && one.group !== undefined ? [[one.group, one] as const] : []
   )
 
-const REASONS = ['signal', 'aborted', 'paused', 'pending'] as const
+const REASONS = ['signal', 'aborted', 'paused'] as const
 
 const interrupt = (tape: Tape, dice: Dice, stepIndex: number, step: string): SessionEnd => {
-  tape.put({ _tag: 'Interrupted', at: tape.at(), stepIndex, step, reason: REASONS[dice.roll(4)] ?? 'signal' })
+  tape.put({ _tag: 'Interrupted', at: tape.at(), stepIndex, step, reason: REASONS[dice.roll(3)] ?? 'signal' })
   return 'interrupted'
+}
+
+/** Nothing is left to do but to wait for jobs. A run that rests so already is not written to. */
+const rest = (tape: Tape, stepIndex: number, step: string): SessionEnd => {
+  const { state } = tape.now().checkpoint
+  const rests = state._tag === 'Interrupted' && state.reason === 'pending' && state.stepIndex === stepIndex
+  if (!rests) tape.put({ _tag: 'Interrupted', at: tape.at(), stepIndex, step, reason: 'pending' })
+  return 'pending'
+}
+
+/** Some units hand their work over: those have a key from before they do so. */
+const submissionsOf = (
+  tape: Tape,
+  dice: Dice,
+  { stepIndex, step }: { readonly stepIndex: number; readonly step: string },
+  groups: ReadonlyArray<string | undefined>
+): { readonly submissions?: ReadonlyArray<SubmissionKey> } => {
+  const { checkpoint } = tape.now()
+  const submissions = groups
+    .filter(() => dice.roll(4) === 3 || (checkpoint.endedJobs > 0 && dice.roll(4) > 0))
+    .map((group) => (group === undefined ? {} : { group }))
+    .map((unit) => ({ ...unit, key: keyFor(checkpoint, { stepIndex, step, ...unit }) }))
+  return submissions.length === 0 ? {} : { submissions }
 }
 
 const firstAttempt = (decision: Decision): number => (decision._tag === 'Retry' ? decision.attempt : 1)
@@ -90,10 +147,15 @@ const firstAttempt = (decision: Decision): number => (decision._tag === 'Retry' 
 const executeTask = (tape: Tape, dice: Dice, task: Task, { stepIndex, step, ...unit }: Decision): SessionEnd => {
   const place = { stepIndex, step }
   let attempt = firstAttempt({ stepIndex, step, ...unit })
-  tape.put({ _tag: 'AttemptStarted', at: tape.at(), ...place, attempts: [{ attempt }] })
+  const keys = submissionsOf(tape, dice, place, [undefined])
+  tape.put({ _tag: 'AttemptStarted', at: tape.at(), ...place, attempts: [{ attempt }], ...keys })
   for (;;) {
     switch (fate(dice)) {
       case 'completes':
+        if (keys.submissions !== undefined) {
+          tape.put({ _tag: 'JobSubmitted', at: tape.at(), ...place, attempt, job: `job ${dice.roll(100)}` })
+          return rest(tape, stepIndex, step)
+        }
         tape.put({ _tag: 'StepCompleted', ...completion(tape, dice, task, unitName(place), attempt), ...place })
         return 'completed'
       case 'retries': {
@@ -148,12 +210,14 @@ const executeWave = (
 ): SessionEnd => {
   const place = { stepIndex, step }
   const waiting = new Map(wave.groups.map((group) => [group.name, group]))
-  const running = new Map<string, number>()
+  const running: Running = new Map()
   const done = new Set<string>()
+  let hasFailed = false
   for (const { name } of wave.groups) {
-    if (decisions.get(name)?._tag !== 'Skip') continue
+    const tag = decisions.get(name)?._tag
+    if (tag !== 'Skip' && tag !== 'Poll') continue
     waiting.delete(name)
-    done.add(name)
+    if (tag === 'Skip') done.add(name)
   }
   for (;;) {
     const ready = [...waiting.values()].filter((group) => group.needs.every((need) => done.has(need)))
@@ -163,10 +227,16 @@ const executeWave = (
         group,
         attempt: firstAttempt(decisions.get(group) as Decision)
       }))
-      tape.put({ _tag: 'AttemptStarted', at: tape.at(), ...place, attempts })
+      const keys = submissionsOf(
+        tape,
+        dice,
+        place,
+        attempts.map(({ group }) => group)
+      )
+      tape.put({ _tag: 'AttemptStarted', at: tape.at(), ...place, attempts, ...keys })
       for (const { group, attempt } of attempts) {
         waiting.delete(group)
-        running.set(group, attempt)
+        running.set(group, { attempt, submits: keys.submissions?.some((one) => one.group === group) === true })
       }
     }
     if (running.size === 0) break
@@ -174,8 +244,11 @@ const executeWave = (
     const end = endGroup(tape, dice, wave, place, running, group)
     if (end === 'completed') done.add(group)
     else if (end === 'interrupted' || end === 'crashed') return end
+    else if (end === 'failed') hasFailed = true
   }
   if (done.size < wave.groups.length) {
+    const waits = tape.now().checkpoint.pending.some((job) => job.stepIndex === stepIndex)
+    if (!hasFailed && waits) return rest(tape, stepIndex, step)
     for (const { group, attempt } of State.inFlight(tape.now().checkpoint.state)) {
       const ended = { ...failedAttempt(tape, noTrouble, attempt), outcome: 'unknown' as const }
       if (group !== undefined) tape.put({ _tag: 'GroupFailed', at: tape.at(), ...place, group, ...ended })
@@ -187,20 +260,32 @@ const executeWave = (
   return 'completed'
 }
 
+/** An attempt of a group, and whether it hands its work over. */
+interface Attempting {
+  readonly attempt: number
+  readonly submits: boolean
+}
+
+type Running = Map<string, Attempting>
+
 /** Ends an attempt of a running group; `undefined` if another attempt of it runs now. */
 const endGroup = (
   tape: Tape,
   dice: Dice,
   wave: Wave,
   place: { readonly stepIndex: number; readonly step: string },
-  running: Map<string, number>,
+  running: Running,
   group: string
 ): SessionEnd | undefined => {
-  const attempt = running.get(group) as number
+  const { attempt, submits } = running.get(group) as Attempting
   const task = wave.groups.find(({ name }) => name === group) as Task
   switch (fate(dice)) {
     case 'completes':
       running.delete(group)
+      if (submits) {
+        tape.put({ _tag: 'JobSubmitted', at: tape.at(), ...place, group, attempt, job: dice.roll(100) })
+        return 'pending'
+      }
       tape.put({
         _tag: 'GroupCompleted',
         ...completion(tape, dice, task, unitName({ ...place, group }), attempt),
@@ -217,7 +302,7 @@ const endGroup = (
       }
       tape.put({ _tag: 'AttemptFailed', at: tape.at(), ...place, group, ...ended, delayBeforeNextMillis: 5 })
       if (dice.roll(6) === 5) return 'crashed'
-      running.set(group, attempt + 1)
+      running.set(group, { attempt: attempt + 1, submits })
       tape.put({ _tag: 'AttemptStarted', at: tape.at(), ...place, attempts: [{ group, attempt: attempt + 1 }] })
       return undefined
     }

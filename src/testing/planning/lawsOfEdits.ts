@@ -17,7 +17,7 @@ import { groupOf } from '../../domain/WorkflowIdentity.js'
 import { damagedMoment } from './damage.js'
 import { edit, workflowEdit } from './edits.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { law, recorded, scheduled, unit } from './PlanLaw.js'
+import { law, recorded, scheduled, unit, waiting } from './PlanLaw.js'
 import type { RunsOf } from './runs.js'
 import { moment } from './runs.js'
 import { taskUnits } from './Samples.js'
@@ -72,8 +72,8 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       const edited = edit(workflow, change).workflow
       const plan = planResume(checkpoint, edited, { changes: 'ignore' })
       if (E.isLeft(plan)) return
-      const done = recorded(checkpoint)
-      const due = [...taskUnits(edited).keys()].filter((name) => !done.has(name))
+      const settled = new Set([...recorded(checkpoint), ...waiting(checkpoint)])
+      const due = [...taskUnits(edited).keys()].filter((name) => !settled.has(name))
       assert.deepEqual([...scheduled(plan.right, edited)].sort(), due.sort())
     }
   ),

@@ -15,7 +15,7 @@ import { diceOf, numbers } from './Dice.js'
 import { edit, workflowEdit } from './edits.js'
 import { chooseOptions } from './options.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { dataOf, isWork, law, planOf, recorded, scheduled } from './PlanLaw.js'
+import { dataOf, isWork, law, planOf, recorded, scheduled, waiting } from './PlanLaw.js'
 import { moment, momentWithOptions, undisturbedRun } from './runs.js'
 
 /**
@@ -56,13 +56,15 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-PLAN-03',
-    'a plan has each unit recorded completed or scheduled, never both and never neither',
+    'a plan has each unit recorded completed, scheduled, or waiting for its job: never two of them and never none',
     moment,
     (moment) => {
       const done = recorded(moment.checkpoint)
+      const waits = waiting(moment.checkpoint)
       for (const decision of planOf(moment).decisions) {
         if (!isWork(decision, moment.workflow)) continue
         assert.equal(decision._tag === 'Skip', done.has(unitName(decision)), unitName(decision))
+        assert.equal(decision._tag === 'Poll', waits.has(unitName(decision)), unitName(decision))
       }
     }
   ),
@@ -154,7 +156,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
       const { workflow: edited, first } = edit(workflow, change)
       const last = Math.max(-1, ...[...checkpoint.completedSteps].map(({ stepIndex }) => stepIndex))
       const inDoubt = State.inFlight(checkpoint.state).length + State.failures(checkpoint.state).length > 0
-      if (first <= last || inDoubt) return
+      if (first <= last || inDoubt || checkpoint.pending.length > 0) return
       assert.ok(E.isRight(planResume(checkpoint, edited)))
     }
   )

@@ -16,7 +16,7 @@ import type { Dice } from './Dice.js'
 import { diceOf, numbers, pick } from './Dice.js'
 import { chooseMissing, chooseOutputs } from './options.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { isWork, law, planOf, recorded } from './PlanLaw.js'
+import { isWork, law, planOf, recorded, waiting } from './PlanLaw.js'
 import type { RunsOf } from './runs.js'
 import { moment, momentWithOptions } from './runs.js'
 import type { Samples } from './Samples.js'
@@ -32,7 +32,7 @@ import type { Moment } from './Tape.js'
 export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
   law(
     'PL-FORCE-01',
-    'from the step that a plan is to start from everything runs unasked and what is before it is skipped; so runs a wave that is restarted, and all after it is scheduled',
+    'from the step that a plan is to start from everything runs and what is before it is skipped; so runs a wave that is restarted, and all after it is scheduled; unasked, unless its job is pending and may not be there twice',
     (of) => momentAndChance(of),
     ([moment, chance], samples) => {
       const options = chooseStart(diceOf(chance), moment, samples)
@@ -41,9 +41,11 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const wave = indexOf(moment, options.restartWave)
       const start = Math.min(wave, indexOf(moment, options.fromStep))
       const done = recorded(moment.checkpoint)
+      const waits = waiting(moment.checkpoint)
       for (const decision of plan.right.decisions) {
         if (!isWork(decision, moment.workflow)) continue
-        const { _tag: tag, stepIndex } = decision
+        const { stepIndex } = decision
+        const tag = decision._tag === 'Confirm' && waits.has(unitName(decision)) ? 'Run' : decision._tag
         if (options.fromStep !== undefined) assert.equal(tag, stepIndex < start ? 'Skip' : 'Run', unitName(decision))
         else if (stepIndex === wave) assert.equal(tag, 'Run', unitName(decision))
         else assert.equal(tag === 'Skip', stepIndex < wave && done.has(unitName(decision)), unitName(decision))

@@ -14,11 +14,11 @@ import { openQuestions, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import { diceOf, noTrouble, numbers } from './Dice.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { isWork, law, planOf, recorded, scheduled, unit } from './PlanLaw.js'
+import { isWork, law, planOf, recorded, scheduled, unit, waiting } from './PlanLaw.js'
 import { momentWithOptions, run, undisturbedRun } from './runs.js'
 import { taskUnits } from './Samples.js'
 import type { Moment } from './Tape.js'
-import { answered, finish, follow, overrideOnly } from './simulate.js'
+import { answered, finish, follow, overrideOnly, polled } from './simulate.js'
 
 /**
  * What holds for runs that obey their plans.
@@ -31,7 +31,8 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     'PL-END-01',
     'following a plan to the end leaves nothing to schedule, whatever was asked of it',
     momentWithOptions,
-    ({ moment, options }, samples) => {
+    ({ moment: found, options }, samples) => {
+      const moment = polled(found, samples)
       const chosen = answered(moment.checkpoint, moment.workflow, noTrouble, options, samples)
       if (E.isLeft(chosen)) return
       const done = follow(moment, chosen.right.plan, chosen.right.options, samples)
@@ -46,7 +47,8 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     'PL-END-02',
     'following a plan runs exactly what it schedules',
     momentWithOptions,
-    ({ moment, options }, samples) => {
+    ({ moment: found, options }, samples) => {
+      const moment = polled(found, samples)
       const chosen = answered(moment.checkpoint, moment.workflow, noTrouble, options, samples)
       if (E.isLeft(chosen)) return
       const done = follow(moment, chosen.right.plan, chosen.right.options, samples)
@@ -78,7 +80,10 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       const saved = overrideOnly(moment, chosen.right.plan, chosen.right.options)
       const again = planOf(saved)
       const tags = (plan: ResumePlan) =>
-        plan.decisions.map((one) => [unitName(one), one._tag === 'Skip' ? 'skipped' : 'scheduled'])
+        plan.decisions.map((one) => [
+          unitName(one),
+          one._tag === 'Skip' ? 'skipped' : one._tag === 'Poll' ? 'waits' : 'scheduled'
+        ])
       assert.deepEqual(tags(again), tags(chosen.right.plan))
       assert.deepEqual(openQuestions(again), [], 'an answer was forgotten')
       const rewound = saved.changes.find((change) => change._tag === 'Rewound')?.stepIndex ?? Infinity
@@ -103,6 +108,8 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
           const task = tasks.get(unitName(decision))
           if (decision._tag === 'Skip' || task === undefined) continue
           const begun = left.get(unitName(decision))
+          assert.equal(decision._tag === 'Poll', begun?.waits === true, unitName(decision))
+          if (decision._tag === 'Poll') continue
           const isAsked = begun?.mayHaveActed === true && !task.idempotent
           assert.equal(decision._tag === 'Confirm', isAsked, unitName(decision))
           const attempt = decision._tag === 'Retry' ? decision.attempt : 1
@@ -149,6 +156,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       const { state } = moment.checkpoint
       const known = new Set([
         ...recorded(moment.checkpoint),
+        ...waiting(moment.checkpoint),
         ...[...State.inFlight(state), ...State.failures(state)].map(({ group }) => unitName(unit(state.step, group)))
       ])
       const plan = planResume(moment.checkpoint, moment.workflow, options)
@@ -174,6 +182,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
             break
           case 'AttemptFailed':
           case 'GroupFailed':
+          case 'JobEnded':
             if (change.outcome === 'notApplied') inDoubt.delete(unitName(change))
             break
           case 'StepFailed':
@@ -188,18 +197,64 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
           case 'Recovered':
           case 'StepCompleted':
           case 'GroupCompleted':
+          case 'JobSubmitted':
           case 'Interrupted':
           case 'Rewound':
             break
         }
       }
     }
-  )
+  ),
+  law(
+    'PL-JOB-01',
+    'a unit whose job is pending is never started again, unless the job was given up',
+    run,
+    ({ changes, trail }) => {
+      for (const [index, { checkpoint }] of trail.entries()) {
+        const next = changes[index + 1]
+        if (next?._tag !== 'AttemptStarted') continue
+        for (const { group } of next.attempts)
+          assert.ok(!waiting(checkpoint).has(unitName(unit(next.step, group))), unitName(unit(next.step, group)))
+      }
+    }
+  ),
+  law(
+    'PL-JOB-02',
+    'a unit submits under one key until it is known what became of the job',
+    undisturbedRun,
+    ({ changes }) => {
+      const open = new Map<string, string>()
+      for (const change of changes) {
+        if (change._tag === 'AttemptStarted') {
+          for (const { group, key } of change.submissions ?? []) {
+            const name = unitName(unit(change.step, group))
+            assert.equal(key, open.get(name) ?? key, name)
+            open.set(name, key)
+          }
+        } else if (change._tag === 'JobEnded' || COMPLETING.has(change._tag)) {
+          open.delete(unitName(change as { readonly step: string; readonly group?: string }))
+        }
+      }
+    }
+  ),
+  law('PL-JOB-03', 'no unit submits under the key of a job that ended badly', run, ({ changes, trail }) => {
+    const ended = new Set<string>()
+    for (const [index, change] of changes.entries()) {
+      const before = trail[index - 1]?.checkpoint.pending ?? []
+      if (change._tag === 'JobEnded')
+        for (const { step, group, key } of before) if (step === change.step && group === change.group) ended.add(key)
+      if (change._tag === 'AttemptStarted')
+        for (const { key } of change.submissions ?? []) assert.ok(!ended.has(key), key)
+    }
+  })
 ]
+
+const COMPLETING: ReadonlySet<Change['_tag']> = new Set(['StepCompleted', 'GroupCompleted', 'Assumed'])
 
 interface Begun {
   readonly next: number
   readonly mayHaveActed: boolean
+  readonly waits?: true
 }
 
 /** What the changes of a run left of the units that were begun: said again, by other means than the checkpoint. */
@@ -217,7 +272,11 @@ const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, Begun> => {
         failed(unitName(change), change.attempt + 1, change.outcome)
         break
       case 'GroupFailed':
+      case 'JobEnded':
         failed(unitName(change), 1, change.outcome)
+        break
+      case 'JobSubmitted':
+        left.set(unitName(change), { next: 1, mayHaveActed: true, waits: true })
         break
       case 'StepFailed':
         if (change.last !== undefined) failed(change.step, 1, change.last.outcome)

@@ -16,7 +16,7 @@ import type { Dice } from './Dice.js'
 import { noTrouble } from './Dice.js'
 import type { Samples } from './Samples.js'
 import { defaultSamples, doneAnswer } from './Samples.js'
-import { executeSession, recordOverrides } from './Session.js'
+import { executeSession, pollJobs, recordOverrides } from './Session.js'
 import type { Moment, SimulatedRun, Tape } from './Tape.js'
 import { begin, record } from './Tape.js'
 
@@ -46,6 +46,7 @@ export const simulate = (workflow: Workflow, input: Json, dice: Dice, scenario: 
   const tape = record(begin(workflow, input), scenario.samples)
   const sessions = 1 + dice.roll(4)
   for (let session = 0; session < sessions; session++) {
+    pollJobs(tape, dice)
     const {
       plan,
       options,
@@ -59,13 +60,26 @@ export const simulate = (workflow: Workflow, input: Json, dice: Dice, scenario: 
 const plain: Omit<Scenario, 'samples'> = { edit: (_, { workflow }) => workflow, options: () => ({}) }
 
 /**
- * Goes on with a run to its end: every question is answered with "again" and nothing goes wrong.
+ * A run whose pending jobs have all ended well.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const polled = (moment: Moment, samples: Samples = defaultSamples): Moment => {
+  const tape = record({ ...moment, changes: [], trail: [] }, samples)
+  pollJobs(tape, noTrouble)
+  return tape.now()
+}
+
+/**
+ * Goes on with a run to its end: its jobs end well, every question is answered with "again" and nothing goes wrong.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const finish = (moment: Moment, samples: Samples = defaultSamples): SimulatedRun => {
   const tape = record({ ...moment, changes: [], trail: [] }, samples)
+  pollJobs(tape, noTrouble)
   const { plan, options } = choose(tape, noTrouble, { ...plain, samples })
   executeSession(tape, noTrouble, moment, plan, options)
   return tape.run()

@@ -1,0 +1,128 @@
+/**
+ * `dogear poll`: asks what became of the jobs that a run waits for.
+ *
+ * @since 0.1.0
+ */
+import { existsSync } from 'node:fs'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { exitCode as ofSignal, subprocess } from '../../adapters/node/index.js'
+import { status } from '../../domain/Checkpoint.js'
+import { describeJob } from '../../domain/Explain.js'
+import type { JsonObject } from '../../domain/Json.js'
+import { unitName } from '../../domain/Plan.js'
+import type { PolledJob, PollOutcome } from '../../executor/jobs.js'
+import { poll } from '../../executor/jobs.js'
+import { notDone } from '../CliError.js'
+import { ExitCode } from '../ExitCode.js'
+import { linesOf } from '../report/Hint.js'
+import { jobJson, printed } from '../report/runJson.js'
+import { runnerIn } from '../steps/jobStep.js'
+import type { Surroundings } from '../steps/commandStep.js'
+import type { Style } from '../terminal/Style.js'
+import { printable } from '../terminal/Style.js'
+import { toProgram } from '../workflow/toProgram.js'
+import type { Result } from './Context.js'
+import { dogearCommand, environmentFor } from './Context.js'
+import type { Attended } from './execution.js'
+import { warnOf } from './execution.js'
+import { findOrOnly } from './find.js'
+import { treeAt } from './evidence.js'
+import { ofPlanError, resumeLine } from './hints.js'
+import { workflowOf } from './workflowOf.js'
+
+/**
+ * Asks for the jobs of the run of this id; without an id, of the only unfinished one.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export const pollCommand = async (context: Attended, id: string | undefined): Promise<Result> => {
+  const view = await findOrOnly(context, id)
+  if (E.isLeft(view)) return view
+  const { runId, checkpoint } = view.right
+  const workflow = await workflowOf(context, checkpoint)
+  if (E.isLeft(workflow)) return workflow
+  const folder = checkpoint.workspace?.path ?? context.folder
+  if (!existsSync(folder)) return E.left({ _tag: 'WorkspaceGone', runId, path: folder })
+  warnOf(context, workflow.right)
+  const { file, path } = workflow.right
+  const program = toProgram(file, path, runnerIn(surroundingsOf(context, folder)))
+  const environment = environmentFor(context, { tree: treeAt(context, folder), interrupt: context.signals.interrupt })
+  const polled = await poll(program, runId)(environment)()
+  if (E.isLeft(polled)) {
+    const planning = { checkpoint, workflow: program, options: {}, flags: {} }
+    const hints = polled.left._tag === 'PlanError' ? ofPlanError(context, planning, polled.left.problems) : []
+    return E.left(notDone(polled.left, hints, runId))
+  }
+  return E.right(tell(context, runId, polled.right))
+}
+
+/** What the commands print on standard output is for us; what they say on error output is for people. */
+const surroundingsOf = ({ screen, inherited, home }: Attended, folder: string): Surroundings => ({
+  subprocess,
+  inherited,
+  folder,
+  home,
+  onOutput: (_, stream, chunk) => (stream === 'stderr' ? screen.output(stream, chunk) : undefined),
+  onWarning: (source, message) =>
+    screen.line(screen.style.yellow(`warning: step "${unitName(source)}": ${printable(message)}`))
+})
+
+/** Tells how it ended, and gives the exit code. */
+const tell = (context: Attended, runId: string, outcome: PollOutcome): ExitCode => {
+  const { screen, json } = context
+  if (outcome._tag === 'Fenced') {
+    screen.line(screen.style.red(`Run ${runId} was taken over by another process. Nothing was written since`))
+    if (json) screen.out(printed({ run_id: runId, status: 'fenced' }))
+    return ExitCode.fenced
+  }
+  const { jobs, checkpoint } = outcome
+  const isOpen = checkpoint.pending.length > 0
+  const next = isOpen
+    ? { text: 'Ask again with:', command: dogearCommand(context, ['poll', runId]) }
+    : { text: 'Go on with:', command: resumeLine(context, runId) }
+  const run = status(checkpoint, false)
+  if (json) {
+    screen.out(printed({ run_id: runId, status: run, jobs: jobs.map(polledJson), next: next.command }))
+  } else {
+    if (jobs.length === 0) screen.out(`Run ${runId} waits for no job\n`)
+    for (const job of jobs) screen.out(`${lineOf(job, screen.outStyle)}\n`)
+    if (run !== 'completed') for (const line of linesOf([next], screen.style)) screen.line(line)
+  }
+  const received = context.signals.received()
+  if (outcome._tag === 'Stopped') return ofSignal(O.isSome(received) ? received.value : 'SIGINT')
+  if (jobs.some(({ end }) => end._tag === 'Failed')) return ExitCode.stepFailed
+  return isOpen ? ExitCode.pending : ExitCode.done
+}
+
+const lineOf = ({ end, job, ...unit }: PolledJob, style: Style): string => {
+  const name = `${unitName(unit)}${job === undefined ? '' : ` (${printable(describeJob(job))})`}`
+  switch (end._tag) {
+    case 'Unfinished':
+      return `${name}: ${countsOf(end)}`
+    case 'Collected':
+      return style.green(`${name}: done, its result is kept`)
+    case 'Failed':
+      return style.red(`${name}: failed: ${printable(end.error.message)}`)
+    case 'NotKnown':
+      return style.yellow(`${name}: could not be asked: ${printable(end.error.message)}. Nothing has changed`)
+  }
+}
+
+const countsOf = ({ done, total }: { readonly done?: number; readonly total?: number }): string => {
+  if (done === undefined) return 'not ended yet'
+  return total === undefined ? `not ended yet, ${done} done` : `not ended yet, ${done}/${total} done`
+}
+
+const polledJson = (polled: PolledJob): JsonObject => {
+  const { end } = polled
+  return {
+    ...jobJson(polled),
+    end: END[end._tag],
+    ...(end._tag === 'Unfinished' ? { done: end.done ?? null, total: end.total ?? null } : {}),
+    ...('error' in end ? { error: end.error.message } : {})
+  }
+}
+
+const END = { Unfinished: 'unfinished', Collected: 'collected', Failed: 'failed', NotKnown: 'not_known' } as const

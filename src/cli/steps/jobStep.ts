@@ -1,0 +1,106 @@
+/**
+ * A task of a workflow file that hands its work over: one command submits the job, one asks for it, one fetches what it gave.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import * as StepError from '../../domain/StepError.js'
+import type { StepFailure } from '../../domain/StepFailure.js'
+import * as Failure from '../../domain/StepFailure.js'
+import type { Job, JobContext, JobStatus } from '../../executor/Program.js'
+import type { Ended } from '../../ports/Subprocess.js'
+import type { Runner } from '../workflow/toProgram.js'
+import type { CommandAction, JobEntry, TaskEntry } from '../workflow/WorkflowFile.js'
+import type { Surroundings } from './commandStep.js'
+import { commandStep, runCommand, unsuccessful } from './commandStep.js'
+
+/**
+ * What the exit code of the command that asks for a job says.
+ *
+ * | code | means |
+ * |---|---|
+ * | 0 | finished |
+ * | 75 | not ended yet; the last line of standard output may say `3/10` |
+ * | 1 | it failed |
+ * | 3 | it is missing: nobody knows of it |
+ *
+ * Any other says that it could not be asked: that tells nothing of the job.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const PollCode = { finished: 0, unfinished: 75, failed: 1, missing: 3 } as const
+
+/**
+ * How the tasks of a workflow file run: by their commands, or by handing their work over.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const runnerIn = (surroundings: Surroundings): Runner => ({
+  run: (entry, action) => commandStep(surroundings, entry, action),
+  job: (entry, job) => jobStep(surroundings, entry, job)
+})
+
+/** The name under which the commands find what the submission printed. */
+const JOB = 'DOGEAR_JOB'
+
+const jobStep = (surroundings: Surroundings, entry: TaskEntry, job: JobEntry): Job<unknown, unknown, undefined> => ({
+  submit: commandStep(surroundings, { ...entry, capture: JOB }, job.submit),
+  poll: (context) => poll(surroundings, { ...entry, action: job.poll, capture: JOB }, job.poll, context),
+  collect: (context) =>
+    job.collect === undefined ? nothing : collect(surroundings, { ...entry, action: job.collect }, job.collect, context)
+})
+
+const nothing: TaskEither<StepFailure, undefined> = () => Promise.resolve(E.right(undefined))
+
+const poll =
+  (
+    surroundings: Surroundings,
+    task: TaskEntry,
+    action: CommandAction,
+    context: JobContext<unknown, unknown>
+  ): TaskEither<StepFailure, JobStatus> =>
+  async () => {
+    const ended = await runCommand(surroundings, task, action, context)()
+    return E.isLeft(ended) ? ended : statusOf(ended.right, task)
+  }
+
+const statusOf = (ended: Ended, task: TaskEntry): E.Either<StepFailure, JobStatus> => {
+  const { exit, stdout } = ended
+  const failure = unsuccessful(ended, task)
+  if (exit._tag === 'Signal') return E.left(failure)
+  switch (exit.code) {
+    case PollCode.finished:
+      return E.right({ _tag: 'Finished' })
+    case PollCode.unfinished:
+      return E.right({ _tag: 'Unfinished', ...countsIn(stdout) })
+    case PollCode.missing:
+      return E.right({ _tag: 'Missing' })
+    case PollCode.failed:
+      return E.right({ _tag: 'Failed', error: failure })
+    default:
+      return E.left(failure)
+  }
+}
+
+/** `3/10` on the last line. */
+const countsIn = (stdout: string): { readonly done?: number; readonly total?: number } => {
+  const found = /(?:^|\n)[^\S\n]*(\d{1,15})\s*\/\s*(\d{1,15})\s*$/.exec(stdout)
+  return found === null ? {} : { done: Number(found[1]), total: Number(found[2]) }
+}
+
+/** A command that is told to try again later says so as one that asks does. */
+const collect =
+  (
+    surroundings: Surroundings,
+    task: TaskEntry,
+    action: CommandAction,
+    context: JobContext<unknown, unknown>
+  ): TaskEither<StepFailure, string | undefined> =>
+  async () => {
+    const collected = await commandStep(surroundings, task, action)(context)()
+    if (E.isRight(collected) || collected.left.error.code !== String(PollCode.unfinished)) return collected
+    return E.left(Failure.transient(StepError.make('NotYet', 'what it gave can not be fetched yet')))
+  }

@@ -1,0 +1,171 @@
+/**
+ * What the transitions are made of.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type * as Change from './Change.js'
+import type { Fields } from './Checkpoint.js'
+import type { CheckpointState, FailedAttempt, Failure, InFlight } from './CheckpointState.js'
+import * as State from './CheckpointState.js'
+import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
+import * as Steps from './CompletedStep.js'
+import { unitName } from './Plan.js'
+import { brief } from './StepError.js'
+import type { StepIdentity, TaskIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
+import { groupOf } from './WorkflowIdentity.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Why a change can't follow a checkpoint. `why`: it names a step or group that the workflow does not have at that
+ * place; the unit is recorded completed already; the attempt is not in flight; groups of the wave are missing; the run
+ * has started already. Of jobs: the unit waits for one; it waits for none; it has no key to submit under, or another one;
+ * the run stands at another step, and what that left open would be forgotten.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface TransitionError {
+  readonly _tag: 'TransitionError'
+  readonly change: Change.Change['_tag']
+  readonly revision: number
+  readonly why:
+    | 'UnknownUnit'
+    | 'AlreadyCompleted'
+    | 'NotInFlight'
+    | 'WaveUnfinished'
+    | 'AlreadyStarted'
+    | 'JobPending'
+    | 'NoJob'
+    | 'NoKey'
+    | 'AnotherKey'
+    | 'StandsElsewhere'
+  readonly unit: string
+}
+
+/** What a change replaces. */
+export type Replaced = Partial<
+  Pick<Fields, 'generation' | 'workflow' | 'state' | 'completedSteps' | 'pending' | 'submissions' | 'endedJobs'>
+>
+
+/** What a change replaces, or why it can't follow. */
+export type Result = E.Either<TransitionError, Replaced>
+
+// ---------------------------------------------------------------------------------------------------------------------
+// parts
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A step, or a group of it. */
+export interface Unit {
+  readonly stepIndex: number
+  readonly group?: string
+}
+
+/** A change that can't follow. */
+export const refuse = (
+  self: Fields,
+  change: Change.Change,
+  why: TransitionError['why'],
+  unit: string
+): E.Either<TransitionError, never> =>
+  E.left({ _tag: 'TransitionError', change: change._tag, revision: self.revision, why, unit })
+
+/** A change about an attempt that is not in flight. */
+export const notInFlight = (
+  self: Fields,
+  change: Change.Change & { readonly step: string; readonly group?: string }
+): Result => refuse(self, change, 'NotInFlight', unitName(change))
+
+/** The step that a fact is about, if the workflow has it at that place. */
+export const stepAt = (
+  workflow: WorkflowIdentity,
+  unit: { readonly stepIndex: number; readonly step: string }
+): StepIdentity | undefined => {
+  const step = workflow.steps[unit.stepIndex]
+  return step?.name === unit.step ? step : undefined
+}
+
+/** The group that a fact is about, if the workflow has it at that place. */
+export const groupAt = (
+  workflow: WorkflowIdentity,
+  unit: { readonly stepIndex: number; readonly step: string; readonly group?: string }
+): TaskIdentity | undefined => {
+  const step = stepAt(workflow, unit)
+  return step === undefined || unit.group === undefined ? undefined : groupOf(step, unit.group)
+}
+
+/** What the state says of a step: nothing, if it speaks of another. */
+export const here = (
+  state: CheckpointState,
+  stepIndex: number
+): { readonly inFlight: ReadonlyArray<InFlight>; readonly failures: ReadonlyArray<Failure> } =>
+  state.stepIndex === stepIndex
+    ? { inFlight: State.inFlight(state), failures: State.failures(state) }
+    : { inFlight: [], failures: [] }
+
+/** Whether this attempt is in flight. */
+export const isInFlight = (all: ReadonlyArray<InFlight>, one: InFlight): boolean =>
+  all.some(({ group, attempt }) => group === one.group && attempt === one.attempt)
+
+/** All but what is of a group, or of the only task. */
+export const withoutGroup = <A extends { readonly group?: string }>(
+  all: ReadonlyArray<A>,
+  group: string | undefined
+): ReadonlyArray<A> => (all.length === 0 ? all : all.filter((one) => one.group !== group))
+
+/** Whether another attempt was to follow the newest one. */
+export const isBeingRetried = (failure: Failure): boolean =>
+  failure.attempts.at(-1)?.delayBeforeNextMillis !== undefined
+
+/** A failed attempt, as it is kept. */
+export const attemptOf = (failed: Omit<FailedAttempt, 'failedAt'> & { readonly at: string }): FailedAttempt => ({
+  attempt: failed.attempt,
+  startedAt: failed.startedAt,
+  failedAt: failed.at,
+  error: brief(failed.error),
+  outcome: failed.outcome
+})
+
+/** What went wrong so far, with one more failed attempt of a group, or of the only task. */
+export const withAttempt = (
+  failures: ReadonlyArray<Failure>,
+  group: string | undefined,
+  newest: Pick<Failure, 'error' | 'outcome'>,
+  attempt: FailedAttempt
+): ReadonlyArray<Failure> => {
+  const before = failures.find((one) => one.group === group)?.attempts ?? []
+  const attempts = [...before, attempt].slice(-State.MAX_ATTEMPTS_KEPT)
+  return [
+    ...withoutGroup(failures, group),
+    { ...(group === undefined ? {} : { group }), error: newest.error, outcome: newest.outcome, attempts }
+  ]
+}
+
+/** The names are those of the workflow, not the change's equal ones: they are compared often, and kept. */
+export const recordOf = (
+  change: Pick<
+    Change.StepCompleted,
+    'at' | 'stepIndex' | 'output' | 'captured' | 'attempts' | 'startedAt' | 'durationMillis' | 'evidence'
+  >,
+  step: StepIdentity,
+  group?: TaskIdentity
+): CompletedStep => ({
+  stepIndex: change.stepIndex,
+  step: step.name,
+  ...(group === undefined ? {} : { group: group.name }),
+  fingerprint: (group ?? step).fingerprint,
+  ...(change.output === undefined ? {} : { output: change.output }),
+  captured: change.captured,
+  attempts: change.attempts,
+  startedAt: change.startedAt,
+  completedAt: change.at,
+  durationMillis: change.durationMillis,
+  evidence: change.evidence
+})
+
+/** The records that stay. */
+export const keep = (self: CompletedSteps, stays: (record: CompletedStep) => boolean): CompletedSteps =>
+  Steps.from([...self].filter(stays))

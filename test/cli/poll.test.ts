@@ -1,0 +1,191 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { linesOf, type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox
+const within = (files: Readonly<Record<string, string>>): Sandbox => (place = sandbox(files))
+afterEach(() => place.remove())
+
+/** A provider that notes each submission by its key. What it says of the job is in the file `state`: an exit code and a text. */
+const batch = (options = '') => `
+name: batch
+steps:
+  - wave: all
+    groups:
+      train:
+        job:
+          submit: |
+            echo "$DOGEAR_IDEMPOTENCY_KEY" >> submitted
+            test -e killer && rm killer && kill -9 $PPID && sleep 5
+            echo job-7
+          poll: . ./state; echo "$text"; echo "asked for $DOGEAR_JOB" >&2; exit $code
+          collect: echo "model of $DOGEAR_JOB"
+        capture: model
+        ${options}
+      lint: { shell: echo lint >> log }
+  - { name: report, shell: echo "got $model" >> log }
+`
+
+const says = (code: number, text = ''): string => place.write('state', `code=${code} text='${text}'\n`)
+
+const submissions = (): readonly string[] => linesOf(place.read('submitted'))
+
+const pending = async (): Promise<void> => {
+  within({ 'w.yml': batch() })
+  const started = await place.dogear(['run', 'w.yml', '--id', 'nightly'])
+  expect(started.code).toBe(75)
+  expect(started.stderr).toContain('Waiting for the job of all/train (job-7), submitted ')
+  expect(started.stderr).toContain('Ask what became of it with:\n  dogear poll nightly\n')
+}
+
+describe('a step with a job', () => {
+  test('rests the run while the groups that need nothing of it finish, and a resume submits nothing', async () => {
+    await pending()
+    expect(place.read('log')).toBe('lint\n')
+    expect(submissions()).toHaveLength(1)
+    const before = JSON.parse((await place.dogear(['show', 'nightly', '--json'])).stdout) as object
+    expect(before).toMatchObject({ status: 'pending', jobs: [{ step: 'all', group: 'train', job: 'job-7' }] })
+    const resumed = await place.dogear(['resume', '--json'])
+    expect(resumed.code).toBe(75)
+    expect(JSON.parse(resumed.stdout)).toMatchObject({ status: 'pending', jobs: [{ job: 'job-7' }] })
+    expect(JSON.parse((await place.dogear(['show', 'nightly', '--json'])).stdout)).toEqual(before)
+    expect(submissions()).toHaveLength(1)
+  })
+
+  test('is spoken of by plan, show and runs', async () => {
+    await pending()
+    const plan = await place.dogear(['plan'])
+    expect(plan.stdout).toMatch(/poll {5}all +its job is pending since \S+: job-7/)
+    expect(plan.stdout).toContain('dogear poll nightly')
+    expect((await place.dogear(['show', 'nightly'])).stdout).toMatch(/train +pending, its job job-7 was submitted/)
+    expect((await place.dogear(['runs', '--status', 'pending'])).stdout).toMatch(/nightly +batch +pending/)
+    const history = await place.dogear(['show', 'nightly', '--history'])
+    expect(history.stdout).toMatch(/JobSubmitted +all\/train, attempt 1: job-7/)
+  })
+
+  test('is asked for: counts while it has not ended, its result when it has, and no second submission', async () => {
+    await pending()
+    says(75, 'so far 3/10')
+    const unfinished = await place.dogear(['poll', 'nightly'])
+    expect(unfinished).toMatchObject({ code: 75, stdout: 'all/train (job-7): not ended yet\n' })
+    says(75, '3/10')
+    const counted = await place.dogear(['poll'])
+    expect(counted).toMatchObject({ code: 75, stdout: 'all/train (job-7): not ended yet, 3/10 done\n' })
+    expect(counted.stderr).toContain('asked for job-7')
+    says(0)
+    const collected = await place.dogear(['poll', '--json'])
+    expect(collected.code).toBe(0)
+    expect(JSON.parse(collected.stdout)).toMatchObject({
+      run_id: 'nightly',
+      jobs: [{ step: 'all', group: 'train', end: 'collected' }],
+      next: 'dogear resume nightly'
+    })
+    expect((await place.dogear(['resume'])).code).toBe(0)
+    expect(place.read('log')).toBe('lint\ngot model of job-7\n')
+    expect(submissions()).toHaveLength(1)
+    expect(await place.dogear(['poll', 'nightly'])).toMatchObject({
+      code: 0,
+      stdout: 'Run nightly waits for no job\n'
+    })
+  })
+
+  test.each([
+    [1, /failed: exit code 1/],
+    [3, /failed: its job is missing/]
+  ])('fails if its job has failed or is missing (%i), and then submits under another key', async (code, message) => {
+    await pending()
+    says(code)
+    const failed = await place.dogear(['poll', 'nightly'])
+    expect(failed.code).toBe(1)
+    expect(failed.stdout).toMatch(message)
+    expect((await place.dogear(['runs', '--json'])).stdout).toContain('"failed"')
+    expect((await place.dogear(['resume'])).code).toBe(75)
+    expect(new Set(submissions()).size).toBe(2)
+  })
+
+  test('that could not be asked for stays as it was', async () => {
+    await pending()
+    says(7)
+    const asked = await place.dogear(['poll', 'nightly'])
+    expect(asked.code).toBe(75)
+    expect(asked.stdout).toContain('could not be asked: exit code 7')
+    expect((await place.dogear(['runs'])).stdout).toContain('pending')
+  })
+})
+
+describe('a process that is killed while it submits', () => {
+  test('submits again under the same key', async () => {
+    within({ 'w.yml': batch(), killer: '' })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'nightly'])).signal).toBe('SIGKILL')
+    expect(submissions()).toHaveLength(1)
+    expect((await place.dogear(['resume'])).code).toBe(75)
+    expect(submissions()).toHaveLength(2)
+    expect(new Set(submissions()).size).toBe(1)
+  })
+
+  test('is asked about if the job must not be there twice', async () => {
+    within({ 'w.yml': batch('idempotent: false'), killer: '' })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'nightly'])).signal).toBe('SIGKILL')
+    expect((await place.dogear(['resume'])).code).toBe(4)
+    expect(submissions()).toHaveLength(1)
+    expect((await place.dogear(['resume', '--confirm', 'all/train=again'])).code).toBe(75)
+    expect(new Set(submissions()).size).toBe(1)
+  })
+})
+
+describe('what a job is to leave', () => {
+  test('is looked at once its result is fetched: if it is not there its step has failed', async () => {
+    within({
+      'w.yml': `name: w
+steps:
+  - name: s
+    before: test -e open
+    job: { submit: echo 1, poll: exit 0, collect: 'test -e given && cp given result; echo "of $DOGEAR_JOB"' }
+    capture: told
+    artifacts: [result]
+    after: test "$DOGEAR_JOB" = 1 -a -s result
+`
+    })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'w-1'])).stderr).toContain('not started')
+    place.write('open', '')
+    expect((await place.dogear(['resume'])).code).toBe(75)
+    const failed = await place.dogear(['poll'])
+    expect(failed.code).toBe(1)
+    expect(failed.stdout).toContain('s (1): failed: it ran, but: result is missing')
+    place.write('given', 'weights')
+    expect((await place.dogear(['resume'])).code).toBe(75)
+    expect((await place.dogear(['poll'])).code).toBe(0)
+    expect((await place.dogear(['resume'])).code).toBe(0)
+    expect((await place.dogear(['show', 'w-1'])).stdout).toContain('of 1')
+  })
+})
+
+describe('a workflow file with a job', () => {
+  test.each([
+    ['job: { poll: exit 0 }', '"job" needs "submit"'],
+    ['job: { submit: echo 1 }', '"job" needs "poll"'],
+    [
+      'job: { submit: echo 1, poll: exit 0 }, shell: ls',
+      'a task that has "job" has neither "shell" nor "run" nor "reuse"'
+    ],
+    ['job: { submit: echo 1, poll: exit 0 }, capture: x', '"capture" of a job needs "collect"'],
+    ['job: { submit: echo 1, poll: [ask, "${nobody}"] }', 'unknown variable "nobody"'],
+    ['job: { submit: echo 1, poll: exit 0 }, expect: { commits: 1 }', `"commits" can't be counted for a job`],
+    ['job: echo 1', '"job" is a mapping of "submit", "poll" and "collect"']
+  ])('is refused for %s', async (step, message) => {
+    within({ 'w.yml': `name: w\nsteps: [{ name: s, ${step} }]\n` })
+    const refused = await place.dogear(['run', 'w.yml'])
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toContain(message)
+    expect(place.exists('.dogear')).toBe(false)
+  })
+
+  test('whose job was edited since it was submitted is refused, also by poll', async () => {
+    await pending()
+    place.write('w.yml', batch().replace('echo job-7', 'echo job-8'))
+    for (const command of ['poll', 'resume', 'plan']) {
+      const refused = await place.dogear([command, 'nightly'])
+      expect(refused.code).toBe(4)
+      expect(refused.stderr).toContain('"all/train" was changed while its job is pending')
+    }
+  })
+})

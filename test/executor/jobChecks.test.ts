@@ -1,0 +1,189 @@
+/** What has to hold of a step that hands its work over: before it submits, and once its job is collected. */
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as t from 'io-ts'
+import { describe, test } from 'vitest'
+import type { CheckAnswer, JobEnd, Json, Program as ProgramType } from '../../src/index.js'
+import { poll, Program, resume, run } from '../../src/index.js'
+import type { Process, World } from './fixtures.js'
+import { ended, newProcess, newWorld, patiently, policy, refused, right, stored } from './fixtures.js'
+
+type Checks = Pick<
+  ProgramType.JobSpec<object, Json.Json, t.StringC>,
+  'before' | 'after' | 'expect' | 'evidence' | 'onCheckFailure' | 'retry'
+>
+
+/** A job that leaves the file `model`, and has ended as soon as it is asked for. */
+const training = ({ log, tree }: World, checks: Checks) =>
+  pipe(
+    Program.start('nightly'),
+    Program.step('train', {
+      output: t.string,
+      ...checks,
+      job: {
+        submit: ({ idempotencyKey }) => TE.fromIO(() => void log.push(`submit ${idempotencyKey}`)),
+        poll: () => TE.right({ _tag: 'Finished' }),
+        collect: () =>
+          TE.fromIO(() => {
+            tree.files.set('model', 'weights')
+            log.push('collect')
+            return 'model'
+          })
+      }
+    }),
+    Program.step('report', { run: () => TE.fromIO(() => log.push('report')) })
+  )
+
+const submissions = ({ log }: World): ReadonlyArray<string> => log.filter((line) => line.startsWith('submit'))
+
+const polls = async (process: Process, checks: Checks): Promise<JobEnd | undefined> => {
+  const polled = right(
+    await patiently(process.clock, poll(training(process.world, checks), 'r')(process.environment)())
+  )
+  return polled._tag === 'Fenced' ? undefined : polled.jobs[0]?.end
+}
+
+const runs = async (process: Process, checks: Checks) =>
+  ended(await process.perform(run(training(process.world, checks), 'r', {})), 'Pending')
+
+const wrongOf = (end: JobEnd | undefined): string => (end?._tag === 'Failed' ? end.error.message : assert.fail())
+
+describe('a check before a job', () => {
+  test('that fails is told before anything is submitted', async () => {
+    const process = newProcess()
+    const checks = { before: () => TE.left(new Error('no room')) }
+    const { failures } = ended(await process.perform(run(training(process.world, checks), 'r', {})), 'Failed')
+    assert.match(failures[0]?.error.message ?? '', /not started: no room/)
+    assert.deepEqual(process.world.log, [])
+  })
+
+  test('is looked at before each submission, and not when the job is asked for', async () => {
+    const process = newProcess()
+    let [looked, well] = [0, false]
+    const checks: Checks = {
+      onCheckFailure: 'retry',
+      retry: policy({ attempts: 3 }),
+      before: () => (looked++, well ? TE.right(null) : ((well = true), TE.left('not yet')))
+    }
+    await runs(process, checks)
+    assert.deepEqual([looked, submissions(process.world).length], [2, 1])
+    assert.deepEqual(await polls(process, checks), { _tag: 'Collected' })
+    assert.equal(looked, 2)
+  })
+
+  test('of a wave that only waits for jobs is not looked at again', async () => {
+    const process = newProcess()
+    const looked: Array<string> = []
+    const job: ProgramType.Job<object, Json.Json, undefined> = {
+      submit: () => TE.right('j'),
+      poll: () => TE.right({ _tag: 'Unfinished' }),
+      collect: () => TE.right('c')
+    }
+    const program = pipe(
+      Program.start('batches'),
+      Program.wave(
+        'all',
+        { a: { job }, b: { needs: ['a'], run: () => TE.right(null) } },
+        { before: () => (looked.push('before'), looked.length === 1 ? TE.right(null) : TE.left('too late')) }
+      )
+    )
+    const { checkpoint } = ended(await process.perform(run(program, 'r', {})), 'Pending')
+    const again = ended(await process.perform(resume(program, 'r')), 'Pending')
+    assert.deepEqual(again.checkpoint, checkpoint)
+    assert.deepEqual(looked, ['before'])
+  })
+})
+
+describe('what has to hold of a job', () => {
+  test('is looked at once it is collected, for what it gave, and is evidence of it', async () => {
+    const process = newProcess()
+    const seen: Array<string> = []
+    const checks: Checks = {
+      expect: { files: ['model'], cleanTree: true },
+      evidence: (output) => [{ _tag: 'Artifact', path: output }],
+      after: (context) => TE.fromIO(() => seen.push('job' in context ? 'its job' : 'no job'))
+    }
+    await runs(process, checks)
+    assert.deepEqual([seen, process.world.log.length], [[], 1])
+    assert.deepEqual(await polls(process, checks), { _tag: 'Collected' })
+    assert.deepEqual(seen, ['its job'])
+    const [record] = (await stored(process.storage)).completedSteps
+    assert.deepEqual(
+      record?.evidence.map(({ _tag }) => _tag),
+      ['Artifact', 'File']
+    )
+    ended(await process.perform(resume(training(process.world, checks), 'r')), 'Completed')
+  })
+
+  test('lets it be submitted again, under another key, when it is gone later', async () => {
+    const world = newWorld()
+    const checks: Checks = { evidence: [{ _tag: 'Artifact', path: 'model' }] }
+    const process = newProcess(world)
+    await runs(process, checks)
+    await polls(process, checks)
+    ended(await process.perform(resume(training(world, checks), 'r')), 'Completed')
+    world.tree.files.delete('model')
+    ended(await newProcess(world).perform(resume(training(world, checks), 'r')), 'Pending')
+    assert.equal(new Set(submissions(world)).size, 2)
+  })
+
+  test.each<[string, Checks, RegExp]>([
+    ['a file that is not there', { expect: { files: ['other'] } }, /it ran, but: other is missing/],
+    ['evidence that is not there', { evidence: (output) => [{ _tag: 'File', path: `${output}.txt` }] }, /model\.txt/],
+    ['a check of its own', { after: () => TE.left(new Error('too small')) }, /it ran, but: too small/],
+    ['one that is to be tried again', { onCheckFailure: 'retry', after: () => TE.left('bad') }, /bad/]
+  ])('has failed with it: %s; a resume submits another', async (_, checks, message) => {
+    const process = newProcess()
+    await runs(process, checks)
+    assert.match(wrongOf(await polls(process, checks)), message)
+    assert.equal((await stored(process.storage)).state._tag, 'Failed')
+    ended(await process.perform(resume(training(process.world, checks), 'r')), 'Pending')
+    assert.equal(new Set(submissions(process.world)).size, 2)
+  })
+
+  test.each<[CheckAnswer, ReadonlyArray<CheckAnswer>]>([
+    ['continue', []],
+    ['retry', ['continue']]
+  ])('counts all the same or is looked at again, as somebody answers: %s', async (first, more) => {
+    const answers = [first, ...more]
+    const process = newProcess(newWorld(), { onCheckFailed: () => Promise.resolve(answers.shift() ?? 'abort') })
+    const checks: Checks = { expect: { files: ['other'] } }
+    await runs(process, checks)
+    assert.deepEqual(await polls(process, checks), { _tag: 'Collected' })
+    assert.equal(process.world.log.filter((line) => line === 'collect').length, 1 + more.length)
+    assert.equal(submissions(process.world).length, 1)
+  })
+
+  test('can not be told where files can not be looked at: nothing has changed', async () => {
+    const world = newWorld()
+    const checks: Checks = { evidence: [{ _tag: 'Artifact', path: 'model' }] }
+    await runs(newProcess(world), checks)
+    const plain = newProcess(world)
+    const before = await stored(plain.storage)
+    const unreadable = {
+      _tag: 'TreeUnreadable',
+      where: 'model',
+      why: 'denied',
+      code: 'EACCES',
+      cause: undefined
+    } as const
+    const blind = newProcess(world, {
+      tree: { ...plain.environment.tree, content: () => () => Promise.resolve(E.left(unreadable)) }
+    })
+    assert.equal((await polls(blind, checks))?._tag, 'NotKnown')
+    assert.deepEqual(await stored(plain.storage), before)
+    assert.deepEqual(await polls(newProcess(world), checks), { _tag: 'Collected' })
+  })
+
+  test('is not how many commits it makes: nobody counts them', async () => {
+    const process = newProcess()
+    const error = refused(
+      await process.perform(run(training(process.world, { expect: { commits: 1 } }), 'r', {})),
+      'PlanError'
+    )
+    assert.match(JSON.stringify(error.problems), /InvalidSetting.*expect\.commits/)
+    assert.deepEqual(process.calls, [])
+  })
+})

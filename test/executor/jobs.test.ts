@@ -1,0 +1,438 @@
+import assert from 'node:assert/strict'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as t from 'io-ts'
+import { describe, test } from 'vitest'
+import type { CheckpointStorage, JobEnd, Json, PollOutcome, Program as ProgramType } from '../../src/index.js'
+import { Checkpoint, planResume, poll, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
+import type { Process, World } from './fixtures.js'
+import { ended, historyOf, newProcess, newWorld, patiently, quiet, refused, right, stored } from './fixtures.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// a provider
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Somebody outside who does jobs: how often each key was submitted, and what is said of a job. */
+interface Provider {
+  readonly submissions: Map<string, number>
+  readonly status: Map<string, ProgramType.JobStatus>
+  readonly asked: Array<string>
+}
+
+const newProvider = (): Provider => ({ submissions: new Map(), status: new Map(), asked: [] })
+
+const UNFINISHED = { _tag: 'Unfinished', done: 3, total: 10 } as const
+
+const jobOf = (provider: Provider, name: string): ProgramType.Job<object, Json.Json, typeof t.string> => ({
+  submit: ({ idempotencyKey }) =>
+    TE.fromIO(() => {
+      provider.submissions.set(idempotencyKey, (provider.submissions.get(idempotencyKey) ?? 0) + 1)
+      return { id: name }
+    }),
+  poll: ({ job }) =>
+    TE.fromIO(() => {
+      provider.asked.push((job as { readonly id: string }).id)
+      return provider.status.get(name) ?? UNFINISHED
+    }),
+  collect: ({ job }) => TE.right(`${(job as { readonly id: string }).id} is done`)
+})
+
+const training = (provider: Provider, process: Process, idempotent = true) =>
+  pipe(
+    Program.start('nightly'),
+    Program.step('train', { output: t.string, idempotent, job: jobOf(provider, 'train') }),
+    Program.step('report', {
+      run: ({ outputs: { train } }) =>
+        TE.fromIO(() => {
+          process.world.log.push(train.toUpperCase())
+          return null
+        })
+    })
+  )
+
+/** Two jobs, a group that needs one of them, and one that needs nothing. */
+const batches = (provider: Provider, process: Process) =>
+  pipe(
+    Program.start('batches'),
+    Program.wave('all', {
+      a: { output: t.string, job: jobOf(provider, 'a') },
+      b: { output: t.string, job: jobOf(provider, 'b') },
+      lint: { run: () => TE.fromIO(() => process.world.log.push('lint')) },
+      after: { needs: ['a'], run: ({ outputs }) => TE.fromIO(() => process.world.log.push(JSON.stringify(outputs))) }
+    }),
+    Program.step('report', { run: () => TE.fromIO(() => process.world.log.push('report')) })
+  )
+
+const polls = async <A, B>(process: Process, program: ProgramType.Program<A, B>): Promise<PollOutcome> =>
+  right(await patiently(process.clock, poll(program, 'r')(process.environment)()))
+
+const endsOf = (outcome: PollOutcome): ReadonlyArray<JobEnd> =>
+  outcome._tag === 'Fenced' ? assert.fail('fenced') : outcome.jobs.map(({ end }) => end)
+
+const finished = (provider: Provider, ...names: ReadonlyArray<string>): void => {
+  for (const name of names) provider.status.set(name, { _tag: 'Finished' })
+}
+
+const once = ({ submissions }: Provider): ReadonlyArray<number> => [...submissions.values()]
+
+// ---------------------------------------------------------------------------------------------------------------------
+// resting
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('a step that hands its work over', () => {
+  test('rests the run, with the job on record, and nothing after it runs', async () => {
+    const [provider, process] = [newProvider(), newProcess()]
+    const outcome = ended(await process.perform(run(training(provider, process), 'r', {})), 'Pending')
+    assert.deepEqual(
+      outcome.jobs.map(({ step, job, key }) => [step, job, key]),
+      [['train', { id: 'train' }, [...provider.submissions.keys()][0]]]
+    )
+    const checkpoint = await stored(process.storage)
+    assert.deepEqual(checkpoint.pending, outcome.jobs)
+    assert.equal(Checkpoint.status(checkpoint, false), 'pending')
+    assert.deepEqual(process.world.log, [])
+    const plan = right(planResume(checkpoint, training(provider, process)))
+    assert.deepEqual(
+      plan.decisions.map(({ _tag, reason }) => [_tag, reason._tag]),
+      [
+        ['Poll', 'JobPending'],
+        ['Run', 'NotStarted']
+      ]
+    )
+  })
+
+  test('has its key on record before it submits', async () => {
+    const [provider, process] = [newProvider(), newProcess()]
+    const keys: Array<unknown> = []
+    const job: ProgramType.Job<object, Json.Json, undefined> = {
+      ...jobOf(provider, 'train'),
+      submit: ({ idempotencyKey }) =>
+        pipe(
+          TE.fromTask(() => stored(process.storage)),
+          TE.map(({ submissions }) => {
+            keys.push(
+              submissions.map(({ key }) => key),
+              [idempotencyKey]
+            )
+            return 'j'
+          })
+        )
+    }
+    ended(await process.perform(run(pipe(Program.start('w'), Program.step('s', { job })), 'r', {})), 'Pending')
+    assert.equal(keys.length, 2)
+    assert.deepEqual(keys[0], keys[1])
+  })
+
+  test('lets the groups finish that need nothing of it', async () => {
+    const [provider, process] = [newProvider(), newProcess()]
+    const outcome = ended(await process.perform(run(batches(provider, process), 'r', {})), 'Pending')
+    assert.deepEqual(process.world.log, ['lint'])
+    assert.deepEqual(
+      outcome.jobs.map(({ group }) => group),
+      ['a', 'b']
+    )
+    const tags = right(planResume(outcome.checkpoint, batches(provider, process))).decisions.map(({ _tag }) => _tag)
+    assert.deepEqual(tags, ['Run', 'Poll', 'Poll', 'Skip', 'Run', 'Run'])
+  })
+
+  test('that is a group submits nothing and changes nothing if it is resumed before anybody asked', async () => {
+    const world = newWorld()
+    const [provider, first] = [newProvider(), newProcess(world)]
+    ended(await first.perform(run(batches(provider, first), 'r', {})), 'Pending')
+    const before = await stored(first.storage)
+    const second = newProcess(world)
+    const outcome = ended(await second.perform(resume(batches(provider, second), 'r')), 'Pending')
+    assert.equal((await stored(second.storage)).revision, before.revision)
+    assert.deepEqual(outcome.jobs, before.pending)
+    assert.deepEqual(second.saves, [])
+    assert.deepEqual([once(provider), provider.asked], [[1, 1], []])
+  })
+
+  test('submits nothing and changes nothing if it is resumed before anybody asked', async () => {
+    const world = newWorld()
+    const [provider, first] = [newProvider(), newProcess(world)]
+    const { checkpoint } = ended(await first.perform(run(training(provider, first), 'r', {})), 'Pending')
+    const second = newProcess(world)
+    const outcome = ended(await second.perform(resume(training(provider, second), 'r')), 'Pending')
+    assert.deepEqual(outcome.checkpoint, checkpoint)
+    assert.deepEqual([second.saves, world.log, once(provider), provider.asked], [[], [], [1], []])
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// asking
+// ---------------------------------------------------------------------------------------------------------------------
+
+describe('asking for jobs', () => {
+  test('changes nothing while they are unfinished, and says how far they are', async () => {
+    const [provider, process] = [newProvider(), newProcess()]
+    ended(await process.perform(run(batches(provider, process), 'r', {})), 'Pending')
+    const before = await stored(process.storage)
+    assert.deepEqual(endsOf(await polls(process, batches(provider, process))), [UNFINISHED, UNFINISHED])
+    assert.deepEqual(await stored(process.storage), before)
+  })
+
+  test('records what they gave, and a resume goes on from that without a second submission', async () => {
+    const world = newWorld()
+    const [provider, first] = [newProvider(), newProcess(world)]
+    ended(await first.perform(run(training(provider, first), 'r', {})), 'Pending')
+    finished(provider, 'train')
+    assert.deepEqual(endsOf(await polls(first, training(provider, first))), [{ _tag: 'Collected' }])
+    assert.deepEqual((await stored(first.storage)).pending, [])
+    const second = newProcess(world)
+    const outcome = ended(await second.perform(resume(training(provider, second), 'r')), 'Completed')
+    assert.deepEqual([...outcome.checkpoint.completedSteps][0]?.output, 'train is done')
+    assert.deepEqual([world.log, once(provider)], [['TRAIN IS DONE'], [1]])
+  })
+
+  test('keeps what is done of several, and waits for the rest', async () => {
+    const [provider, process] = [newProvider(), newProcess()]
+    const program = batches(provider, process)
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    finished(provider, 'a')
+    assert.deepEqual(endsOf(await polls(process, program)), [{ _tag: 'Collected' }, UNFINISHED])
+    assert.equal(Checkpoint.status(await stored(process.storage), false), 'pending')
+    ended(await process.perform(resume(program, 'r')), 'Pending')
+    assert.deepEqual(process.world.log, ['lint', '{"all":{"a":"a is done"}}'])
+    finished(provider, 'b')
+    assert.deepEqual(endsOf(await polls(process, program)), [{ _tag: 'Collected' }])
+    assert.equal(Checkpoint.status(await stored(process.storage), false), 'interrupted')
+    ended(await process.perform(resume(program, 'r')), 'Completed')
+    assert.deepEqual([process.world.log.at(-1), once(provider)], ['report', [1, 1]])
+    assert.deepEqual(endsOf(await polls(process, program)), [])
+  })
+
+  test('records each result before the next job is asked for', async () => {
+    const [provider, process] = [newProvider(), newProcess()]
+    const program = batches(provider, process)
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    finished(provider, 'a')
+    const seen: Array<number> = []
+    const looking: ProgramType.Program<unknown, never> = {
+      ...program,
+      steps: program.steps.map((step) =>
+        step._tag === 'Task'
+          ? step
+          : {
+              ...step,
+              groups: step.groups.map((group) =>
+                group.name === 'b' && group.job !== undefined
+                  ? {
+                      ...group,
+                      job: {
+                        ...group.job,
+                        poll: () =>
+                          pipe(
+                            TE.fromTask(() => stored(process.storage)),
+                            TE.map(({ pending }) => {
+                              seen.push(pending.length)
+                              return UNFINISHED
+                            })
+                          )
+                      }
+                    }
+                  : group
+              )
+            }
+      )
+    }
+    await polls(process, looking)
+    assert.deepEqual(seen, [1])
+  })
+
+  test.each<[string, ProgramType.JobStatus, RegExp]>([
+    ['failed', { _tag: 'Failed', error: new Error('out of memory') }, /out of memory/],
+    ['is missing', { _tag: 'Missing' }, /missing/]
+  ])('fails the step whose job %s, and the next submission has another key', async (_, status, message) => {
+    const [provider, process] = [newProvider(), newProcess()]
+    const program = batches(provider, process)
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    provider.status.set('a', status)
+    finished(provider, 'b')
+    const [first, second] = endsOf(await polls(process, program))
+    assert.ok(first?._tag === 'Failed')
+    assert.match(first.error.message, message)
+    assert.deepEqual(second, { _tag: 'Collected' })
+    const checkpoint = await stored(process.storage)
+    assert.equal(Checkpoint.status(checkpoint, false), 'failed')
+    assert.deepEqual(checkpoint.pending, [])
+    ended(await process.perform(resume(program, 'r')), 'Pending')
+    assert.deepEqual(once(provider), [1, 1, 1])
+    assert.deepEqual(endsOf(await polls(process, program))[0]?._tag, 'Failed')
+  })
+
+  test('that goes wrong is told, and changes nothing', async () => {
+    const [provider, process] = [newProvider(), newProcess()]
+    const failing = pipe(
+      Program.start('nightly'),
+      Program.step('train', {
+        job: { ...jobOf(provider, 'train'), poll: () => TE.left(new Error('no network')) }
+      })
+    )
+    ended(await process.perform(run(failing, 'r', {})), 'Pending')
+    const before = await stored(process.storage)
+    const [end] = endsOf(await polls(process, failing))
+    assert.ok(end?._tag === 'NotKnown' && end.error.message === 'no network')
+    assert.deepEqual(await stored(process.storage), before)
+  })
+
+  test.each<[string, () => TE.TaskEither<unknown, never>, string]>([
+    ['for good fails the step', () => TE.left(new Error('gone')), 'Failed'],
+    ['for now changes nothing', () => TE.left(StepFailure.transient(StepError.make('Error', 'busy'))), 'NotKnown'],
+    ['because it is no plain JSON fails the step', () => TE.right(new Map() as never), 'Failed']
+  ])('that can not collect %s', async (_, collect, tag) => {
+    const [provider, process] = [newProvider(), newProcess()]
+    finished(provider, 'train')
+    const program = pipe(
+      Program.start('nightly'),
+      Program.step('train', { job: { ...jobOf(provider, 'train'), collect } })
+    )
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    assert.deepEqual(
+      endsOf(await polls(process, program)).map(({ _tag }) => _tag),
+      [tag]
+    )
+    assert.equal((await stored(process.storage)).pending.length, tag === 'Failed' ? 0 : 1)
+  })
+
+  test('ends when its time is over, and changes nothing', async () => {
+    const [provider, process] = [newProvider(), newProcess()]
+    const program = pipe(
+      Program.start('nightly'),
+      Program.step('train', {
+        timeoutMillis: 1000,
+        job: { ...jobOf(provider, 'train'), poll: () => () => new Promise(() => undefined) }
+      })
+    )
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    const [end] = endsOf(await polls(process, program))
+    assert.ok(end?._tag === 'NotKnown' && end.error.code === 'TIMEOUT')
+  })
+
+  test('is refused for a step that was edited since, and for a run that there is not', async () => {
+    const [provider, process] = [newProvider(), newProcess()]
+    ended(await process.perform(run(training(provider, process), 'r', {})), 'Pending')
+    const edited = pipe(
+      Program.start('nightly'),
+      Program.step('train', { version: '2', job: jobOf(provider, 'train') })
+    )
+    const error = refused(await poll(edited, 'r')(process.environment)(), 'PlanError')
+    assert.ok(error.problems[0]._tag === 'WorkflowChanged' && error.problems[0].pending === true)
+    refused(await poll(edited, 'other')(process.environment)(), 'NoSuchRun')
+    refused(await process.perform(resume(edited, 'r')), 'PlanError')
+    assert.deepEqual(once(provider), [1])
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// crashes and overrides
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A store whose disk is full after so many saves: what was submitted then is not on record. */
+const fullAfter =
+  (saves: number) =>
+  (storage: CheckpointStorage): CheckpointStorage => {
+    let left = saves
+    return {
+      ...storage,
+      save: (claim, revisions) =>
+        left-- > 0
+          ? storage.save(claim, revisions)
+          : TE.left({ _tag: 'WriteFailed', where: 'e1', operation: 'write', code: 'ENOSPC', cause: undefined })
+    }
+  }
+
+const submittedUnrecorded = async (world: World, provider: Provider, idempotent: boolean): Promise<void> => {
+  const process = newProcess(world, { around: fullAfter(1) })
+  refused(await process.perform(run(training(provider, process, idempotent), 'r', {})), 'WriteFailed')
+  assert.deepEqual(once(provider), [1])
+}
+
+describe('a submission that may have happened', () => {
+  test('is repeated under the same key if the step is idempotent', async () => {
+    const [world, provider] = [newWorld(), newProvider()]
+    await submittedUnrecorded(world, provider, true)
+    const process = newProcess(world)
+    ended(await process.perform(resume(training(provider, process), 'r')), 'Pending')
+    assert.deepEqual(once(provider), [2])
+  })
+
+  test('is asked about if it is not', async () => {
+    const [world, provider] = [newWorld(), newProvider()]
+    await submittedUnrecorded(world, provider, false)
+    const process = newProcess(world)
+    const program = training(provider, process, false)
+    refused(await process.perform(resume(program, 'r')), 'Unconfirmed')
+    assert.deepEqual(once(provider), [1])
+    const again = new Map([['train', { _tag: 'Again' } as const]])
+    ended(await process.perform(resume(program, 'r', { confirm: again })), 'Pending')
+    assert.deepEqual(once(provider), [2])
+  })
+
+  test('keeps its key when other groups of its wave run again', async () => {
+    const [world, provider] = [newWorld(), newProvider()]
+    const first = newProcess(world, { around: fullAfter(2) })
+    const lintIsRecorded = async (): Promise<void> => {
+      while ((await stored(first.storage)).completedSteps.length === 0) await quiet()
+    }
+    const program = pipe(
+      Program.start('w'),
+      Program.wave('all', {
+        lint: { run: () => TE.right('clean') },
+        train: {
+          output: t.string,
+          job: {
+            ...jobOf(provider, 'train'),
+            submit: (context) =>
+              pipe(
+                TE.fromTask(lintIsRecorded),
+                TE.chain(() => jobOf(provider, 'train').submit(context))
+              )
+          }
+        }
+      })
+    )
+    refused(await first.perform(run(program, 'r', {})), 'WriteFailed')
+    assert.deepEqual(once(provider), [1])
+    const second = newProcess(world, { clock: first.clock })
+    const evidence = [{ step: 'all', group: 'lint', missing: [{ _tag: 'File', path: 'lint.txt' }] }] as const
+    ended(await second.perform(resume(program, 'r', { evidence })), 'Pending')
+    assert.equal((await stored(second.storage)).generation, 1)
+    assert.deepEqual(once(provider), [2])
+  })
+})
+
+describe('a step whose job is pending', () => {
+  test('is submitted anew, under another key, only by decision', async () => {
+    const [provider, process] = [newProvider(), newProcess()]
+    const program = training(provider, process)
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    ended(await process.perform(resume(program, 'r', { fromStep: 'train' })), 'Pending')
+    assert.deepEqual(once(provider), [1, 1])
+    assert.equal((await stored(process.storage)).pending.length, 1)
+    assert.ok((await historyOf(process.storage)).includes('Rewound'))
+  })
+
+  test('and that is not idempotent is asked about when it is forced', async () => {
+    const [provider, process] = [newProvider(), newProcess()]
+    const program = training(provider, process, false)
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    const error = refused(await process.perform(resume(program, 'r', { fromStep: 'train' })), 'Unconfirmed')
+    assert.deepEqual(
+      error.questions.map(({ reason }) => reason._tag),
+      ['JobPending']
+    )
+    const again = new Map([['train', { _tag: 'Again' } as const]])
+    ended(await process.perform(resume(program, 'r', { fromStep: 'train', confirm: again })), 'Pending')
+    assert.deepEqual(once(provider), [1, 1])
+  })
+
+  test('can not be confirmed: somebody has to ask for the job', async () => {
+    const [provider, process] = [newProvider(), newProcess()]
+    const program = training(provider, process, false)
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    const again = new Map([['train', { _tag: 'Again' } as const]])
+    const error = refused(await process.perform(resume(program, 'r', { confirm: again })), 'PlanError')
+    assert.equal(error.problems[0]._tag, 'JobPending')
+  })
+})

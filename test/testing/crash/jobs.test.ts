@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import * as t from 'io-ts'
+import { test } from 'vitest'
+import { workflow } from '../../../src/promise.js'
+import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
+import { toText } from '../../../src/testing/crash/CrashReport.js'
+import type { Scene } from '../../../src/testing/crash/Process.js'
+
+/** Somebody who does jobs: what was submitted, by key, and how often each was asked for. */
+interface Provider {
+  readonly jobs: Map<string, { readonly unit: string; asked: number }>
+}
+
+const provider = (): Provider => ({ jobs: new Map() })
+
+/** A job that ends the second time that somebody asks. Who submits twice under one key gets the same job. */
+const jobOf = ({ world, effect }: Scene<Provider>, unit: string) => ({
+  submit: ({ idempotencyKey }: { readonly idempotencyKey: string }) =>
+    effect(`submit ${unit}`, () => {
+      if (!world.jobs.has(idempotencyKey)) world.jobs.set(idempotencyKey, { unit, asked: 0 })
+      return unit
+    }),
+  poll: ({ idempotencyKey }: { readonly idempotencyKey: string }) => {
+    const job = world.jobs.get(idempotencyKey)
+    if (job === undefined) return { _tag: 'Missing' } as const
+    job.asked += 1
+    return job.asked < 2 ? ({ _tag: 'Unfinished', done: 1, total: 2 } as const) : ({ _tag: 'Finished' } as const)
+  },
+  collect: ({ job }: { readonly job: unknown }) => `${String(job)} is done`
+})
+
+const nightly = (idempotent: boolean) => (scene: Scene<Provider>) =>
+  workflow('nightly')
+    .step('train', { output: t.string, idempotent, job: jobOf(scene, 'train') })
+    .wave('checks', {
+      quality: { output: t.string, idempotent, job: jobOf(scene, 'quality') },
+      lint: () => 'clean',
+      report: { needs: ['quality'], run: ({ outputs }) => JSON.stringify(outputs) }
+    })
+    .step('publish', ({ outputs }) => outputs.train)
+
+const TIMEOUT = 240_000
+
+test(
+  'a step whose process dies anywhere submits its job under one key, and ends the same',
+  { timeout: TIMEOUT },
+  async () => {
+    const report = await crashEverywhere(nightly(true), {
+      world: provider,
+      twice: 60,
+      invariants: {
+        'each job is there once': ({ world }) => {
+          const units = [...world.jobs.values()].map(({ unit }) => unit)
+          return new Set(units).size === units.length
+        }
+      }
+    })
+    assert.equal(report.violations.length, 0, toText(report))
+    assert.ok(report.points.some((point) => point._tag === 'AtEffect' && point.name === 'submit train'))
+  }
+)
+
+test(
+  'a job that must not be there twice is submitted again only after somebody said so',
+  { timeout: TIMEOUT },
+  async () => {
+    const report = await crashEverywhere(nightly(false), { world: provider, twice: 20, answers: 'again' })
+    assert.equal(report.violations.length, 0, toText(report))
+  }
+)
