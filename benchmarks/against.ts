@@ -10,7 +10,7 @@ import type * as JsonFile from 'dogear/json-file'
 import type * as Promised from 'dogear/promise'
 
 const STEPS = 2_000
-const ROUNDS = 15
+const ROUNDS = 41
 
 interface Build {
   readonly name: string

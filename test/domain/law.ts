@@ -27,7 +27,7 @@ export const law = <A>(title: string, cases: fc.Arbitrary<A>, holds: (one: A) =>
   })
 
 /** A law of the planner that is published: tried on arbitrary workflows. */
-export const publishedLaw = ({ id, title, check }: PlanLaw, usual = 2000): void =>
+export const publishedLaw = ({ id, title, check }: PlanLaw, usual = 1000): void =>
   test(`${id}: ${title}`, async () => {
     const runs = runsOf(usual)
     for (let done = 0; done < runs; done += BATCH) {
