@@ -88,6 +88,18 @@ describe('a step with a job', () => {
     })
   })
 
+  test('is still waited for when asking was stopped, and that is what is said', async () => {
+    await pending()
+    place.write('state', 'echo asking >&2; sleep 20; code=0\n')
+    const asking = place.start(['poll', 'nightly'])
+    await asking.said('asking')
+    asking.child.kill('SIGINT')
+    const { code, stdout, stderr } = await asking.ended
+    expect({ code, stdout }).toEqual({ code: 130, stdout: '' })
+    expect(stderr).toContain('Stopped: not all jobs were asked for\nAsk again with:\n  dogear poll nightly\n')
+    expect(submissions()).toHaveLength(1)
+  })
+
   test.each([
     [1, /failed: exit code 1/],
     [3, /failed: its job is missing/]

@@ -86,8 +86,9 @@ const tell = (context: Attended, runId: string, outcome: PollOutcome): ExitCode 
   if (json) {
     screen.out(printed({ run_id: runId, status: run, jobs: jobs.map(polledJson), next: next.command }))
   } else {
-    if (jobs.length === 0) screen.out(`Run ${runId} waits for no job\n`)
+    if (jobs.length === 0 && !isOpen) screen.out(`Run ${runId} waits for no job\n`)
     for (const job of jobs) screen.out(`${lineOf(job, screen.outStyle)}\n`)
+    if (outcome._tag === 'Stopped') screen.line(screen.style.yellow('Stopped: not all jobs were asked for'))
     if (run !== 'completed') for (const line of linesOf([next], screen.style)) screen.line(line)
   }
   const received = context.signals.received()
