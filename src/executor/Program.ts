@@ -8,9 +8,6 @@ import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
-import type * as t from 'io-ts'
-import type { Variables } from '../domain/Checkpoint.js'
-import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import { keyOf } from '../domain/PendingJob.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
@@ -23,195 +20,16 @@ import type { Conversions } from './conversions.js'
 import { conversions, toJson } from './conversions.js'
 import type { Guard, GuardSpec } from './Guard.js'
 import { fromSpec as guardFrom } from './Guard.js'
-import type { Memo, Reuse, StepArtifacts } from './StepArtifacts.js'
+import type { Job, JobContext, JobGroupSpec, JobSpec, JobStatus } from './JobSpec.js'
+import type { Reuse } from './StepArtifacts.js'
+import type { GroupSpec, OnFailure, OutputCodec, OutputOf, StepContext, TaskSpec, WaveOptions } from './StepSpec.js'
+
+export type * from './JobSpec.js'
+export type * from './StepSpec.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
 // ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * What a task gets when it runs.
- *
- * - `input`: the run's input; `outputs`: what earlier steps gave, by step name, a wave's as an object by group name;
- *   `variables`: input fields and captured outputs. Of its own wave a group sees what the groups gave that it needs, and
- *   nothing else. All are copies of what is stored: the same on a resume as in an undisturbed run.
- * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit, another after a rewind.
- * - `signal` fires when the attempt is to stop: interrupted, timed out, or the run was taken over. Its `reason` says why.
- * - `artifacts`: what the run keeps beside outputs, by id. `memo`: a cache of the run for what is dear to compute again.
- *
- * @category model
- * @since 0.1.0
- */
-export interface StepContext<Outputs, Input = Json> {
-  readonly runId: string
-  readonly step: string
-  readonly group?: string
-  readonly attempt: number
-  readonly idempotencyKey: string
-  readonly input: Input
-  readonly outputs: Outputs
-  readonly variables: Variables
-  readonly signal: AbortSignal
-  readonly artifacts: StepArtifacts
-  readonly memo: Memo
-}
-
-/**
- * A codec of an output: `encode` must give plain JSON.
- *
- * @category model
- * @since 0.1.0
- */
-// A codec is invariant in its types; only its own TypeOf is used of it.
-export type OutputCodec = t.Mixed
-
-/**
- * The type that later steps see: the codec's, or plain JSON without one (`null` if the step gave nothing).
- *
- * @category model
- * @since 0.1.0
- */
-export type OutputOf<C> = C extends OutputCodec ? t.TypeOf<C> : Json
-
-/**
- * How a task is defined in code.
- *
- * - `run`: what it does. Its error may be anything: a `StepFailure` is taken at its word, everything else is classified
- *   by `StepFailure.fromUnknown`, as is what it throws or rejects with.
- * - `output`: the codec of what it gives; without one that must be plain JSON.
- * - `version`: raise it when `run` changes so much that a run that did the old one must not go on with the new.
- * - `idempotent`: default true. `capture`: the variable that its output becomes.
- * - `retry`: default none. `timeoutMillis`: for each attempt, its checks included, default none.
- * - `evidence`: what it leaves behind, or a function that tells that from its output. It has completed only if all of that is
- *   there, and its record counts only as long as it is; see also {@link GuardSpec}.
- * - `summary`: for people, default its name. `numbered`: its name is only its number, see `Workflow.Task`; default false.
- *
- * @category model
- * @since 0.1.0
- */
-export interface TaskSpec<Outputs, Input, C> extends GuardSpec<StepContext<Outputs, Input>> {
-  /** What it does. */
-  readonly run: (
-    context: StepContext<Outputs, Input>
-  ) => TaskEither<unknown, C extends OutputCodec ? t.TypeOf<C> : unknown>
-  readonly output?: C
-  readonly summary?: string
-  readonly version?: string
-  readonly idempotent?: boolean
-  readonly capture?: string
-  readonly numbered?: boolean
-  readonly retry?: RetryPolicy
-  readonly timeoutMillis?: number
-  /** What it leaves behind. */
-  readonly evidence?:
-    | ReadonlyArray<ExpectedEvidence>
-    | ((output: OutputOf<C>, context: StepContext<Outputs, Input>) => ReadonlyArray<ExpectedEvidence>)
-}
-
-/**
- * What a task gets when it asks for its job, or collects what that gave: what it got when it submitted, and the `job` itself
- * (`null` if the submission gave nothing). `idempotencyKey` is the one under which the job was submitted.
- *
- * @category model
- * @since 0.1.0
- */
-export interface JobContext<Outputs, Input = Json> extends StepContext<Outputs, Input> {
-  readonly job: Json
-}
-
-/**
- * What became of a job: not ended yet (`done` of `total`, if that is known), or ended well, or badly, or nobody knows of it.
- *
- * @category model
- * @since 0.1.0
- */
-export type JobStatus =
-  | { readonly _tag: 'Unfinished'; readonly done?: number; readonly total?: number }
-  | { readonly _tag: 'Finished' }
-  | { readonly _tag: 'Failed'; readonly error: unknown }
-  | { readonly _tag: 'Missing' }
-
-/**
- * How a task hands its work over to something outside, to rest until that is done.
- *
- * - `submit`: starts the job, and gives what is needed to find it again. It may be called again under the same
- *   `idempotencyKey`, if it is not known whether it did.
- * - `poll`: asks what became of the job. It changes nothing.
- * - `collect`: fetches what the job gave, which is the output of the task.
- *
- * Of its checks `before` is looked at before the submission, all others once the job is collected, for its output. How many
- * commits were made meanwhile nobody can tell: a job with `expect.commits` is refused.
- *
- * @category model
- * @since 0.1.0
- */
-export interface Job<Outputs, Input, C> {
-  /** Starts the job, and gives what is needed to find it again. */
-  readonly submit: (context: StepContext<Outputs, Input>) => TaskEither<unknown, Json | undefined>
-  /** Asks what became of the job. */
-  readonly poll: (context: JobContext<Outputs, Input>) => TaskEither<unknown, JobStatus>
-  /** Fetches what the job gave. */
-  readonly collect: (
-    context: JobContext<Outputs, Input>
-  ) => TaskEither<unknown, C extends OutputCodec ? t.TypeOf<C> : unknown>
-}
-
-/**
- * A task that hands its work over: with a `job` in place of what it runs. `retry` is for the submission, `timeoutMillis` for
- * each call.
- *
- * @category model
- * @since 0.1.0
- */
-export interface JobSpec<Outputs, Input, C> extends Omit<TaskSpec<Outputs, Input, C>, 'run'> {
-  readonly job: Job<Outputs, Input, C>
-}
-
-/**
- * A group of a wave that hands its work over. What needs it waits for its job.
- *
- * @category model
- * @since 0.1.0
- */
-export interface JobGroupSpec<Outputs, Input, C, Groups extends string = string> extends JobSpec<Outputs, Input, C> {
-  readonly needs?: ReadonlyArray<Groups>
-}
-
-/**
- * A group of a wave: a task that may need other groups of the same wave, by name. It starts when those have completed.
- *
- * @category model
- * @since 0.1.0
- */
-export interface GroupSpec<Outputs, Input, C, Groups extends string = string> extends TaskSpec<Outputs, Input, C> {
-  readonly needs?: ReadonlyArray<Groups>
-}
-
-/**
- * How a wave runs. `concurrency`: how many groups at once, at least 1, default all. `onFailure`, when a group failed: `finish` those
- * that run and start no more; `continue` with all that do not need it; `halt` those that run. Default: `continue` if
- * groups need one another, else `finish`.
- *
- * @category model
- * @since 0.1.0
- */
-export interface WaveOptions<Outputs = unknown, Input = unknown> extends GuardSpec<StepContext<Outputs, Input>> {
-  readonly concurrency?: number
-  readonly onFailure?: OnFailure
-  readonly summary?: string
-  /** What it leaves behind. */
-  readonly evidence?:
-    | ReadonlyArray<ExpectedEvidence>
-    | ((output: undefined, context: StepContext<Outputs, Input>) => ReadonlyArray<ExpectedEvidence>)
-}
-
-/**
- * What a wave does when one of its groups failed.
- *
- * @category model
- * @since 0.1.0
- */
-export type OnFailure = 'finish' | 'continue' | 'halt'
 
 /**
  * How a task asks for the job that it has submitted, and collects what that gave.
