@@ -19,7 +19,15 @@ import type {
 import type { CompletedStep, Evidence } from './CompletedStep.js'
 import { checked, fields, json, list, millis, natural, oneOf, optional, tagged, time } from './JsonCodec.js'
 import type { StepError } from './StepError.js'
-import type { StepIdentity, TaskIdentity, WaveIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
+import type {
+  ExpandedIdentity,
+  Item,
+  MapIdentity,
+  StepIdentity,
+  TaskIdentity,
+  WaveIdentity,
+  WorkflowIdentity
+} from './WorkflowIdentity.js'
 import type { Workspace } from './Workspace.js'
 
 /**
@@ -180,6 +188,32 @@ const waveIdentity: t.Type<WaveIdentity> = fields<WaveIdentity>('a wave', {
   groups: list(taskIdentity)
 })
 
+const each: t.Type<MapIdentity['each']> = fields<MapIdentity['each']>('what a map does for each item', {
+  fingerprint: t.string,
+  idempotent: t.boolean
+})
+
+const mapIdentity: t.Type<MapIdentity> = fields<MapIdentity>('a map', {
+  name: t.string,
+  kind: t.literal('map'),
+  fingerprint: t.string,
+  each
+})
+
+/**
+ * @category codecs
+ * @since 0.1.0
+ */
+export const item: t.Type<Item> = fields<Item>('an item', { key: t.string, value: json })
+
+const expandedIdentity: t.Type<ExpandedIdentity> = fields<ExpandedIdentity>('a map of known items', {
+  name: t.string,
+  kind: t.literal('expanded'),
+  fingerprint: t.string,
+  each,
+  items: list(item)
+})
+
 /**
  * @category codecs
  * @since 0.1.0
@@ -192,7 +226,9 @@ export const workflowIdentity: t.Type<WorkflowIdentity> = checked(
     steps: list(
       tagged<StepIdentity>('a step', 'kind', {
         task: taskIdentity as t.Type<StepIdentity>,
-        wave: waveIdentity as t.Type<StepIdentity>
+        wave: waveIdentity as t.Type<StepIdentity>,
+        map: mapIdentity as t.Type<StepIdentity>,
+        expanded: expandedIdentity as t.Type<StepIdentity>
       })
     )
   })

@@ -9,6 +9,7 @@ import type { Variables } from '../domain/Checkpoint.js'
 import type { InterruptReason } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
+import { itemOf } from '../domain/Expansion.js'
 import { find } from '../domain/PendingJob.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import type { Claim } from '../ports/CheckpointStorage.js'
@@ -69,7 +70,8 @@ export type StepEnd =
   | { readonly _tag: 'Stopped'; readonly carry: ReadonlyArray<Change> }
 
 /**
- * What the parts of one execution share. `values` is what completed units left; `stopping` fires when all work
+ * What the parts of one execution share. `definition` is what the author has written; in `program`, maps whose items are known by
+ * now are the waves of these. `values` is what completed units left; `stopping` fires when all work
  * is to stop, and `stop` then says why.
  *
  * @category model
@@ -77,6 +79,7 @@ export type StepEnd =
  */
 export interface RunScope {
   readonly environment: Environment
+  readonly definition: Program<unknown, never>
   readonly program: Program<unknown, never>
   readonly recorder: Recorder
   readonly values: Values
@@ -181,7 +184,7 @@ export const contextFor = (
   signal: () => AbortSignal
 ): StepContext<unknown, unknown> => {
   const { program, values } = scope
-  const { runId, createdAt, generation, input, submissions, pending } = scope.recorder.checkpoint()
+  const { runId, createdAt, generation, workflow, input, submissions, pending } = scope.recorder.checkpoint()
   const made: Made = {}
   const context: StepContext<unknown, unknown> = {
     runId,
@@ -209,7 +212,25 @@ export const contextFor = (
     },
     memo: (key, compute) => memoFor({ scope, place, attempt: context })(key, compute)
   }
-  return context
+  const item = itemOf(workflow.steps[place.stepIndex], place.group)
+  return item === undefined ? context : withItem(scope, place, context, item.value)
+}
+
+/** What is done for an item of a map gets that as well. The wave has seen to it that it decodes. */
+const withItem = <A extends StepContext<unknown, unknown>>(
+  { definition }: RunScope,
+  { stepIndex }: Place,
+  context: A,
+  stored: Json
+): A => {
+  let made: { readonly value: unknown } | undefined
+  const map = definition.steps[stepIndex]
+  const decode = (): unknown => (map?._tag === 'Map' ? orStored(map.items.decode(stored), stored) : stored)
+  return Object.defineProperty(context, 'item', {
+    enumerable: true,
+    configurable: true,
+    get: () => (made ??= { value: decode() }).value
+  })
 }
 
 /** What was made of a context because it was looked at. */

@@ -69,13 +69,15 @@ export type OutputOf<C> = C extends OutputCodec ? t.TypeOf<C> : Json
  *   there, and its record counts only as long as it is; see also {@link GuardSpec}.
  * - `summary`: for people, default its name. `numbered`: its name is only its number, see `Workflow.Task`; default false.
  *
+ * `Given` is what it gets beside its context: an item, if it is done for each of a map.
+ *
  * @category model
  * @since 0.1.0
  */
-export interface TaskSpec<Outputs, Input, C> extends GuardSpec<StepContext<Outputs, Input>> {
+export interface TaskSpec<Outputs, Input, C, Given = unknown> extends GuardSpec<StepContext<Outputs, Input> & Given> {
   /** What it does. */
   readonly run: (
-    context: StepContext<Outputs, Input>
+    context: StepContext<Outputs, Input> & Given
   ) => TaskEither<unknown, C extends OutputCodec ? t.TypeOf<C> : unknown>
   readonly output?: C
   readonly summary?: string
@@ -88,7 +90,7 @@ export interface TaskSpec<Outputs, Input, C> extends GuardSpec<StepContext<Outpu
   /** What it leaves behind. */
   readonly evidence?:
     | ReadonlyArray<ExpectedEvidence>
-    | ((output: OutputOf<C>, context: StepContext<Outputs, Input>) => ReadonlyArray<ExpectedEvidence>)
+    | ((output: OutputOf<C>, context: StepContext<Outputs, Input> & Given) => ReadonlyArray<ExpectedEvidence>)
 }
 
 /**

@@ -253,7 +253,8 @@ const MISSING = Failure.permanent(
 
 const taskAt = (program: Program<unknown, never>, decision: Decision | undefined): Waiting['task'] | undefined => {
   const step = decision === undefined ? undefined : program.steps[decision.stepIndex]
-  const task = step?._tag === 'Wave' ? groupNamed(step, decision?.group ?? '') : step
+  const task =
+    step?._tag === 'Wave' ? groupNamed(step, decision?.group ?? '') : step?._tag === 'Task' ? step : undefined
   return task?.job === undefined ? undefined : (task as Waiting['task'])
 }
 

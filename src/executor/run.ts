@@ -17,6 +17,7 @@ import type { MissingEvidence, PlanOptions, PlanProblem, ResumePlan } from '../d
 import { hashPlan, openQuestions } from '../domain/Plan.js'
 import { planResume } from '../domain/planResume.js'
 import { replay } from '../domain/Transition.js'
+import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
 import type { Workspace } from '../domain/Workspace.js'
 import type { Claim, Revision, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
@@ -25,7 +26,7 @@ import type { Executor } from './Executor.js'
 import { execute } from './execute.js'
 import { collectEvidence } from './evidence.js'
 import type { Program } from './Program.js'
-import { problems as problemsOf } from './Program.js'
+import { expanded, problems as problemsOf } from './Program.js'
 import { make as makeRecorder, revisionOf } from './Recorder.js'
 import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
@@ -404,9 +405,24 @@ export const scopeOf = <Outputs, Input>(
   const { runId } = checkpoint
   const onSaved = (reached: Checkpoint, revisions: ReadonlyArray<Revision>): void => {
     report(environment, { _tag: 'CheckpointSaved', runId, revision: reached.revision, state: reached.state })
-    for (const { change } of revisions) for (const event of eventsOf(program, runId, change)) report(environment, event)
+    for (const { change } of revisions)
+      for (const event of eventsOf(scope.program, runId, change)) report(environment, event)
   }
   const recorder = makeRecorder(environment.storage, claim, checkpoint, first, onSaved)
   const { stopping, stop, dispose } = stopOn(environment, claim)
-  return { scope: { environment, program, recorder, values: makeValues(after), stopping, stop }, dispose }
+  let known: { readonly workflow: WorkflowIdentity; readonly program: Program<unknown, never> } | undefined
+  const scope: RunScope = {
+    environment,
+    definition: program,
+    get program() {
+      const { workflow } = recorder.checkpoint()
+      if (known?.workflow !== workflow) known = { workflow, program: expanded<unknown, never>(program, workflow) }
+      return known.program
+    },
+    recorder,
+    values: makeValues(after),
+    stopping,
+    stop
+  }
+  return { scope, dispose }
 }

@@ -21,8 +21,13 @@ import { close, objectionTo, refuse } from './waveChecks.js'
 
 type RecordError = StorageError | TransitionError
 
-/** A wave that is due, with the decisions for its groups and what is to be recorded with its start. */
-interface Due {
+/**
+ * A wave that is due, with the decisions for its groups and what is to be recorded with its start.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Due {
   readonly stepIndex: number
   readonly wave: ProgramWave
   readonly decisions: ReadonlyArray<Decision>

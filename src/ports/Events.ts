@@ -40,6 +40,7 @@ export type Event =
       readonly state: CheckpointState
     }
   | { readonly _tag: 'CheckpointRecovered'; readonly runId: string; readonly from: string; readonly lost: string }
+  | (EventUnit & { readonly _tag: 'MapExpanded'; readonly items: number })
   | (EventUnit & { readonly _tag: 'StepStarted'; readonly summary: string; readonly attempt: number })
   | (EventUnit & {
       readonly _tag: 'StepRetrying'

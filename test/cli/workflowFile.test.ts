@@ -240,7 +240,7 @@ test.each([
     ['1:33: a group is a mapping like "shell: npm test", not the text "echo a"']
   ],
   ['steps: [{ wave: w, groups: x }]', ['1:28: "groups" must be a mapping, not the text "x"']],
-  ['steps: [{ wave: w }]', ['1:9: a wave needs "groups"']],
+  ['steps: [{ wave: w }]', ['1:9: a wave needs "groups", or "forEach" and "each"']],
   [
     'steps:\n  - { wave: w, groups: {} }\n  - { wave: w, groups: {} }',
     [

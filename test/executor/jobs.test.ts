@@ -211,7 +211,7 @@ describe('asking for jobs', () => {
     const looking: ProgramType.Program<unknown, never> = {
       ...program,
       steps: program.steps.map((step) =>
-        step._tag === 'Task'
+        step._tag !== 'Wave'
           ? step
           : {
               ...step,

@@ -85,6 +85,7 @@ export const make = (telling: Telling): Narrator => {
   }
   const follow = (event: Event): void => {
     if (event._tag === 'RunPlanned') waves.planned(event.plan)
+    else if (event._tag === 'MapExpanded') waves.expanded(event.stepIndex, event.items)
     else if (event._tag === 'StepStarted') {
       active.set(unitName(event), { ...activeOf(event), since: now() })
     } else if (event._tag === 'StepRetrying') {
@@ -148,6 +149,8 @@ const linesOf = (
       return detail(`saved revision ${event.revision}: ${event.state._tag} ${event.state.step}`)
     case 'CheckpointRecovered':
       return [style.yellow(`warning: recovered from ${printable(event.from)}; lost: ${printable(event.lost)}`)]
+    case 'MapExpanded':
+      return [`${place(telling, event)} ${event.step}: ${grouped(event.items)} ${event.items === 1 ? 'item' : 'items'}`]
     case 'StepStarted':
       return asWhole(telling, waves, event)
         ? startedWave(telling, waves, decisions.get(event.step), event)

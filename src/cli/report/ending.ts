@@ -15,7 +15,7 @@ import { linesOf } from './Hint.js'
 import { grouped } from './progress.js'
 import { printable } from '../terminal/Style.js'
 import type { StepEntry, TaskEntry, WorkflowFile } from '../workflow/WorkflowFile.js'
-import { commandLine } from '../workflow/WorkflowFile.js'
+import { commandLine, tasksOf } from '../workflow/WorkflowFile.js'
 
 /**
  * The lines that end a run: none for one that completed. `hints`: how to go on with it.
@@ -90,4 +90,4 @@ const failureLines = (
 }
 
 const taskOf = (step: StepEntry | undefined, group: string | undefined): TaskEntry | undefined =>
-  step?._tag === 'Wave' ? step.groups.find((one) => one.name === group) : step
+  step === undefined ? undefined : tasksOf(step).find(({ name }) => step._tag !== 'Wave' || name === group)

@@ -143,7 +143,7 @@ const commandFor = (
   context: StepContext<unknown, unknown>,
   source: Source
 ): E.Either<string, Command> => {
-  const variables = variablesAsText(context.variables)
+  const variables = variablesAsText(context)
   if (E.isLeft(variables)) return variables
   const what = filled(action, variables.right)
   if (E.isLeft(what)) return what

@@ -125,12 +125,36 @@ export interface WaveEntry {
 }
 
 /**
+ * Where a map has its items from: a variable, or the file itself.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type ForEach =
+  | { readonly _tag: 'Variable'; readonly at: Position; readonly name: string }
+  | { readonly _tag: 'List'; readonly values: ReadonlyArray<Json> }
+
+/**
+ * A map: a wave that does the same for each of some items. `key`: the field of an item that is its name, or `item` if that is the
+ * item itself; absent if it is its number.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface MapEntry extends Omit<WaveEntry, '_tag' | 'groups'> {
+  readonly _tag: 'Map'
+  readonly forEach: ForEach
+  readonly key?: string
+  readonly each: TaskEntry
+}
+
+/**
  * A step.
  *
  * @category model
  * @since 0.1.0
  */
-export type StepEntry = TaskEntry | WaveEntry
+export type StepEntry = TaskEntry | WaveEntry | MapEntry
 
 /**
  * A workflow file. `warnings` are for people; nothing in them keeps it from running.
@@ -220,6 +244,35 @@ export const checksJson = ({ artifacts, commits, files, before, after, expect }:
   after: after.map(actionJson),
   expect: { ...expect }
 })
+
+/**
+ * What of a map must not change once it has completed, beside what it does for each item.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const mapJson = ({ forEach, key, checks }: MapEntry): Json => ({
+  forEach: forEach._tag === 'Variable' ? forEach.name : forEach.values,
+  ...(key === undefined ? {} : { key }),
+  ...(checks === undefined ? {} : { checks: checksJson(checks) })
+})
+
+/**
+ * The tasks that a step is written with: itself, its groups, or what it does for each item.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const tasksOf = (step: StepEntry): ReadonlyArray<TaskEntry> => {
+  switch (step._tag) {
+    case 'Task':
+      return [step]
+    case 'Wave':
+      return step.groups
+    case 'Map':
+      return [step.each]
+  }
+}
 
 /**
  * Everything that a task does.

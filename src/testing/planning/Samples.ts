@@ -10,6 +10,7 @@ import { isObject } from '../../domain/Json.js'
 import type { Answer } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { OutputMismatch, Task, Workflow } from '../../domain/Workflow.js'
+import { groupsOf } from '../../domain/Workflow.js'
 import type { Dice } from './Dice.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -118,7 +119,7 @@ export const taskUnits = ({ steps }: Workflow): ReadonlyMap<string, Task> =>
     steps.flatMap((step) =>
       step._tag === 'Task'
         ? [[step.name, step] as const]
-        : step.groups.map((group) => [unitName({ step: step.name, group: group.name }), group] as const)
+        : groupsOf(step).map((group) => [unitName({ step: step.name, group: group.name }), group] as const)
     )
   )
 

@@ -13,7 +13,8 @@ import type { PlanOptions, PlanProblem } from '../../domain/Plan.js'
 import { openQuestions, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Task, Workflow } from '../../domain/Workflow.js'
-import { groupOf } from '../../domain/WorkflowIdentity.js'
+import { groupsOf } from '../../domain/Workflow.js'
+import { groupOf, groupsOf as identitiesOf } from '../../domain/WorkflowIdentity.js'
 import { damagedMoment } from './damage.js'
 import { edit, workflowEdit } from './edits.js'
 import type { PlanLaw } from './PlanLaw.js'
@@ -156,9 +157,9 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       for (const { stepIndex, step: name, group } of completedSteps) {
         const step = steps[stepIndex]
         assert.equal(step?.name, name, `${name} is recorded for another step`)
-        if (step?.kind !== 'wave') continue
+        if (step === undefined || step.kind === 'task') continue
         if (group !== undefined) assert.ok(groupOf(step, group) !== undefined, `${name}/${group} is recorded`)
-        else for (const { name: of } of step.groups) assert.ok(done.has(unitName({ step: name, group: of })), of)
+        else for (const { name: of } of identitiesOf(step)) assert.ok(done.has(unitName({ step: name, group: of })), of)
       }
     }
   )
@@ -178,9 +179,7 @@ const fingerprintsIn = ({ steps }: Workflow): ReadonlyMap<string, string> =>
   new Map(
     steps.flatMap((step) => [
       [step.name, step.fingerprint] as const,
-      ...(step._tag === 'Task'
-        ? []
-        : step.groups.map(({ name, fingerprint }) => [unitName(unit(step.name, name)), fingerprint] as const))
+      ...groupsOf(step).map(({ name, fingerprint }) => [unitName(unit(step.name, name)), fingerprint] as const)
     ])
   )
 
@@ -189,7 +188,7 @@ const inDoubt = ({ state, workflow }: Checkpoint): ReadonlyArray<string> => {
   const step = workflow.steps[state.stepIndex]
   return [...State.inDoubt(state)]
     .filter((group) => {
-      const begun = step?.kind === 'wave' ? groupOf(step, group ?? '') : step
+      const begun = step === undefined || step.kind === 'task' ? step : groupOf(step, group ?? '')
       return begun?.kind === 'task' && !begun.idempotent
     })
     .map((group) => unitName(unit(state.step, group)))
@@ -214,6 +213,7 @@ const redeclared = (workflow: Workflow, name: string, change: (task: Task) => Ta
   ...workflow,
   steps: workflow.steps.map((step) => {
     if (step._tag === 'Task') return step.name === name ? change(step) : step
+    if (step._tag === 'Map') return name.startsWith(`${step.name}/`) ? { ...step, each: change(step.each) } : step
     const groups = step.groups.map((group) =>
       unitName(unit(step.name, group.name)) === name ? { ...group, ...change(group) } : group
     )

@@ -195,6 +195,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
           case 'Started':
           case 'WorkflowEdited':
           case 'Recovered':
+          case 'Expanded':
           case 'StepCompleted':
           case 'GroupCompleted':
           case 'JobSubmitted':
@@ -290,6 +291,7 @@ const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, Begun> => {
       case 'Started':
       case 'WorkflowEdited':
       case 'Recovered':
+      case 'Expanded':
       case 'Interrupted':
       case 'Rewound':
         break
