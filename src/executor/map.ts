@@ -73,7 +73,7 @@ const itemsOf = (
   const { runId, step, input, outputs, variables } = contextFor(scope, place, 1, () => scope.stopping)
   const values = map.forEach({ runId, step, input, outputs, variables })
   if (E.isLeft(values)) return E.left(notApplied(Failure.fromUnknown(values.left)))
-  if (!Array.isArray(values.right)) return notItems('NotItems', 'forEach must give a list of items')
+  if (!Array.isArray(values.right)) return notItems('forEach must give a list of items')
   const items: Array<Item> = []
   for (const [index, value] of values.right.entries()) {
     const item = itemFrom(map, value, index)
@@ -81,15 +81,14 @@ const itemsOf = (
     items.push(item.right)
   }
   const fits = check(items)
-  return E.isLeft(fits) ? notItems('NotItems', describeProblem(fits.left)) : E.right(items)
+  return E.isLeft(fits) ? notItems(describeProblem(fits.left)) : E.right(items)
 }
 
 const notApplied = (failure: StepFailure): StepFailure => ({ ...failure, outcome: 'notApplied' })
 
 const itemFrom = (map: ProgramMap, value: unknown, index: number): E.Either<StepFailure, Item> => {
   const encoded = map.items.encode(value)
-  if (E.isLeft(encoded))
-    return notItems('NotItems', `item ${index + 1} at ${encoded.left.path} is not ${encoded.left.expected}`)
+  if (E.isLeft(encoded)) return notItems(`item ${index + 1} at ${encoded.left.path} is not ${encoded.left.expected}`)
   const stored: Json = encoded.right ?? null
   const item = map.items.decode(stored)
   if (E.isLeft(item)) return misfit(String(index + 1), item.left)
@@ -97,7 +96,7 @@ const itemFrom = (map: ProgramMap, value: unknown, index: number): E.Either<Step
   if (E.isLeft(key)) return E.left(notApplied(Failure.fromUnknown(key.left)))
   return typeof key.right === 'string'
     ? E.right({ key: key.right, value: stored })
-    : notItems('NotItems', `key must give a text, and gives a ${typeof key.right} for item ${index + 1}`)
+    : notItems(`key must give a text, and gives a ${typeof key.right} for item ${index + 1}`)
 }
 
 /** The items on record, if they still fit an edited map. */
@@ -113,7 +112,7 @@ const misfit = (
   item: string,
   { path, expected }: { readonly path: string; readonly expected: string },
   more = ''
-): E.Either<StepFailure, never> => notItems('ItemNotDecodable', `item ${item} at ${path} is not ${expected}${more}`)
+): E.Either<StepFailure, never> => notItems(`item ${item} at ${path} is not ${expected}${more}`)
 
-const notItems = (name: string, message: string): E.Either<StepFailure, never> =>
-  E.left(Failure.permanent(StepError.make(name, message, { code: 'NOT_ITEMS' }), 'notApplied'))
+const notItems = (message: string): E.Either<StepFailure, never> =>
+  E.left(Failure.permanent(StepError.make('NotItems', message, { code: 'NOT_ITEMS' }), 'notApplied'))
