@@ -175,13 +175,15 @@ function* editsOfRecorded({ checkpoint, workflow, redoneFrom, isAt, was }: Edite
     if (index === undefined ? record.stepIndex >= redoneWas : index >= redoneFrom) continue
     const now = index === undefined ? undefined : definitionOf(workflow.steps[index] as Step, record.group)
     if (now?.fingerprint === record.fingerprint) continue
-    // All groups of a map are defined at once, and there may be many.
-    const isOfMap = checkpoint.workflow.steps[record.stepIndex]?.kind === 'expanded'
-    if (isOfMap && maps.has(record.step)) continue
-    if (isOfMap) maps.add(record.step)
-    const unit = isOfMap ? { step: record.step } : record
-    if (now === undefined) yield changed('removed', unit, record.fingerprint)
-    else yield changed('changed', unit, record.fingerprint, now.fingerprint)
+    const map = checkpoint.workflow.steps[record.stepIndex]
+    if (map?.kind !== 'expanded') {
+      yield changed(now === undefined ? 'removed' : 'changed', record, record.fingerprint, now?.fingerprint)
+    } else if (!maps.has(record.step)) {
+      // All groups of a map are defined at once, and there may be many.
+      maps.add(record.step)
+      const whole = index === undefined ? undefined : workflow.steps[index]?.fingerprint
+      yield changed(now === undefined ? 'removed' : 'changed', { step: record.step }, map.fingerprint, whole)
+    }
   }
 }
 

@@ -19,11 +19,10 @@ import * as Err from '../../domain/StepError.js'
 import { decideItems } from '../../domain/decideStep.js'
 import { waveOf } from '../../domain/Expansion.js'
 import type { MapWave, Task, Wave, Workflow } from '../../domain/Workflow.js'
-import { tasks } from '../../domain/Workflow.js'
 import * as Identity from '../../domain/WorkflowIdentity.js'
 import type { Dice } from './Dice.js'
 import { noTrouble } from './Dice.js'
-import { outputOf } from './Samples.js'
+import { outputOf, taskUnits } from './Samples.js'
 import type { Moment, Tape } from './Tape.js'
 
 /**
@@ -72,8 +71,10 @@ export const pollJobs = (tape: Tape, dice: Dice): void => {
 }
 
 const collected = (tape: Tape, dice: Dice, { stepIndex, step, group, attempt = 1 }: PendingJob): Change => {
-  const defined = tape.now().workflow.steps[stepIndex]
-  const task = defined === undefined ? undefined : tasks(defined).find(({ name }) => name === (group ?? step))
+  const { checkpoint, workflow } = tape.now()
+  const task = taskUnits(workflow, checkpoint.workflow).get(
+    unitName({ step, ...(group === undefined ? {} : { group }) })
+  )
   const unit = unitName({ step, ...(group === undefined ? {} : { group }) })
   const ended = { ...completion(tape, dice, task, unit, attempt), stepIndex, step }
   return group === undefined ? { _tag: 'StepCompleted', ...ended } : { _tag: 'GroupCompleted', ...ended, group }
@@ -138,7 +139,7 @@ const executeMap = (
     tape.put({ _tag: 'StepFailed', at: tape.at(), stepIndex, step, retryable: false, last })
     return 'failed'
   }
-  const items = ITEMS.slice(0, dice.roll(ITEMS.length + 1)).map((value) => ({ key: `item-${value}`, value }))
+  const items = ITEMS.slice(0, 1 + dice.roll(ITEMS.length)).map((value) => ({ key: `item-${value}`, value }))
   tape.put({ _tag: 'Expanded', at: tape.at(), stepIndex, step, items })
   const wave = waveOf(map, items)
   return executeWave(tape, dice, wave, decision, byGroup(decideItems(decision, wave), stepIndex))
