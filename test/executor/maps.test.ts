@@ -194,6 +194,23 @@ describe('a map', () => {
     }
   })
 
+  test('keeps its items when what all of them left behind is gone', async () => {
+    const [world, site] = [newWorld(), siteOf('a', 'b')]
+    const first = newProcess(world)
+    ended(await first.perform(run(crawl(first, site), 'r', {})), 'Completed')
+    site.pages = ['z']
+    const missing = [{ _tag: 'File', path: 'x' }] as const
+    const evidence = ['a', 'b'].map((group) => ({ step: 'fetch', group, missing }))
+    const second = again(world)
+    const plan = right(planResume(await stored(first.storage), crawl(second, site), { evidence }))
+    assert.deepEqual(
+      plan.decisions.filter(({ step }) => step === 'fetch').map(({ _tag, group = '' }) => `${_tag} ${group}`),
+      ['Run ', 'Run a', 'Run b']
+    )
+    ended(await second.perform(resume(crawl(second, site), 'r', { evidence })), 'Completed')
+    assert.deepEqual(world.log.slice(4), ['a', 'b', '{"a":1,"b":1}'])
+  })
+
   test('keeps to a restart that was cut short', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b')]
     const first = newProcess(world)
