@@ -209,6 +209,7 @@ describe('a map', () => {
     )
     ended(await second.perform(resume(crawl(second, site), 'r', { evidence })), 'Completed')
     assert.deepEqual(world.log.slice(4), ['a', 'b', '{"a":1,"b":1}'])
+    assert.equal((await tagsOf(second)).filter((tag) => tag === 'Expanded').length, 1)
   })
 
   test('keeps to a restart that was cut short', async () => {
