@@ -99,6 +99,22 @@ const note = ({ attempt }: Holder, { id, size, sha256 }: ArtifactInfo): void => 
   stored.set(attempt, noted.set(id, { _tag: 'Stored', id, size, sha256 }))
 }
 
+/**
+ * What one attempt was given, without what writes: asking changes nothing, and an answer that is kept is an old one. Such a
+ * context is changed in place.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const lookingOnly = <A extends { readonly artifacts: StepArtifacts }>(context: A): A => {
+  const { artifacts } = context
+  const writes = refuse(READ_ONLY)
+  return Object.defineProperties(context, {
+    artifacts: { value: { ...artifacts, put: () => writes, reuse: () => writes }, enumerable: true },
+    memo: { value: () => writes, enumerable: true }
+  })
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // memo
 // ---------------------------------------------------------------------------------------------------------------------
@@ -220,6 +236,11 @@ const NO_STORE = failure(
 )
 
 const TAKEN_OVER = failure('Fenced', 'the run was taken over by another process: nothing is put into it any more')
+
+const READ_ONLY = failure(
+  'ReadOnly',
+  'to ask for a job changes nothing: put, reuse and memo are for submit and collect'
+)
 
 const SYSTEM_ID = (id: string): StepFailure =>
   failure('InvalidArtifactId', `"${id}" is not a valid artifact id: those that begin with "_" are Dogear's own`)

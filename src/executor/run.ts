@@ -19,7 +19,7 @@ import { planResume } from '../domain/planResume.js'
 import { replay } from '../domain/Transition.js'
 import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
 import type { Workspace } from '../domain/Workspace.js'
-import type { Claim, Revision, StorageError, Stored } from '../ports/CheckpointStorage.js'
+import type { CheckpointStorage, Claim, Revision, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import { eventsOf } from './changes.js'
 import type { Executor } from './Executor.js'
@@ -152,23 +152,18 @@ const perform =
     if (E.isLeft(input)) return input
     const runnable = checkDefinition(program)
     if (E.isLeft(runnable)) return runnable
-    const { storage, owner } = environment
+    const { storage } = environment
     if (request._tag === 'Resume') {
       const there = await answering('load', () => storage.load(runId))
       if (E.isLeft(there)) return there
       if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
     }
-    const claimed = await answering('claim', () => storage.claim(runId, owner))
-    if (E.isLeft(claimed)) return claimed
-    const { claim, stored } = claimed.right
-    try {
+    return await holding(environment, runId, async (claim, stored) => {
       const prepared = O.isNone(stored)
         ? begin(environment, program, runId, request, input.right)
         : await goOn(environment, program, runId, stored.value, request, input.right)
       return E.isLeft(prepared) ? prepared : await executePrepared(environment, program, claim, prepared.right)
-    } finally {
-      await releaseClaim(environment, claim)
-    }
+    })
   }
 
 /**
@@ -200,12 +195,28 @@ export const checkDefinition = (program: Pick<Program<unknown, never>, 'name' | 
 }
 
 /**
- * Gives a claim back. How it ended is known by now; a claim that can't be given back is taken over as a dead one.
+ * Does something with the claim of a run, and with what is stored of it then; and gives the claim back. How it ended is known by
+ * then: a claim that can't be given back is taken over as a dead one.
  *
  * @category effects
  * @since 0.1.0
  */
-export const releaseClaim = async ({ storage }: Environment, claim: Claim): Promise<void> => {
+export const holding = async <A>(
+  { storage, owner }: Environment,
+  runId: string,
+  use: (claim: Claim, stored: O.Option<Stored>) => Promise<E.Either<RunError, A>>
+): Promise<E.Either<RunError, A>> => {
+  const claimed = await answering('claim', () => storage.claim(runId, owner))
+  if (E.isLeft(claimed)) return claimed
+  const { claim, stored } = claimed.right
+  try {
+    return await use(claim, stored)
+  } finally {
+    await releaseClaim(storage, claim)
+  }
+}
+
+const releaseClaim = async (storage: CheckpointStorage, claim: Claim): Promise<void> => {
   try {
     await storage.release(claim)()
   } catch {

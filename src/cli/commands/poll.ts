@@ -13,6 +13,7 @@ import type { JsonObject } from '../../domain/Json.js'
 import { unitName } from '../../domain/Plan.js'
 import type { PolledJob, PollOutcome } from '../../executor/jobs.js'
 import { poll } from '../../executor/jobs.js'
+import type { Holder } from '../../ports/CheckpointStorage.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
@@ -40,7 +41,7 @@ import { workflowOf } from './workflowOf.js'
 export const pollCommand = async (context: Attended, id: string | undefined): Promise<Result> => {
   const view = await findOrOnly(context, id)
   if (E.isLeft(view)) return view
-  const { runId, checkpoint } = view.right
+  const { runId, checkpoint, heldBy } = view.right
   const workflow = await workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) return workflow
   const folder = checkpoint.workspace?.path ?? context.folder
@@ -55,7 +56,7 @@ export const pollCommand = async (context: Attended, id: string | undefined): Pr
     const hints = polled.left._tag === 'PlanError' ? ofPlanError(context, planning, polled.left.problems) : []
     return E.left(notDone(polled.left, hints, runId))
   }
-  return E.right(tell(context, runId, polled.right))
+  return E.right(tell(context, runId, polled.right, heldBy))
 }
 
 /** What the commands print on standard output is for us; what they say on error output is for people. */
@@ -70,7 +71,7 @@ const surroundingsOf = ({ screen, inherited, home }: Attended, folder: string): 
 })
 
 /** Tells how it ended, and gives the exit code. */
-const tell = (context: Attended, runId: string, outcome: PollOutcome): ExitCode => {
+const tell = (context: Attended, runId: string, outcome: PollOutcome, heldBy: O.Option<Holder>): ExitCode => {
   const { screen, json } = context
   if (outcome._tag === 'Fenced') {
     screen.line(screen.style.red(`Run ${runId} was taken over by another process. Nothing was written since`))
@@ -82,7 +83,8 @@ const tell = (context: Attended, runId: string, outcome: PollOutcome): ExitCode 
   const next = isOpen
     ? { text: 'Ask again with:', command: dogearCommand(context, ['poll', runId]) }
     : { text: 'Go on with:', command: resumeLine(context, runId) }
-  const run = status(checkpoint, false)
+  const isOurs = jobs.some(({ end }) => end._tag === 'Collected' || end._tag === 'Failed')
+  const run = status(checkpoint, !isOurs && O.isSome(heldBy))
   if (json) {
     screen.out(printed({ run_id: runId, status: run, jobs: jobs.map(polledJson), next: next.command }))
   } else {
@@ -107,7 +109,7 @@ const lineOf = ({ end, job, ...unit }: PolledJob, style: Style): string => {
     case 'Failed':
       return style.red(`${name}: failed: ${printable(end.error.message)}`)
     case 'NotKnown':
-      return style.yellow(`${name}: could not be asked: ${printable(end.error.message)}. Nothing has changed`)
+      return style.yellow(`${name}: no answer for now: ${printable(end.error.message)}. Nothing has changed`)
   }
 }
 

@@ -68,5 +68,5 @@ export const environmentOf = (
   return Object.fromEntries(environment)
 }
 
-/** What the submission printed, which is text; of a program's own job, JSON. */
-const jobText = (job: Json): string => (typeof job === 'string' ? job : JSON.stringify(job))
+/** What the submission printed, which is text; of a program's own job, JSON. Empty if it gave nothing. */
+const jobText = (job: Json): string => (typeof job === 'string' ? job : job === null ? '' : JSON.stringify(job))
