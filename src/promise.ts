@@ -15,6 +15,7 @@ import type { Json } from './domain/Json.js'
 import type { ResumePlan } from './domain/Plan.js'
 import { unitName } from './domain/Plan.js'
 import { planResume } from './domain/planResume.js'
+import { unitsInNeed } from './domain/evidenceOf.js'
 import { collectEvidence } from './executor/evidence.js'
 import type { PollOutcome } from './executor/jobs.js'
 import { poll as pollJobs } from './executor/jobs.js'
@@ -614,7 +615,8 @@ export const plan = async <Outputs, Input>(
   const { checkpoint, found: how } = found.right.value
   const input = program.decodeInput(checkpoint.input)
   if (E.isLeft(input)) return refuse({ _tag: 'InvalidInput', ...input.left })
-  const gone = await collectEvidence(checkpoint)(environmentOf(options))()
+  const needed = unitsInNeed(checkpoint, program, options)
+  const gone = options.evidence === undefined ? await collectEvidence(needed)(environmentOf(options))() : E.right([])
   if (E.isLeft(gone)) return refuse(gone.left)
   const recovered = how._tag === 'Recovered'
   const planned = planResume(checkpoint, program, { evidence: gone.right, ...forResume(options), recovered })

@@ -6,12 +6,14 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { Change } from '../domain/Change.js'
 import type { Evidence, ExpectedEvidence } from '../domain/CompletedStep.js'
 import { describeEvidence } from '../domain/Explain.js'
 import { unitName } from '../domain/Plan.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
+import { replay } from '../domain/Transition.js'
 import type { CheckAnswer, FailedCheck } from '../ports/Checks.js'
 import type { TreeUnreadable, WorkingTree } from '../ports/WorkingTree.js'
 import { collectEvidence, looking, take } from './evidence.js'
@@ -124,7 +126,7 @@ interface Looked {
  * @category effects
  * @since 0.1.0
  */
-export const checkAfter = async <Context, A>(
+export const checkAfter = async <Context extends { readonly signal: AbortSignal }, A>(
   tree: WorkingTree,
   { expect, after, evidence }: Guard<Context, A>,
   context: Context,
@@ -134,7 +136,7 @@ export const checkAfter = async <Context, A>(
   const expected = expectedBy(evidence, value, context)
   if (E.isLeft(expected)) return E.right({ wrong: [expected.left], evidence: [] })
   const files = (expect.files ?? []).map((path): ExpectedEvidence => ({ _tag: 'File', path }))
-  const taken = await take(tree, [...expected.right, ...files])
+  const taken = await take(tree, [...expected.right, ...files], context.signal)
   if (E.isLeft(taken)) return taken
   const changed = expect.cleanTree === true ? await looking(() => tree.changed()) : E.right([])
   if (E.isLeft(changed)) return changed
@@ -182,16 +184,22 @@ const some = (names: ReadonlyArray<string>): string =>
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What earlier steps left and is gone by now, in words. Nothing is looked at if they left nothing.
+ * What earlier steps left and is gone by now, in words. Nothing is looked at if they left nothing. `carry`: what is to be
+ * recorded yet.
  *
  * @category effects
  * @since 0.1.0
  */
-export const goneBefore = async ({ environment, recorder, values }: RunScope, { stepIndex }: Place): Promise<Wrong> => {
+export const goneBefore = async (
+  { environment, recorder, values, stopping }: RunScope,
+  { stepIndex }: Place,
+  carry: ReadonlyArray<Change>
+): Promise<Wrong> => {
   if (!values.evident) return NOTHING_WRONG
-  const { runId, completedSteps } = recorder.checkpoint()
+  const recorded = recorder.checkpoint()
+  const { runId, completedSteps } = E.getOrElse(() => recorded)(replay(recorded, carry))
   const earlier = [...completedSteps].filter((record) => record.stepIndex < stepIndex)
-  const gone = await collectEvidence({ runId, completedSteps: earlier })(environment)()
+  const gone = await collectEvidence({ runId, completedSteps: earlier }, stopping)(environment)()
   return E.isLeft(gone)
     ? [describe(gone.left)]
     : gone.right.map((one) => `${some(one.missing.map(describeEvidence))} of ${unitName(one)} is gone`)

@@ -11,6 +11,7 @@ import type { Checkpoint } from '../domain/Checkpoint.js'
 import { start } from '../domain/Checkpoint.js'
 import { describe as describeCodec, restore } from '../domain/CheckpointCodec.js'
 import type { Json } from '../domain/Json.js'
+import { unitsInNeed } from '../domain/evidenceOf.js'
 import { equals, isObject } from '../domain/Json.js'
 import { overrides } from '../domain/Overrides.js'
 import type { MissingEvidence, PlanOptions, PlanProblem, ResumePlan } from '../domain/Plan.js'
@@ -279,7 +280,7 @@ const goOn = async <Outputs, Input>(
   if (input !== undefined && !equals(input, checkpoint.input)) return E.left({ _tag: 'InputChanged', runId })
   const agreed = await agree(environment, stored, checkpoint, request.options)
   if (E.isLeft(agreed)) return agreed
-  const evidence = await evidenceFor(environment, checkpoint, request.options)
+  const evidence = await evidenceFor(environment, checkpoint, program, request.options)
   if (E.isLeft(evidence)) return evidence
   const at = timestamp(environment.clock.now())
   const recovered = stored.found._tag === 'Recovered'
@@ -300,9 +301,12 @@ const goOn = async <Outputs, Input>(
 const evidenceFor = async (
   environment: Environment,
   checkpoint: Checkpoint,
-  { evidence }: PlanOptions
+  program: Pick<Program<unknown, never>, 'steps'>,
+  options: PlanOptions
 ): Promise<E.Either<RunError, ReadonlyArray<MissingEvidence>>> =>
-  evidence === undefined ? await collectEvidence(checkpoint)(environment)() : E.right(evidence)
+  options.evidence === undefined
+    ? await collectEvidence(unitsInNeed(checkpoint, program, options))(environment)()
+    : E.right(options.evidence)
 
 /** The plan that may be executed: the one that was reviewed, without open questions. */
 const planFor = <Outputs, Input>(

@@ -76,7 +76,7 @@ export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<Recor
   const board = boardOf(due)
   // One that only waits for jobs starts nothing: what must hold before it is no question then.
   const waits = board.ready.length === 0 && board.pending > 0
-  const refused = waits ? undefined : await objectionTo(scope, place, due.wave)
+  const refused = waits ? undefined : await objectionTo(scope, place, due.wave, due.carry)
   if (refused !== undefined) return await refuse(scope, place, due.carry, refused, startedAt)
   const halt = linked(scope.stopping)
   const inbox = makeInbox<Ended>()

@@ -225,11 +225,20 @@ test.each([
   ['steps: [{wave: a}]', 'a wave needs "groups"'],
   ['steps: [{shell: x, timeout: 0s}]', '"timeout" must be longer. For none, write false'],
   ['steps: [{shell: x, retry: {delay: 5m, maxDelay: 1m}}]', '"maxDelay" must not be shorter than "delay"'],
+  ['steps: [{shell: x, artifacts: [""]}]', 'w.yml:1:32: "artifacts" must not name something empty'],
+  ['steps: [{shell: x, commits: [" "]}]', 'w.yml:1:30: "commits" must not name something empty'],
+  ['steps: [{shell: x, expect: {files: [""]}}]', 'w.yml:1:37: "files" must not name something empty'],
+  ['steps: [{shell: x, onCheckFailure: abort}]', 'w.yml:1:20: "onCheckFailure" is of no use here'],
+  ['steps: [{shell: x, expect: {commits: yes}}]', '"commits" must be true, or a whole number from 0 to 10000'],
   ['steps: [{shell: x, retry: true}]', '"retry" must be a mapping or false, not the boolean true'],
   ['['.repeat(100_000), 'nested more than 100 levels deep'],
   ['- '.repeat(100_000), 'nested more than 100 levels deep']
 ])('%.60j is refused: %s', (text, message) => {
   expect(problemsOf(text).join('\n')).toContain(message)
+})
+
+test('what happens when something earlier is gone can be said of any wave', () => {
+  expect(problemsOf('name: w\nsteps: [{wave: w, onCheckFailure: continue, groups: {a: {shell: x}}}]')).toEqual([])
 })
 
 test.each([

@@ -77,6 +77,31 @@ describe('an artifact', () => {
     }
   })
 
+  test('that a later step puts again is what the run left: neither runs again while it is there', async () => {
+    const data = memoryData()
+    const ran: Array<string> = []
+    const putting = (name: string) => ({
+      run: ({ artifacts }: Program.StepContext<unknown>) =>
+        pipe(
+          artifacts.put('report', name),
+          TE.map(() => void ran.push(name))
+        )
+    })
+    const program = pipe(
+      Program.start('p'),
+      Program.step('first', putting('first')),
+      Program.wave('wave', { a: putting('a'), b: putting('b') }),
+      Program.step('last', putting('last'))
+    ) as AnyProgram
+    await go(program, data)
+    await go(program, data)
+    assert.equal(ran.length, 4)
+    await memoryArtifacts(data).put('r', 'report', 'other')()
+    ran.length = 0
+    await go(program, data)
+    assert.equal(ran.length, 4)
+  })
+
   test('that can not be looked for stops the resume: without a store nobody knows', async () => {
     const data = memoryData()
     const program = pipe(Program.start('p'), Program.step('make', { run: ({ artifacts }) => artifacts.put('a', 'b') }))

@@ -7,7 +7,9 @@ import { relative } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import { workingTree } from '../../adapters/node/index.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
-import type { MissingEvidence } from '../../domain/Plan.js'
+import { unitsInNeed } from '../../domain/evidenceOf.js'
+import type { MissingEvidence, PlanOptions } from '../../domain/Plan.js'
+import type { Workflow } from '../../domain/Workflow.js'
 import { collectEvidence } from '../../executor/evidence.js'
 import type { WorkingTree } from '../../ports/WorkingTree.js'
 import type { CliError } from '../CliError.js'
@@ -27,17 +29,19 @@ export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): Working
 }
 
 /**
- * What is gone of what the completed steps of a run left.
+ * What is gone of what the completed steps of a run left; with options, of those whose evidence such a plan needs.
  *
  * @category effects
  * @since 0.1.0
  */
 export const missingEvidence = async (
   context: Context,
-  checkpoint: Checkpoint
+  checkpoint: Checkpoint,
+  workflow: Pick<Workflow, 'steps'> = { steps: [] },
+  options: PlanOptions = {}
 ): Promise<E.Either<CliError, ReadonlyArray<MissingEvidence>>> => {
   const tree = treeAt(context, checkpoint.workspace?.path ?? context.folder)
   return E.mapLeft((error: Parameters<typeof notDone>[0]) => notDone(error, [], checkpoint.runId))(
-    await collectEvidence(checkpoint)(environmentFor(context, { tree }))()
+    await collectEvidence(unitsInNeed(checkpoint, workflow, options))(environmentFor(context, { tree }))()
   )
 }

@@ -45,7 +45,7 @@ export const planCommand = async (context: Context, id: string | undefined, flag
   warnOf(context, workflow.right)
   const program = plannable(workflow.right)
   const recovered = found.right.found._tag === 'Recovered'
-  const gone = await missingEvidence(context, checkpoint)
+  const gone = await missingEvidence(context, checkpoint, program, options.right)
   if (E.isLeft(gone)) return gone
   const how = { ...options.right, evidence: gone.right, recovered }
   const plan = planResume(checkpoint, program, how)

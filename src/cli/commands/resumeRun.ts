@@ -31,6 +31,7 @@ import { execute, programFor, warnOf } from './execution.js'
 import { answers, captures, ofDamage, ofPlanError } from './hints.js'
 import type { PlanFlags } from './planFlags.js'
 import { doneWith, planOptions } from './planFlags.js'
+import { plannable } from './workflowOf.js'
 
 /**
  * How a run is to be resumed.
@@ -63,7 +64,7 @@ export const resumeRun = async (
   if (!existsSync(folder)) return E.left({ _tag: 'WorkspaceGone', runId, path: folder })
   const given = planOptions(flags, workflow.file)
   if (E.isLeft(given)) return given
-  const gone = await missingEvidence(context, checkpoint)
+  const gone = await missingEvidence(context, checkpoint, plannable(workflow), given.right)
   if (E.isLeft(gone)) return gone
   const options = { ...given.right, evidence: gone.right, recovered: view.found._tag === 'Recovered' }
   warnOf(context, workflow)

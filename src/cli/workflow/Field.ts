@@ -101,7 +101,7 @@ export const flag = (report: Report, entry: Entry | undefined): O.Option<boolean
 }
 
 /**
- * A number in a range.
+ * A number in a range. `beside`: what else might stand there, in words.
  *
  * @category decoding
  * @since 0.1.0
@@ -109,7 +109,8 @@ export const flag = (report: Report, entry: Entry | undefined): O.Option<boolean
 export const number = (
   report: Report,
   entry: Entry | undefined,
-  range: { readonly from: number; readonly to: number; readonly whole: boolean }
+  range: { readonly from: number; readonly to: number; readonly whole: boolean },
+  beside = ''
 ): O.Option<number> => {
   if (entry === undefined) return O.none
   const value = entry.value._tag === 'Scalar' ? entry.value.value : undefined
@@ -117,7 +118,7 @@ export const number = (
     typeof value === 'number' && value >= range.from && value <= range.to && (!range.whole || Number.isInteger(value))
   return fits
     ? O.some(value)
-    : wrong(report, entry, `a ${range.whole ? 'whole number' : 'number'} from ${range.from} to ${range.to}`)
+    : wrong(report, entry, `${beside}a ${range.whole ? 'whole number' : 'number'} from ${range.from} to ${range.to}`)
 }
 
 /**

@@ -80,7 +80,7 @@ export const decodeTask = (reports: Reports, fields: Fields, { at, name, telling
   }
   const timeoutMillis = timeoutOf(report, fields.get('timeout'))
   const version = versionOf(report, fields.get('version'))
-  const checks = decodeChecks(report, fields)
+  const checks = decodeChecks(report, fields, 'task')
   if (job !== undefined && O.isSome(checks) && checks.value.expect.commits !== undefined)
     report(fields.get('expect')?.at ?? at, '"commits" can\'t be counted for a job: name them in "commits" of the task')
   return {

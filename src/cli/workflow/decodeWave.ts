@@ -56,7 +56,7 @@ export const decodeWave = (reports: Reports, node: Mapping): WaveEntry | MapEntr
   )
   const concurrency = Field.number(report, fields.get('concurrency'), { from: 1, to: MAX_TASKS, whole: true })
   const onFailure = Field.word(report, fields.get('onFailure'), ON_FAILURE)
-  const checks = decodeChecks(report, fields)
+  const checks = decodeChecks(report, fields, 'wave')
   const at = entry?.value.at ?? node.at
   const wave = {
     at,
