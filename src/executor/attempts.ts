@@ -171,6 +171,7 @@ export const runAttempt = async (
     const { signal } = (timers ??= new AbortController())
     void sleep(clock, millis, signal).then(() => (signal.aborted ? undefined : then()))
   }
+  let time: Time | undefined
   let told: Told
   let giveUp: () => void = () => undefined
   const tell = (why: Told, reason: unknown): void => {
@@ -183,16 +184,54 @@ export const runAttempt = async (
   const context = contextFor(scope, place, attempt, leash.signal)
   const ended = await new Promise<Settled>((resolve) => {
     giveUp = () => resolve({ _tag: 'GivenUp' })
-    if (timeoutMillis !== undefined) {
-      after(timeoutMillis, () =>
-        tell('timeout', new DOMException(`timed out after ${timeoutMillis} ms`, 'TimeoutError'))
-      )
-    }
-    void settle(scope, place, task, context, resolve)
+    time = timeFor(clock, timeoutMillis, () =>
+      tell('timeout', new DOMException(`timed out after ${timeoutMillis} ms`, 'TimeoutError'))
+    )
+    void settle(scope, place, task, context, time.apart, resolve)
   })
   ignore()
+  time?.end()
   timers?.abort()
   return judge(task, ended, told, context)
+}
+
+/** The time that an attempt has. What is done `apart` from it takes none of it: somebody who is asked may think. */
+interface Time {
+  readonly apart: <A>(act: () => Promise<A>) => Promise<A>
+  readonly end: () => void
+}
+
+const NO_LIMIT: Time = { apart: (act) => act(), end: () => undefined }
+
+const timeFor = (clock: Clock, millis: number | undefined, over: () => void): Time => {
+  if (millis === undefined) return NO_LIMIT
+  let left = millis
+  let isOver = false
+  let stop: () => void = () => undefined
+  const go = (): void => {
+    if (isOver) return
+    const [since, waking] = [clock.now(), new AbortController()]
+    stop = () => {
+      left = Math.max(0, left - (clock.now() - since))
+      waking.abort()
+    }
+    void sleep(clock, left, waking.signal).then(() => (waking.signal.aborted ? undefined : over()))
+  }
+  go()
+  return {
+    apart: async (act) => {
+      stop()
+      try {
+        return await act()
+      } finally {
+        go()
+      }
+    },
+    end: () => {
+      isOver = true
+      stop()
+    }
+  }
 }
 
 /** Why an attempt was told to end, if it was. The first reason counts. */
@@ -230,11 +269,12 @@ const settle = async (
   place: Place,
   task: ProgramTask,
   context: Parameters<ProgramTask['run']>[0],
+  apart: Time['apart'],
   done: (settled: Settled) => void
 ): Promise<void> => {
   const { guard } = task
   try {
-    if (guard !== undefined) return done(await guarded(scope, place, guard, context, () => task.run(context)()))
+    if (guard !== undefined) return done(await guarded(scope, place, guard, context, () => task.run(context)(), apart))
     const result = await task.run(context)()
     done(
       E.isRight(result)

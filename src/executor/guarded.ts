@@ -54,8 +54,11 @@ type Wrong = ReadonlyArray<string>
 // around some work
 // ---------------------------------------------------------------------------------------------------------------------
 
+/** Does something that takes none of the time that the work has. */
+type Apart = <A>(act: () => Promise<A>) => Promise<A>
+
 /**
- * Does some work between its checks.
+ * Does some work between its checks. What is asked meanwhile is asked `apart`.
  *
  * @category effects
  * @since 0.1.0
@@ -65,12 +68,13 @@ export const guarded = async <Context extends { readonly signal: AbortSignal }, 
   place: Place,
   guard: Guard<Context, A>,
   context: Context,
-  work: () => Promise<E.Either<unknown, A>>
+  work: () => Promise<E.Either<unknown, A>>,
+  apart: Apart
 ): Promise<Guarded<A>> => {
   const { tree } = scope.environment
   const { signal } = context
   const before = await checkBefore(guard, context)
-  const stop = await unlessWaived(scope, place, guard, 'before', before, signal)
+  const stop = await unlessWaived(scope, place, guard, 'before', before, signal, apart)
   if (stop !== undefined) return stop
   const start = guard.expect.commits === undefined ? E.right(O.none) : await tree.head()
   if (E.isLeft(start)) return untold(start.left, 'notApplied')
@@ -82,7 +86,7 @@ export const guarded = async <Context extends { readonly signal: AbortSignal }, 
   const after = await checkAfter(tree, guard, context, done.right, made.right)
   if (E.isLeft(after)) return untold(after.left)
   const { wrong, evidence } = after.right
-  const refused = await unlessWaived(scope, place, guard, 'after', wrong, signal)
+  const refused = await unlessWaived(scope, place, guard, 'after', wrong, signal, apart)
   return refused ?? { _tag: 'Value', value: done.right, evidence }
 }
 
@@ -222,13 +226,14 @@ export const unlessWaived = async (
   { onCheckFailure }: Pick<Guard<never, never>, 'onCheckFailure'>,
   when: FailedCheck['when'],
   wrong: Wrong,
-  signal: AbortSignal
+  signal: AbortSignal,
+  apart: Apart = (act) => act()
 ): Promise<(Guarded<never> & { readonly _tag: 'Error'; readonly error: StepFailure }) | undefined> => {
   const [first, ...more] = wrong
   if (first === undefined) return undefined
   const { runId } = scope.recorder.checkpoint()
   const failed: FailedCheck = { runId, ...place, when, wrong: [first, ...more] }
-  const given = onCheckFailure === 'ask' ? await ask(scope, failed, signal) : onCheckFailure
+  const given = onCheckFailure === 'ask' ? await apart(() => ask(scope, failed, signal)) : onCheckFailure
   const answer = signal.aborted ? 'abort' : given
   if (!signal.aborted) report(scope.environment, { _tag: 'CheckFailed', ...failed, answer })
   if (answer === 'continue') return undefined
