@@ -147,12 +147,14 @@ const waveDecision = (
   if (retried !== undefined)
     return { _tag: 'Retry', ...unitOf(placed), attempt: retried.attempt, reason: retried.reason }
   const started = groups.find((group) => group._tag === 'Run')
+  const failed = trace(context, placed)
+  if (started?.reason._tag === 'NotStarted' && failed?.reason._tag === 'Failed')
+    return { _tag: 'Retry', ...unitOf(placed), attempt: failed.attempt, reason: failed.reason }
   if (started !== undefined) return run(placed, started.reason)
   const waiting = groups.find((group) => group._tag === 'Poll')
   if (waiting !== undefined) return { _tag: 'Poll', ...unitOf(placed), reason: waiting.reason }
   const record = isDone ? recordOf(context, placed) : undefined
   if (record !== undefined) return skip(placed, skipReasonOf(placed.task, record))
-  const failed = trace(context, placed)
   if (isDone && failed?.reason._tag === 'Failed')
     return { _tag: 'Retry', ...unitOf(placed), attempt: failed.attempt, reason: failed.reason }
   return !isDone || isAssumed(context, placed.stepIndex)

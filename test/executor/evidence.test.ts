@@ -6,7 +6,7 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
 import type { CheckAnswer, FailedCheck, TreeUnreadable } from '../../src/index.js'
-import { collectEvidence, Program, resume, run, runOrResume } from '../../src/index.js'
+import { collectEvidence, planResume, Program, resume, run, runOrResume } from '../../src/index.js'
 import type { WorkingTree } from '../../src/ports/WorkingTree.js'
 import type { TreeData } from '../../src/testing/memoryTree.js'
 import { memoryTree } from '../../src/testing/memoryTree.js'
@@ -458,6 +458,14 @@ describe('around a wave', () => {
     assert.deepEqual(
       outcome.failures.map(({ group, error }) => [group, error.message]),
       [[undefined, 'not started: no network']]
+    )
+    const { decisions } = right(planResume(await stored(newProcess(world).storage), program))
+    assert.deepEqual(
+      decisions.slice(1, 3).map(({ _tag, group, reason }) => [_tag, group, reason]),
+      [
+        ['Retry', undefined, { _tag: 'Failed', message: 'not started: no network', attempts: 1 }],
+        ['Run', 'unit', { _tag: 'NotStarted' }]
+      ]
     )
     assert.deepEqual(world.log, ['pack'])
     ended(await newProcess(world).perform(resume(guardedWave(world, {}), 'r')), 'Completed')
