@@ -43,6 +43,9 @@ export interface Holder {
   readonly attempt: object
 }
 
+/** Attempts that are over: what they still do counts for nobody. */
+const over = new WeakSet<object>()
+
 /** What attempts have put, by id. An attempt that puts nothing is not in it. */
 const stored = new WeakMap<object, Map<string, Evidence>>()
 
@@ -61,6 +64,8 @@ const NOTHING: ReadonlyArray<Evidence> = []
 export const artifactsFor = (holder: Holder): StepArtifacts => {
   const { runId } = holder.scope.recorder.checkpoint()
   const put = async (id: string, data: Uint8Array | string): Promise<E.Either<StepFailure, ArtifactInfo>> => {
+    if (over.has(holder.attempt)) return E.left(ATTEMPT_OVER)
+    if (!isData(data)) return E.left(NOT_BYTES(id))
     const store = writable(holder)
     if (E.isLeft(store)) return store
     const kept = await answer(store.right.put(runId, id, data))
@@ -82,6 +87,14 @@ export const artifactsFor = (holder: Holder): StepArtifacts => {
     }
   }
 }
+
+/**
+ * An attempt is over: what it begins to put from now on, because nobody waited for it, could replace what the next one put.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const endAttempt = (attempt: object): void => void over.add(attempt)
 
 /**
  * What an attempt has put: evidence for the record of its step.
@@ -142,6 +155,7 @@ export const memoFor =
     const { recorder } = holder.scope
     const under = computing.get(recorder) ?? new Map<string, Computing>()
     computing.set(recorder, under)
+    if (!isText(key)) return E.left(NO_KEY)
     const id = memoId(holder, key)
     for (;;) {
       const running = under.get(id)
@@ -236,6 +250,18 @@ const NO_STORE = failure(
 )
 
 const TAKEN_OVER = failure('Fenced', 'the run was taken over by another process: nothing is put into it any more')
+
+/** A step in JavaScript may give anything. */
+const isText = (value: unknown): value is string => typeof value === 'string'
+
+const isData = (value: unknown): boolean => isText(value) || value instanceof Uint8Array
+
+const NOT_BYTES = (id: string): StepFailure =>
+  failure('NotBytes', `what is put as "${id}" is neither text nor bytes (a Uint8Array)`)
+
+const NO_KEY = failure('MemoKey', 'the key of a memo must be text')
+
+const ATTEMPT_OVER = failure('AttemptOver', 'the attempt that puts this is over: nothing is put by it any more')
 
 const READ_ONLY = failure(
   'ReadOnly',

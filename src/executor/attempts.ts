@@ -17,7 +17,7 @@ import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { Clock } from '../ports/Clock.js'
-import { storedBy } from './artifacts.js'
+import { endAttempt, storedBy } from './artifacts.js'
 import { attemptFailed, attemptsStart } from './changes.js'
 import { toJson } from './conversions.js'
 import { CHECK_FAILED, guarded } from './guarded.js'
@@ -190,6 +190,7 @@ export const runAttempt = async (
     void settle(scope, place, task, context, time.apart, resolve)
   })
   ignore()
+  endAttempt(context)
   time?.end()
   timers?.abort()
   return judge(task, ended, told, context)
