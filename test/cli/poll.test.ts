@@ -104,6 +104,25 @@ describe('a step with a job', () => {
     expect(await state()).toBe(before)
   })
 
+  test('gives its result once, however many ask for it at once and whoever resumes meanwhile', async () => {
+    await pending()
+    says(0)
+    const asking = [
+      ['poll', 'nightly'],
+      ['poll', 'nightly'],
+      ['resume', 'nightly'],
+      ['poll', 'nightly']
+    ]
+    const ends = await Promise.all(asking.map((words) => place.dogear(words)))
+    for (const { code, stderr } of ends) expect([0, 4, 75], stderr).toContain(code)
+    if ((await place.dogear(['poll', 'nightly'])).code !== 0) expect.fail('nobody has its result')
+    expect((await place.dogear(['resume'])).code).toBe(0)
+    const history = await place.dogear(['show', 'nightly', '--history'])
+    expect(history.stdout.match(/GroupCompleted/g)).toHaveLength(2)
+    expect(linesOf(place.read('log')).filter((line) => line.startsWith('got'))).toEqual(['got model of job-7'])
+    expect(submissions()).toHaveLength(1)
+  })
+
   test('is still waited for when asking was stopped, and that is what is said', async () => {
     await pending()
     place.write('state', 'echo asking >&2; sleep 20; code=0\n')
