@@ -20,6 +20,7 @@ import { collectEvidence } from './executor/evidence.js'
 import type { PollOutcome } from './executor/jobs.js'
 import { poll as pollJobs } from './executor/jobs.js'
 import { isStepFailure } from './domain/StepFailure.js'
+import type { Workspace } from './domain/Workspace.js'
 import type {
   GroupSpec,
   JobContext,
@@ -42,6 +43,7 @@ import type { RunError } from './executor/RunError.js'
 import { describe } from './executor/RunError.js'
 import type { RunOutcome } from './executor/RunOutcome.js'
 import { viewRun } from './executor/runs.js'
+import { hasWorkspace, unlessGone } from './executor/workspace.js'
 import type { Reuse } from './executor/StepArtifacts.js'
 import type { ArtifactInfo } from './ports/ArtifactStore.js'
 import type { CheckpointStorage } from './ports/CheckpointStorage.js'
@@ -298,6 +300,8 @@ class View<Outputs, Input> implements AsyncContext<Outputs, Input> {
   readonly step: string
   readonly group?: string
   readonly attempt: number
+  readonly workspace?: Workspace
+  readonly folder?: string
 
   constructor(context: StepContext<Outputs, Input>) {
     this.#of = context
@@ -305,6 +309,8 @@ class View<Outputs, Input> implements AsyncContext<Outputs, Input> {
     this.step = context.step
     if (context.group !== undefined) this.group = context.group
     this.attempt = context.attempt
+    if (context.workspace !== undefined) this.workspace = context.workspace
+    if (context.folder !== undefined) this.folder = context.folder
   }
 
   get idempotencyKey(): string {
@@ -615,12 +621,19 @@ export const plan = async <Outputs, Input>(
   const { checkpoint, found: how } = found.right.value
   const input = program.decodeInput(checkpoint.input)
   if (E.isLeft(input)) return refuse({ _tag: 'InvalidInput', ...input.left })
+  const there = await hasWorkspace(checkpoint)(environmentOf(options))()
+  if (E.isLeft(there)) return refuse(there.left)
   const needed = unitsInNeed(checkpoint, program, options)
-  const gone = options.evidence === undefined ? await collectEvidence(needed)(environmentOf(options))() : E.right([])
+  const gone =
+    there.right && options.evidence === undefined
+      ? await collectEvidence(needed)(environmentOf(options))()
+      : E.right([])
   if (E.isLeft(gone)) return refuse(gone.left)
   const recovered = how._tag === 'Recovered'
   const planned = planResume(checkpoint, program, { evidence: gone.right, ...forResume(options), recovered })
-  return E.isLeft(planned) ? refuse(planned.left) : planned.right
+  if (E.isLeft(planned)) return refuse(planned.left)
+  const missed = unlessGone(checkpoint, planned.right, there.right)
+  return E.isLeft(missed) ? refuse(missed.left) : planned.right
 }
 
 const inputOf = <Input>(options: StartOptions<Input>): Input => ('input' in options ? options.input : {}) as Input

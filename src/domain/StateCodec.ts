@@ -28,7 +28,7 @@ import type {
   WaveIdentity,
   WorkflowIdentity
 } from './WorkflowIdentity.js'
-import type { Workspace } from './Workspace.js'
+import type { InPlace, OwnFolder, Worktree, Workspace } from './Workspace.js'
 
 /**
  * @category codecs
@@ -169,9 +169,18 @@ export const completedStep: t.Type<CompletedStep> = fields<CompletedStep>('a com
  * @category codecs
  * @since 0.1.0
  */
-export const workspace: t.Type<Workspace> = fields<Workspace>('a workspace', {
-  kind: t.literal('directory'),
-  path: t.string
+export const workspace: t.Type<Workspace> = tagged<Workspace>('a workspace', 'kind', {
+  none: fields<InPlace>('a folder', { kind: t.literal('none'), path: t.string }) as t.Type<Workspace>,
+  directory: fields<OwnFolder>('a folder', { kind: t.literal('directory'), path: t.string }) as t.Type<Workspace>,
+  worktree: fields<Worktree>('a worktree', {
+    kind: t.literal('worktree'),
+    path: t.string,
+    root: t.string,
+    repository: t.string,
+    branch: t.string,
+    commit: t.string,
+    into: optional(t.string)
+  }) as t.Type<Workspace>
 })
 
 const taskIdentity: t.Type<TaskIdentity> = fields<TaskIdentity>('a task', {

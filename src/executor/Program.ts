@@ -61,6 +61,8 @@ export interface Runnable extends Conversions {
   readonly job: RunnableJob | undefined
   readonly retry: RetryPolicy
   readonly timeoutMillis: number | undefined
+  /** A folder of its own: an empty one for each attempt, or the one that is there. */
+  readonly workspace: 'fresh' | 'kept' | undefined
   /** Of a job, only what is looked at before it is submitted. */
   readonly guard: UnitGuard | undefined
 }
@@ -192,14 +194,19 @@ export const task = (
     job: 'job' in spec ? runnableJob(spec.job as unknown as Job<unknown, unknown, undefined>, guard) : undefined,
     retry: spec.retry ?? noRetry,
     timeoutMillis: spec.timeoutMillis,
+    workspace: spec.workspace,
     guard: 'job' in spec && guard !== undefined ? beforeOnly(guard) : guard
   }
 }
 
-/** What a fingerprint covers beside the options: the version, and whether the work is handed over. */
-const definitionOf = (spec: object & { readonly version?: string }): Json => {
-  const version = spec.version === undefined ? {} : { version: spec.version }
-  return 'job' in spec ? { ...version, job: true } : spec.version === undefined ? null : version
+/** What a fingerprint covers beside the options: the version, a folder of its own, and whether the work is handed over. */
+const definitionOf = (spec: object & { readonly version?: string; readonly workspace?: 'fresh' }): Json => {
+  const definition = {
+    ...(spec.version === undefined ? {} : { version: spec.version }),
+    ...(spec.workspace === undefined ? {} : { workspace: spec.workspace }),
+    ...('job' in spec ? { job: true } : {})
+  }
+  return Object.keys(definition).length === 0 ? null : definition
 }
 
 /** Before a job is submitted there is nothing else to look at. */
@@ -333,7 +340,7 @@ export const problems = (
   program: Pick<Program<unknown, never>, 'name' | 'steps'>
 ): ReadonlyArray<W.WorkflowProblem> => {
   const found = [...W.problems(program)]
-  const look = (place: string, { retry, timeoutMillis, job }: ProgramTask): void => {
+  const look = (place: string, { retry, timeoutMillis, job, workspace, guard }: ProgramTask): void => {
     const wrong = problemOfRetry(retry)
     if (wrong !== undefined)
       found.push({ _tag: 'InvalidSetting', place, field: `retry.${wrong.field}`, expected: wrong.expected })
@@ -341,6 +348,8 @@ export const problems = (
       found.push({ _tag: 'InvalidSetting', place, field: 'timeoutMillis', expected: 'a finite number ≥ 0' })
     if (job?.guard?.expect.commits !== undefined)
       found.push({ _tag: 'InvalidSetting', place, field: 'expect.commits', expected: NOT_COUNTED })
+    if (workspace !== undefined && (guard?.expect.commits !== undefined || guard?.expect.cleanTree !== undefined))
+      found.push({ _tag: 'InvalidSetting', place, field: 'expect', expected: NO_REPOSITORY })
   }
   for (const step of program.steps) {
     if (step._tag === 'Task') look(step.name, step)
@@ -349,6 +358,8 @@ export const problems = (
   }
   return found
 }
+
+const NO_REPOSITORY = 'without commits and cleanTree: the folder of its own that the step has is no repository'
 
 const NOT_COUNTED = 'left out: the commits that a job makes are not counted, name them as its evidence'
 

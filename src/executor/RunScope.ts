@@ -171,7 +171,7 @@ export const report = ({ events }: Environment, event: Event): void => {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What one attempt of a task gets. Everything is made when it is first looked at, as fresh copies of what is stored:
+ * What one attempt of a task gets; `own`: the folder of its own, if it has one. Everything is made when it is first looked at, as fresh copies of what is stored:
  * nothing that a step does to it reaches another step, so a resumed run sees what an undisturbed one sees.
  *
  * @category constructors
@@ -181,16 +181,20 @@ export const contextFor = (
   scope: RunScope,
   place: Place,
   attempt: number,
-  signal: () => AbortSignal
+  signal: () => AbortSignal,
+  own?: string
 ): StepContext<unknown, unknown> => {
   const { program, values } = scope
-  const { runId, createdAt, generation, workflow, input, submissions, pending } = scope.recorder.checkpoint()
+  const { runId, createdAt, generation, workflow, input, submissions, pending, workspace } = scope.recorder.checkpoint()
+  const folder = own ?? workspace?.path
   const made: Made = {}
   const context: StepContext<unknown, unknown> = {
     runId,
     step: place.step,
     ...(place.group === undefined ? {} : { group: place.group }),
     attempt,
+    ...(workspace === undefined ? {} : { workspace }),
+    ...(folder === undefined ? {} : { folder }),
     get idempotencyKey() {
       const submitted = find(submissions, place) ?? find(pending, place)
       return (made.key ??= submitted?.key ?? idempotencyKey({ runId, createdAt, generation }, place))

@@ -26,6 +26,7 @@ import type { ProgramTask } from './Program.js'
 import type { Ended, RunScope, TaskResult } from './RunScope.js'
 import { contextFor, report } from './RunScope.js'
 import type { Place } from './Values.js'
+import { ownPlace, seenFrom } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -163,6 +164,8 @@ export const runAttempt = async (
   stopping: AbortSignal
 ): Promise<AttemptResult> => {
   if (stopping.aborted) return { _tag: 'Stopped', failure: NEVER_BEGAN }
+  const own = task.workspace === undefined ? undefined : await ownPlace(scope, place, task.workspace)
+  if (own !== undefined && E.isLeft(own)) return { _tag: 'Failed', failure: own.left, settled: true }
   const { clock, graceMillis } = scope.environment
   const { timeoutMillis } = task
   const leash = makeLeash()
@@ -181,13 +184,13 @@ export const runAttempt = async (
     after(graceMillis, giveUp)
   }
   const ignore = onAbort(stopping, () => tell('stop', stopping.reason))
-  const context = contextFor(scope, place, attempt, leash.signal)
+  const context = contextFor(scope, place, attempt, leash.signal, own?.right.folder)
   const ended = await new Promise<Settled>((resolve) => {
     giveUp = () => resolve({ _tag: 'GivenUp' })
     time = timeFor(clock, timeoutMillis, () =>
       tell('timeout', new DOMException(`timed out after ${timeoutMillis} ms`, 'TimeoutError'))
     )
-    void settle(scope, place, task, context, time.apart, resolve)
+    void settle(own?.right.scope ?? scope, place, task, context, time.apart, resolve)
   })
   ignore()
   endAttempt(context)
@@ -275,7 +278,12 @@ const settle = async (
 ): Promise<void> => {
   const { guard } = task
   try {
-    if (guard !== undefined) return done(await guarded(scope, place, guard, context, () => task.run(context)(), apart))
+    if (guard !== undefined) {
+      const ended = await guarded(scope, place, guard, context, () => task.run(context)(), apart)
+      const { folder } = context
+      const isElsewhere = task.workspace !== undefined && folder !== undefined && ended._tag === 'Value'
+      return done(isElsewhere ? { ...ended, evidence: seenFrom(folder, ended.evidence) } : ended)
+    }
     const result = await task.run(context)()
     done(
       E.isRight(result)

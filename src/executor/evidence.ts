@@ -10,17 +10,20 @@ import type { CompletedStep, Evidence, ExpectedEvidence } from '../domain/Comple
 import { goneAt } from '../domain/evidenceOf.js'
 import type { MissingEvidence } from '../domain/Plan.js'
 import * as StepError from '../domain/StepError.js'
+import type { Workspace } from '../domain/Workspace.js'
 import type { ArtifactStore } from '../ports/ArtifactStore.js'
 import type { Content, TreeUnreadable, WorkingTree } from '../ports/WorkingTree.js'
 import type { Executor } from './Executor.js'
 import { describeArtifact } from './RunError.js'
+import { treeOf } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // looking
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Completed units of a run: a checkpoint, or some of its records.
+ * Completed units of a run: a checkpoint, or some of its records. `workspace`: where it works, if that is not the tree of the
+ * environment.
  *
  * @category model
  * @since 0.1.0
@@ -28,6 +31,7 @@ import { describeArtifact } from './RunError.js'
 export interface CompletedUnits {
   readonly runId: string
   readonly completedSteps: Iterable<CompletedStep>
+  readonly workspace?: Workspace
 }
 
 /**
@@ -63,15 +67,18 @@ export interface CompletedUnits {
  * @since 0.1.0
  */
 export const collectEvidence =
-  ({ runId, completedSteps }: CompletedUnits, signal?: AbortSignal): Executor<ReadonlyArray<MissingEvidence>> =>
-  ({ tree, artifacts }) =>
+  (
+    { runId, completedSteps, workspace }: CompletedUnits,
+    signal?: AbortSignal
+  ): Executor<ReadonlyArray<MissingEvidence>> =>
+  (environment) =>
   async () => {
     const records = [...completedSteps].filter(({ evidence }) => evidence.length > 0)
     if (records.length === 0) return E.right([])
     const evidence = records.flatMap((record) => record.evidence)
-    const inTree = await goneFromTree(tree, evidence, signal)
+    const inTree = await goneFromTree(treeOf(environment, workspace), evidence, signal)
     if (E.isLeft(inTree)) return inTree
-    const inStore = await goneFromStore(artifacts, runId, evidence)
+    const inStore = await goneFromStore(environment.artifacts, runId, evidence)
     if (E.isLeft(inStore)) return inStore
     const gone = new Set([...inTree.right, ...inStore.right])
     return E.right(records.flatMap((record) => missingOf(record, gone)))

@@ -27,9 +27,11 @@ import { taskCompleted } from './changes.js'
 import type { Executor } from './Executor.js'
 import type { JobContext, JobStatus, Program, ProgramTask, RunnableJob } from './Program.js'
 import type { RunError } from './RunError.js'
-import { answering, checkDefinition, holding, restoreStored, scopeOf } from './run.js'
+import { checkDefinition, scopeOf } from './run.js'
 import type { RunScope } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
+import { answering, holding, restoreStored } from './stored.js'
+import { goneOf, hasWorkspace } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -169,6 +171,9 @@ const pollStored = async <Outputs, Input>(
   }
   const input = program.decodeInput(restored.right.input)
   if (E.isLeft(input)) return E.left({ _tag: 'InvalidInput', ...input.left })
+  const there = await hasWorkspace(restored.right)(environment)()
+  if (E.isLeft(there)) return there
+  if (!there.right) return E.left(goneOf(restored.right))
   const plan = planResume(restored.right, program)
   if (E.isLeft(plan)) return plan
   const { scope, dispose } = scopeOf(environment, program, claim, restored.right)
@@ -364,7 +369,14 @@ const call = async (
   work: (context: JobContext<unknown, unknown>) => ReturnType<ProgramTask['run']>
 ): Promise<AttemptResult> => {
   const given: Json = job.job === undefined ? null : structuredClone(job.job)
+  const kept = task.workspace === undefined ? {} : ({ workspace: 'kept' } as const)
   const run: ProgramTask['run'] = (context) =>
     work(Object.defineProperty(context, 'job', { value: given, enumerable: true }) as JobContext<unknown, unknown>)
-  return await runAttempt(scope, place, { ...task, ...how, run, job: undefined }, job.attempt ?? 1, scope.stopping)
+  return await runAttempt(
+    scope,
+    place,
+    { ...task, ...how, ...kept, run, job: undefined },
+    job.attempt ?? 1,
+    scope.stopping
+  )
 }

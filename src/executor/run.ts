@@ -5,22 +5,20 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change, Recovered, Started } from '../domain/Change.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import { start } from '../domain/Checkpoint.js'
-import { describe as describeCodec, restore } from '../domain/CheckpointCodec.js'
 import type { Json } from '../domain/Json.js'
 import { unitsInNeed } from '../domain/evidenceOf.js'
-import { equals, isObject } from '../domain/Json.js'
+import { equals } from '../domain/Json.js'
 import { overrides } from '../domain/Overrides.js'
 import type { MissingEvidence, PlanOptions, PlanProblem, ResumePlan } from '../domain/Plan.js'
 import { hashPlan, openQuestions } from '../domain/Plan.js'
 import { planResume } from '../domain/planResume.js'
 import { replay } from '../domain/Transition.js'
 import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
-import type { Workspace } from '../domain/Workspace.js'
-import type { CheckpointStorage, Claim, Revision, StorageError, Stored } from '../ports/CheckpointStorage.js'
+import type { WantedWorkspace, Workspace } from '../domain/Workspace.js'
+import type { Claim, Revision, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import { eventsOf } from './changes.js'
 import type { Executor } from './Executor.js'
@@ -33,7 +31,9 @@ import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
 import type { RunScope } from './RunScope.js'
 import { report, stopOn, timestamp } from './RunScope.js'
+import { answering, holding, restoreStored } from './stored.js'
 import { make as makeValues } from './Values.js'
+import { hasWorkspace, makeReady, treeOf, unlessGone, workspaceFor } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -71,13 +71,14 @@ export interface ResumeOptions extends PlanOptions {
 }
 
 /**
- * How to start. `workspace`: the folder that the run works in, kept with it.
+ * How to start. `workspace`: where the run works, kept with it: in a folder of its own (`directory`), in a git worktree of its own
+ * (`worktree`), for which the environment needs `workspaces`; or in a folder that is there.
  *
  * @category model
  * @since 0.1.0
  */
 export interface RunOptions {
-  readonly workspace?: Workspace
+  readonly workspace?: WantedWorkspace
 }
 
 /** What a caller wants of a run id. */
@@ -159,30 +160,16 @@ const perform =
       if (E.isLeft(there)) return there
       if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
     }
+    const wanted = request._tag === 'Resume' ? undefined : request.options.workspace
+    const workspace = await workspaceFor(environment, runId, wanted)
+    if (E.isLeft(workspace)) return workspace
     return await holding(environment, runId, async (claim, stored) => {
       const prepared = O.isNone(stored)
-        ? begin(environment, program, runId, request, input.right)
+        ? begin(environment, program, runId, request, input.right, workspace.right)
         : await goOn(environment, program, runId, stored.value, request, input.right)
       return E.isLeft(prepared) ? prepared : await executePrepared(environment, program, claim, prepared.right)
     })
   }
-
-/**
- * Asks a store. One that throws where it should answer has failed as well.
- *
- * @category effects
- * @since 0.1.0
- */
-export const answering = async <A>(
-  operation: string,
-  ask: () => TaskEither<StorageError, A>
-): Promise<E.Either<StorageError, A>> => {
-  try {
-    return await ask()()
-  } catch (cause) {
-    return E.left({ _tag: 'ReadFailed', where: 'the store', operation, code: 'THREW', cause })
-  }
-}
 
 /**
  * What can't run is refused before anything is claimed.
@@ -193,36 +180,6 @@ export const answering = async <A>(
 export const checkDefinition = (program: Pick<Program<unknown, never>, 'name' | 'steps'>): E.Either<RunError, void> => {
   const [problem, ...more] = problemsOf(program).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem }))
   return problem === undefined ? E.right(undefined) : E.left({ _tag: 'PlanError', problems: [problem, ...more] })
-}
-
-/**
- * Does something with the claim of a run, and with what is stored of it then; and gives the claim back. How it ended is known by
- * then: a claim that can't be given back is taken over as a dead one.
- *
- * @category effects
- * @since 0.1.0
- */
-export const holding = async <A>(
-  { storage, owner }: Environment,
-  runId: string,
-  use: (claim: Claim, stored: O.Option<Stored>) => Promise<E.Either<RunError, A>>
-): Promise<E.Either<RunError, A>> => {
-  const claimed = await answering('claim', () => storage.claim(runId, owner))
-  if (E.isLeft(claimed)) return claimed
-  const { claim, stored } = claimed.right
-  try {
-    return await use(claim, stored)
-  } finally {
-    await releaseClaim(storage, claim)
-  }
-}
-
-const releaseClaim = async (storage: CheckpointStorage, claim: Claim): Promise<void> => {
-  try {
-    await storage.release(claim)()
-  } catch {
-    // A store that throws here changes nothing of that.
-  }
 }
 
 const inputOf = <Outputs, Input>(program: Program<Outputs, Input>, input: Input): E.Either<RunError, Json> => {
@@ -249,11 +206,11 @@ const begin = <Outputs, Input>(
   program: Program<Outputs, Input>,
   runId: string,
   request: Request<Input>,
-  input: Json | undefined
+  input: Json | undefined,
+  workspace: Workspace | undefined
 ): E.Either<RunError, Prepared> => {
   if (request._tag === 'Resume' || input === undefined) return E.left({ _tag: 'NoSuchRun', runId })
   const at = timestamp(environment.clock.now())
-  const { workspace } = request.options
   const place = workspace === undefined ? {} : { workspace }
   const started: Started = { _tag: 'Started', at, runId, workflow: program.identity, input, ...place }
   const checkpoint = start(started)
@@ -280,21 +237,24 @@ const goOn = async <Outputs, Input>(
   if (input !== undefined && !equals(input, checkpoint.input)) return E.left({ _tag: 'InputChanged', runId })
   const agreed = await agree(environment, stored, checkpoint, request.options)
   if (E.isLeft(agreed)) return agreed
-  const evidence = await evidenceFor(environment, checkpoint, program, request.options)
+  const there = await hasWorkspace(checkpoint)(environment)()
+  if (E.isLeft(there)) return there
+  const evidence = there.right ? await evidenceFor(environment, checkpoint, program, request.options) : E.right([])
   if (E.isLeft(evidence)) return evidence
   const at = timestamp(environment.clock.now())
   const recovered = stored.found._tag === 'Recovered'
   const options = { ...request.options, evidence: evidence.right, recovered }
   const planned = planFor(checkpoint, program, options)
-  return E.isLeft(planned)
-    ? planned
-    : E.right({
-        checkpoint,
-        first: [],
-        plan: planned.right,
-        carry: [...agreed.right, ...overrides(checkpoint, program, planned.right, options, at)],
-        resumed: true
-      })
+  if (E.isLeft(planned)) return planned
+  const missed = unlessGone(checkpoint, planned.right, there.right)
+  if (E.isLeft(missed)) return missed
+  return E.right({
+    checkpoint,
+    first: [],
+    plan: planned.right,
+    carry: [...agreed.right, ...overrides(checkpoint, program, planned.right, options, at)],
+    resumed: true
+  })
 }
 
 /** What is gone: as the caller has found out, else as it is found now. */
@@ -348,34 +308,6 @@ const agree = async (
   }
 }
 
-/**
- * The checkpoint that a store keeps, decoded. Content of a newer format is `UnsupportedFormat`, anything else that
- * does not decode is `Corrupt`, and so is that of another run where `runId` is given.
- *
- * @category decoding
- * @since 0.1.0
- */
-export const restoreStored = (stored: Stored, runId?: string): E.Either<StorageError, Checkpoint> => {
-  const where = 'the stored checkpoint'
-  const restored = restore(stored)
-  if (E.isRight(restored)) {
-    const found = restored.right.runId
-    return runId === undefined || found === runId
-      ? restored
-      : E.left({ _tag: 'Corrupt', runId, where, why: `it is that of run ${found}`, cause: found })
-  }
-  const error = restored.left
-  const id = runId ?? runIdOf(stored)
-  return error._tag === 'NewerFormat'
-    ? E.left({ _tag: 'UnsupportedFormat', runId: id, where, found: error.found, supported: error.supported })
-    : E.left({ _tag: 'Corrupt', runId: id, where, why: describeCodec(error), cause: error })
-}
-
-const runIdOf = ({ checkpoint }: Stored): string => {
-  const runId = isObject(checkpoint) ? checkpoint['runId'] : undefined
-  return typeof runId === 'string' ? runId : ''
-}
-
 // ---------------------------------------------------------------------------------------------------------------------
 // executing
 // ---------------------------------------------------------------------------------------------------------------------
@@ -392,7 +324,8 @@ const executePrepared = async <Outputs, Input>(
   if (E.isLeft(after)) return after
   const { scope, dispose } = scopeOf(environment, program, claim, checkpoint, first, after.right)
   try {
-    const ended = await execute(scope, plan, carry)
+    const ready = await makeReady(scope, checkpoint, plan, carry)
+    const ended = E.isLeft(ready) ? ready : await execute(scope, plan, ready.right)
     if (E.isLeft(ended) && ended.left._tag !== 'Fenced') return ended
     if (E.isRight(ended) && ended.right._tag !== 'Fenced') return ended
     report(environment, { _tag: 'RunFenced', runId })
@@ -427,7 +360,7 @@ export const scopeOf = <Outputs, Input>(
   const { stopping, stop, dispose } = stopOn(environment, claim)
   let known: { readonly workflow: WorkflowIdentity; readonly program: Program<unknown, never> } | undefined
   const scope: RunScope = {
-    environment,
+    environment: { ...environment, tree: treeOf(environment, checkpoint.workspace) },
     definition: program,
     get program() {
       const { workflow } = recorder.checkpoint()

@@ -10,6 +10,7 @@ import type { Clock } from './Clock.js'
 import type { Events } from './Events.js'
 import type { Interrupt } from './Interrupt.js'
 import type { WorkingTree } from './WorkingTree.js'
+import type { Workspaces } from './Workspaces.js'
 
 /**
  * The ports that a run uses.
@@ -18,6 +19,7 @@ import type { WorkingTree } from './WorkingTree.js'
  * - `owner`: who runs, for the message that another claimant gets. `random`: from 0 to below 1, for jitter.
  * - `graceMillis`: how long an attempt that was told to stop may take to do so before the run goes on without it.
  * - `artifacts`: where steps keep what they put. A run whose steps put nothing needs none.
+ * - `workspaces`: makes the workspaces that runs and steps have of their own. Without these it is not needed.
  *
  * @category model
  * @since 0.1.0
@@ -35,4 +37,5 @@ export interface Environment {
   /** Answers for a check that failed. Without it the unit has failed. */
   readonly onCheckFailed?: OnCheckFailed
   readonly artifacts?: ArtifactStore
+  readonly workspaces?: Workspaces
 }

@@ -12,6 +12,7 @@ import { resolve, sep } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Content, TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
+import { NO_OTHER_REPOSITORY } from './git.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -33,7 +34,8 @@ const HASH = /^[0-9a-f]{4,64}$/i
 
 /**
  * The working tree at a folder. Commits are looked up with `git cat-file` and `git rev-list`, never in the text of a log, and
- * git is only called for what only git knows. `except`: paths in it that are no part of it.
+ * git is only called for what only git knows. `except`: paths in it that are no part of it; `ceiling`: a folder above it, where no
+ * repository is looked for any more.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -45,11 +47,12 @@ const HASH = /^[0-9a-f]{4,64}$/i
  * @category constructors
  * @since 0.1.0
  */
-export const workingTree = (folder: string, except: ReadonlyArray<string> = []): WorkingTree => {
+export const workingTree = (folder: string, except: ReadonlyArray<string> = [], ceiling?: string): WorkingTree => {
   const at = (path: string): string => resolve(folder, path)
   const left = new Set(except.map((path) => key(Buffer.from(at(path)))))
   const read = new Map<string, Read>()
-  const git = (args: ReadonlyArray<string>, input?: string): Looked<Answer> => askGit(resolve(folder), args, input)
+  const git = (args: ReadonlyArray<string>, input?: string): Looked<Answer> =>
+    askGit(resolve(folder), args, input, ceiling)
   return {
     content: (path, signal) => () =>
       looking(at(path), async () => {
@@ -202,21 +205,11 @@ type AskGit = (args: ReadonlyArray<string>, input?: string) => Looked<Answer>
 
 const NOTHING_THERE = /not a git repository|does not have any commits|(unknown|bad) revision|Needed a single revision/
 
-/** A hook runs with these; they would lead to its repository, not to ours. */
-const NO_OTHER_REPOSITORY = {
-  GIT_DIR: undefined,
-  GIT_COMMON_DIR: undefined,
-  GIT_WORK_TREE: undefined,
-  GIT_INDEX_FILE: undefined,
-  GIT_OBJECT_DIRECTORY: undefined,
-  GIT_ALTERNATE_OBJECT_DIRECTORIES: undefined,
-  GIT_NAMESPACE: undefined
-}
-
 /** Asks git, in a language that is known, without taking a lock or reading a configuration of the environment. */
-const askGit = (folder: string, args: ReadonlyArray<string>, input = ''): Looked<Answer> =>
+const askGit = (folder: string, args: ReadonlyArray<string>, input = '', ceiling?: string): Looked<Answer> =>
   new Promise((done) => {
-    const env = { ...process.env, LC_ALL: 'C', GIT_OPTIONAL_LOCKS: '0', ...NO_OTHER_REPOSITORY }
+    const below = ceiling === undefined ? {} : { GIT_CEILING_DIRECTORIES: ceiling }
+    const env = { ...process.env, LC_ALL: 'C', GIT_OPTIONAL_LOCKS: '0', ...NO_OTHER_REPOSITORY, ...below }
     const options = { cwd: folder, env, maxBuffer: GIT_OUTPUT_BYTES, windowsHide: true }
     const child = execFile('git', [...args], options, (error, stdout, stderr) => {
       if (error === null) return done(E.right(O.some(stdout)))

@@ -8,6 +8,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { SignalHandlers, StopSignal } from '../../adapters/node/index.js'
 import { subprocess, systemClock } from '../../adapters/node/index.js'
 import { status } from '../../domain/Checkpoint.js'
+import type { JsonObject } from '../../domain/Json.js'
 import type { Confirm } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { Executor } from '../../executor/Executor.js'
@@ -30,6 +31,8 @@ import type { Context, Result } from './Context.js'
 import { environmentFor, ignoreHome } from './Context.js'
 import { treeAt } from './evidence.js'
 import { goOn, ofPending, ofRunError, questionsOf, resumeLine } from './hints.js'
+import type { MergeFlags } from './workspace.js'
+import { settleWorkspace, tellOfWorkspace } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -61,7 +64,7 @@ export interface Loaded {
 
 /**
  * What is to be executed: a workflow, as a run of this id, in this folder; `done`: how many of its steps are done;
- * `start`: the words that start it, for a run that is not there yet.
+ * `start`: the words that start it, for a run that is not there yet; `merging`: what is to become of its worktree.
  *
  * @category model
  * @since 0.1.0
@@ -72,6 +75,7 @@ export interface Execution {
   readonly folder: string
   readonly done: number
   readonly start?: ReadonlyArray<string>
+  readonly merging?: MergeFlags
 }
 
 type AnyProgram = Program<Readonly<Record<string, unknown>>>
@@ -117,6 +121,7 @@ export const execute = async (
 ): Promise<Result> => {
   const { runId, program } = execution
   let saved = execution.start === undefined
+  let worked = false
   const environment = environmentFor(context, {
     tree: treeAt(context, execution.folder),
     ...(context.interactive ? { onCheckFailed: askAbout(context) } : {}),
@@ -127,6 +132,8 @@ export const execute = async (
           if (!saved) ignoreHome(context)
           saved = true
         }
+        if (event._tag === 'WorkspaceReady') tellOfWorkspace(context, event.workspace, event.renamed)
+        if (event._tag === 'StepStarted') worked = true
         narrator.report(event)
       }
     }
@@ -145,15 +152,15 @@ export const execute = async (
   const lead = outcome._tag === 'Failed' ? 'Fix it, then go on with:' : 'Go on with:'
   const hints = outcome._tag === 'Pending' ? ofPending(context, runId) : goOn(context, runId, program, questions, lead)
   for (const line of endingOf(outcome, execution.workflow.file, hints, screen.style)) screen.line(line)
-  if (context.json) screen.out(printed(outcomeJson(outcome, resumeLine(context, runId), questions)))
+  const place =
+    outcome._tag === 'Completed'
+      ? await settleWorkspace(context, outcome.checkpoint, execution.merging ?? {}, worked)
+      : {}
+  if (context.json) screen.out(printed({ ...outcomeJson(outcome, resumeLine(context, runId), questions), ...place }))
   return E.right(ofOutcome(outcome, context.signals.received()))
 }
 
-const outcomeJson = (
-  outcome: RunOutcome,
-  resume: string,
-  questions: ReadonlyArray<Confirm>
-): Parameters<typeof printed>[0] =>
+const outcomeJson = (outcome: RunOutcome, resume: string, questions: ReadonlyArray<Confirm>): JsonObject =>
   outcome._tag === 'Fenced'
     ? { run_id: outcome.runId, status: 'fenced' }
     : {

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import { existsSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { exitCode as ofSignal, subprocess } from '../../adapters/node/index.js'
@@ -29,7 +28,7 @@ import type { Attended } from './execution.js'
 import { warnOf } from './execution.js'
 import { findOrOnly } from './find.js'
 import { treeAt } from './evidence.js'
-import { ofPlanError, resumeLine } from './hints.js'
+import { ofGone, ofPlanError, resumeLine } from './hints.js'
 import { workflowOf } from './workflowOf.js'
 
 /**
@@ -45,7 +44,6 @@ export const pollCommand = async (context: Attended, id: string | undefined): Pr
   const workflow = await workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) return workflow
   const folder = checkpoint.workspace?.path ?? context.folder
-  if (!existsSync(folder)) return E.left({ _tag: 'WorkspaceGone', runId, path: folder })
   warnOf(context, workflow.right)
   const { file, path } = workflow.right
   const program = toProgram(file, path, runnerIn(surroundingsOf(context, folder)))
@@ -53,7 +51,12 @@ export const pollCommand = async (context: Attended, id: string | undefined): Pr
   const polled = await poll(program, runId)(environment)()
   if (E.isLeft(polled)) {
     const planning = { checkpoint, workflow: program, options: {}, flags: {} }
-    const hints = polled.left._tag === 'PlanError' ? ofPlanError(context, planning, polled.left.problems) : []
+    const hints =
+      polled.left._tag === 'PlanError'
+        ? ofPlanError(context, planning, polled.left.problems)
+        : polled.left._tag === 'WorkspaceGone'
+          ? ofGone(context, polled.left)
+          : []
     return E.left(notDone(polled.left, hints, runId))
   }
   return E.right(tell(context, runId, polled.right, heldBy))

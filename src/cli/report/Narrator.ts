@@ -183,6 +183,7 @@ const linesOf = (
       return [...decisions.values()].every((decision) => decision._tag === 'Skip') ? [] : [style.green('Run completed')]
     case 'CheckFailed':
       return checkFailed(telling, event)
+    case 'WorkspaceReady':
     case 'RunFailed':
     case 'RunInterrupted':
     case 'RunFenced':

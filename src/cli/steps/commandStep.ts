@@ -36,7 +36,7 @@ export interface Source {
 }
 
 /**
- * What commands need: a way to run them, the environment that they inherit, the folder that they run in, where the
+ * What commands need: a way to run them, the environment that they inherit, the folder that they run in if the run has none, where the
  * state is, and somebody to take their output and warnings about it.
  *
  * @category model
@@ -150,7 +150,7 @@ const commandFor = (
   return E.right({
     what: what.right,
     env: environmentOf(inherited, variables.right, context, home),
-    cwd: folder,
+    cwd: context.folder ?? folder,
     signal: context.signal,
     graceMillis: GRACE_MILLIS,
     captureBytes: task.capture === undefined ? 0 : CAPTURE_BYTES,

@@ -3,9 +3,11 @@
  *
  * @since 0.1.0
  */
+import { delimiter, join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../domain/Json.js'
+import { isOwn } from '../../domain/Workspace.js'
 import type { JobContext, StepContext } from '../../executor/Program.js'
 import { ITEM } from '../workflow/items.js'
 import { objection } from '../workflow/Variable.js'
@@ -64,9 +66,18 @@ export const environmentOf = (
   environment.set('DOGEAR_IDEMPOTENCY_KEY', idempotencyKey)
   environment.set('DOGEAR_HOME', home)
   if ('item' in context && group !== undefined) environment.set('DOGEAR_KEY', group)
+  const { workspace, folder } = context
+  if (workspace !== undefined) environment.set('DOGEAR_WORKSPACE', workspace.path)
+  // A git that is called in a folder of the run's own is not to work on a repository around it.
+  if (isOwn(workspace) || folder !== workspace?.path) {
+    const ceilings = [join(home, 'workspaces'), environment.get(CEILINGS) ?? ''].filter((one) => one !== '')
+    environment.set(CEILINGS, ceilings.join(delimiter))
+  }
   if ('job' in context) environment.set('DOGEAR_JOB', jobText(context.job))
   return Object.fromEntries(environment)
 }
+
+const CEILINGS = 'GIT_CEILING_DIRECTORIES'
 
 /** What the submission printed, which is text; of a program's own job, JSON. Empty if it gave nothing. */
 const jobText = (job: Json): string => (typeof job === 'string' ? job : job === null ? '' : JSON.stringify(job))

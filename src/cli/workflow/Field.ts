@@ -150,9 +150,12 @@ export const word = <W extends string>(
   const found = words.find((one) => one === value)
   if (found !== undefined) return O.some(found)
   const given = typeof value === 'string' ? `"${value}"${didYouMean(value, words)}` : kindOf(entry.value)
-  report(entry.value.at, `"${entry.key}" must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}, not ${given}`)
+  report(entry.value.at, `"${entry.key}" must be ${orList(words)}, not ${given}`)
   return O.none
 }
+
+const orList = (words: ReadonlyArray<string>): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 
 /**
  * A list.

@@ -5,6 +5,7 @@
  */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
+import type { Workspace } from '../../domain/Workspace.js'
 import type { RetryPolicy } from '../../domain/RetryPolicy.js'
 import type { Expectation, OnCheckFailure } from '../../executor/Guard.js'
 import type { OnFailure } from '../../executor/Program.js'
@@ -77,7 +78,7 @@ export interface ChecksEntry {
 
 /**
  * A task: a step of its own, or a group of a wave. `timeoutMillis` is for each attempt, and absent if there is none;
- * `retry` is absent if it is tried once. With a `job` its `action` is what submits that.
+ * `retry` is absent if it is tried once. `fresh`: each attempt has an empty folder of its own. With a `job` its `action` is what submits that.
  *
  * @category model
  * @since 0.1.0
@@ -94,6 +95,7 @@ export interface TaskEntry {
   readonly timeoutMillis?: number
   readonly idempotent: boolean
   readonly version?: string
+  readonly fresh?: true
   readonly checks?: ChecksEntry
 }
 
@@ -157,7 +159,7 @@ export interface MapEntry extends Omit<WaveEntry, '_tag' | 'groups'> {
 export type StepEntry = TaskEntry | WaveEntry | MapEntry
 
 /**
- * A workflow file. `warnings` are for people; nothing in them keeps it from running.
+ * A workflow file. `workspace`: of which kind that of a new run is. `warnings` are for people; nothing in them keeps it from running.
  *
  * @category model
  * @since 0.1.0
@@ -165,6 +167,7 @@ export type StepEntry = TaskEntry | WaveEntry | MapEntry
 export interface WorkflowFile {
   readonly name: string
   readonly input: JsonObject
+  readonly workspace: Workspace['kind']
   readonly steps: ReadonlyArray<StepEntry>
   readonly warnings: ReadonlyArray<Problem>
 }
@@ -198,12 +201,13 @@ export const MAX_TASKS = 10_000
 export const numberedName = (index: number): string => `step-${index + 1}`
 
 /**
- * What a task's fingerprint covers beside its name, `idempotent` and `capture`: what it executes, and its version.
+ * What a task's fingerprint covers beside its name, `idempotent` and `capture`: what it executes, whether in a folder of its own,
+ * and its version.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const definitionOf = ({ action, job, version, checks }: TaskEntry): Json => ({
+export const definitionOf = ({ action, job, version, fresh, checks }: TaskEntry): Json => ({
   ...(job === undefined
     ? actionJson(action)
     : {
@@ -214,6 +218,7 @@ export const definitionOf = ({ action, job, version, checks }: TaskEntry): Json 
         }
       }),
   ...(version === undefined ? {} : { version }),
+  ...(fresh === undefined ? {} : { workspace: 'fresh' }),
   ...(checks === undefined ? {} : { checks: checksJson(checks) })
 })
 

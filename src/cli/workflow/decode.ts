@@ -8,6 +8,7 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import { describeProblem, NAME } from '../../domain/Workflow.js'
+import type { Workspace } from '../../domain/Workspace.js'
 import type { Reports } from './decodeTask.js'
 import { decodeTask, TASK_KEYS } from './decodeTask.js'
 import { decodeWave, isWave } from './decodeWave.js'
@@ -20,7 +21,8 @@ import { objection } from './Variable.js'
 import type { StepEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
 import { MAX_TASKS, numberedName } from './WorkflowFile.js'
 
-const WORKFLOW_KEYS = ['name', 'input', 'steps', 'commands']
+const WORKFLOW_KEYS = ['name', 'input', 'workspace', 'steps', 'commands']
+const WORKSPACES: ReadonlyArray<Workspace['kind']> = ['none', 'directory', 'worktree']
 const STEP_KEYS = ['name', 'wave', ...TASK_KEYS]
 
 /**
@@ -50,12 +52,16 @@ export const decode = (
   const fields = Field.fieldsOf(report, node, WORKFLOW_KEYS, 'a workflow')
   const name = nameOf(report, fields.get('name'), node.at, fileName)
   const input = inputOf(report, fields.get('input'))
+  const workspace = pipe(
+    Field.word(report, fields.get('workspace'), WORKSPACES),
+    O.getOrElse((): Workspace['kind'] => 'none')
+  )
   const steps = stepsOf(reports, fields, node.at)
   const named = { name, at: fields.get('name')?.value.at ?? node.at }
   if (steps !== undefined) problems.push(...definitionProblems(named, steps.entries, steps.at))
   return problems.length > 0
     ? E.left(inFileOrder(problems))
-    : E.right({ name, input, steps: steps?.entries ?? [], warnings: inFileOrder(warnings) })
+    : E.right({ name, input, workspace, steps: steps?.entries ?? [], warnings: inFileOrder(warnings) })
 }
 
 /** No name for all files whose own can't be one: runs are found by it, and those of other workflows would be too. */

@@ -112,6 +112,7 @@ const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTa
       ...(entry.capture === undefined ? {} : { capture: entry.capture }),
       ...(entry.retry === undefined ? {} : { retry: entry.retry }),
       ...(entry.timeoutMillis === undefined ? {} : { timeoutMillis: entry.timeoutMillis }),
+      ...(entry.fresh === undefined ? {} : { workspace: 'fresh' }),
       ...guardFrom(runner, entry)
     },
     definitionOf(entry)
