@@ -156,7 +156,7 @@ export const cleanWorkspace =
   (runId: string): Executor<RemovedWorkspace> =>
   (environment) =>
   () =>
-    holding(environment, runId, (workspaces, { workspace }) => workspaces.remove(runId, workspace)())
+    atRest(environment, runId, (workspaces, { workspace }) => workspaces.remove(runId, workspace)())
 
 /**
  * Merges the worktree of a run into the branch that it was made from, and removes it. None if the run has no worktree, or has

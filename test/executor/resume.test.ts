@@ -221,10 +221,7 @@ describe('durability', () => {
   test('a checkpoint says which run of what with which input it is, to the byte', async () => {
     const process = newProcess()
     const input = { text: 'ä\u2028\n"\u0000 😀', list: [1, 2.5, null, true] }
-    ended(
-      await process.perform(run(five([]), 'r', input, { workspace: { kind: 'none', path: '/w' } })),
-      'Completed'
-    )
+    ended(await process.perform(run(five([]), 'r', input, { workspace: { kind: 'none', path: '/w' } })), 'Completed')
     const checkpoint = await stored(process.storage)
     assert.equal(checkpoint.runId, 'r')
     assert.deepEqual(checkpoint.input, input)

@@ -15,9 +15,10 @@ import type { Executor } from '../../executor/Executor.js'
 import type { Program } from '../../executor/Program.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
+import type { Environment } from '../../ports/Environment.js'
 import { notDone } from '../CliError.js'
 import { ofOutcome } from '../ExitCode.js'
-import { endingOf } from '../report/ending.js'
+import { endingOf, MAX_TOLD, taskOf } from '../report/ending.js'
 import * as Narrator from '../report/Narrator.js'
 import { grouped } from '../report/progress.js'
 import { endJson, jobJson, printed } from '../report/runJson.js'
@@ -147,11 +148,12 @@ export const execute = async (
     return E.left(notDone(ended.left, hints, runId))
   }
   const outcome = ended.right
+  const ownFolders = await ownFoldersOf(environment, outcome, execution.workflow.file)
   const questions = outcome._tag === 'Fenced' ? [] : questionsOf(outcome.checkpoint, program)
   const { screen } = context
-  const lead = outcome._tag === 'Failed' ? 'Fix it, then go on with:' : 'Go on with:'
+  const lead = leadOf(outcome)
   const hints = outcome._tag === 'Pending' ? ofPending(context, runId) : goOn(context, runId, program, questions, lead)
-  for (const line of endingOf(outcome, execution.workflow.file, hints, screen.style)) screen.line(line)
+  for (const line of endingOf(outcome, execution.workflow.file, hints, screen.style, ownFolders)) screen.line(line)
   const place =
     outcome._tag === 'Completed'
       ? await settleWorkspace(context, outcome.checkpoint, execution.merging ?? {}, worked)
@@ -160,11 +162,36 @@ export const execute = async (
   return E.right(ofOutcome(outcome, context.signals.received()))
 }
 
+/** What has passed may be gone when it is tried again; everything else needs somebody. */
+const leadOf = (outcome: RunOutcome): string => {
+  if (outcome._tag !== 'Failed') return 'Go on with:'
+  return outcome.retryable ? 'It may pass by itself. Wait, or fix it, then go on with:' : 'Fix it, then go on with:'
+}
+
+/** The folders of their own that failed steps have worked in, by the names of the steps. */
+const ownFoldersOf = async (
+  { workspaces }: Environment,
+  outcome: RunOutcome,
+  file: WorkflowFile
+): Promise<ReadonlyMap<string, string>> => {
+  const folders = new Map<string, string>()
+  if (outcome._tag !== 'Failed' || workspaces === undefined) return folders
+  const { runId, step, stepIndex, failures } = outcome
+  for (const { group } of failures.slice(0, MAX_TOLD)) {
+    if (taskOf(file.steps[stepIndex], group)?.fresh !== true) continue
+    const unit = { step, ...(group === undefined ? {} : { group }) }
+    const folder = await workspaces.stepFolder({ runId, ...unit }, false)()
+    if (E.isRight(folder)) folders.set(unitName(unit), folder.right)
+  }
+  return folders
+}
+
 const outcomeJson = (outcome: RunOutcome, resume: string, questions: ReadonlyArray<Confirm>): JsonObject =>
   outcome._tag === 'Fenced'
     ? { run_id: outcome.runId, status: 'fenced' }
     : {
         ...endJson(outcome.checkpoint, status(outcome.checkpoint, false), resume, questions),
+        ...(outcome._tag === 'Failed' ? { retryable: outcome.retryable } : {}),
         ...(outcome._tag === 'Pending' ? { jobs: outcome.jobs.map(jobJson) } : {})
       }
 

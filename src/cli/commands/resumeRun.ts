@@ -32,6 +32,7 @@ import type { PlanFlags } from './planFlags.js'
 import { doneWith, planOptions } from './planFlags.js'
 import { plannable } from './workflowOf.js'
 import type { MergeFlags } from './workspace.js'
+import { warnOfOtherKind } from './workspace.js'
 
 /**
  * How a run is to be resumed.
@@ -66,6 +67,7 @@ export const resumeRun = async (
   if (E.isLeft(remains)) return remains
   const options = { ...given.right, evidence: remains.right.missing, recovered: view.found._tag === 'Recovered' }
   warnOf(context, workflow)
+  warnOfOtherKind(context, checkpoint, workflow)
   const execution = { workflow, runId, folder, done: progress(checkpoint).completed, merging: flags }
   const { program, narrator } = programFor(context, execution)
   const plan = planResume(checkpoint, program, options)

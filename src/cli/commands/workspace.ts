@@ -21,6 +21,7 @@ import type { Prompt } from '../terminal/Prompt.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
 import { commandOf } from '../terminal/shellQuote.js'
 import { printable } from '../terminal/Style.js'
+import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import type { Context } from './Context.js'
 import { dogearCommand, environmentFor } from './Context.js'
 import { treeAt } from './evidence.js'
@@ -65,6 +66,22 @@ export const warnOfUncommitted = async (context: Context): Promise<void> => {
   const { screen } = context
   const what = `${counted(changed.right.length, 'path')} here ${changed.right.length === 1 ? 'is' : 'are'} not committed`
   screen.line(screen.style.yellow(`warning: ${what}: the worktree is made from the last commit, without that`))
+}
+
+/**
+ * Says that a run keeps its workspace, where the file has another kind by now.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const warnOfOtherKind = (
+  { screen }: Context,
+  { workspace }: Checkpoint,
+  { file, shown }: { readonly file: Pick<WorkflowFile, 'workspace'>; readonly shown: string }
+): void => {
+  if (workspace === undefined || workspace.kind === file.workspace) return
+  const now = `${shown} has "workspace: ${file.workspace}"`
+  screen.line(screen.style.yellow(`warning: ${now}, but the run keeps the one it began with: ${workspace.kind}`))
 }
 
 /**
