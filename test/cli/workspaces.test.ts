@@ -344,7 +344,9 @@ steps:
     expect(stderr).toContain('"commits" and "cleanTree" are for steps without a folder of their own')
     place.write('w.yml', 'name: w\nworkspace: wortree\nsteps: [{ shell: "true", workspace: own }]')
     const wrong = await dogear(['run', 'w.yml'])
-    expect(wrong.stderr).toContain('"workspace" must be none, directory or worktree, not "wortree". Did you mean "worktree"?')
+    expect(wrong.stderr).toContain(
+      '"workspace" must be none, directory or worktree, not "wortree". Did you mean "worktree"?'
+    )
     expect(wrong.stderr).toContain('"workspace" must be fresh, not "own"')
   })
 })
