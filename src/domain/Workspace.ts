@@ -1,6 +1,7 @@
 /**
  * Where a run works.
  *
+ * @module
  * @since 0.1.0
  */
 

@@ -97,8 +97,13 @@ export type MergeEnd =
   | { readonly _tag: 'Merged'; readonly into: string; readonly committed: boolean }
   | (NotMerged & { readonly _tag: 'NotMerged'; readonly committed: boolean })
 
-/** Why nothing was merged. */
-type NotMerged =
+/**
+ * Why nothing was merged.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type NotMerged =
   | { readonly why: 'Detached' | 'Moved' }
   | { readonly why: 'OtherBranch'; readonly found?: string }
   | { readonly why: 'Dirty' | 'Conflict'; readonly files: ReadonlyArray<string> }

@@ -191,7 +191,7 @@ steps:
       "w.yml:23:37: "LD_PRELOAD" can't be a variable: it would change how commands are found or started",
       "w.yml:24:5: a step is a mapping like "shell: npm test", not the text "just text"",
       "w.yml:26:5: it begins with "*", which makes an alias of it: put it in quotes. Aliases are not supported",
-      "w.yml:27:17: a step has no key "colour". It may have "name", "wave", "shell", "run", "reuse", "job", "summary", "capture", "retry", "timeout", "idempotent", "version", "artifacts", "commits", "before", "expect", "after", "onCheckFailure"",
+      "w.yml:27:17: a step has no key "colour". It may have "name", "wave", "shell", "run", "reuse", "job", "summary", "capture", "retry", "timeout", "idempotent", "version", "workspace", "artifacts", "commits", "before", "expect", "after", "onCheckFailure"",
     ]
   `)
 })

@@ -70,14 +70,13 @@ export const environmentOf = (
   if (workspace !== undefined) environment.set('DOGEAR_WORKSPACE', workspace.path)
   // A git that is called in a folder of the run's own is not to work on a repository around it.
   if (isOwn(workspace) || folder !== workspace?.path) {
-    const ceilings = [join(home, 'workspaces'), environment.get(CEILINGS) ?? ''].filter((one) => one !== '')
-    environment.set(CEILINGS, ceilings.join(delimiter))
+    const others = environment.get('GIT_CEILING_DIRECTORIES') ?? ''
+    const ours = join(home, 'workspaces')
+    environment.set('GIT_CEILING_DIRECTORIES', others === '' ? ours : `${ours}${delimiter}${others}`)
   }
   if ('job' in context) environment.set('DOGEAR_JOB', jobText(context.job))
   return Object.fromEntries(environment)
 }
-
-const CEILINGS = 'GIT_CEILING_DIRECTORIES'
 
 /** What the submission printed, which is text; of a program's own job, JSON. Empty if it gave nothing. */
 const jobText = (job: Json): string => (typeof job === 'string' ? job : job === null ? '' : JSON.stringify(job))
