@@ -74,10 +74,10 @@ describe('the workspace that a plan needs', () => {
   )
 
   law(
-    'has to be there for every plan that goes on with what was begun',
-    arb.moment(),
-    (moment) => {
-      const found = planned(moment, { changes: 'ignore' })
+    'has to be there for whatever was begun, unless somebody asks for all of it again',
+    arb.momentWithOptions(),
+    ({ moment, options: { fromStep: _, restartWave: __, ...options } }) => {
+      const found = planned(moment, options)
       if (found === undefined || !wasAttempted(found.before)) return
       assert.notEqual(needOf(found.before, found.plan), 'Make')
     },
