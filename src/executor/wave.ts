@@ -10,6 +10,7 @@ import { none } from '../domain/PendingJob.js'
 import type { Decision } from '../domain/Plan.js'
 import type * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
+import { groupNamed } from '../domain/Workflow.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import { runAttempts } from './attempts.js'
 import { attemptsStart, attemptStopped, jobSubmitted, leftUndone, taskCompleted, taskFailed } from './changes.js'
@@ -144,8 +145,11 @@ const boardOf = ({ wave, decisions }: Due): Board => {
         open: 0
       })
   }
+  const { done } = board
+  // Usually what is done needs nothing that is to run again.
+  const isPlain = wave.groups.every(({ name, needs }) => !done.has(name) || needs.every((need) => done.has(need)))
   for (const one of board.waiting.values()) {
-    for (const need of one.group.needs) {
+    for (const need of isPlain ? one.group.needs : throughDone(wave, one.group, done)) {
       if (board.done.has(need)) continue
       one.open += 1
       const needing = board.needing.get(need)
@@ -155,6 +159,13 @@ const boardOf = ({ wave, decisions }: Due): Board => {
     if (one.open === 0) board.ready.push(one)
   }
   return board
+}
+
+/** What a group needs, and what it needs through groups that somebody says are done: it sees what those that run again give. */
+const throughDone = (wave: ProgramWave, { needs }: ProgramGroup, done: ReadonlySet<string>): ReadonlySet<string> => {
+  const found = new Set(needs)
+  for (const name of found) if (done.has(name)) for (const need of groupNamed(wave, name)?.needs ?? []) found.add(need)
+  return found
 }
 
 /** Notes that a group is done. What waited for it alone is ready, and comes before what is behind it in the wave. */

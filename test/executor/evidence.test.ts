@@ -11,7 +11,18 @@ import type { WorkingTree } from '../../src/ports/WorkingTree.js'
 import type { TreeData } from '../../src/testing/memoryTree.js'
 import { memoryTree } from '../../src/testing/memoryTree.js'
 import type { World } from './fixtures.js'
-import { ended, newProcess, newWorld, patiently, policy, refused, right, stored } from './fixtures.js'
+import {
+  ended,
+  newProcess,
+  newWorld,
+  outputsOf,
+  patiently,
+  policy,
+  refused,
+  right,
+  stored,
+  task
+} from './fixtures.js'
 
 const doing = (world: World, name: string, act: (tree: TreeData) => void = () => undefined) =>
   TE.fromIO(() => {
@@ -102,6 +113,41 @@ describe('what completed units left behind', () => {
     harm(world.tree)
     assert.deepEqual(await again(world), due)
     assert.deepEqual(await again(world), [])
+  })
+
+  test('lets a group run again before those that need it only through a group that somebody says is done', async () => {
+    const world = newWorld()
+    const bring = task('bring', {
+      evidence: [{ _tag: 'File', path: 'brought.txt' }],
+      run: () =>
+        pipe(
+          doing(world, 'bring', write('brought.txt')),
+          TE.chain(() => TE.fromTask(() => new Promise<void>((resolve) => setImmediate(resolve)))),
+          TE.map(() => world.log.push('brought'))
+        )
+    })
+    const pay = task('pay', { idempotent: false, run: () => doing(world, 'pay') })
+    const thank = task('thank', {
+      run: ({ outputs }) =>
+        pipe(
+          doing(world, 'thank'),
+          TE.map(() => JSON.stringify(outputs))
+        )
+    })
+    const program = Program.fromSteps('order', [
+      Program.waveOf('all', [
+        { ...bring, needs: [] },
+        { ...pay, needs: ['bring'] },
+        { ...thank, needs: ['pay'] }
+      ])
+    ])
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
+    world.tree.files.delete('brought.txt')
+    world.log.length = 0
+    const confirm = new Map([['all/pay', { _tag: 'Done' } as const]])
+    const { checkpoint } = ended(await newProcess(world).perform(resume(program, 'r', { confirm })), 'Completed')
+    assert.deepEqual(world.log, ['bring', 'brought', 'thank'])
+    assert.equal(outputsOf(checkpoint)['all/thank'], '{"all":{"bring":2,"pay":null}}')
   })
 
   test('is what a plan is told of', async () => {
