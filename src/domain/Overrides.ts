@@ -34,7 +34,7 @@ export const overrides = (
   const records = new Map<string, CompletedStep>()
   for (const record of checkpoint.completedSteps) records.set(unitName(record), record)
   const steps = expand(workflow.steps, checkpoint.workflow)
-  const back = rewound(checkpoint, workflow, plan, records, at)
+  const back = rewound(workflow, plan, records, at)
   return [
     ...edited(checkpoint, workflow.identity, at),
     ...(back === undefined ? [] : [back]),
@@ -69,21 +69,14 @@ const recordsFit = (checkpoint: Checkpoint): boolean => {
 }
 
 /** Taken back is the record of whatever runs again, and of what somebody says has another outcome than the recorded one. */
-const rewound = (
-  { submissions }: Checkpoint,
-  workflow: Workflow,
-  plan: ResumePlan,
-  records: Records,
-  at: string
-): Change.Rewound | undefined => {
+const rewound = (workflow: Workflow, plan: ResumePlan, records: Records, at: string): Change.Rewound | undefined => {
   const kindOf = (decision: Decision): Step['_tag'] | undefined => workflow.steps[decision.stepIndex]?._tag
   const isWhole = (index: number): boolean => plan.decisions[index + 1]?.group === undefined
   const isWork = (decision: Decision, index: number): boolean =>
     decision.group !== undefined || kindOf(decision) === 'Task' || (kindOf(decision) === 'Map' && isWhole(index))
   const keeps = (decision: Decision): boolean => {
-    // What waits for its job goes on to, and what may have submitted one keeps the key that it did so under.
-    if (decision._tag === 'Poll') return true
-    if (decision._tag === 'Retry') return submissions.some((one) => unitName(one) === unitName(decision))
+    // What waits for its job goes on to, and what was begun goes on as it was left: in its attempt, and under its key.
+    if (decision._tag === 'Poll' || decision._tag === 'Retry') return true
     const record = records.get(unitName(decision))
     return decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)
   }

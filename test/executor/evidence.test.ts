@@ -5,14 +5,17 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
-import type { CheckAnswer, FailedCheck, TreeUnreadable } from '../../src/index.js'
+import type { Change, CheckAnswer, CheckpointStorage, FailedCheck, TreeUnreadable } from '../../src/index.js'
 import { collectEvidence, planResume, Program, resume, run, runOrResume } from '../../src/index.js'
 import type { WorkingTree } from '../../src/ports/WorkingTree.js'
+import type { Life } from '../../src/testing/crash/Life.js'
+import { never } from '../../src/testing/crash/Life.js'
 import type { TreeData } from '../../src/testing/memoryTree.js'
 import { memoryTree } from '../../src/testing/memoryTree.js'
 import type { World } from './fixtures.js'
 import {
   ended,
+  newLife,
   newProcess,
   newWorld,
   outputsOf,
@@ -56,6 +59,24 @@ const release = (world: World) =>
     ),
     Program.step('publish', { run: () => doing(world, 'publish') })
   )
+
+/** A store whose process dies when a change is durable: one of this kind, or the start of an attempt of this number. */
+const dyingAfter =
+  (life: Life, tag: Change.Change['_tag'], attempt?: number) =>
+  (storage: CheckpointStorage): CheckpointStorage => ({
+    ...storage,
+    save: (claim, revisions) => async () => {
+      const saved = await storage.save(claim, revisions)()
+      const isIt = revisions.some(
+        ({ change }) =>
+          change._tag === tag &&
+          (attempt === undefined ||
+            (change._tag === 'AttemptStarted' && change.attempts.some((one) => one.attempt === attempt)))
+      )
+      if (isIt) life.kill()
+      return life.alive() ? saved : await never()
+    }
+  })
 
 const write = (path: string) => (tree: TreeData) => void tree.files.set(path, path)
 
@@ -148,6 +169,40 @@ describe('what completed units left behind', () => {
     const { checkpoint } = ended(await newProcess(world).perform(resume(program, 'r', { confirm })), 'Completed')
     assert.deepEqual(world.log, ['bring', 'brought', 'thank'])
     assert.equal(outputsOf(checkpoint)['all/thank'], '{"all":{"bring":2,"pay":null}}')
+  })
+
+  test('takes back nothing of a group in flight beside the one that lost it: that goes on in its attempt', async () => {
+    const world = newWorld()
+    const bring = task('bring', {
+      evidence: [{ _tag: 'File', path: 'brought.txt' }],
+      run: () => doing(world, 'bring', write('brought.txt'))
+    })
+    const call = task('call', {
+      retry: policy({ _tag: 'Constant', attempts: 3, delayMillis: 1000 }),
+      run: ({ attempt }) =>
+        pipe(
+          doing(world, `call, attempt ${attempt}`),
+          TE.chain(() => (attempt === 1 ? TE.left({ status: 503 }) : TE.right('called')))
+        )
+    })
+    const groups = [bring, call].map((one) => ({ ...one, needs: [] }))
+    const program = Program.fromSteps('order', [Program.waveOf('all', groups, { concurrency: 1 })])
+    const killed = async (
+      executor: ReturnType<typeof run>,
+      after: Change.Change['_tag'],
+      of?: number
+    ): Promise<void> => {
+      const life = newLife()
+      const process = newProcess(world, { around: dyingAfter(life, after, of) })
+      await patiently(process.clock, Promise.race([life.killed, executor(process.environment)()]))
+      assert.ok(!life.alive(), after)
+    }
+    await killed(run(program, 'r', {}), 'AttemptStarted', 2)
+    assert.deepEqual(world.log, ['bring', 'call, attempt 1'])
+    world.tree.files.delete('brought.txt')
+    await killed(resume(program, 'r'), 'Rewound')
+    ended(await newProcess(world).perform(resume(program, 'r')), 'Completed')
+    assert.deepEqual(world.log, ['bring', 'call, attempt 1', 'bring', 'call, attempt 2'])
   })
 
   test('is what a plan is told of', async () => {
