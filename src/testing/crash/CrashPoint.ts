@@ -136,8 +136,8 @@ const HOW: ReadonlyArray<AtCall['how']> = [
 ]
 
 /**
- * An arbitrary schedule of up to `maxCrashes` (4) crashes within the first `maxCalls` (16) calls of each process and, if
- * `units` are given (`step` or `step/group`), at those. It shrinks towards no crash and the first call.
+ * An arbitrary schedule of up to `maxCrashes` (4) crashes within the first `maxCalls` (16) calls of each process, if
+ * `units` are given (`step` or `step/group`) at those, and at the first `maxEffects` (0) effects. It shrinks towards no crash and the first call.
  *
  * @example
  * import * as fc from 'fast-check'
@@ -159,9 +159,10 @@ export const crashSchedule = (
     readonly units?: ReadonlyArray<string>
     readonly maxCrashes?: number
     readonly maxCalls?: number
+    readonly maxEffects?: number
   } = {}
 ): fc.Arbitrary<CrashSchedule> => {
-  const { units = [], maxCrashes = 4, maxCalls = 16 } = options
+  const { units = [], maxCrashes = 4, maxCalls = 16, maxEffects = 0 } = options
   const atCall: fc.Arbitrary<CrashPoint> = fc.record(
     {
       _tag: fc.constant('AtCall' as const),
@@ -179,5 +180,14 @@ export const crashSchedule = (
     },
     PLAIN
   )
-  return fc.array(units.length === 0 ? atCall : fc.oneof(atCall, atUnit), { maxLength: maxCrashes })
+  const atEffect: fc.Arbitrary<CrashPoint> = fc.record(
+    {
+      _tag: fc.constant('AtEffect' as const),
+      n: fc.integer({ min: 1, max: Math.max(1, maxEffects) }),
+      how: fc.constantFrom('before' as const, 'after' as const)
+    },
+    PLAIN
+  )
+  const points = [atCall, ...(units.length === 0 ? [] : [atUnit]), ...(maxEffects === 0 ? [] : [atEffect])]
+  return fc.array(fc.oneof(...points), { maxLength: maxCrashes })
 }

@@ -6,6 +6,8 @@
  */
 import type { CrashPoint, CrashSchedule } from './CrashPoint.js'
 import { describePoint } from './CrashPoint.js'
+import type { Intervention } from './Intervention.js'
+import { describeIntervention } from './Intervention.js'
 import type { Trace } from './Trace.js'
 import { describeEntry } from './Trace.js'
 
@@ -17,13 +19,21 @@ import { describeEntry } from './Trace.js'
  * What does not hold.
  *
  * - `Undisturbed`: the workflow does not complete even if nothing goes wrong. Nothing else was tried then.
- * - `NothingLost`: what was acknowledged, or was found by an earlier process, is not there any more, or is not given to the next.
- * - `NothingTwice`: a unit that was recorded completed ran again.
+ * - `NothingLost`: what was acknowledged is not there any more, or is not given to the next process; or what ended well in a
+ *   process that ended by itself is not recorded.
+ * - `NothingTwice`: a unit that is recorded completed, or whose job is pending, ran again, or its record was taken back; and nobody
+ *   said so, and its evidence stands.
+ * - `DurableFirst`: an attempt began, or work went on, before what it follows from was on record.
+ * - `OverrideKept`: what a process was told does not hold: other records are taken back than follow from it, or something counts that
+ *   was taken back, or is taken as done though nobody said so; or it was refused, and something changed.
+ * - `EvidenceSeen`: evidence of a unit is gone, and other records are taken back than its own and those of what follows it.
  * - `NothingForgotten`: a unit is neither recorded nor scheduled, or no plan can be made.
  * - `SameEnd`: the run ended otherwise than undisturbed: not completed, or with other outputs or variables.
- * - `AtLeastOnce`: a unit is recorded completed, nobody said that it is done, and it never ended well.
+ * - `AtLeastOnce`: a unit is recorded completed, nobody said that it is done, and it never ended well, or not since it was taken
+ *   back.
  * - `AtMostOnce`: a unit that is not idempotent and may have had its effect ran again, and nobody said so.
- * - `SameKey`: a unit got another idempotency key when it ran again.
+ * - `SameKey`: a unit got another idempotency key when it ran again, though nothing was taken back. A job: though it was not taken
+ *   back itself and had not ended badly.
  * - `SameAttempt`: an attempt that was cut short was repeated as another one.
  * - `Fenced`: a call of a dead process, arriving late, took effect after another had claimed the run.
  * - `Ends`: a process neither went on nor ended.
@@ -36,6 +46,9 @@ export type CrashLaw =
   | 'Undisturbed'
   | 'NothingLost'
   | 'NothingTwice'
+  | 'DurableFirst'
+  | 'OverrideKept'
+  | 'EvidenceSeen'
   | 'NothingForgotten'
   | 'SameEnd'
   | 'AtLeastOnce'
@@ -47,7 +60,8 @@ export type CrashLaw =
   | 'Invariant'
 
 /**
- * How to repeat one simulated run: where its processes die, and what is answered when a unit is in doubt.
+ * How to repeat one simulated run: where its processes die, what is answered when a unit is in doubt, and what somebody does
+ * between two processes (default: nothing).
  *
  * @category model
  * @since 0.1.0
@@ -55,6 +69,7 @@ export type CrashLaw =
 export interface CrashCase {
   readonly schedule: CrashSchedule
   readonly answer: 'again' | 'done'
+  readonly interventions?: ReadonlyArray<Intervention>
 }
 
 /**
@@ -77,8 +92,9 @@ export interface Violation {
  * What a crash test tried and found, as plain data.
  *
  * - `points`: every place where the one process of a run was killed, or its store failed it.
- * - `runs`: how many runs were simulated, the undisturbed one among them; `twice`: how many of them were killed twice.
- * - `seed`: what the second points were sampled with.
+ * - `runs`: how many runs were simulated, the undisturbed one among them; `twice`: how many of them were killed twice; `overridden`:
+ *   how many with interventions.
+ * - `seed`: what the second points and the interventions were sampled with.
  * - `violations`: empty if all holds. The test ends after `stopAfter` of them.
  *
  * @category model
@@ -89,6 +105,7 @@ export interface CrashReport {
   readonly points: ReadonlyArray<CrashPoint>
   readonly runs: number
   readonly twice: number
+  readonly overridden: number
   readonly seed: number
   readonly violations: ReadonlyArray<Violation>
 }
@@ -113,8 +130,9 @@ export interface CrashReport {
  * @since 0.1.0
  */
 export const toText = (report: CrashReport): string => {
-  const { workflow, points, runs, twice, seed, violations } = report
-  const tried = `${points.length} crash points, ${runs} runs, ${twice} of them with two crashes (seed ${seed})`
+  const { workflow, points, runs, twice, overridden, seed, violations } = report
+  const more = overridden === 0 ? '' : `, ${overridden} with interventions`
+  const tried = `${points.length} crash points, ${runs} runs, ${twice} of them with two crashes${more} (seed ${seed})`
   const count =
     violations.length === 0
       ? 'no violation'
@@ -127,7 +145,14 @@ export const toText = (report: CrashReport): string => {
 const describeViolation = ({ law, what, name, only, trace }: Violation): ReadonlyArray<string> => [
   '',
   `${law}${name === undefined ? '' : ` (${name})`}: ${what}`,
-  `  ${only.schedule.length === 0 ? 'undisturbed' : only.schedule.map(describePoint).join(', then ')}`,
+  `  ${describeCase(only)}`,
   ...trace.map((entry) => `    ${describeEntry(entry)}`),
   `  repeat with { only: ${JSON.stringify(only)} }`
 ]
+
+const describeCase = ({ schedule, interventions = [] }: CrashCase): string => {
+  const told = interventions.map(describeIntervention)
+  return told.length === 0 && schedule.length === 0
+    ? 'undisturbed'
+    : [...(schedule.length === 0 ? [] : [schedule.map(describePoint).join(', then ')]), ...told].join('; ')
+}

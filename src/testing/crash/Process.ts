@@ -8,15 +8,17 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { unitName } from '../../domain/Plan.js'
 import { fromUnknown } from '../../domain/StepFailure.js'
 import type { Program, ProgramStep, ProgramTask, StepContext } from '../../executor/Program.js'
-import type { CheckpointStorage, Claim, Claimed, Revision } from '../../ports/CheckpointStorage.js'
+import type { CheckpointStorage, Claim, Claimed } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { withFaults } from '../faults.js'
-import { memoryTree, treeData } from '../memoryTree.js'
+import type { TreeData } from '../memoryTree.js'
+import { memoryTree } from '../memoryTree.js'
 import type { AtUnit, CrashPoint } from './CrashPoint.js'
 import { describePoint } from './CrashPoint.js'
 import type { CallWatch, DeathAtCall } from './Life.js'
 import { mortal, never, newLife } from './Life.js'
 import type { TraceEntry } from './Trace.js'
+import type { Witness } from './Witness.js'
 import { START, virtualClock } from './VirtualClock.js'
 import type { VirtualClock } from './VirtualClock.js'
 
@@ -28,6 +30,7 @@ import type { VirtualClock } from './VirtualClock.js'
  * What a workflow's steps may use of the simulation. The program is made anew for each simulated process, as a process makes
  * it when it starts; `world` is the outside, one for each simulated run.
  *
+ * - `tree`: the files and commits that steps leave and that their evidence is looked for in, one tree for each simulated run.
  * - `life`: the number of this process, from 1.
  * - `now`: virtual time, in milliseconds since 1970-01-01 UTC.
  * - `sleep`: virtual sleep, in milliseconds. It ends early when the signal fires.
@@ -39,6 +42,8 @@ import type { VirtualClock } from './VirtualClock.js'
  */
 export interface Scene<World> {
   readonly world: World
+  /** The files and commits that steps leave. */
+  readonly tree: TreeData
   readonly life: number
   /** The virtual time, in milliseconds since 1970-01-01 UTC. */
   readonly now: () => number
@@ -76,16 +81,14 @@ export interface Process<World> {
 /** What a process is made of. */
 export interface ProcessParts<World> {
   readonly world: World
+  readonly tree: TreeData
   readonly life: number
   readonly storage: CheckpointStorage
   readonly startsAt: number | undefined
   readonly point: CrashPoint | undefined
   readonly programOf: (scene: Scene<World>) => Program<unknown, unknown>
   readonly note: (entry: TraceEntry) => void
-  /** The store said that these revisions are durable. */
-  readonly acknowledged: (revisions: ReadonlyArray<Revision>) => void
-  /** An observer was told that a unit is completed. */
-  readonly told: (unit: string) => void
+  readonly witness: Witness
   /** A call that is made when the next process claims: right before that, at the same time, or after it. */
   readonly delayed: NonNullable<CallWatch['delayed']>
   readonly claiming: () => Promise<void>
@@ -149,12 +152,12 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
 const environmentOf = <World>(inside: Inside<World>): Environment => ({
   storage: storageIn(inside),
   clock: inside.clock,
-  tree: memoryTree(treeData()),
+  tree: memoryTree(inside.tree),
   owner: { host: 'simulated', pid: inside.life },
   interrupt: { signal: new AbortController().signal, reason: () => 'aborted' },
   events: {
     report: (event) => {
-      if (event._tag === 'StepCompleted' && inside.life_.alive()) inside.told(unitName(event))
+      if (event._tag === 'StepCompleted' && inside.life_.alive()) inside.witness.told(unitName(event))
     }
   },
   random: () => 0.5,
@@ -211,11 +214,12 @@ const storageIn = <World>(inside: Inside<World>): CheckpointStorage => {
 }
 
 /** What a store acknowledges is durable, whether the process lives to hear it or not. */
-const noting = <World>({ storage, acknowledged }: Inside<World>): CheckpointStorage => ({
+const noting = <World>({ storage, witness, life }: Inside<World>): CheckpointStorage => ({
   ...storage,
   save: (claim, revisions) => async () => {
+    witness.saves(life, claim, revisions)
     const saved = await storage.save(claim, revisions)()
-    if (E.isRight(saved)) acknowledged(revisions)
+    if (E.isRight(saved)) witness.acknowledged(life, claim, revisions)
     return saved
   }
 })
@@ -231,6 +235,7 @@ const sceneOf = <World>(inside: Inside<World>): Scene<World> => {
   let effects = 0
   return {
     world: inside.world,
+    tree: inside.tree,
     life: inside.life,
     now: clock.now,
     sleep: async (millis, signal) => {
@@ -287,7 +292,7 @@ const programIn = <World>(inside: Inside<World>, program: Program<unknown, unkno
 
 /** A unit's own code, called in a process that may die before it, in the middle of it and after it. */
 const watchedRun = <World>(inside: Inside<World>, unit: string, task: ProgramTask): ProgramTask['run'] => {
-  const { state, point, note, life, life_ } = inside
+  const { state, point, note, life, life_, witness } = inside
   let n = 0
   const deathHere = (): AtUnit['how'] | undefined => {
     n += 1
@@ -306,6 +311,7 @@ const watchedRun = <World>(inside: Inside<World>, unit: string, task: ProgramTas
     state.running += 1
     state.progress += 1
     note({ _tag: 'Started', life, unit, attempt: context.attempt, key: context.idempotencyKey })
+    witness.starts(unit, context.attempt)
     const ending = attempted(task, mortalContext(context, life_.signal))
     if (how === 'during') inside.die()
     const result = await ending
@@ -313,6 +319,8 @@ const watchedRun = <World>(inside: Inside<World>, unit: string, task: ProgramTas
     state.progress += 1
     if (!life_.alive()) return await never()
     note(E.isRight(result) ? { _tag: 'Done', life, unit } : { _tag: 'Failed', life, unit, ...failureOf(result.left) })
+    // What comes too late counts for nothing.
+    if (E.isRight(result) && !context.signal.aborted) witness.endsWell(unit)
     if (how === 'after') inside.die()
     return life_.alive() ? result : await never()
   }

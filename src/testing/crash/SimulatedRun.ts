@@ -4,8 +4,6 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
-import type * as TE from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Json } from '../../domain/Json.js'
 import type { Answer } from '../../domain/Plan.js'
@@ -19,16 +17,23 @@ import type { RunOutcome } from '../../executor/RunOutcome.js'
 import { restoreStored } from '../../executor/stored.js'
 import type { CheckpointStorage, Claimed, StorageError } from '../../ports/CheckpointStorage.js'
 import type { StorageCall } from '../faults.js'
-import type { CrashCase, CrashLaw } from './CrashReport.js'
+import type { TreeData } from '../memoryTree.js'
+import { treeData } from '../memoryTree.js'
+import type { CrashCase } from './CrashReport.js'
 import type { CrashStorage } from './CrashStorage.js'
 import type { CrashPoint } from './CrashPoint.js'
 import type { Limits } from './drive.js'
+import { drive } from './drive.js'
+import { intervene, optionsOf } from './intervene.js'
+import type { Override } from './Intervention.js'
 import type { Delayed } from './Life.js'
-import { drive, STORE_PATIENCE } from './drive.js'
 import type { Process, Scene } from './Process.js'
 import { startProcess } from './Process.js'
+import { look, soon } from './look.js'
 import type { Trace, TraceEntry } from './Trace.js'
 import { quiet } from './VirtualClock.js'
+import type { Finding, Witness } from './Witness.js'
+import { makeWitness } from './Witness.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -44,28 +49,19 @@ export interface Setting<World, Data> {
   readonly judge: Judge<World>
   /** What each unit gave in the undisturbed run. */
   readonly outputs: ReadonlyMap<string, Json | undefined>
-}
-
-/** Something that does not hold. */
-export interface Finding {
-  readonly law: CrashLaw
-  readonly what: string
-  readonly unit?: string
-  readonly name?: string
+  /** How many processes may end because a step failed. */
+  readonly mayFail: number
 }
 
 /**
  * What stands between two processes, and at the end: what the processes before left (`checkpoint`, none if nothing is
- * stored), what was known `before` the last of them ran, what was `acknowledged` (-1: nothing), and what happened (`trace`).
- * `completed`: the run is over.
+ * stored), and what happened (`trace`). `completed`: the run is over.
  */
 export interface Between<World> {
   readonly program: Program<unknown, unknown>
   readonly world: World
   readonly trace: Trace
-  readonly before: Checkpoint | undefined
   readonly checkpoint: Checkpoint | undefined
-  readonly acknowledged: { readonly units: ReadonlySet<string>; readonly revision: number }
   readonly completed: boolean
 }
 
@@ -87,12 +83,13 @@ export interface SimulatedRun {
 /** What a run has come to. */
 interface Course<World, Data> {
   readonly setting: Setting<World, Data>
-  readonly answer: CrashCase['answer']
+  readonly one: CrashCase
   readonly world: World
+  readonly tree: TreeData
   readonly data: Data
   readonly trace: Array<TraceEntry>
   readonly findings: Array<Finding>
-  readonly acknowledged: { readonly units: Set<string>; revision: number }
+  readonly witness: Witness
   readonly points: Array<ReadonlyArray<CrashPoint>>
   readonly delayed: Array<DelayedCall>
   /** Calls of the dead that were made when a process claimed, and have not been answered yet. */
@@ -101,6 +98,8 @@ interface Course<World, Data> {
   asked: boolean
   /** How many processes in a row have ended with an error of their store. */
   trouble: number
+  /** How many processes have ended because a step failed. */
+  failures: number
 }
 
 /** A call of a process that is dead by now. */
@@ -120,58 +119,65 @@ export const RUN_ID = 'simulated'
 /** Simulates one run, with one process after the other, the n-th dying at the n-th point of the schedule. */
 export const simulateRun = async <World, Data>(
   setting: Setting<World, Data>,
-  { schedule, answer }: CrashCase
+  one: CrashCase
 ): Promise<SimulatedRun> => {
   const data = await setting.storage.create()
+  const tree = treeData()
+  const findings: Array<Finding> = []
+  const trace: Array<TraceEntry> = []
   const course: Course<World, Data> = {
     setting,
-    answer,
+    one,
     world: setting.world(),
+    tree,
     data,
-    trace: [],
-    findings: [],
-    acknowledged: { units: new Set(), revision: -1 },
+    trace,
+    findings,
+    witness: makeWitness(tree, findings, (entry) => trace.push(entry)),
     points: [],
     delayed: [],
     meanwhile: [],
     dead: [],
     asked: false,
-    trouble: 0
+    trouble: 0,
+    failures: 0
   }
-  const checkpoint = await liveOn(course, schedule)
+  const checkpoint = await liveOn(course)
   await bury(course)
   await setting.storage.destroy?.(data)
-  const { findings, trace, points, asked } = course
+  const { points, asked } = course
   return { findings, trace, points, asked, checkpoint }
 }
 
-const liveOn = async <World, Data>(
-  course: Course<World, Data>,
-  schedule: ReadonlyArray<CrashPoint>
-): Promise<Checkpoint | undefined> => {
-  const { setting, trace, findings } = course
+const liveOn = async <World, Data>(course: Course<World, Data>): Promise<Checkpoint | undefined> => {
+  const { setting, trace, findings, witness } = course
+  const { schedule, interventions = [] } = course.one
+  const lastTold = Math.max(0, ...interventions.map(({ life }) => life))
   let before: Checkpoint | undefined
   let startsAt: number | undefined
   const { reopen, start } = setting.storage
   let storage = await (start?.(course.data, 1) ?? reopen(course.data))
   for (let life = 1; ; life++) {
+    const override = intervene(course.one, life, before, course.tree, (entry) => trace.push(entry))
     const process = processOf(course, storage, life, schedule[life - 1], startsAt)
-    const over = await liveOnce(course, process)
+    const over = await liveOnce(course, process, override)
     course.points.push(process.points)
     course.dead.push({ process, storage })
     storage = await reopen(course.data)
-    const found = await look(storage, setting.limits)
+    const found = await look(storage, RUN_ID, setting.limits)
     if (E.isLeft(found)) {
       findings.push({ law: 'NothingLost', what: `what is stored can't be read: ${describe(found.left)}` })
       return undefined
     }
-    const { acknowledged, world } = course
+    const { world } = course
     const { program } = process
     const checkpoint = found.right
     if (start !== undefined) storage = await start(course.data, life + 1)
     const completed = over === 'completed'
-    findings.push(...setting.judge({ program, world, trace, before, checkpoint, acknowledged, completed }))
-    if (over !== 'cut short' || findings.length > 0) return checkpoint
+    witness.looked(checkpoint)
+    findings.push(...setting.judge({ program, world, trace, checkpoint, completed }))
+    const goesOn = over === 'cut short' || (completed && life < lastTold)
+    if (!goesOn || findings.length > 0) return checkpoint
     before = checkpoint
     startsAt = checkpoint === undefined ? undefined : process.clock.now()
   }
@@ -186,25 +192,18 @@ const processOf = <World, Data>(
 ): Process<World> =>
   startProcess({
     world: course.world,
+    tree: course.tree,
     life,
     storage,
     startsAt,
     point,
     programOf: course.setting.programOf,
     note: (entry) => course.trace.push(entry),
-    acknowledged: (revisions) => {
-      for (const { revision, change } of revisions) {
-        course.acknowledged.revision = Math.max(course.acknowledged.revision, revision)
-        if (COMPLETING.has(change._tag)) course.acknowledged.units.add(unitName(change as { readonly step: string }))
-      }
-    },
-    told: (unit) => course.acknowledged.units.add(unit),
+    witness: course.witness,
     delayed: (call, how, make) => course.delayed.push({ call, how, make }),
     claiming: () => claiming(course),
     claimed: (granted) => claimed(course, granted)
   })
-
-const COMPLETING: ReadonlySet<string> = new Set(['StepCompleted', 'GroupCompleted', 'Assumed'])
 
 /** What the dead ones were about to do and has not arrived yet. */
 const due = <World, Data>({ delayed }: Course<World, Data>, now: Delayed): ReadonlyArray<DelayedCall> => {
@@ -220,14 +219,10 @@ const claiming = async <World, Data>(course: Course<World, Data>): Promise<void>
 }
 
 /** Another process has claimed the run. */
-const claimed = async <World, Data>(course: Course<World, Data>, { stored }: Claimed): Promise<void> => {
-  const { acknowledged, findings, meanwhile, setting } = course
+const claimed = async <World, Data>(course: Course<World, Data>, granted: Claimed): Promise<void> => {
+  const { witness, findings, meanwhile, setting } = course
   for (const answer of meanwhile.splice(0)) await soon(() => answer, setting.limits)
-  const given = O.isSome(stored) ? stored.value.revision : -1
-  if (given < acknowledged.revision && !(O.isSome(stored) && stored.value.found._tag === 'Recovered')) {
-    const what = `revision ${acknowledged.revision} was acknowledged, and the process that claimed then was given ${given}`
-    findings.push({ law: 'NothingLost', what })
-  }
+  witness.claimed(granted)
   for (const { call, make } of due(course, 'late')) {
     const result = await make()
     if (call === 'save' && E.isRight(result)) {
@@ -235,16 +230,6 @@ const claimed = async <World, Data>(course: Course<World, Data>, { stored }: Cla
       findings.push({ law: 'Fenced', what })
     }
   }
-}
-
-/** What the next process finds. */
-const look = async (
-  storage: CheckpointStorage,
-  limits: Limits
-): Promise<E.Either<StorageError, Checkpoint | undefined>> => {
-  const stored = await soon(storage.load(RUN_ID), limits)
-  if (E.isLeft(stored)) return stored
-  return O.isNone(stored.right) ? E.right(undefined) : restoreStored(stored.right.value, RUN_ID)
 }
 
 /** Lets dead processes come to rest, and gives back what they claimed, so that nothing of them is left. */
@@ -255,26 +240,6 @@ const bury = async <World, Data>({ dead, setting }: Course<World, Data>): Promis
   for (const { process, storage } of dead) {
     process.kill()
     for (const claim of process.claims) await soon(storage.release(claim), limits)
-  }
-}
-
-/** What a call of the store gives, if it gives anything in time. */
-const soon = async <A>(
-  call: TE.TaskEither<StorageError, A>,
-  { patienceMillis }: Limits
-): Promise<E.Either<StorageError, A>> => {
-  const failed = (code: string, cause: unknown): E.Either<StorageError, never> =>
-    E.left({ _tag: 'ReadFailed', where: 'the store', operation: 'call', code, cause })
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<E.Either<StorageError, A>>((resolve) => {
-    timer = setTimeout(() => resolve(failed('TIMEOUT', 'no answer came')), patienceMillis * STORE_PATIENCE)
-  })
-  try {
-    return await Promise.race([call(), late])
-  } catch (cause) {
-    return failed('THREW', cause)
-  } finally {
-    clearTimeout(timer)
   }
 }
 
@@ -293,11 +258,15 @@ const TROUBLE: ReadonlySet<RunError['_tag']> = new Set(['ReadFailed', 'WriteFail
 /** How many processes in a row may end so. */
 const MOST_TROUBLE = 10
 
-const liveOnce = async <World, Data>(course: Course<World, Data>, process: Process<World>): Promise<Over> => {
+const liveOnce = async <World, Data>(
+  course: Course<World, Data>,
+  process: Process<World>,
+  override: Override | undefined
+): Promise<Over> => {
   const { setting, trace, findings } = course
   const { life } = process.scene
   let thrown: unknown
-  const running = askAndRun(course, process).catch((error: unknown) => {
+  const running = askAndRun(course, process, override).catch((error: unknown) => {
     thrown = error
     return undefined
   })
@@ -326,6 +295,10 @@ const liveOnce = async <World, Data>(course: Course<World, Data>, process: Proce
     return 'completed'
   }
   if (process.failed()) return 'cut short'
+  if (mayEndSo(course, ended, override)) {
+    trace.push({ _tag: 'Ended', life, how: said })
+    return 'cut short'
+  }
   if (E.isLeft(ended) && setting.storage.start !== undefined && TROUBLE.has(ended.left._tag)) {
     trace.push({ _tag: 'Ended', life, how: said })
     course.trouble += 1
@@ -337,6 +310,14 @@ const liveOnce = async <World, Data>(course: Course<World, Data>, process: Proce
   trace.push({ _tag: 'Ended', life, how: said })
   findings.push({ law: 'SameEnd', what: `it ended otherwise than undisturbed: ${said}` })
   return 'wrong'
+}
+
+/** A step may fail, a few times, and what a process was told may be refused; whether it was refused rightly the witness says. */
+const mayEndSo = <World, Data>(course: Course<World, Data>, ended: Ended, override: Override | undefined): boolean => {
+  if (E.isLeft(ended)) return override !== undefined && ended.left._tag === 'PlanError' && course.witness.mayRefuse()
+  if (ended.right._tag !== 'Failed') return false
+  course.failures += 1
+  return course.failures <= course.setting.mayFail
 }
 
 const STUCK = {
@@ -369,12 +350,25 @@ const saidBy = (outcome: RunOutcome): string => {
 const POLL_MILLIS = 1000
 
 /** Runs the program, and again with answers as long as it has questions, and after it has asked for the jobs it waits for. */
-const askAndRun = async <World, Data>(course: Course<World, Data>, process: Process<World>): Promise<Ended> => {
-  const { setting, answer, trace } = course
+const askAndRun = async <World, Data>(
+  course: Course<World, Data>,
+  process: Process<World>,
+  told: Override | undefined
+): Promise<Ended> => {
+  const { setting, trace, witness } = course
+  const { answer } = course.one
+  const { program } = process
+  const { life } = process.scene
   const confirm = new Map<string, Answer>()
+  let override = told
   for (;;) {
-    const ended = await runOrResume(process.program, RUN_ID, setting.input, { confirm })(process.environment)()
+    witness.begins({ life, how: 'run', program, override, answers: confirm })
+    const options = { confirm, ...optionsOf(override, setting.outputs) }
+    const ended = await runOrResume(program, RUN_ID, setting.input, options)(process.environment)()
+    if (process.alive()) witness.ended(ended)
     if (E.isRight(ended) && ended.right._tag === 'Pending') {
+      override = undefined
+      witness.begins({ life, how: 'poll', program, override, answers: new Map() })
       const polled = await poll(process.program, RUN_ID)(process.environment)()
       if (E.isLeft(polled)) return polled
       // What was answered is on record.
@@ -391,7 +385,7 @@ const askAndRun = async <World, Data>(course: Course<World, Data>, process: Proc
       const output = answer === 'done' ? setting.outputs.get(unit) : undefined
       const given = output === undefined ? {} : { output }
       confirm.set(unit, answer === 'done' ? { _tag: 'Done', ...given } : { _tag: 'Again' })
-      trace.push({ _tag: 'Answered', life: process.scene.life, unit, answer, ...given })
+      trace.push({ _tag: 'Answered', life, unit, answer, ...given })
     }
   }
 }

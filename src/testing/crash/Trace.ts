@@ -4,6 +4,8 @@
  * @since 0.1.0
  */
 import type { Json } from '../../domain/Json.js'
+import type { Intervention } from './Intervention.js'
+import { describeIntervention } from './Intervention.js'
 
 /**
  * One thing that happened, in the `life` of the process with that number (from 1). `unit`: `step` or `step/group`.
@@ -12,6 +14,9 @@ import type { Json } from '../../domain/Json.js'
  * - `Done`: it ended well. `Failed`: it did not; `applied`: whether it may have had its effect.
  * - `Effect`: an effect that a step announced with `Scene.effect` has happened.
  * - `Answered`: the unit was in doubt, and somebody said that it is `done`, or to run it `again`.
+ * - `Intervened`: what somebody did before this process started, or told it; `what` vanished, of evidence.
+ * - `Recorded`: what is decided against the record is durable. These units are taken back, they are taken as done, it is said that
+ *   they are to run again, or their job ended badly (`job refused`: without having had an effect).
  * - `Died`: the process was killed, or its store failed it; `where` in words.
  * - `Ended`: the process came to an end by itself; `how` in words.
  *
@@ -41,6 +46,18 @@ export type TraceEntry =
       readonly unit: string
       readonly answer: 'again' | 'done'
       readonly output?: Json
+    }
+  | {
+      readonly _tag: 'Intervened'
+      readonly life: number
+      readonly by: Intervention
+      readonly what?: ReadonlyArray<string>
+    }
+  | {
+      readonly _tag: 'Recorded'
+      readonly life: number
+      readonly what: 'taken back' | 'taken as done' | 'to run again' | 'job failed' | 'job refused'
+      readonly units: ReadonlyArray<string>
     }
   | { readonly _tag: 'Died'; readonly life: number; readonly where: string }
   | { readonly _tag: 'Ended'; readonly life: number; readonly how: string }
@@ -77,6 +94,10 @@ export const describeEntry = (entry: TraceEntry): string => {
       return `effect: ${entry.name}`
     case 'Answered':
       return entry.answer === 'again' ? `answer: run ${entry.unit} again` : `answer: ${entry.unit} is done`
+    case 'Intervened':
+      return `${describeIntervention(entry.by)}${entry.what === undefined ? '' : `: ${entry.what.join(', ')}`}`
+    case 'Recorded':
+      return `on record: ${entry.units.join(', ')} ${entry.what}`
     case 'Died':
       return `process ${entry.life} ends: ${entry.where}`
     case 'Ended':

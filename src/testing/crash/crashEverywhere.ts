@@ -6,6 +6,7 @@
 import * as fc from 'fast-check'
 import { memoryData, memoryStorage } from '../../adapters/memory.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
+import type { Workflow } from '../../domain/Workflow.js'
 import type { Program } from '../../executor/Program.js'
 import type { StorageCall } from '../faults.js'
 import type { AtCall, CrashPoint } from './CrashPoint.js'
@@ -13,10 +14,12 @@ import type { CrashCase, CrashReport, Violation } from './CrashReport.js'
 import type { CrashStorage } from './CrashStorage.js'
 import type { Result } from './judge.js'
 import { judge, resultOf } from './judge.js'
+import { crashCase } from './crashCase.js'
 import type { Scene } from './Process.js'
-import type { Between, Finding, Setting, SimulatedRun } from './SimulatedRun.js'
+import type { Between, Setting, SimulatedRun } from './SimulatedRun.js'
 import { simulateRun } from './SimulatedRun.js'
 import type { Trace } from './Trace.js'
+import type { Finding } from './Witness.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -59,7 +62,9 @@ export type Invariant<World> = (seen: Seen<World>) => unknown
  *   undisturbed run), or once this and once that (`both`, the default). What is said to be done may never have happened:
  *   your invariants see the answers in the trace.
  * - `mayDiffer`: units (`step` or `step/group`) whose outputs may differ from the undisturbed run.
- * - `twice`: how many runs with two crashes are sampled, default 100. `seed`: of that sample, default 1.
+ * - `mayFail`: how many processes of a run may end because a step failed, default 0. The next one goes on.
+ * - `twice`: how many runs with two crashes are sampled, default 100. `overridden`: how many in which processes are told to run from
+ *   a step on or a wave again, or evidence vanishes, and crashes come in between, default 0. `seed`: of these samples, default 1.
  * - `stopAfter`: how many violations are enough, default 10.
  * - `patienceMillis`: for how long, in real time, a step may do something that the simulation can't see (a file, a timer),
  *   default 1000; a call of the store may take ten times that. Then virtual time moves on without it, and if nobody sleeps
@@ -78,7 +83,9 @@ export interface CrashOptions<World, Data, Input> {
   readonly invariants?: Readonly<Record<string, Invariant<World>>>
   readonly answers?: 'again' | 'done' | 'both'
   readonly mayDiffer?: ReadonlyArray<string>
+  readonly mayFail?: number
   readonly twice?: number
+  readonly overridden?: number
   readonly seed?: number
   readonly stopAfter?: number
   readonly patienceMillis?: number
@@ -96,7 +103,8 @@ export interface CrashOptions<World, Data, Input> {
  * that claim, or later), every failure that the store can report,
  * every unit (before, during and after it; a group of a wave is also held back until the others have gone on) and
  * every effect that a step announces. Each time it is resumed to the
- * end, and what must hold is looked at, see `CrashReport.CrashLaw`. Then pairs of such places are sampled.
+ * end, and what must hold is looked at, see `CrashReport.CrashLaw`. Then pairs of such places are sampled, and if you ask for it
+ * runs with overrides and with evidence that vanishes.
  *
  * The program is one of `dogear` or of `dogear/promise`, or a function that makes it for each process, of a {@link Scene}:
  * by that its steps reach the outside (`world`), sleep in virtual time, and announce their effects. Only with a function it is
@@ -134,15 +142,16 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
   program: Program<Outputs, Input> | ((scene: Scene<World>) => Program<Outputs, Input>),
   options: CrashOptions<World, Data, Input> = {}
 ): Promise<CrashReport> => {
-  const { seed = 1, twice = 100, stopAfter = 10, only } = options
+  const { seed = 1, twice = 100, overridden = 0, stopAfter = 10, only } = options
   const test = testOf(program, options)
   const calm = await test.undisturbed()
   const [first = []] = calm.points
   const report: Report = {
-    workflow: test.name(),
+    workflow: test.workflow().name,
     points: [],
     runs: 1,
     twice: 0,
+    overridden: 0,
     seed,
     violations: [...test.violations(UNDISTURBED, calm)]
   }
@@ -166,6 +175,12 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
     await tryBoth(test, report, [point, second[how % second.length] as CrashPoint], options.answers)
     if (report.violations.length >= stopAfter) return report
   }
+  if (overridden === 0) return report
+  for (const one of fc.sample(crashCase(test.workflow(), { interventions: 1 }), { numRuns: overridden, seed })) {
+    report.overridden += 1
+    await tryCase(test, report, one)
+    if (report.violations.length >= stopAfter) return report
+  }
   return report
 }
 
@@ -177,6 +192,7 @@ interface Report extends CrashReport {
   readonly violations: Array<Violation>
   runs: number
   twice: number
+  overridden: number
 }
 
 /** A run that was killed once: where, and where its second process came along. */
@@ -248,7 +264,7 @@ const waysToDie = (point: CrashPoint): ReadonlyArray<CrashPoint> => {
 
 /** A workflow under test. */
 interface Test {
-  readonly name: () => string
+  readonly workflow: () => Workflow
   readonly undisturbed: () => Promise<SimulatedRun>
   readonly disturbed: (one: CrashCase) => Promise<SimulatedRun>
   readonly violations: (one: CrashCase, run: SimulatedRun) => ReadonlyArray<Violation>
@@ -263,14 +279,14 @@ const testOf = <Outputs, Input, World, Data>(
   program: Program<Outputs, Input> | ((scene: Scene<World>) => Program<Outputs, Input>),
   options: CrashOptions<World, Data, Input>
 ): Test => {
-  const { patienceMillis = 1000, maxWaits = 10_000, invariants = {} } = options
+  const { patienceMillis = 1000, maxWaits = 10_000, mayFail = 0, invariants = {} } = options
   const mayDiffer = new Set(options.mayDiffer)
-  let name = ''
+  let workflow: Workflow = { name: '', steps: [] }
   let calm: { readonly checkpoint: Checkpoint; readonly result: Result } | undefined
   const settingOf = (): Setting<World, Data> => ({
     programOf: (scene) => {
       const made = typeof program === 'function' ? program(scene) : program
-      name = made.name
+      workflow = made
       return made as Program<unknown, unknown>
     },
     input: 'input' in options ? options.input : {},
@@ -278,10 +294,11 @@ const testOf = <Outputs, Input, World, Data>(
     storage: options.storage ?? (MEMORY as unknown as CrashStorage<Data>),
     limits: { patienceMillis, maxWaits },
     judge: (between) => [...judge(calm?.result, mayDiffer)(between), ...broken(invariants, between, calm?.checkpoint)],
-    outputs: calm?.result.outputs ?? new Map()
+    outputs: calm?.result.outputs ?? new Map(),
+    mayFail
   })
   return {
-    name: () => name,
+    workflow: () => workflow,
     undisturbed: async () => {
       const found = await simulateRun(settingOf(), UNDISTURBED)
       const { checkpoint } = found
@@ -292,12 +309,15 @@ const testOf = <Outputs, Input, World, Data>(
     violations: (only, { findings, trace }) =>
       findings.map((finding) => ({
         ...finding,
-        ...(only.schedule.length === 0 && finding.law !== 'Invariant' ? { law: 'Undisturbed' as const } : {}),
+        ...(isUndisturbed(only) && finding.law !== 'Invariant' ? { law: 'Undisturbed' as const } : {}),
         only,
         trace
       }))
   }
 }
+
+const isUndisturbed = ({ schedule, interventions = [] }: CrashCase): boolean =>
+  schedule.length === 0 && interventions.length === 0
 
 const broken = <World>(
   invariants: Readonly<Record<string, Invariant<World>>>,

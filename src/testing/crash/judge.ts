@@ -9,10 +9,11 @@ import type { Json } from '../../domain/Json.js'
 import { equals } from '../../domain/Json.js'
 import { unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
-import { tasks } from '../../domain/Workflow.js'
-import type { Task, Workflow } from '../../domain/Workflow.js'
-import type { Between, Finding } from './SimulatedRun.js'
-import type { Trace } from './Trace.js'
+import type { Workflow } from '../../domain/Workflow.js'
+import type { Program, ProgramTask } from '../../executor/Program.js'
+import type { Override } from './Intervention.js'
+import type { Between } from './SimulatedRun.js'
+import type { Finding } from './Witness.js'
 
 /** What a run came to: what each unit gave, and the variables. */
 export interface Result {
@@ -26,12 +27,12 @@ export const resultOf = (checkpoint: Checkpoint): Result => ({
   variables: checkpoint.variables
 })
 
-/** What must hold whatever the workflow is. `undisturbed`: none if this is the undisturbed run. */
+/**
+ * What must hold whatever the workflow is, beside what the witness sees. `undisturbed`: none if this is the undisturbed run.
+ */
 export const judge =
   (undisturbed: Result | undefined, mayDiffer: ReadonlySet<string>) =>
   <World>(between: Between<World>): ReadonlyArray<Finding> => [
-    ...nothingLost(between),
-    ...nothingTwice(between),
     ...nothingForgotten(between),
     ...atMostOnce(between),
     ...sameKey(between),
@@ -39,43 +40,18 @@ export const judge =
     ...(between.completed ? [...atLeastOnce(between), ...sameEnd(between, undisturbed, mayDiffer)] : [])
   ]
 
-const recordedIn = (checkpoint: Checkpoint | undefined): ReadonlySet<string> =>
-  new Set(checkpoint === undefined ? [] : [...checkpoint.completedSteps].map(unitName))
+const recordedIn = (checkpoint: Checkpoint): ReadonlySet<string> =>
+  new Set([...checkpoint.completedSteps].map(unitName))
 
 /** The tasks of a workflow by the names of their units; waves are none. */
-const unitsOf = ({ steps }: Workflow): ReadonlyMap<string, Task> =>
+const unitsOf = ({ steps }: Program<unknown, unknown>): ReadonlyMap<string, ProgramTask> =>
   new Map(
     steps.flatMap((step) =>
-      tasks(step).map((task) => [step._tag === 'Task' ? step.name : `${step.name}/${task.name}`, task] as const)
+      step._tag === 'Task'
+        ? [[step.name, step] as const]
+        : step.groups.map((group) => [`${step.name}/${group.name}`, group] as const)
     )
   )
-
-const nothingLost = <World>({ before, checkpoint, acknowledged }: Between<World>): ReadonlyArray<Finding> => {
-  const now = recordedIn(checkpoint)
-  const lost = (units: Iterable<string>, what: string): ReadonlyArray<Finding> =>
-    [...units]
-      .filter((unit) => !now.has(unit))
-      .map((unit) => ({ law: 'NothingLost', unit, what: `the record of ${unit} ${what}, and is gone` }))
-  const found = lost(acknowledged.units, 'was acknowledged')
-  if (found.length > 0) return found
-  const there = checkpoint?.revision ?? -1
-  if (there < acknowledged.revision) {
-    const what = `revision ${acknowledged.revision} was acknowledged, and ${there < 0 ? 'nothing' : `revision ${there}`} is stored`
-    return [{ law: 'NothingLost', what }]
-  }
-  return lost(recordedIn(before), 'was found by the process before')
-}
-
-const lastLife = (trace: Trace): number => trace.at(-1)?.life ?? 0
-
-const nothingTwice = <World>({ before, trace }: Between<World>): ReadonlyArray<Finding> => {
-  const recorded = recordedIn(before)
-  const life = lastLife(trace)
-  return trace
-    .filter((entry) => entry._tag === 'Started' && entry.life === life && recorded.has(entry.unit))
-    .flatMap((entry) => ('unit' in entry ? [entry.unit] : []))
-    .map((unit) => ({ law: 'NothingTwice', unit, what: `${unit} was recorded completed, and ran again` }))
-}
 
 const nothingForgotten = <World>({ program, checkpoint }: Between<World>): ReadonlyArray<Finding> => {
   if (checkpoint === undefined) return []
@@ -102,29 +78,64 @@ const planOrThrown = (checkpoint: Checkpoint, workflow: Workflow): ReturnType<ty
   }
 }
 
+/** What settles a doubt: an answer, in the process that got it, and from then on if it is on record. */
 const atMostOnce = <World>({ program, trace }: Between<World>): ReadonlyArray<Finding> => {
   const units = unitsOf(program)
   const inDoubt = new Set<string>()
+  const answered = new Map<string, number>()
+  const told = new Map<number, Override>()
   const found: Array<Finding> = []
   for (const entry of trace) {
-    if (entry._tag === 'Started' && units.get(entry.unit)?.idempotent === false) {
-      const { unit } = entry
-      if (inDoubt.has(unit)) {
-        found.push({
-          law: 'AtMostOnce',
-          unit,
-          what: `${unit} is not idempotent, may have had its effect, and ran again unasked`
-        })
+    switch (entry._tag) {
+      case 'Started': {
+        const { unit, life } = entry
+        if (units.get(unit)?.idempotent !== false) break
+        if (inDoubt.has(unit) && answered.get(unit) !== life) {
+          const what = `${unit} is not idempotent, may have had its effect, and ran again unasked`
+          found.push({ law: 'AtMostOnce', unit, what })
+        }
+        inDoubt.add(unit)
+        answered.delete(unit)
+        break
       }
-      inDoubt.add(unit)
-    } else if (entry._tag === 'Answered' || (entry._tag === 'Failed' && !entry.applied)) inDoubt.delete(entry.unit)
+      case 'Failed':
+        if (!entry.applied) inDoubt.delete(entry.unit)
+        break
+      case 'Answered':
+        answered.set(entry.unit, entry.life)
+        break
+      case 'Intervened':
+        if (entry.by._tag !== 'Gone') told.set(entry.life, entry.by)
+        break
+      case 'Recorded':
+        for (const unit of entry.units) {
+          const isAnswered = answered.get(unit) === entry.life || isForced(unit, told.get(entry.life))
+          if (entry.what !== 'job failed' && (entry.what !== 'taken back' || isAnswered)) inDoubt.delete(unit)
+        }
+        break
+      case 'Done':
+      case 'Effect':
+      case 'Died':
+      case 'Ended':
+        break
+    }
   }
   return found
 }
 
-const sameKey = <World>({ trace }: Between<World>): ReadonlyArray<Finding> => {
+/** Whether somebody said of a unit that is taken back that it is to run again itself, and not only what it follows. */
+const isForced = (unit: string, told: Override | undefined): boolean =>
+  told?._tag === 'FromStep' || (told?._tag === 'RestartWave' && unit.startsWith(`${told.wave}/`))
+
+/** Whatever is taken back, the keys of steps are others from then on. A job keeps its own as long as it may be there. */
+const sameKey = <World>({ program, trace }: Between<World>): ReadonlyArray<Finding> => {
+  const units = unitsOf(program)
   const keys = new Map<string, string>()
   for (const entry of trace) {
+    if (entry._tag === 'Recorded' && RENEWING.has(entry.what)) {
+      for (const unit of entry.units) keys.delete(unit)
+      if (entry.what === 'taken back') for (const [unit, { job }] of units) if (job === undefined) keys.delete(unit)
+    }
     if (entry._tag !== 'Started') continue
     const { unit, key } = entry
     const known = keys.get(unit)
@@ -135,11 +146,14 @@ const sameKey = <World>({ trace }: Between<World>): ReadonlyArray<Finding> => {
   return []
 }
 
+const RENEWING: ReadonlySet<string> = new Set(['taken back', 'job failed', 'job refused'])
+
 /** What was in flight when a process died is repeated under its own number: else a crash would give it more attempts. */
 const sameAttempt = <World>({ trace }: Between<World>): ReadonlyArray<Finding> => {
   const inFlight = new Map<string, number>()
   for (const entry of trace) {
     if (entry._tag === 'Answered' || entry._tag === 'Failed') inFlight.delete(entry.unit)
+    if (entry._tag === 'Recorded') for (const unit of entry.units) inFlight.delete(unit)
     if (entry._tag !== 'Started') continue
     const { unit, attempt } = entry
     const before = inFlight.get(unit) ?? attempt
@@ -152,15 +166,20 @@ const sameAttempt = <World>({ trace }: Between<World>): ReadonlyArray<Finding> =
   return []
 }
 
+/** What was taken back has to end well once more. */
 const atLeastOnce = <World>({ program, trace }: Between<World>): ReadonlyArray<Finding> => {
-  const done = new Set(
-    trace.flatMap((entry) =>
-      entry._tag === 'Done' || (entry._tag === 'Answered' && entry.answer === 'done') ? [entry.unit] : []
-    )
-  )
+  const done = new Set<string>()
+  for (const entry of trace) {
+    if (entry._tag === 'Done') done.add(entry.unit)
+    if (entry._tag !== 'Recorded') continue
+    for (const unit of entry.units) {
+      if (entry.what === 'taken as done') done.add(unit)
+      if (entry.what === 'taken back') done.delete(unit)
+    }
+  }
   return [...unitsOf(program).keys()]
     .filter((unit) => !done.has(unit))
-    .map((unit) => ({ law: 'AtLeastOnce', unit, what: `the run is completed, and ${unit} never ended well` }))
+    .map((unit) => ({ law: 'AtLeastOnce', unit, what: `the run is completed, and ${unit} did not end well` }))
 }
 
 const sameEnd = <World>(

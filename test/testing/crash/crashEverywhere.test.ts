@@ -15,6 +15,8 @@ import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import type { CrashLaw, CrashReport } from '../../../src/testing/crash/CrashReport.js'
 import { toText } from '../../../src/testing/crash/CrashReport.js'
 import { describePoint } from '../../../src/testing/crash/CrashPoint.js'
+import type { Intervention } from '../../../src/testing/crash/Intervention.js'
+import { describeEntry } from '../../../src/testing/crash/Trace.js'
 import type { Scene } from '../../../src/testing/crash/Process.js'
 import { withFaults } from '../../../src/testing/faults.js'
 import { policy } from '../../executor/fixtures.js'
@@ -315,6 +317,86 @@ describe('what is wrong with a workflow', () => {
       run: () => new Promise<number>((resolve) => setTimeout(() => resolve(1), 50))
     })
     assertHolds(await crash(program, { twice: 0 }))
+  })
+})
+
+describe('what a process is told, and what vanishes between two', () => {
+  const leaving = ({ tree }: Scene<undefined>) =>
+    workflow('leaving')
+      .step('pack', {
+        evidence: [{ _tag: 'File', path: 'app.tgz' }],
+        run: () => void tree.files.set('app.tgz', 'all of it')
+      })
+      .wave('checks', { unit: () => 1, lint: () => 2 })
+      .step('publish', { idempotent: false, run: () => 3 })
+
+  const traceOf = async (...interventions: ReadonlyArray<Intervention>) => {
+    let lines: ReadonlyArray<string> = []
+    const report = await crash(leaving, {
+      only: { schedule: [], answer: 'again', interventions },
+      invariants: { shown: ({ trace }) => void (lines = trace.filter(({ life }) => life === 2).map(describeEntry)) }
+    })
+    assertHolds(report)
+    return lines.filter((line) => !/ends|is done/.test(line))
+  }
+
+  test('is sampled, and holds over crashes', async () => {
+    const report = await crash(leaving, { twice: 0, overridden: 60 })
+    assertHolds(report)
+    assert.match(toText(report), /60 with interventions/)
+  })
+
+  test('is one process alone: it runs from a step on, or a wave again and what follows', async () => {
+    assert.deepEqual(await traceOf({ _tag: 'FromStep', life: 2, step: 'publish' }), [
+      'process 2 is told to start from publish',
+      'on record: publish taken back',
+      'publish starts, attempt 1'
+    ])
+    assert.deepEqual(await traceOf({ _tag: 'RestartWave', life: 2, wave: 'checks' }), [
+      'process 2 is told to restart checks',
+      'answer: run publish again',
+      'on record: checks/unit, checks/lint, publish taken back',
+      'checks/unit starts, attempt 1',
+      'checks/lint starts, attempt 1',
+      'publish starts, attempt 1'
+    ])
+  })
+
+  test('is seen by the next process: what has lost its evidence runs again, and what follows', async () => {
+    assert.deepEqual(await traceOf({ _tag: 'Gone', life: 2, unit: 'pack' }), [
+      'before process 2 what pack left vanishes: app.tgz',
+      'answer: run publish again',
+      'on record: pack, checks/unit, checks/lint, publish taken back',
+      'pack starts, attempt 1',
+      'checks/unit starts, attempt 1',
+      'checks/lint starts, attempt 1',
+      'publish starts, attempt 1'
+    ])
+    assert.deepEqual(await traceOf({ _tag: 'Gone', life: 2, unit: 'publish' }), [])
+  })
+
+  test('is refused if what is to be taken as done has lost its evidence, and then nothing changes', async () => {
+    assert.deepEqual(
+      await traceOf({ _tag: 'Gone', life: 2, unit: 'pack' }, { _tag: 'FromStep', life: 2, step: 'checks' }),
+      ['before process 2 what pack left vanishes: app.tgz', 'process 2 is told to start from checks']
+    )
+  })
+})
+
+describe('a process in which a step fails', () => {
+  const failing = ({ world }: Scene<Outside>) =>
+    workflow('failing').wave('checks', {
+      unit: () => {
+        world.built.push('unit')
+        if (world.built.length === 1) throw new Error('no compiler')
+        return 1
+      },
+      lint: () => 2
+    })
+
+  test('is followed by another as often as that may be, and what ended well beside it is not lost', async () => {
+    assert.deepEqual(laws(await crash(failing, { world: outside })), ['Undisturbed'])
+    assertHolds(await crash(failing, { world: outside, mayFail: 1, twice: 20 }))
   })
 })
 

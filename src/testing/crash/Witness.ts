@@ -1,0 +1,316 @@
+/**
+ * Who sees everything that a run's processes give to the store and do, and knows at once what must not be.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Change } from '../../domain/Change.js'
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import * as State from '../../domain/CheckpointState.js'
+import type { Answer } from '../../domain/Plan.js'
+import { unitName } from '../../domain/Plan.js'
+import type { Program } from '../../executor/Program.js'
+import { restoreStored } from '../../executor/run.js'
+import type { RunError } from '../../executor/RunError.js'
+import type { RunOutcome } from '../../executor/RunOutcome.js'
+import type { Claim, Claimed, Revision } from '../../ports/CheckpointStorage.js'
+import type { TreeData } from '../memoryTree.js'
+import type { CrashLaw } from './CrashReport.js'
+import type { Due } from './due.js'
+import { dueIn, NOTHING_DUE, placesOf } from './due.js'
+import type { Override } from './Intervention.js'
+import type { Entry, Standing } from './Ledger.js'
+import { copyOf, follow, isInRange, makeLedger } from './Ledger.js'
+import type { TraceEntry } from './Trace.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Something that does not hold. */
+export interface Finding {
+  readonly law: CrashLaw
+  readonly what: string
+  readonly unit?: string
+  readonly name?: string
+}
+
+/** One call of `runOrResume` or `poll`, in a process: what it was told, and what it was answered. */
+export interface Call {
+  readonly life: number
+  readonly how: 'run' | 'poll'
+  readonly program: Program<unknown, unknown>
+  readonly override: Override | undefined
+  readonly answers: ReadonlyMap<string, Answer>
+}
+
+/** What a witness is told. */
+export interface Witness {
+  readonly begins: (call: Call) => void
+  readonly claimed: (granted: Claimed) => void
+  readonly saves: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>) => void
+  readonly acknowledged: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>) => void
+  readonly starts: (unit: string, attempt: number) => void
+  readonly endsWell: (unit: string) => void
+  /** An observer was told that a unit is completed. */
+  readonly told: (unit: string) => void
+  /** Whether what the call was told is to be refused. */
+  readonly mayRefuse: () => boolean
+  readonly ended: (result: E.Either<RunError, RunOutcome>) => void
+  /** What is stored between two processes. */
+  readonly looked: (checkpoint: Checkpoint | undefined) => void
+}
+
+/** A call as it goes on. `given`: what was on record when it claimed the run. */
+interface Course extends Call {
+  given: Standing | undefined
+  due: Due
+  saves: number
+  readonly starts: Map<string, number>
+  readonly endedWell: Set<string>
+}
+
+/** Notes that something does not hold. */
+type Note = (law: CrashLaw, what: string, unit?: string) => void
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** The witness of a run. */
+export const makeWitness = (tree: TreeData, findings: Array<Finding>, note: (entry: TraceEntry) => void): Witness => {
+  const ledger = makeLedger()
+  const byEpoch = new Map<number, Course>()
+  let current: Course | undefined
+  const found: Note = (law, what, unit) => void findings.push({ law, what, ...(unit === undefined ? {} : { unit }) })
+  const known = (entries: ReadonlyArray<Entry>): void => {
+    for (const entry of entries) for (const one of tracesOf(entry, current?.program)) note(one)
+  }
+  return {
+    begins: (call) => {
+      current = { ...call, given: undefined, due: NOTHING_DUE, saves: 0, starts: new Map(), endedWell: new Set() }
+    },
+    claimed: ({ claim, stored }) => {
+      if (current === undefined || (O.isSome(stored) && stored.value.found._tag === 'Recovered')) return
+      byEpoch.set(claim.epoch, current)
+      const revision = O.isSome(stored) ? stored.value.revision : -1
+      if (revision < ledger.known()) {
+        const what = `revision ${ledger.known()} was acknowledged, and the process that claimed then was given ${revision}`
+        found('NothingLost', what)
+      } else known(ledger.advance(revision))
+      const restored = O.isSome(stored) ? restoreStored(stored.value) : E.right(undefined)
+      if (E.isLeft(restored)) return
+      if (revision >= ledger.known()) compare(found, restored.right, ledger.standing())
+      current.given = copyOf(ledger.standing())
+      const { program, override, how } = current
+      if (how === 'run') current.due = dueIn(program, restored.right, override, tree)
+    },
+    saves: (life, claim, revisions) => {
+      const course = byEpoch.get(claim.epoch)
+      ledger.attempt(life, revisions, course?.due.isDue)
+      if (course === undefined) return
+      course.saves += 1
+      const changes = revisions.map(({ change }) => change)
+      if (course.saves === 1) atFirst(found, course, changes)
+      else afterwards(found, changes)
+    },
+    acknowledged: (life, claim, revisions) => {
+      ledger.attempt(life, revisions, byEpoch.get(claim.epoch)?.due.isDue)
+      known(ledger.advance(Math.max(...revisions.map(({ revision }) => revision))))
+      const starts = byEpoch.get(claim.epoch)?.starts
+      for (const { change } of revisions) {
+        if (change._tag !== 'AttemptStarted') continue
+        for (const { group, attempt } of change.attempts) starts?.set(nameOf(change.step, group), attempt)
+      }
+    },
+    starts: (unit, attempt) => {
+      const { records, jobs } = ledger.standing()
+      if (records.has(unit)) found('NothingTwice', `${unit} was recorded completed, and ran again`, unit)
+      if (jobs.has(unit)) found('NothingTwice', `the job of ${unit} is pending, and it was submitted again`, unit)
+      if (current?.starts.get(unit) !== attempt)
+        found('DurableFirst', `attempt ${attempt} of ${unit} began before it was on record that it does`, unit)
+    },
+    endsWell: (unit) => void current?.endedWell.add(unit),
+    told: (unit) => {
+      if (!ledger.standing().records.has(unit))
+        found('NothingLost', `an observer was told that ${unit} is completed, and it was not on record`, unit)
+    },
+    mayRefuse: () => current?.due.refused === true,
+    ended: (result) => {
+      if (current === undefined || current.how === 'poll') return
+      if (E.isLeft(result)) refused(found, current, result.left)
+      else if (result.right._tag !== 'Fenced') atLast(found, current, result.right, ledger.standing())
+    },
+    looked: (checkpoint) => {
+      const revision = checkpoint?.revision ?? -1
+      if (revision >= ledger.known()) {
+        known(ledger.advance(revision))
+        compare(found, checkpoint, ledger.standing())
+        return
+      }
+      const before = findings.length
+      compare(found, checkpoint, ledger.standing())
+      const what = `revision ${ledger.known()} was acknowledged, and ${revision < 0 ? 'nothing' : `revision ${revision}`} is stored`
+      if (findings.length === before) found('NothingLost', what)
+    }
+  }
+}
+
+const nameOf = (step: string, group: string | undefined): string =>
+  unitName(group === undefined ? { step } : { step, group })
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what is on record
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What is found must be what went to the store, neither less nor more. */
+const compare = (found: Note, checkpoint: Checkpoint | undefined, { records, takenBack }: Standing): void => {
+  const there = new Set(checkpoint === undefined ? [] : [...checkpoint.completedSteps].map(unitName))
+  for (const unit of records.keys())
+    if (!there.has(unit)) found('NothingLost', `the record of ${unit} was acknowledged, and is gone`, unit)
+  for (const unit of there) {
+    if (records.has(unit)) continue
+    if (takenBack.has(unit)) found('OverrideKept', `${unit} was taken back, and counts as it was before`, unit)
+    else found('AtLeastOnce', `${unit} is recorded completed, and no process has recorded it`, unit)
+  }
+}
+
+/** What is told of a change once it is durable. Of what was taken back only what had to be: the rest goes on as it was. */
+const tracesOf = (
+  { life, change, isDue }: Entry,
+  program: Program<unknown, unknown> | undefined
+): ReadonlyArray<TraceEntry> => {
+  switch (change._tag) {
+    case 'Rewound': {
+      const places = program === undefined ? [] : [...placesOf(program)]
+      const units = places.filter(([, place]) => isInRange(change, place) && isDue(place)).map(([unit]) => unit)
+      return [{ _tag: 'Recorded', life, what: 'taken back', units }]
+    }
+    case 'Confirmed':
+      return [{ _tag: 'Recorded', life, what: 'to run again', units: [unitName(change)] }]
+    case 'Assumed':
+      return [{ _tag: 'Recorded', life, what: 'taken as done', units: [unitName(change)] }]
+    case 'JobEnded': {
+      const what = change.outcome === 'notApplied' ? 'job refused' : 'job failed'
+      return [{ _tag: 'Recorded', life, what, units: [unitName(change)] }]
+    }
+    case 'Started':
+    case 'WorkflowEdited':
+    case 'Recovered':
+    case 'AttemptStarted':
+    case 'AttemptFailed':
+    case 'StepCompleted':
+    case 'GroupCompleted':
+    case 'GroupFailed':
+    case 'StepFailed':
+    case 'JobSubmitted':
+    case 'Interrupted':
+      return []
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what was decided against the record
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** The law that is broken if what is due is not done, or something else is. */
+const lawOf = ({ override, due }: Course): CrashLaw =>
+  override !== undefined ? 'OverrideKept' : due.why !== undefined ? 'EvidenceSeen' : 'NothingTwice'
+
+/** The units that have a record or wait for a job, and are to run again. */
+const dueUnits = ({ given, due }: Course): ReadonlyArray<string> =>
+  given === undefined
+    ? []
+    : [...given.records, ...given.jobs].filter(([, place]) => due.isDue(place)).map(([unit]) => unit)
+
+/** The units that are to be taken as done. */
+const toAssume = ({ program, due }: Course, { records }: Standing): ReadonlyArray<string> =>
+  [...placesOf(program)]
+    .filter(([unit, { stepIndex }]) => stepIndex < due.from && !records.has(unit))
+    .map(([unit]) => unit)
+
+/** With its first save, before its first effect, a process records all that it decides against the record. */
+const atFirst = (found: Note, course: Course, changes: ReadonlyArray<Change>): void => {
+  const { given, due, program, answers } = course
+  if (given === undefined) return
+  const law = lawOf(course)
+  const now = copyOf(given)
+  const taken = new Set<string>()
+  const places = placesOf(program)
+  for (const change of changes) {
+    const before = [...now.records.keys(), ...now.jobs.keys()]
+    follow(now, change)
+    if (change._tag === 'Rewound')
+      for (const unit of before) if (!now.records.has(unit) && !now.jobs.has(unit)) taken.add(unit)
+    if (change._tag === 'Assumed' && change.stepIndex >= due.from && !isSaid(course, change))
+      found('OverrideKept', `${unitName(change)} is taken as done, and nobody said so`, unitName(change))
+  }
+  const expected = new Set(dueUnits(course))
+  const why = due.why ?? 'nobody said so, and nothing is gone'
+  for (const unit of expected) {
+    const isDone = answers.get(unit)?._tag === 'Done'
+    if (isDone && !now.records.has(unit))
+      found('OverrideKept', `${unit} is not recorded as done, though somebody said so`, unit)
+    // Who says of what is only said to be done that it is says nothing new; a job is given up by that; and a wave follows its groups.
+    const keeps = isDone && (given.assumed.has(unit) || given.jobs.has(unit))
+    if (!taken.has(unit) && !keeps && (places.has(unit) || taken.size > 0))
+      found(law, `${unit} keeps its record, though ${why}`, unit)
+  }
+  for (const unit of taken) {
+    if (!expected.has(unit)) found(law, `${unit} is taken back, though it is done: ${why}`, unit)
+    const place = places.get(unit)
+    if (place === undefined || !given.jobs.has(unit) || answers.has(unit)) continue
+    if (isOnce(program, unit)) found('AtMostOnce', `the pending job of ${unit} is given up, and nobody said so`, unit)
+  }
+  for (const unit of toAssume(course, now))
+    found('OverrideKept', `${unit} is not recorded as done, though ${due.why}`, unit)
+}
+
+const isOnce = ({ steps }: Program<unknown, unknown>, unit: string): boolean =>
+  steps.some((step) =>
+    step._tag === 'Task'
+      ? step.name === unit && !step.idempotent
+      : step.groups.some(({ name, idempotent }) => nameOf(step.name, name) === unit && !idempotent)
+  )
+
+/** Whether somebody said of a unit, or of one of the groups of a wave, that it is done. */
+const isSaid = ({ answers }: Course, change: Change & { readonly step: string }): boolean =>
+  [...answers].some(
+    ([unit, { _tag }]) => _tag === 'Done' && (unit === unitName(change) || unit.startsWith(`${unitName(change)}/`))
+  )
+
+/** Nothing is decided against the record once work has begun. */
+const afterwards = (found: Note, changes: ReadonlyArray<Change>): void => {
+  for (const change of changes)
+    if (change._tag === 'Rewound' || change._tag === 'Assumed' || change._tag === 'Confirmed')
+      found('DurableFirst', `what was said of ${change.step} is recorded only after something has begun`, change.step)
+}
+
+/** What is refused changes nothing. */
+const refused = (found: Note, course: Course, error: RunError): void => {
+  if (error._tag !== 'PlanError' && error._tag !== 'Unconfirmed') return
+  if (course.saves > 0) found('OverrideKept', `it was refused (${error._tag}), and something is recorded all the same`)
+}
+
+/** A process that ended by itself has recorded what it was told, and what it did. */
+const atLast = (
+  found: Note,
+  course: Course,
+  { checkpoint }: Exclude<RunOutcome, { readonly _tag: 'Fenced' }>,
+  { records, jobs }: Standing
+): void => {
+  const { due, saves, given, endedWell } = course
+  if (due.refused) found('OverrideKept', 'what was to be taken as done has lost its evidence, and it went on')
+  const isIgnored =
+    saves === 0 && given !== undefined && (dueUnits(course).length > 0 || toAssume(course, given).length > 0)
+  if (isIgnored) found(lawOf(course), `nothing is on record of it, though ${due.why}`)
+  for (const unit of endedWell) {
+    if (records.has(unit) || jobs.has(unit)) continue
+    const failed = State.failures(checkpoint.state).some(
+      ({ group, error }) => nameOf(checkpoint.state.step, group) === unit && error.name !== 'Halted'
+    )
+    if (!failed)
+      found('NothingLost', `${unit} ended well, and the process that ended by itself has not recorded it`, unit)
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * Arbitrary ways to disturb a run.
+ *
+ * @since 0.1.0
+ */
+import * as fc from 'fast-check'
+import type { Workflow } from '../../domain/Workflow.js'
+import { crashSchedule } from './CrashPoint.js'
+import type { CrashCase } from './CrashReport.js'
+import { placesOf } from './due.js'
+import { interventions } from './Intervention.js'
+
+/**
+ * An arbitrary case for runs of a workflow: where its processes die, what is answered, what they are told and what vanishes between
+ * them. `interventions`: how many there are at least, default 0. `leaving`: the units that leave evidence, default all. It shrinks towards no crash and no intervention.
+ *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { workflow } from 'dogear/promise'
+ * import { crashCase, crashEverywhere } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const release = workflow('release')
+ *   .step('build', () => 'built')
+ *   .step('publish', () => 'published')
+ * for (const only of fc.sample(crashCase(release), 5)) {
+ *   const { violations } = await crashEverywhere(release, { only })
+ *   assert.deepEqual(violations, [])
+ * }
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const crashCase = (
+  workflow: Workflow,
+  {
+    interventions: least = 0,
+    ...options
+  }: { readonly interventions?: 0 | 1; readonly leaving?: ReadonlyArray<string> } = {}
+): fc.Arbitrary<CrashCase> => {
+  const units = [...placesOf(workflow).keys()]
+  const calls = { units, maxCalls: 4 + 2 * units.length, maxEffects: units.length }
+  return fc.record(
+    {
+      schedule: crashSchedule(calls),
+      answer: fc.constantFrom('again' as const, 'done' as const),
+      interventions: interventions(workflow, options).filter(({ length }) => length >= least)
+    },
+    { noNullPrototype: true }
+  )
+}

@@ -1,0 +1,65 @@
+/**
+ * Does what somebody does between two processes of a run.
+ *
+ * @since 0.1.0
+ */
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import type { CompletedStep } from '../../domain/CompletedStep.js'
+import type { Json } from '../../domain/Json.js'
+import type { PlanOptions } from '../../domain/Plan.js'
+import { unitName } from '../../domain/Plan.js'
+import type { TreeData } from '../memoryTree.js'
+import type { CrashCase } from './CrashReport.js'
+import type { Override } from './Intervention.js'
+import type { TraceEntry } from './Trace.js'
+
+/** What is done before a process starts that finds this checkpoint; gives what the process is told. */
+export const intervene = (
+  { interventions = [] }: CrashCase,
+  life: number,
+  checkpoint: Checkpoint | undefined,
+  tree: TreeData,
+  note: (entry: TraceEntry) => void
+): Override | undefined => {
+  let override: Override | undefined
+  for (const by of interventions) {
+    if (by.life !== life) continue
+    if (by._tag === 'Gone') {
+      const what = vanish(checkpoint, by.unit, tree)
+      if (what.length > 0) note({ _tag: 'Intervened', life, by, what })
+    } else {
+      override = by
+      note({ _tag: 'Intervened', life, by })
+    }
+  }
+  return override
+}
+
+/** Takes away what a unit has left; gives what that was. */
+const vanish = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData): ReadonlyArray<string> => {
+  const record = checkpoint === undefined ? undefined : [...checkpoint.completedSteps].find(isOf(unit))
+  const gone: Array<string> = []
+  for (const one of record?.evidence ?? []) {
+    if (one._tag === 'Stored') continue
+    if (one._tag === 'Commit') tree.commits = tree.commits.filter((hash) => hash !== one.hash)
+    else tree.files.delete(one.path)
+    gone.push(one._tag === 'Commit' ? one.hash : one.path)
+  }
+  return gone
+}
+
+const isOf =
+  (unit: string) =>
+  (record: CompletedStep): boolean =>
+    unitName(record) === unit
+
+/** What a process is told, as it is told: what comes before a step has given what it gave undisturbed. */
+export const optionsOf = (
+  override: Override | undefined,
+  outputs: ReadonlyMap<string, Json | undefined>
+): PlanOptions => {
+  if (override === undefined) return {}
+  if (override._tag === 'RestartWave') return { restartWave: override.wave }
+  const given = [...outputs].filter((one): one is [string, Json] => one[1] !== undefined)
+  return { fromStep: override.step, outputs: new Map(given) }
+}

@@ -1,0 +1,254 @@
+/** The simulator over an executor with a fault planted in its source: one exact piece of text in one module is another. */
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Plugin } from 'esbuild'
+import { build } from 'esbuild'
+import { afterAll } from 'vitest'
+import type { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
+import type { CrashCase, CrashLaw } from '../../../src/testing/crash/CrashReport.js'
+import type { Intervention } from '../../../src/testing/crash/Intervention.js'
+import type { CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
+import type { StepSpec, UnitSpec, WorkflowSpec } from './randomWorkflow.js'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const folders: Array<string> = []
+
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+/** Text of a module below src, what stands there instead, and the law that this breaks in the run of a workflow. */
+export interface Fault {
+  readonly what: string
+  readonly spec: WorkflowSpec
+  readonly only: CrashCase
+  readonly module: string
+  readonly text: string
+  readonly instead: string
+  readonly breaks: CrashLaw
+}
+
+const unit = (given: Partial<UnitSpec> = {}): UnitSpec => ({
+  idempotent: true,
+  trouble: [],
+  leaves: 'nothing',
+  capture: false,
+  sleeps: 0,
+  ...given
+})
+
+const task = (given: Partial<UnitSpec> = {}): StepSpec => ({ _tag: 'Task', unit: unit(given) })
+
+/** Groups that each need those before it which the bits say; one after the other. */
+const wave = (...groups: ReadonlyArray<readonly [needs: number, given?: Partial<UnitSpec>]>): StepSpec => ({
+  _tag: 'Wave',
+  groups: groups.map(([needs, given]) => ({ unit: unit(given), needs })),
+  concurrency: 1,
+  onFailure: 'continue',
+  leaves: false
+})
+
+const told = (interventions: ReadonlyArray<Intervention>, ...schedule: ReadonlyArray<CrashPoint>): CrashCase => ({
+  schedule,
+  answer: 'again',
+  interventions
+})
+
+const from = (step: string, life = 2): Intervention => ({ _tag: 'FromStep', life, step })
+
+const gone = (what: string, life = 2): Intervention => ({ _tag: 'Gone', life, unit: what })
+
+const atCall = (n: number): CrashPoint => ({ _tag: 'AtCall', n, how: 'before' })
+
+const atUnit = (name: string, how: 'before' | 'after'): CrashPoint => ({ _tag: 'AtUnit', unit: name, n: 1, how })
+
+const NOWHERE = atCall(1000)
+
+const LEAVES = { leaves: 'file' } as const
+
+const ONCE = { idempotent: false } as const
+
+/** What an executor, or a planner, must not do with overrides, evidence, waves and jobs. */
+export const FAULTS: ReadonlyArray<Fault> = [
+  {
+    what: 'begins before it is on record what it was told',
+    spec: [task(), task()],
+    only: told([from('s0')]),
+    module: 'executor/execute.ts',
+    text: `  const started = await scope.recorder.record([...carry, starts])()
+  if (E.isLeft(started)) return started
+  const result = await runAttempts(scope, place, task, attempt, scope.stopping)
+`,
+    instead: `  const saving = scope.recorder.record([...carry, starts])()
+  const isTold = carry.some((change) => change._tag === 'Rewound' || change._tag === 'Assumed')
+  const result = isTold || E.isRight(await saving)
+    ? await runAttempts(scope, place, task, attempt, scope.stopping)
+    : await saving
+  const started = await saving
+  if (E.isLeft(started)) return started
+`,
+    breaks: 'DurableFirst'
+  },
+  {
+    what: 'lets what follows a rewound step count on',
+    spec: [task(), task()],
+    only: told([from('s0')]),
+    module: 'domain/Transition.ts',
+    text: '    unit.stepIndex < change.stepIndex ||\n    (unit.stepIndex === change.stepIndex && groups',
+    instead: '    unit.stepIndex !== change.stepIndex ||\n    (unit.stepIndex === change.stepIndex && groups',
+    breaks: 'OverrideKept'
+  },
+  {
+    what: 'forgets on the next resume what was taken back',
+    spec: [wave([0, { trouble: ['permanent'] }], [0])],
+    only: told([from('s0')], NOWHERE, atUnit('s0/g0', 'before')),
+    module: 'executor/run.ts',
+    text: '  const restored = restore(stored)\n  if (E.isRight(restored)) {',
+    instead: `  const nothing = { _tag: 'Recovered', at: '2026-01-02T03:04:05.000Z', from: '', lost: '', agreedBy: '' }
+  const changes = stored.changes.map((change) => (change._tag === 'Rewound' ? nothing : change))
+  const restored = restore({ ...stored, changes })
+  if (E.isRight(restored)) {`,
+    breaks: 'OverrideKept'
+  },
+  {
+    what: 'does not record what it takes as done',
+    spec: [task(), task()],
+    only: told([from('s1', 1)]),
+    module: 'domain/Overrides.ts',
+    text: '    ...assumed(workflow, plan, records, back, at)\n',
+    instead: '',
+    breaks: 'OverrideKept'
+  },
+  {
+    what: 'takes as done what has lost its evidence',
+    spec: [task(LEAVES), task()],
+    only: told([gone('s0'), from('s1')]),
+    module: 'domain/decideStep.ts',
+    text: 'if (context.missing.size === 0 || !isAssumed(context, placed.stepIndex)) return',
+    instead: 'if (context.missing.size >= 0) return',
+    breaks: 'OverrideKept'
+  },
+  {
+    what: 'does not look for evidence',
+    spec: [task(LEAVES)],
+    only: told([gone('s0')]),
+    module: 'executor/run.ts',
+    text: 'evidence === undefined ? await collectEvidence(checkpoint)(environment)() : E.right(evidence)',
+    instead: 'E.right(evidence ?? (environment === undefined || checkpoint === undefined ? [] : []))',
+    breaks: 'EvidenceSeen'
+  },
+  {
+    what: 'does not run again what needs a group that has lost its evidence',
+    spec: [wave([0, LEAVES], [1], [0])],
+    only: told([gone('s0/g0')]),
+    module: 'domain/decideStep.ts',
+    text: '    due.push(...(needing.get(name) ?? []))\n',
+    instead: '',
+    breaks: 'EvidenceSeen'
+  },
+  {
+    what: 'takes a whole wave back for one of its groups',
+    spec: [wave([0, LEAVES], [0])],
+    only: told([gone('s0/g0')]),
+    module: 'domain/Overrides.ts',
+    text: '...(ofStep.some(keeps) ? { groups } : {}),',
+    instead: '',
+    breaks: 'EvidenceSeen'
+  },
+  {
+    what: 'does not record what ends well beside what failed',
+    spec: [wave([0, { trouble: ['none', 'permanent'] }], [0])],
+    only: told([from('s0')]),
+    module: 'executor/wave.ts',
+    text: '      complete(board, group.name)\n      return [',
+    instead:
+      '      complete(board, group.name)\n      return board.failed.length > 0 ? [leftUndone(scope, place, result.attempt, HALTED)] : [',
+    breaks: 'NothingLost'
+  },
+  {
+    what: 'forgets that a job was submitted',
+    spec: [task({ job: 'done' })],
+    only: told([from('s0')]),
+    module: 'domain/jobChanges.ts',
+    text: 'pending: [...self.pending, submitted],',
+    instead: 'pending: self.generation > 0 ? self.pending : [...self.pending, submitted],',
+    breaks: 'NothingTwice'
+  },
+  {
+    what: 'submits under a new key what it may have submitted',
+    spec: [wave([0, LEAVES], [0, { job: 'done' }])],
+    only: told([gone('s0/g0')], atUnit('s0/g1', 'after')),
+    module: 'domain/Overrides.ts',
+    text: "if (decision._tag === 'Poll' || decision._tag === 'Retry') return true",
+    instead: "if (decision._tag === 'Poll') return true",
+    breaks: 'SameKey'
+  },
+  {
+    what: 'gives up a job that must not be there twice, unasked',
+    spec: [task({ ...ONCE, job: 'done' })],
+    only: told([from('s0')], atCall(7)),
+    module: 'domain/decideStep.ts',
+    text: "const asked = again || (scheduled?._tag === 'Forced' && job === undefined)",
+    instead: "const asked = again || scheduled?._tag === 'Forced'",
+    breaks: 'AtMostOnce'
+  },
+  {
+    what: 'runs again what follows a rewound step and must not be done twice, unasked',
+    spec: [task(LEAVES), task(ONCE)],
+    only: told([gone('s0')]),
+    module: 'domain/decideStep.ts',
+    text: 'record !== undefined || job !== undefined || begun?.mayHaveActed',
+    instead: 'job !== undefined || begun?.mayHaveActed',
+    breaks: 'AtMostOnce'
+  },
+  {
+    what: 'takes everything back whenever it goes on',
+    spec: [task(), task()],
+    only: told([gone('s0')]),
+    module: 'domain/PlanContext.ts',
+    text: 'const rewound = Math.min(forced, ...gone)',
+    instead: 'const rewound = Math.min(forced, records.ofSteps.length > 0 ? 0 : Infinity, ...gone)',
+    breaks: 'NothingTwice'
+  }
+]
+
+const planting = ({ module, text, instead }: Fault, done: () => void): Plugin => ({
+  name: 'planting',
+  setup: (context) =>
+    context.onLoad({ filter: /src[/\\](domain|executor)[/\\]\w+\.ts$/ }, ({ path }) => {
+      let contents = readFileSync(path, 'utf8')
+      if (path === join(root, 'src', module)) {
+        assert.equal(contents.split(text).length, 2, `not once in ${module}: ${text}`)
+        contents = contents.replace(text, () => instead)
+        done()
+      }
+      return { contents, loader: 'ts' }
+    })
+})
+
+/** The simulator, and below it the executor with a fault. That there is the text, and once, is sure. */
+export const planted = async (fault: Fault): Promise<typeof crashEverywhere> => {
+  const temporary = join(root, 'test/.tmp')
+  mkdirSync(temporary, { recursive: true })
+  const folder = mkdtempSync(join(temporary, 'planted-'))
+  folders.push(folder)
+  let isPlanted = false
+  const outfile = join(folder, 'crash.mjs')
+  await build({
+    entryPoints: [join(root, 'src/testing/crash/crashEverywhere.ts')],
+    plugins: [planting(fault, () => (isPlanted = true))],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    logLevel: 'error'
+  })
+  assert.ok(isPlanted)
+  const made = (await import(/* @vite-ignore */ pathToFileURL(outfile).href)) as {
+    crashEverywhere: typeof crashEverywhere
+  }
+  return made.crashEverywhere
+}
