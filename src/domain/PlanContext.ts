@@ -152,12 +152,12 @@ export const isDoneAnew = ({ from, rewound, restartWave }: PlanContext, step: st
   stepIndex >= from || stepIndex > rewound || step === restartWave
 
 /**
- * The names in a plan's options that the workflow does not have.
+ * The names in a plan's options that the workflow does not have. `whole`: with the groups of its maps that are known.
  *
  * @category validation
  * @since 0.1.0
  */
-export const unknownNames = (workflow: Workflow, options: PlanOptions): ReadonlyArray<PlanProblem> => {
+export const unknownNames = (workflow: Workflow, whole: Workflow, options: PlanOptions): ReadonlyArray<PlanProblem> => {
   const asked = [options.fromStep, options.restartWave].filter((name) => name !== undefined)
   const confirmed = [...new Set([...(options.confirm?.keys() ?? []), ...(options.outputs?.keys() ?? [])])]
   if (asked.length === 0 && confirmed.length === 0) return []
@@ -165,7 +165,7 @@ export const unknownNames = (workflow: Workflow, options: PlanOptions): Readonly
   const waves = workflow.steps.filter((step) => step._tag !== 'Task')
   const units = new Set([
     ...workflow.steps.filter((step) => step._tag !== 'Wave').map((step) => step.name),
-    ...waves.flatMap((wave) => groupsOf(wave).map((group) => unitName({ step: wave.name, group: group.name })))
+    ...whole.steps.flatMap((wave) => groupsOf(wave).map((group) => unitName({ step: wave.name, group: group.name })))
   ])
   const unknown = (step: string, available: ReadonlyArray<string>): PlanProblem => ({
     _tag: 'UnknownStep',

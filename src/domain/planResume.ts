@@ -58,14 +58,14 @@ export const planResume = (
   const wrong = wrongWorkflow(checkpoint, workflow)
   const whole: Workflow = { name: workflow.name, steps: expand(workflow.steps, checkpoint.workflow) }
   const [first, ...more] = unfit
-  if (first !== undefined) return refuse([first, ...more, ...wrong, ...unknownNames(whole, options)])
+  if (first !== undefined) return refuse([first, ...more, ...wrong, ...unknownNames(workflow, whole, options)])
   const context = contextOf(checkpoint, whole, options, records)
   const due = asDue(context, workflow, whole)
   const decisions: Array<Decision> = []
   const problems = [
     ...compare(checkpoint, whole, options.changes ?? 'completed', records, context.redoneFrom),
     ...wrong,
-    ...unknownNames(due, options)
+    ...unknownNames(workflow, whole, options)
   ]
   for (const [stepIndex, step] of due.steps.entries()) decideStep(context, step, stepIndex, { decisions, problems })
   return isNonEmpty(problems) ? refuse(problems) : E.right(read(checkpoint, whole, decisions, context))

@@ -171,15 +171,16 @@ export const crashSchedule = (
     },
     PLAIN
   )
-  const atUnit: fc.Arbitrary<CrashPoint> = fc.record(
-    {
-      _tag: fc.constant('AtUnit' as const),
-      unit: fc.constantFrom(...units),
-      n: fc.integer({ min: 1, max: 2 }),
-      how: fc.constantFrom('before' as const, 'during' as const, 'after' as const)
-    },
-    PLAIN
-  )
+  const atUnit = (): fc.Arbitrary<CrashPoint> =>
+    fc.record(
+      {
+        _tag: fc.constant('AtUnit' as const),
+        unit: fc.constantFrom(...units),
+        n: fc.integer({ min: 1, max: 2 }),
+        how: fc.constantFrom('before' as const, 'during' as const, 'after' as const)
+      },
+      PLAIN
+    )
   const atEffect: fc.Arbitrary<CrashPoint> = fc.record(
     {
       _tag: fc.constant('AtEffect' as const),
@@ -188,6 +189,6 @@ export const crashSchedule = (
     },
     PLAIN
   )
-  const points = [atCall, ...(units.length === 0 ? [] : [atUnit]), ...(maxEffects === 0 ? [] : [atEffect])]
+  const points = [atCall, ...(units.length === 0 ? [] : [atUnit()]), ...(maxEffects === 0 ? [] : [atEffect])]
   return fc.array(fc.oneof(...points), { maxLength: maxCrashes })
 }

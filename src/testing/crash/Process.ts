@@ -7,7 +7,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { unitName } from '../../domain/Plan.js'
 import { fromUnknown } from '../../domain/StepFailure.js'
-import type { Program, ProgramStep, ProgramTask, StepContext } from '../../executor/Program.js'
+import type { Program, ProgramMap, ProgramStep, ProgramTask, StepContext } from '../../executor/Program.js'
 import type { CheckpointStorage, Claim, Claimed } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { withFaults } from '../faults.js'
@@ -275,10 +275,7 @@ const programIn = <World>(inside: Inside<World>, program: Program<unknown, unkno
     step._tag === 'Task'
       ? { ...step, run: watchedRun(inside, step.name, step), job: mortalJob(inside, step) }
       : step._tag === 'Map'
-        ? {
-            ...step,
-            each: { ...step.each, run: watchedRun(inside, step.name, step.each), job: mortalJob(inside, step.each) }
-          }
+        ? { ...step, each: { ...step.each, run: watchedItems(inside, step), job: mortalJob(inside, step.each) } }
         : {
             ...step,
             groups: step.groups.map((group) => ({
@@ -289,6 +286,17 @@ const programIn = <World>(inside: Inside<World>, program: Program<unknown, unkno
           }
   )
 })
+
+/** What a map does for each item, watched as the units that they are. */
+const watchedItems = <World>(inside: Inside<World>, { name, each }: ProgramMap): ProgramTask['run'] => {
+  const watched = new Map<string, ProgramTask['run']>()
+  return (context) => {
+    const unit = unitName({ step: name, ...(context.group === undefined ? {} : { group: context.group }) })
+    const run = watched.get(unit) ?? watchedRun(inside, unit, each)
+    watched.set(unit, run)
+    return run(context)
+  }
+}
 
 /** A unit's own code, called in a process that may die before it, in the middle of it and after it. */
 const watchedRun = <World>(inside: Inside<World>, unit: string, task: ProgramTask): ProgramTask['run'] => {

@@ -14,7 +14,6 @@ import { runOrResume } from '../../executor/run.js'
 import type { RunError } from '../../executor/RunError.js'
 import { describe } from '../../executor/RunError.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
-import { restoreStored } from '../../executor/stored.js'
 import type { CheckpointStorage, Claimed, StorageError } from '../../ports/CheckpointStorage.js'
 import type { StorageCall } from '../faults.js'
 import type { TreeData } from '../memoryTree.js'
@@ -24,6 +23,7 @@ import type { CrashStorage } from './CrashStorage.js'
 import type { CrashPoint } from './CrashPoint.js'
 import type { Limits } from './drive.js'
 import { drive } from './drive.js'
+import { placesOf } from './due.js'
 import { intervene, optionsOf } from './intervene.js'
 import type { Override } from './Intervention.js'
 import type { Delayed } from './Life.js'
@@ -160,7 +160,7 @@ const liveOn = async <World, Data>(course: Course<World, Data>): Promise<Checkpo
   for (let life = 1; ; life++) {
     const override = intervene(course.one, life, before, course.tree, (entry) => trace.push(entry))
     const process = processOf(course, storage, life, schedule[life - 1], startsAt)
-    const over = await liveOnce(course, process, override)
+    const over = await liveOnce(course, process, override, before)
     course.points.push(process.points)
     course.dead.push({ process, storage })
     storage = await reopen(course.data)
@@ -261,12 +261,13 @@ const MOST_TROUBLE = 10
 const liveOnce = async <World, Data>(
   course: Course<World, Data>,
   process: Process<World>,
-  override: Override | undefined
+  override: Override | undefined,
+  before: Checkpoint | undefined
 ): Promise<Over> => {
   const { setting, trace, findings } = course
   const { life } = process.scene
   let thrown: unknown
-  const running = askAndRun(course, process, override).catch((error: unknown) => {
+  const running = askAndRun(course, process, override, before).catch((error: unknown) => {
     thrown = error
     return undefined
   })
@@ -353,17 +354,19 @@ const POLL_MILLIS = 1000
 const askAndRun = async <World, Data>(
   course: Course<World, Data>,
   process: Process<World>,
-  told: Override | undefined
+  told: Override | undefined,
+  before: Checkpoint | undefined
 ): Promise<Ended> => {
   const { setting, trace, witness } = course
   const { answer } = course.one
   const { program } = process
   const { life } = process.scene
+  const units = placesOf(program)
   const confirm = new Map<string, Answer>()
   let override = told
   for (;;) {
     witness.begins({ life, how: 'run', program, override, answers: confirm })
-    const options = { confirm, ...optionsOf(override, setting.outputs) }
+    const options = { confirm, ...optionsOf(override, (unit) => units.has(unit), setting.outputs, before) }
     const ended = await runOrResume(program, RUN_ID, setting.input, options)(process.environment)()
     if (process.alive()) witness.ended(ended)
     if (E.isRight(ended) && ended.right._tag === 'Pending') {
@@ -382,10 +385,15 @@ const askAndRun = async <World, Data>(
       const unit = unitName(question)
       // Who asks the same again was told already.
       if (confirm.has(unit)) return ended
-      const output = answer === 'done' ? setting.outputs.get(unit) : undefined
+      // A map that is said to be done as a whole gives nothing to later steps: it would end otherwise.
+      const said = isMap(program, unit) ? 'again' : answer
+      const output = said === 'done' ? setting.outputs.get(unit) : undefined
       const given = output === undefined ? {} : { output }
-      confirm.set(unit, answer === 'done' ? { _tag: 'Done', ...given } : { _tag: 'Again' })
-      trace.push({ _tag: 'Answered', life, unit, answer, ...given })
+      confirm.set(unit, said === 'done' ? { _tag: 'Done', ...given } : { _tag: 'Again' })
+      trace.push({ _tag: 'Answered', life, unit, answer: said, ...given })
     }
   }
 }
+
+const isMap = ({ steps }: Program<unknown, unknown>, unit: string): boolean =>
+  steps.some(({ _tag, name }) => _tag === 'Map' && name === unit)

@@ -10,8 +10,10 @@ import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { Answer } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
+import { groupsOf } from '../../domain/Workflow.js'
 import type { Program } from '../../executor/Program.js'
-import { restoreStored } from '../../executor/run.js'
+import { expanded } from '../../executor/Program.js'
+import { restoreStored } from '../../executor/stored.js'
 import type { RunError } from '../../executor/RunError.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { Claim, Claimed, Revision } from '../../ports/CheckpointStorage.js'
@@ -63,7 +65,9 @@ export interface Witness {
 }
 
 /** A call as it goes on. `given`: what was on record when it claimed the run. */
-interface Course extends Call {
+interface Course extends Omit<Call, 'program'> {
+  /** With the groups of its maps, as far as they are on record. */
+  program: Program<unknown, unknown>
   given: Standing | undefined
   due: Due
   saves: number
@@ -103,6 +107,7 @@ export const makeWitness = (tree: TreeData, findings: Array<Finding>, note: (ent
       if (E.isLeft(restored)) return
       if (revision >= ledger.known()) compare(found, restored.right, ledger.standing())
       current.given = copyOf(ledger.standing())
+      if (restored.right !== undefined) current.program = expanded(current.program, restored.right.workflow)
       const { program, override, how } = current
       if (how === 'run') current.due = dueIn(program, restored.right, override, tree)
     },
@@ -198,6 +203,7 @@ const tracesOf = (
     case 'Started':
     case 'WorkflowEdited':
     case 'Recovered':
+    case 'Expanded':
     case 'AttemptStarted':
     case 'AttemptFailed':
     case 'StepCompleted':
@@ -271,7 +277,7 @@ const isOnce = ({ steps }: Program<unknown, unknown>, unit: string): boolean =>
   steps.some((step) =>
     step._tag === 'Task'
       ? step.name === unit && !step.idempotent
-      : step.groups.some(({ name, idempotent }) => nameOf(step.name, name) === unit && !idempotent)
+      : groupsOf(step).some(({ name, idempotent }) => nameOf(step.name, name) === unit && !idempotent)
   )
 
 /** Whether somebody said of a unit, or of one of the groups of a wave, that it is done. */

@@ -12,7 +12,7 @@ import { interventions } from './Intervention.js'
 
 /**
  * An arbitrary case for runs of a workflow: where its processes die, what is answered, what they are told and what vanishes between
- * them. `interventions`: how many there are at least, default 0. `leaving`: the units that leave evidence, default all. It shrinks towards no crash and no intervention.
+ * them. `interventions`: how many there are at least, default 0. `leaving`: the units that leave evidence, default all. `items`: those of maps (`step/key`), which only a run can tell. It shrinks towards no crash and no intervention.
  *
  * @example
  * import * as fc from 'fast-check'
@@ -35,10 +35,15 @@ export const crashCase = (
   workflow: Workflow,
   {
     interventions: least = 0,
+    items = [],
     ...options
-  }: { readonly interventions?: 0 | 1; readonly leaving?: ReadonlyArray<string> } = {}
+  }: {
+    readonly interventions?: 0 | 1
+    readonly leaving?: ReadonlyArray<string>
+    readonly items?: ReadonlyArray<string>
+  } = {}
 ): fc.Arbitrary<CrashCase> => {
-  const units = [...placesOf(workflow).keys()]
+  const units = [...placesOf(workflow).keys(), ...items]
   const calls = { units, maxCalls: 4 + 2 * units.length, maxEffects: units.length }
   return fc.record(
     {

@@ -56,10 +56,15 @@ const isOf =
 /** What a process is told, as it is told: what comes before a step has given what it gave undisturbed. */
 export const optionsOf = (
   override: Override | undefined,
-  outputs: ReadonlyMap<string, Json | undefined>
+  isStatic: (unit: string) => boolean,
+  outputs: ReadonlyMap<string, Json | undefined>,
+  checkpoint: Checkpoint | undefined
 ): PlanOptions => {
   if (override === undefined) return {}
   if (override._tag === 'RestartWave') return { restartWave: override.wave }
-  const given = [...outputs].filter((one): one is [string, Json] => one[1] !== undefined)
+  // Of what a map is nobody knows before that is on record.
+  const maps = (checkpoint?.workflow.steps ?? []).flatMap((step) => (step.kind === 'expanded' ? [step.name] : []))
+  const isKnown = (unit: string): boolean => isStatic(unit) || maps.some((map) => unit.startsWith(`${map}/`))
+  const given = [...outputs].filter((one): one is [string, Json] => one[1] !== undefined && isKnown(one[0]))
   return { fromStep: override.step, outputs: new Map(given) }
 }

@@ -10,7 +10,8 @@ import { equals } from '../../domain/Json.js'
 import { unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Workflow } from '../../domain/Workflow.js'
-import type { Program, ProgramTask } from '../../executor/Program.js'
+import type { ProgramTask } from '../../executor/Program.js'
+import { expanded } from '../../executor/Program.js'
 import type { Override } from './Intervention.js'
 import type { Between } from './SimulatedRun.js'
 import type { Finding } from './Witness.js'
@@ -43,17 +44,18 @@ export const judge =
 const recordedIn = (checkpoint: Checkpoint): ReadonlySet<string> =>
   new Set([...checkpoint.completedSteps].map(unitName))
 
-/** The tasks of a workflow by the names of their units; waves are none. */
-const unitsOf = ({ steps }: Program<unknown, unknown>): ReadonlyMap<string, ProgramTask> =>
+/** The tasks of a workflow by the names of their units; waves are none, nor are maps whose items are not on record. */
+const unitsOf = <World>({ program, checkpoint }: Between<World>): ReadonlyMap<string, ProgramTask> =>
   new Map(
-    steps.flatMap((step) =>
+    (checkpoint === undefined ? program : expanded(program, checkpoint.workflow)).steps.flatMap((step) =>
       step._tag === 'Task'
         ? [[step.name, step] as const]
-        : step.groups.map((group) => [`${step.name}/${group.name}`, group] as const)
+        : (step._tag === 'Map' ? [] : step.groups).map((group) => [`${step.name}/${group.name}`, group] as const)
     )
   )
 
-const nothingForgotten = <World>({ program, checkpoint }: Between<World>): ReadonlyArray<Finding> => {
+const nothingForgotten = <World>(between: Between<World>): ReadonlyArray<Finding> => {
+  const { program, checkpoint } = between
   if (checkpoint === undefined) return []
   const plan = planOrThrown(checkpoint, program)
   if (typeof plan === 'string') return [{ law: 'NothingForgotten', what: `planning threw: ${plan}` }]
@@ -64,7 +66,7 @@ const nothingForgotten = <World>({ program, checkpoint }: Between<World>): Reado
   const recorded = recordedIn(checkpoint)
   const skipped = new Set(plan.right.decisions.filter(({ _tag }) => _tag === 'Skip').map(unitName))
   const planned = new Set(plan.right.decisions.map(unitName))
-  return [...unitsOf(program).keys()]
+  return [...unitsOf(between).keys()]
     .filter((unit) => !planned.has(unit) || (skipped.has(unit) && !recorded.has(unit)))
     .map((unit) => ({ law: 'NothingForgotten', unit, what: `${unit} is neither recorded nor scheduled` }))
 }
@@ -79,18 +81,22 @@ const planOrThrown = (checkpoint: Checkpoint, workflow: Workflow): ReturnType<ty
 }
 
 /** What settles a doubt: an answer, in the process that got it, and from then on if it is on record. */
-const atMostOnce = <World>({ program, trace }: Between<World>): ReadonlyArray<Finding> => {
-  const units = unitsOf(program)
+const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
+  const { trace } = between
+  const units = unitsOf(between)
   const inDoubt = new Set<string>()
   const answered = new Map<string, number>()
   const told = new Map<number, Override>()
+  // Of a map whose items are found out anew somebody says it once for all.
+  const isAnswered = (unit: string, life: number): boolean =>
+    [unit, unit.slice(0, unit.indexOf('/'))].some((name) => answered.get(name) === life)
   const found: Array<Finding> = []
   for (const entry of trace) {
     switch (entry._tag) {
       case 'Started': {
         const { unit, life } = entry
         if (units.get(unit)?.idempotent !== false) break
-        if (inDoubt.has(unit) && answered.get(unit) !== life) {
+        if (inDoubt.has(unit) && !isAnswered(unit, life)) {
           const what = `${unit} is not idempotent, may have had its effect, and ran again unasked`
           found.push({ law: 'AtMostOnce', unit, what })
         }
@@ -109,8 +115,8 @@ const atMostOnce = <World>({ program, trace }: Between<World>): ReadonlyArray<Fi
         break
       case 'Recorded':
         for (const unit of entry.units) {
-          const isAnswered = answered.get(unit) === entry.life || isForced(unit, told.get(entry.life))
-          if (entry.what !== 'job failed' && (entry.what !== 'taken back' || isAnswered)) inDoubt.delete(unit)
+          const isMeant = isAnswered(unit, entry.life) || isForced(unit, told.get(entry.life))
+          if (entry.what !== 'job failed' && (entry.what !== 'taken back' || isMeant)) inDoubt.delete(unit)
         }
         break
       case 'Done':
@@ -128,8 +134,9 @@ const isForced = (unit: string, told: Override | undefined): boolean =>
   told?._tag === 'FromStep' || (told?._tag === 'RestartWave' && unit.startsWith(`${told.wave}/`))
 
 /** Whatever is taken back, the keys of steps are others from then on. A job keeps its own as long as it may be there. */
-const sameKey = <World>({ program, trace }: Between<World>): ReadonlyArray<Finding> => {
-  const units = unitsOf(program)
+const sameKey = <World>(between: Between<World>): ReadonlyArray<Finding> => {
+  const { trace } = between
+  const units = unitsOf(between)
   const keys = new Map<string, string>()
   for (const entry of trace) {
     if (entry._tag === 'Recorded' && RENEWING.has(entry.what)) {
@@ -167,7 +174,8 @@ const sameAttempt = <World>({ trace }: Between<World>): ReadonlyArray<Finding> =
 }
 
 /** What was taken back has to end well once more. */
-const atLeastOnce = <World>({ program, trace }: Between<World>): ReadonlyArray<Finding> => {
+const atLeastOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
+  const { trace } = between
   const done = new Set<string>()
   for (const entry of trace) {
     if (entry._tag === 'Done') done.add(entry.unit)
@@ -177,20 +185,21 @@ const atLeastOnce = <World>({ program, trace }: Between<World>): ReadonlyArray<F
       if (entry.what === 'taken back') done.delete(unit)
     }
   }
-  return [...unitsOf(program).keys()]
+  return [...unitsOf(between).keys()]
     .filter((unit) => !done.has(unit))
     .map((unit) => ({ law: 'AtLeastOnce', unit, what: `the run is completed, and ${unit} did not end well` }))
 }
 
 const sameEnd = <World>(
-  { program, checkpoint }: Between<World>,
+  between: Between<World>,
   undisturbed: Result | undefined,
   mayDiffer: ReadonlySet<string>
 ): ReadonlyArray<Finding> => {
+  const { program, checkpoint } = between
   if (checkpoint?.state._tag !== 'Completed' || checkpoint.completedSteps.steps !== program.steps.length)
     return [{ law: 'SameEnd', what: 'the run ended as completed, and what is stored is not completed' }]
   if (undisturbed === undefined) return []
-  const units = unitsOf(program)
+  const units = unitsOf(between)
   const free = new Set([...mayDiffer].flatMap((unit) => units.get(unit)?.captures ?? []))
   const { outputs, variables } = resultOf(checkpoint)
   const differing = (

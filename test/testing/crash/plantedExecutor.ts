@@ -104,7 +104,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'forgets on the next resume what was taken back',
     spec: [wave([0, { trouble: ['permanent'] }], [0])],
     only: told([from('s0')], NOWHERE, atUnit('s0/g0', 'before')),
-    module: 'executor/run.ts',
+    module: 'executor/stored.ts',
     text: '  const restored = restore(stored)\n  if (E.isRight(restored)) {',
     instead: `  const nothing = { _tag: 'Recovered', at: '2026-01-02T03:04:05.000Z', from: '', lost: '', agreedBy: '' }
   const changes = stored.changes.map((change) => (change._tag === 'Rewound' ? nothing : change))
@@ -117,7 +117,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([from('s1', 1)]),
     module: 'domain/Overrides.ts',
-    text: '    ...assumed(workflow, plan, records, back, at)\n',
+    text: '    ...assumed(steps, plan, records, back, at)\n',
     instead: '',
     breaks: 'OverrideKept'
   },
@@ -135,8 +135,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(LEAVES)],
     only: told([gone('s0')]),
     module: 'executor/run.ts',
-    text: 'evidence === undefined ? await collectEvidence(checkpoint)(environment)() : E.right(evidence)',
-    instead: 'E.right(evidence ?? (environment === undefined || checkpoint === undefined ? [] : []))',
+    text: 'await collectEvidence(unitsInNeed(checkpoint, program, options))(environment)()',
+    instead: 'E.right([])',
     breaks: 'EvidenceSeen'
   },
   {
@@ -153,7 +153,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [wave([0, LEAVES], [0])],
     only: told([gone('s0/g0')]),
     module: 'domain/Overrides.ts',
-    text: '...(ofStep.some(keeps) ? { groups } : {}),',
+    text: "...(ofStep.some(keeps) || (groups.length > 0 && kindOf(first) === 'Map') ? { groups } : {}),",
     instead: '',
     breaks: 'EvidenceSeen'
   },
@@ -199,8 +199,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(LEAVES), task(ONCE)],
     only: told([gone('s0')]),
     module: 'domain/decideStep.ts',
-    text: 'record !== undefined || job !== undefined || begun?.mayHaveActed',
-    instead: 'job !== undefined || begun?.mayHaveActed',
+    text: 'record !== undefined ||\n    job !== undefined ||\n    begun?.mayHaveActed',
+    instead: 'job !== undefined ||\n    begun?.mayHaveActed',
     breaks: 'AtMostOnce'
   },
   {

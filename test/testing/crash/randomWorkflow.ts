@@ -40,8 +40,12 @@ export type StepSpec =
       readonly onFailure: 'finish' | 'continue' | 'halt'
       readonly leaves: boolean
     }
+  | { readonly _tag: 'Map'; readonly unit: UnitSpec; readonly items: number; readonly concurrency: number }
 
 export type WorkflowSpec = ReadonlyArray<StepSpec>
+
+/** The names of the items of a map. */
+const itemsOf = (count: number): ReadonlyArray<string> => Array.from({ length: count }, (_, index) => `i${index}`)
 
 const unitSpec: fc.Arbitrary<UnitSpec> = fc.record(
   {
@@ -75,16 +79,31 @@ const stepSpec: fc.Arbitrary<StepSpec> = fc.oneof(
       leaves: fc.constantFrom(false, false, true)
     },
     { noNullPrototype: true }
+  ),
+  fc.record(
+    {
+      _tag: fc.constant('Map' as const),
+      unit: unitSpec,
+      items: fc.nat({ max: 3 }),
+      concurrency: fc.integer({ min: 1, max: 3 })
+    },
+    { noNullPrototype: true }
   )
 )
 
 /** A workflow of up to four steps. It shrinks towards one step that gives something and leaves nothing. */
 export const workflowSpec: fc.Arbitrary<WorkflowSpec> = fc.array(stepSpec, { minLength: 1, maxLength: 4 })
 
+/** The units of the maps. */
+export const itemUnitsOf = (spec: WorkflowSpec): ReadonlyArray<string> =>
+  spec.flatMap((step, index) => (step._tag === 'Map' ? itemsOf(step.items).map((item) => `s${index}/${item}`) : []))
+
 /** The names of what leaves something behind. */
 export const leavingOf = (spec: WorkflowSpec): ReadonlyArray<string> =>
   spec.flatMap((step, index) => {
     if (step._tag === 'Task') return step.unit.leaves === 'nothing' ? [] : [`s${index}`]
+    if (step._tag === 'Map')
+      return step.unit.leaves === 'nothing' ? [] : itemsOf(step.items).map((item) => `s${index}/${item}`)
     const groups = step.groups.flatMap(({ unit }, group) => (unit.leaves === 'nothing' ? [] : [`s${index}/g${group}`]))
     return step.leaves ? [`s${index}`, ...groups] : groups
   })
@@ -129,19 +148,41 @@ const stepOf = (scene: Scene<Outside>, step: StepSpec, name: string): P.ProgramS
       const evidence = mark === undefined ? {} : { evidence: [{ _tag: 'File', path: mark } as const] }
       return Program.waveOf(name, groups, { concurrency, onFailure, ...evidence })
     }
+    case 'Map': {
+      const { unit: spec, items, concurrency } = step
+      const each = taskOf(scene, { ...spec, capture: false }, name, ({ group = '' }) => `${name}/${group}`)
+      const keyed = {
+        forEach: () => E.right(itemsOf(items)),
+        key: (item: unknown) => E.right(item as string)
+      }
+      return Program.mapOf(name, each, keyed, { concurrency })
+    }
   }
 }
 
-const taskOf = (scene: Scene<Outside>, spec: UnitSpec, name: string, unit: string, mark?: string): P.ProgramTask => {
-  const evidence = evidenceOf(spec, unit)
+/** `named`: its unit, or for the task of a map how its units are called. */
+const taskOf = (
+  scene: Scene<Outside>,
+  spec: UnitSpec,
+  name: string,
+  named: string | ((context: Pick<Context, 'group'>) => string),
+  mark?: string
+): P.ProgramTask => {
+  const unitOf = (context: Pick<Context, 'group'>): string => (typeof named === 'string' ? named : named(context))
   const declared = {
     idempotent: spec.idempotent,
     retry,
-    ...(spec.capture ? { capture: unit.replace('/', '_') } : {}),
-    ...(evidence === undefined ? {} : { evidence: [evidence] })
+    ...(spec.capture && typeof named === 'string' ? { capture: named.replace('/', '_') } : {}),
+    ...(spec.leaves === 'nothing'
+      ? {}
+      : {
+          evidence: (_: unknown, context: Context) =>
+            [evidenceOf(spec, unitOf(context))].filter((one) => one !== undefined)
+        })
   }
-  const leave = (): void => {
+  const leave = (unit: string): void => {
     const { tree } = scene
+    const evidence = evidenceOf(spec, unit)
     if (mark !== undefined) tree.files.set(mark, mark)
     if (evidence?._tag === 'Commit') {
       if (!tree.commits.includes(evidence.hash)) tree.commits = [...tree.commits, evidence.hash]
@@ -149,8 +190,11 @@ const taskOf = (scene: Scene<Outside>, spec: UnitSpec, name: string, unit: strin
   }
   const { job } = spec
   return job === undefined
-    ? Program.task(name, { ...declared, run: (context: Context) => working(scene, spec, unit, context, leave) })
-    : Program.task(name, { ...declared, job: jobOf(scene, spec, unit, job, leave) })
+    ? Program.task(name, {
+        ...declared,
+        run: (context: Context) => working(scene, spec, unitOf(context), context, leave)
+      })
+    : Program.task(name, { ...declared, job: jobOf(scene, spec, unitOf, job, leave) })
 }
 
 const evidenceOf = ({ leaves }: UnitSpec, unit: string): CompletedStep.ExpectedEvidence | undefined => {
@@ -192,14 +236,14 @@ const working = (
   spec: UnitSpec,
   unit: string,
   { outputs, variables, signal }: Context,
-  leave: () => void
+  leave: (unit: string) => void
 ): TE.TaskEither<unknown, unknown> => {
   return async () => {
     if (spec.sleeps > 0) await scene.sleep(spec.sleeps * 500, signal)
     if (signal.aborted) return E.left(StepFailure.permanent(StepError.make('Stopped', 'told to stop')))
     const trouble = troubleOf(scene, spec, unit)
     if (trouble !== undefined) return E.left(trouble)
-    await scene.effect(unit, leave)
+    await scene.effect(unit, () => leave(unit))
     return E.right(`${unit} of ${digest(JSON.stringify([outputs, [...variables]]))}`)
   }
 }
@@ -208,22 +252,22 @@ const working = (
 const jobOf = (
   scene: Scene<Outside>,
   spec: UnitSpec,
-  unit: string,
+  unitOf: (context: Pick<Context, 'group'>) => string,
   ends: Job,
-  leave: () => void
+  leave: (unit: string) => void
 ): P.Job<Readonly<Record<string, unknown>>, unknown, undefined> => ({
-  submit:
-    ({ idempotencyKey }) =>
-    async () => {
-      const trouble = troubleOf(scene, spec, unit)
-      if (trouble !== undefined) return E.left(trouble)
-      await scene.effect(`submit ${unit}`, () => {
-        const { jobs } = scene.world
-        const isFirst = [...jobs.values()].every((one) => one.unit !== unit)
-        if (!jobs.has(idempotencyKey)) jobs.set(idempotencyKey, { unit, ends: isFirst ? ends : 'done', asked: 0 })
-      })
-      return E.right(unit)
-    },
+  submit: (context) => async () => {
+    const { idempotencyKey } = context
+    const unit = unitOf(context)
+    const trouble = troubleOf(scene, spec, unit)
+    if (trouble !== undefined) return E.left(trouble)
+    await scene.effect(`submit ${unit}`, () => {
+      const { jobs } = scene.world
+      const isFirst = [...jobs.values()].every((one) => one.unit !== unit)
+      if (!jobs.has(idempotencyKey)) jobs.set(idempotencyKey, { unit, ends: isFirst ? ends : 'done', asked: 0 })
+    })
+    return E.right(unit)
+  },
   poll: ({ idempotencyKey }) =>
     TE.fromIO(() => {
       const job = scene.world.jobs.get(idempotencyKey)
@@ -232,9 +276,10 @@ const jobOf = (
       if (job.asked < 2) return { _tag: 'Unfinished' }
       return job.ends === 'fails' ? { _tag: 'Failed', error: new Error('the job failed') } : { _tag: 'Finished' }
     }),
-  collect: ({ job, outputs }) =>
+  collect: (context) =>
     TE.fromIO(() => {
-      leave()
+      const { job, outputs } = context
+      leave(unitOf(context))
       return `${job as string} of ${digest(JSON.stringify(outputs))}`
     })
 })

@@ -10,7 +10,7 @@ import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import type { Scene } from '../../../src/testing/crash/Process.js'
 import { FAULTS, planted } from './plantedExecutor.js'
 import type { Outside, WorkflowSpec } from './randomWorkflow.js'
-import { leavingOf, outside, programOf, workflowSpec } from './randomWorkflow.js'
+import { itemUnitsOf, leavingOf, outside, programOf, workflowSpec } from './randomWorkflow.js'
 
 const sweep = process.env['DOGEAR_SWEEP'] === '1'
 
@@ -33,7 +33,10 @@ const NO_SCENE = {} as Scene<Outside>
 
 const schedules: fc.Arbitrary<Schedule> = workflowSpec.chain((spec) =>
   fc.record(
-    { spec: fc.constant(spec), only: crashCase(programOf(spec)(NO_SCENE), { leaving: leavingOf(spec) }) },
+    {
+      spec: fc.constant(spec),
+      only: crashCase(programOf(spec)(NO_SCENE), { leaving: leavingOf(spec), items: itemUnitsOf(spec) })
+    },
     { noNullPrototype: true }
   )
 )
