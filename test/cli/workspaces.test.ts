@@ -136,6 +136,19 @@ steps: [{ shell: 'echo theirs > a.txt; git commit -qam work; echo rest > rest.tx
     expect(await sh('git log --format=%s')).toBe('dogear: what run s left uncommitted\nwork\nbegin')
   })
 
+  test('needs the run, and not its file', async () => {
+    await repository(committing)
+    await dogear(['run', 'w.yml', '--id', 'r'])
+    await sh('git rm -q w.yml; git commit -qm gone')
+    const which = await dogear(['resume', '--merge'])
+    expect(which).toMatchObject({ code: 2 })
+    expect(which.stderr).toContain('Say which of them is meant')
+    const { code, stderr } = await dogear(['resume', 'r', '--merge'])
+    expect(code).toBe(0)
+    expect(stderr).toContain('Merged dogear/r into main')
+    expect(place.read('rest.txt')).toBe('rest\n')
+  })
+
   test('that conflicts is taken back: the run is completed, the target as it was, the worktree kept', async () => {
     await repository(committing)
     await dogear(['run', 'w.yml', '--id', 'r'])

@@ -28,7 +28,11 @@ export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<
   if (typeof committed.right === 'string')
     return E.right({ _tag: 'NotMerged', why: 'Refused', said: committed.right, committed: false })
   const merged = await git(repository, ['merge', '--no-edit', '--quiet', branch])
-  if (E.isLeft(merged)) return E.left(failed(repository, 'git merge', merged.left))
+  if (E.isLeft(merged)) {
+    // It was ended in the middle, by Ctrl+C perhaps.
+    await takeBack(repository)
+    return E.left(failed(repository, 'git merge', merged.left))
+  }
   // Settings of the user may keep git from committing it.
   const isIn = await git(repository, ['merge-base', '--is-ancestor', branch, 'HEAD'])
   if (E.isRight(isIn) && isIn.right.code === 0) return E.right({ _tag: 'Merged', into, committed: committed.right })

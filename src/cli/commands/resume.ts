@@ -6,15 +6,18 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { RunView } from '../../executor/runs.js'
 import type { CliError } from '../CliError.js'
+import { usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { endJson, printed } from '../report/runJson.js'
-import type { Context, Result } from './Context.js'
+import type { Result } from './Context.js'
 import type { Attended } from './execution.js'
 import { findOrOnly, viewOf } from './find.js'
 import { wordsOf } from './planFlags.js'
 import type { ResumeFlags } from './resumeRun.js'
 import { resumeRun } from './resumeRun.js'
 import { workflowOf } from './workflowOf.js'
+import type { MergeFlags } from './workspace.js'
+import { settleWorkspace } from './workspace.js'
 
 /**
  * Goes on with the run of this id; without an id, with the only unfinished one.
@@ -24,13 +27,19 @@ import { workflowOf } from './workflowOf.js'
  */
 export const resumeCommand = async (context: Attended, id: string | undefined, flags: ResumeFlags): Promise<Result> => {
   const view = await findOrOnly(context, id)
-  if (E.isLeft(view)) return isAllDone(view.left, flags) ? nothingLeft(context, view.left.completed) : view
+  if (E.isLeft(view)) {
+    if (!isAllDone(view.left, flags)) return view
+    return flags.merge === true ? E.left(WHICH) : nothingLeft(context, view.left.completed)
+  }
   const workflow = await workflowOf(context, view.right.checkpoint)
   if (E.isRight(workflow)) return resumeRun(context, view.right, workflow.right, flags)
   // What is completed needs its file no more, unless something is to run again.
   if (view.right.status !== 'completed' || workflow.left._tag !== 'Usage' || wordsOf(flags).length > 0) return workflow
-  return sayDone(context, view.right)
+  return sayDone(context, view.right, flags)
 }
+
+/** Every completed run may have a worktree. */
+const WHICH = usage('--merge: all runs are completed. Say which of them is meant, by its id')
 
 type AllDone = CliError & { readonly _tag: 'NothingToResume'; readonly completed: string }
 
@@ -39,13 +48,15 @@ const isAllDone = (error: CliError, flags: ResumeFlags): error is AllDone =>
   error._tag === 'NothingToResume' && error.completed !== undefined && wordsOf(flags).length === 0
 
 /** The newest run stands for all. */
-const nothingLeft = async (context: Context, newest: string): Promise<Result> => {
+const nothingLeft = async (context: Attended, newest: string): Promise<Result> => {
   const view = await viewOf(context, newest)
-  return E.isLeft(view) ? view : sayDone(context, view.right)
+  return E.isLeft(view) ? view : sayDone(context, view.right, {})
 }
 
-const sayDone = ({ screen, json }: Context, { runId, checkpoint }: RunView): Result => {
+const sayDone = async (context: Attended, { runId, checkpoint }: RunView, flags: MergeFlags): Promise<Result> => {
+  const { screen, json } = context
   screen.line(`Run ${runId}: nothing left to do`)
-  if (json) screen.out(printed(endJson(checkpoint, 'completed')))
+  const place = await settleWorkspace(context, checkpoint, flags, false)
+  if (json) screen.out(printed({ ...endJson(checkpoint, 'completed'), ...place }))
   return E.right(ExitCode.done)
 }
