@@ -105,6 +105,27 @@ describe('a worktree', () => {
     expect(await sh('git log --format=%s dogear/second', join(place.folder, 'second'))).toBe('two\nbegin')
   })
 
+  test('is kept when a signal comes, which says where it is', async () => {
+    await repository(flow.replace('test -e mended;', 'test -e mended || sleep 60;'))
+    const running = place.start(['run', 'w.yml', '--id', 'r'], { environment: git })
+    await sh(`until test -e ${worktree}/partial.txt; do sleep 0.1; done`)
+    running.child.kill('SIGTERM')
+    const { code, stderr } = await running.ended
+    expect(code).toBe(143)
+    expect(stderr).toContain(
+      `  worktree: ${join(place.folder, worktree)} (branch dogear/r)\nGo on with:\n  dogear resume r\n`
+    )
+    place.write(`${worktree}/mended`, '')
+    expect((await dogear(['resume', 'r'])).code).toBe(0)
+  })
+
+  test('is what git works on in it, also if a hook of another repository has started the run', async () => {
+    await repository('name: w\nworkspace: worktree\nsteps: [{ shell: git rev-parse --show-toplevel }]')
+    const environment = { GIT_DIR: '/nowhere', GIT_INDEX_FILE: '/nowhere/index' }
+    const { code, stdout } = await dogear(['run', 'w.yml', '--id', 'r'], { environment })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${join(place.folder, worktree)}\n` })
+  })
+
   test('that the file wants by now is none of a run that began without', async () => {
     await repository('name: w\nsteps: [{ shell: test -e mended }]')
     await dogear(['run', 'w.yml', '--id', 'r'])

@@ -104,7 +104,7 @@ const sayNothing = ({ screen, json, home }: Context, id: string | undefined): Re
   if (json) screen.out(printed([]))
   else
     screen.out(
-      `Nothing to clean: ${id === undefined ? 'no completed run has' : 'this run has not'} a workspace in ${printable(home)}\n`
+      `Nothing to clean: ${id === undefined ? 'no completed run has a' : 'this run has no'} workspace in ${printable(home)}\n`
     )
   return E.right(ExitCode.done)
 }

@@ -7,6 +7,7 @@ import { delimiter, join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../domain/Json.js'
+import { NO_OTHER_REPOSITORY } from '../../adapters/node/git.js'
 import { isOwn } from '../../domain/Workspace.js'
 import type { JobContext, StepContext } from '../../executor/Program.js'
 import { ITEM } from '../workflow/items.js'
@@ -59,6 +60,14 @@ export const environmentOf = (
   const { runId, step, group, attempt, idempotencyKey } = context
   const environment = new Map<string, string>()
   for (const [name, value] of Object.entries(inherited)) if (value !== undefined) environment.set(name, value)
+  // In a workspace of its own neither the repository of a hook, nor one around the state folder, is to be worked on.
+  const { workspace, folder } = context
+  if (isOwn(workspace) || folder !== workspace?.path) {
+    for (const name of Object.keys(NO_OTHER_REPOSITORY)) environment.delete(name)
+    const others = environment.get('GIT_CEILING_DIRECTORIES') ?? ''
+    const ours = join(home, 'workspaces')
+    environment.set('GIT_CEILING_DIRECTORIES', others === '' ? ours : `${ours}${delimiter}${others}`)
+  }
   for (const [name, value] of variables) environment.set(name, value)
   environment.set('DOGEAR_RUN_ID', runId)
   environment.set('DOGEAR_STEP', group === undefined ? step : `${step}/${group}`)
@@ -66,14 +75,7 @@ export const environmentOf = (
   environment.set('DOGEAR_IDEMPOTENCY_KEY', idempotencyKey)
   environment.set('DOGEAR_HOME', home)
   if ('item' in context && group !== undefined) environment.set('DOGEAR_KEY', group)
-  const { workspace, folder } = context
   if (workspace !== undefined) environment.set('DOGEAR_WORKSPACE', workspace.path)
-  // A git that is called in a folder of the run's own is not to work on a repository around it.
-  if (isOwn(workspace) || folder !== workspace?.path) {
-    const others = environment.get('GIT_CEILING_DIRECTORIES') ?? ''
-    const ours = join(home, 'workspaces')
-    environment.set('GIT_CEILING_DIRECTORIES', others === '' ? ours : `${ours}${delimiter}${others}`)
-  }
   if ('job' in context) environment.set('DOGEAR_JOB', jobText(context.job))
   return Object.fromEntries(environment)
 }
