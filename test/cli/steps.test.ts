@@ -156,13 +156,13 @@ describe('wrong use', () => {
     expect(help.stdout).toMatch(/^Usage/)
   })
 
-  test.each(['pause --help', 'clean -h', 'sweep x --help', '--home x prune --help'])(
+  test.each(['pause --help', 'cleanse -h', 'sweep x --help', '--home x prune --help'])(
     'is to ask for the help of a command that there is not: dogear %s',
     async (words) => {
       place = sandbox()
       const { code, stdout, stderr } = await place.dogear(words.split(' '))
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(stderr).toMatch(/^dogear: unknown command '(pause|clean|sweep|prune)'\n/)
+      expect(stderr).toMatch(/^dogear: unknown command '(pause|cleanse|sweep|prune)'\n/)
     }
   )
 })

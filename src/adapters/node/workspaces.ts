@@ -14,6 +14,7 @@ import { workingTree } from './workingTree.js'
 import {
   gitFolderOf,
   isFolder,
+  isShell,
   isThere,
   makeWorktree,
   planWorktree,
@@ -129,6 +130,7 @@ const find = async (
   const { root, repository } = workspace
   const isWorktree = await isThere(join(root, '.git'))
   if (!isWorktree || (await gitFolderOf(root)) !== undefined) return E.right({ there: isWorktree, folders })
+  if (await isShell(root)) return E.right({ there: false, folders })
   const why = `its repository is not at ${repository} any more: "git worktree repair" there, where it is now, mends that`
   return E.left({ _tag: 'WorkspaceFailed', where: root, operation: 'find', code: 'GIT', why, cause: undefined })
 }

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { lstat, mkdir, readFile, rm, stat, unlink, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readdir, readFile, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
@@ -182,7 +182,7 @@ export const makeWorktree = async (
     return E.map(() => undefined)(await trying(path, 'mkdir', () => mkdir(path, { recursive: true })))
   const half = found === undefined ? E.right(undefined) : await finish(found, runId, worktree)
   if (found !== undefined && E.isRight(half)) return half
-  if (found !== undefined) {
+  if (found !== undefined || (await isShell(root))) {
     const cleared = await trying(root, 'rm', () => rm(root, { recursive: true, force: true, maxRetries: 3 }))
     if (E.isLeft(cleared)) return cleared
   }
@@ -208,6 +208,17 @@ const WHOLE = 'dogear'
 export const gitFolderOf = async (root: string): Promise<string | undefined> => {
   const folder = /^gitdir: (.+?)\r?\n?$/s.exec((await textAt(join(root, '.git'))) ?? '')?.[1]
   return folder !== undefined && (await isFolder(folder)) ? folder : undefined
+}
+
+/**
+ * Whether nothing is in a worktree but the file that leads to git's folder for it: files never came.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const isShell = async (root: string): Promise<boolean> => {
+  const names = await trying(root, 'readdir', () => readdir(root))
+  return E.isRight(names) && names.right.every((name) => name === '.git')
 }
 
 /**

@@ -91,6 +91,16 @@ describe('a worktree', () => {
     assert.equal(readFileSync(join(worktree.root, 'a.txt'), 'utf8'), 'changed')
   })
 
+  test('of which git has nothing in its books, and no file ever came, is not there, and is made', async () => {
+    const repository = newRepository()
+    const worktree = (await right(repository.all.plan('r', 'worktree'))) as Worktree
+    mkdirSync(worktree.root, { recursive: true })
+    writeFileSync(join(worktree.root, '.git'), `gitdir: ${repository.folder}/.git/worktrees/r\n`)
+    assert.equal((await right(repository.all.find('r', worktree))).there, false)
+    await right(repository.all.make('r', worktree))
+    assert.equal(readFileSync(join(worktree.root, 'a.txt'), 'utf8'), 'a')
+  })
+
   test('is none where something is that nobody knows, which stays', async () => {
     const repository = newRepository()
     const worktree = await made(repository)
