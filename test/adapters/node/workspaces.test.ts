@@ -91,6 +91,16 @@ describe('a worktree', () => {
     assert.equal(readFileSync(join(worktree.root, 'a.txt'), 'utf8'), 'changed')
   })
 
+  test('that is gone and still in the books of git, locked even, is made in the same place', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    repository.git('worktree', 'lock', worktree.root)
+    rmSync(worktree.root, { recursive: true })
+    await right(repository.all.make('r', worktree))
+    assert.equal(readFileSync(join(worktree.root, 'a.txt'), 'utf8'), 'a')
+    assert.equal(repository.git('worktree', 'list', '--porcelain').match(/^worktree /gm)?.length, 2)
+  })
+
   test('of which git has nothing in its books, and no file ever came, is not there, and is made', async () => {
     const repository = newRepository()
     const worktree = (await right(repository.all.plan('r', 'worktree'))) as Worktree
@@ -179,6 +189,10 @@ describe('a worktree', () => {
     assert.deepEqual(removed, { folders: [worktree.root], keptBranch: 'dogear/r.attempt-1' })
     assert.equal(repository.git('log', '--format=%s', '-1', 'dogear/r.attempt-1'), 'beside')
     assert.deepEqual(await right(repository.all.remove('r', worktree)), { folders: [] })
+    const other = await made(repository, 's')
+    gitIn(other.root)('commit', '-q', '--allow-empty', '-m', 'on it')
+    assert.equal((await right(repository.all.remove('s', other))).keptBranch, 'dogear/s')
+    assert.equal(repository.git('log', '--format=%s', '-1', 'dogear/s'), 'on it')
   })
 
   test('is removed only where we make them, whatever is recorded', async () => {
