@@ -195,7 +195,7 @@ export interface AsyncWorkflow<Outputs, Input> extends Program<Outputs, Input> {
  */
 export const workflow = <C extends OutputCodec | undefined = undefined>(
   name: string,
-  options: { readonly input?: C } = {}
+  options: { readonly input?: C; readonly secrets?: ReadonlyArray<string> } = {}
 ): AsyncWorkflow<object, OutputOf<C>> => extendable(P.start(name, options))
 
 const extendable = <Outputs, Input>(program: Program<Outputs, Input>): AsyncWorkflow<Outputs, Input> => {
@@ -284,6 +284,10 @@ class View<Outputs, Input> implements AsyncContext<Outputs, Input> {
 
   get variables(): Variables {
     return this.#of.variables
+  }
+
+  get secrets(): Readonly<Record<string, string>> {
+    return this.#of.secrets
   }
 
   get signal(): AbortSignal {

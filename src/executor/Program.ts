@@ -249,7 +249,7 @@ export const waveOf = (
 const atLeastOne = (concurrency: number): number => (concurrency >= 1 ? Math.floor(concurrency) : 1)
 
 /**
- * A program of these steps. `path` is the file that it came from.
+ * A program of these steps. `path` is the file that it came from, `secrets` the names of the secrets that its steps get.
  *
  * @category constructors
  * @since 0.1.0
@@ -257,9 +257,10 @@ const atLeastOne = (concurrency: number): number => (concurrency >= 1 ? Math.flo
 export const fromSteps = (
   name: string,
   steps: ReadonlyArray<ProgramStep>,
-  path?: string
+  path?: string,
+  secrets: ReadonlyArray<string> = []
 ): Program<Readonly<Record<string, unknown>>> =>
-  build({ name, decodeInput: E.right, encodeInput: anyInput }, steps, path)
+  build({ name, secrets, decodeInput: E.right, encodeInput: anyInput }, steps, path)
 
 /**
  * Everything that is wrong with a program: with its definition, and with how its tasks are to be tried.
@@ -268,7 +269,7 @@ export const fromSteps = (
  * @since 0.1.0
  */
 export const problems = (
-  program: Pick<Program<unknown, never>, 'name' | 'steps'>
+  program: Pick<Program<unknown, never>, 'name' | 'steps' | 'secrets'>
 ): ReadonlyArray<W.WorkflowProblem> => {
   const found = [...W.problems(program)]
   const look = (place: string, { retry, timeoutMillis, job }: ProgramTask): void => {
@@ -295,19 +296,20 @@ const anyInput = (input: unknown): E.Either<OutputMismatch, Json> =>
 
 /** The identity is made when it is first asked for: a builder's intermediate programs never are. */
 const build = <Outputs, Input>(
-  base: Pick<Program<Outputs, Input>, 'name' | 'decodeInput' | 'encodeInput'>,
+  base: Pick<Program<Outputs, Input>, 'name' | 'secrets' | 'decodeInput' | 'encodeInput'>,
   steps: ReadonlyArray<ProgramStep>,
   path?: string
 ): Program<Outputs, Input> => {
   let identity: WorkflowIdentity | undefined
-  const { name, decodeInput, encodeInput } = base
+  const { name, secrets = [], decodeInput, encodeInput } = base
   return {
     name,
     steps,
+    secrets,
     decodeInput,
     encodeInput,
     get identity() {
-      identity ??= Identity.of({ name, steps }, path)
+      identity ??= Identity.of({ name, steps, secrets }, path)
       return identity
     }
   }
@@ -315,7 +317,8 @@ const build = <Outputs, Input>(
 
 /**
  * A program without steps, to which {@link step} and {@link wave} add. `input` is the codec of the run's input; without
- * one that is plain JSON.
+ * one that is plain JSON. `secrets` are the names of what the steps get from whoever keeps secrets, at each start and resume
+ * anew: a checkpoint keeps the names alone, and what steps give is recorded without the values.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
@@ -336,14 +339,15 @@ const build = <Outputs, Input>(
  */
 export const start = <C extends OutputCodec | undefined = undefined>(
   name: string,
-  options: { readonly input?: C } = {}
+  options: { readonly input?: C; readonly secrets?: ReadonlyArray<string> } = {}
 ): Program<object, OutputOf<C>> => {
   const codec: OutputCodec | undefined = options.input
-  if (codec === undefined) return build({ name, decodeInput: E.right, encodeInput: anyInput }, [])
+  const secrets = [...(options.secrets ?? [])]
+  if (codec === undefined) return build({ name, secrets, decodeInput: E.right, encodeInput: anyInput }, [])
   const { encode, decode } = conversions(codec)
   const encodeInput = (input: unknown): E.Either<OutputMismatch, Json> =>
     E.chain((json: Json | undefined) => (json === undefined ? E.left(NO_INPUT) : E.right(json)))(encode(input))
-  return build({ name, decodeInput: decode, encodeInput }, [])
+  return build({ name, secrets, decodeInput: decode, encodeInput }, [])
 }
 
 /** What a codec makes nothing of could not be told from no input on a resume. */

@@ -102,6 +102,32 @@ export interface RecoveryRefused {
 }
 
 /**
+ * Why a secret can't be used: nobody knows of it or it is empty (`missing`), it could not be asked for (`unreadable`), or it is
+ * too short to be hidden (`tooShort`); `why` says so in words.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface SecretProblem {
+  readonly name: string
+  readonly problem: 'missing' | 'tooShort' | 'unreadable'
+  readonly why: string
+}
+
+/**
+ * Secrets that the program declares can't be used: all of them, and where they were looked for. Nothing was started, and
+ * nothing written.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface SecretsMissing {
+  readonly _tag: 'SecretsMissing'
+  readonly where: string
+  readonly secrets: ReadonlyNonEmptyArray<SecretProblem>
+}
+
+/**
  * Why a run could not be decided. `_tag` is the stable code.
  *
  * @category errors
@@ -116,6 +142,7 @@ export type RunError =
   | RunExists
   | InputChanged
   | InvalidInput
+  | SecretsMissing
   | PlanChanged
   | Unconfirmed
   | RecoveryRefused
@@ -146,6 +173,12 @@ export const describe = (error: RunError): string => {
       return `Run ${error.runId} exists already, with another input. Resume it without one, or choose another id`
     case 'InvalidInput':
       return `The input does not fit: at ${error.path} expected ${error.expected}`
+    case 'SecretsMissing':
+      return [
+        `Secrets can't be used. Looked for in ${error.where}:`,
+        ...error.secrets.map(({ name, why }) => `  ${name} ${why}`),
+        'Nothing was changed'
+      ].join('\n')
     case 'PlanError':
       return ['There is no plan for this:', ...error.problems.map((one) => `  ${describeProblem(one)}`)].join('\n')
     case 'PlanChanged':

@@ -13,15 +13,15 @@ import type { PendingJob } from '../domain/PendingJob.js'
 import type { Decision } from '../domain/Plan.js'
 import { unitName } from '../domain/Plan.js'
 import { planResume } from '../domain/planResume.js'
+import * as Redaction from '../domain/Redaction.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import { groupNamed } from '../domain/Workflow.js'
 import type { Claim, StorageError, Stored } from '../ports/CheckpointStorage.js'
-import type { Environment } from '../ports/Environment.js'
 import type { AttemptResult } from './attempts.js'
-import { runAttempt } from './attempts.js'
+import { hidden, runAttempt } from './attempts.js'
 import { taskCompleted } from './changes.js'
 import type { Executor } from './Executor.js'
 import type { JobContext, JobStatus, Program, ProgramTask, RunnableJob } from './Program.js'
@@ -29,6 +29,8 @@ import type { RunError } from './RunError.js'
 import { answering, checkDefinition, releaseClaim, restoreStored, scopeOf } from './run.js'
 import type { RunScope } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
+import type { Secured } from './secrets.js'
+import { secure } from './secrets.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -126,20 +128,22 @@ export const poll =
     const there = await answering('load', () => storage.load(runId))
     if (E.isLeft(there)) return there
     if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
+    const secured = await secure(environment, program)
+    if (E.isLeft(secured)) return secured
     const claimed = await answering('claim', () => storage.claim(runId, owner))
     if (E.isLeft(claimed)) return claimed
     const { claim, stored } = claimed.right
     try {
       return O.isNone(stored)
         ? E.left({ _tag: 'NoSuchRun', runId })
-        : await pollStored(environment, program, claim, stored.value)
+        : await pollStored(secured.right, program, claim, stored.value)
     } finally {
       await releaseClaim(environment, claim)
     }
   }
 
 const pollStored = async <Outputs, Input>(
-  environment: Environment,
+  environment: Secured,
   program: Program<Outputs, Input>,
   claim: Claim,
   stored: Stored
@@ -192,10 +196,14 @@ const pollAll = async (
     if (found === 'stopped') break
     const saved = found.change === undefined ? E.right(undefined) : await scope.recorder.record([found.change])()
     if (E.isLeft(saved)) return saved
-    polled.push({ ...job, end: found.end })
+    polled.push({ ...job, end: endWithout(scope.environment.vault.redaction, found.end) })
   }
   return E.right(polled)
 }
+
+/** What a job gave was hidden when it was collected. */
+const endWithout = (redaction: Redaction.Redaction, end: JobEnd): JobEnd =>
+  'error' in end && !Redaction.isNone(redaction) ? { ...end, error: Redaction.error(redaction, end.error) } : end
 
 /** What is found out about a job, and what is to be recorded of it. */
 interface Found {
@@ -265,7 +273,8 @@ const collect = async (scope: RunScope, waiting: Waiting): Promise<Found | 'stop
   const { job, task, place } = waiting
   const collecting = { guard: task.job.guard, encode: task.encode }
   for (;;) {
-    const collected = await call(scope, waiting, collecting, task.job.collect)
+    const given = await call(scope, waiting, collecting, task.job.collect)
+    const collected = hidden(scope.environment, { ...task, job: undefined }, given)
     if (collected._tag === 'Stopped') return 'stopped'
     if (collected._tag === 'Failed') {
       if (collected.again === true) continue

@@ -26,11 +26,14 @@ import { execute } from './execute.js'
 import { collectEvidence } from './evidence.js'
 import type { Program } from './Program.js'
 import { problems as problemsOf } from './Program.js'
+import * as Redaction from '../domain/Redaction.js'
 import { make as makeRecorder, revisionOf } from './Recorder.js'
 import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
 import type { RunScope } from './RunScope.js'
 import { report, stopOn, timestamp } from './RunScope.js'
+import type { Secured } from './secrets.js'
+import { secure, withoutSecrets } from './secrets.js'
 import { make as makeValues } from './Values.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -147,8 +150,8 @@ const perform =
   <Outputs, Input>(program: Program<Outputs, Input>, runId: string, request: Request<Input>): Executor<RunOutcome> =>
   (environment) =>
   async () => {
-    const input = request._tag === 'Resume' ? E.right(undefined) : inputOf(program, request.input)
-    if (E.isLeft(input)) return input
+    const given = request._tag === 'Resume' ? E.right(undefined) : inputOf(program, request.input)
+    if (E.isLeft(given)) return given
     const runnable = checkDefinition(program)
     if (E.isLeft(runnable)) return runnable
     const { storage, owner } = environment
@@ -157,14 +160,18 @@ const perform =
       if (E.isLeft(there)) return there
       if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
     }
+    const secured = await secure(environment, program)
+    if (E.isLeft(secured)) return secured
+    const input = given.right === undefined ? given : withoutSecrets(secured.right, given.right)
+    if (E.isLeft(input)) return input
     const claimed = await answering('claim', () => storage.claim(runId, owner))
     if (E.isLeft(claimed)) return claimed
     const { claim, stored } = claimed.right
     try {
       const prepared = O.isNone(stored)
-        ? begin(environment, program, runId, request, input.right)
-        : await goOn(environment, program, runId, stored.value, request, input.right)
-      return E.isLeft(prepared) ? prepared : await executePrepared(environment, program, claim, prepared.right)
+        ? begin(secured.right, program, runId, request, input.right)
+        : await goOn(secured.right, program, runId, stored.value, request, input.right)
+      return E.isLeft(prepared) ? prepared : await executePrepared(secured.right, program, claim, prepared.right)
     } finally {
       await releaseClaim(environment, claim)
     }
@@ -193,7 +200,9 @@ export const answering = async <A>(
  * @category validation
  * @since 0.1.0
  */
-export const checkDefinition = (program: Pick<Program<unknown, never>, 'name' | 'steps'>): E.Either<RunError, void> => {
+export const checkDefinition = (
+  program: Pick<Program<unknown, never>, 'name' | 'steps' | 'secrets'>
+): E.Either<RunError, void> => {
   const [problem, ...more] = problemsOf(program).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem }))
   return problem === undefined ? E.right(undefined) : E.left({ _tag: 'PlanError', problems: [problem, ...more] })
 }
@@ -365,12 +374,13 @@ const runIdOf = ({ checkpoint }: Stored): string => {
 // ---------------------------------------------------------------------------------------------------------------------
 
 const executePrepared = async <Outputs, Input>(
-  environment: Environment,
+  environment: Secured,
   program: Program<Outputs, Input>,
   claim: Claim,
-  { checkpoint, first, plan, carry, resumed }: Prepared
+  { checkpoint, first, plan, carry: due, resumed }: Prepared
 ): Promise<E.Either<RunError, RunOutcome>> => {
   const { runId } = checkpoint
+  const carry = due.map((one) => Redaction.change(environment.vault.redaction, one))
   report(environment, { _tag: 'RunPlanned', runId, resumed, plan })
   const after = replay(checkpoint, carry)
   if (E.isLeft(after)) return after
@@ -394,7 +404,7 @@ const executePrepared = async <Outputs, Input>(
  * @since 0.1.0
  */
 export const scopeOf = <Outputs, Input>(
-  environment: Environment,
+  environment: Secured,
   program: Program<Outputs, Input>,
   claim: Claim,
   checkpoint: Checkpoint,
@@ -406,7 +416,8 @@ export const scopeOf = <Outputs, Input>(
     report(environment, { _tag: 'CheckpointSaved', runId, revision: reached.revision, state: reached.state })
     for (const { change } of revisions) for (const event of eventsOf(program, runId, change)) report(environment, event)
   }
-  const recorder = makeRecorder(environment.storage, claim, checkpoint, first, onSaved)
+  const { redaction } = environment.vault
+  const recorder = makeRecorder(environment.storage, claim, checkpoint, first, onSaved, redaction)
   const { stopping, stop, dispose } = stopOn(environment, claim)
   return { scope: { environment, program, recorder, values: makeValues(after), stopping, stop }, dispose }
 }

@@ -9,6 +9,7 @@ import type { OnCheckFailed } from './Checks.js'
 import type { Clock } from './Clock.js'
 import type { Events } from './Events.js'
 import type { Interrupt } from './Interrupt.js'
+import type { Secrets } from './Secrets.js'
 import type { WorkingTree } from './WorkingTree.js'
 
 /**
@@ -18,6 +19,7 @@ import type { WorkingTree } from './WorkingTree.js'
  * - `owner`: who runs, for the message that another claimant gets. `random`: from 0 to below 1, for jitter.
  * - `graceMillis`: how long an attempt that was told to stop may take to do so before the run goes on without it.
  * - `artifacts`: where steps keep what they put. A run whose steps put nothing needs none.
+ * - `secrets`: who keeps the secrets that a program declares. A program that declares none needs none.
  *
  * @category model
  * @since 0.1.0
@@ -35,4 +37,5 @@ export interface Environment {
   /** Answers for a check that failed. Without it the unit has failed. */
   readonly onCheckFailed?: OnCheckFailed
   readonly artifacts?: ArtifactStore
+  readonly secrets?: Secrets
 }

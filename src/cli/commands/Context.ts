@@ -7,7 +7,7 @@ import { statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import { fileArtifacts, jsonFileStorage } from '../../adapters/json-file/index.js'
-import { nodeEnvironment } from '../../adapters/node/index.js'
+import { environmentSecrets, nodeEnvironment } from '../../adapters/node/index.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
@@ -86,8 +86,15 @@ const isDefaultHome = ({ home, folder }: Pick<Context, 'home' | 'folder'>): bool
  * @category constructors
  * @since 0.1.0
  */
-export const environmentFor = ({ home }: Context, given: Partial<Omit<Environment, 'storage'>> = {}): Environment =>
-  nodeEnvironment(jsonFileStorage(home), { artifacts: fileArtifacts(home), ...given })
+export const environmentFor = (
+  { home, inherited }: Context,
+  given: Partial<Omit<Environment, 'storage'>> = {}
+): Environment =>
+  nodeEnvironment(jsonFileStorage(home), {
+    artifacts: fileArtifacts(home),
+    secrets: environmentSecrets(inherited),
+    ...given
+  })
 
 /**
  * Keeps a new `.dogear` out of the user's commits. The store makes the folder, durably; so this comes after its first

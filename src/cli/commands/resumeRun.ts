@@ -29,8 +29,9 @@ import type { Attended, Loaded } from './execution.js'
 import { missingEvidence } from './evidence.js'
 import { execute, programFor, warnOf } from './execution.js'
 import { answers, captures, ofDamage, ofPlanError } from './hints.js'
+import { redactionFor } from './input.js'
 import type { PlanFlags } from './planFlags.js'
-import { doneWith, planOptions } from './planFlags.js'
+import { doneWith, planOptions, withoutSecrets } from './planFlags.js'
 
 /**
  * How a run is to be resumed.
@@ -55,9 +56,10 @@ export const resumeRun = async (
   context: Attended,
   view: RunView,
   workflow: Loaded,
-  flags: ResumeFlags
+  typed: ResumeFlags
 ): Promise<Result> => {
   const { runId, checkpoint, heldBy } = view
+  const flags = withoutSecrets(typed, redactionFor(context, workflow.file))
   if (O.isSome(heldBy)) return E.left(notDone({ _tag: 'HeldBy', runId, holder: heldBy.value }))
   const folder = checkpoint.workspace?.path ?? context.folder
   if (!existsSync(folder)) return E.left({ _tag: 'WorkspaceGone', runId, path: folder })

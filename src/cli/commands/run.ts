@@ -21,7 +21,7 @@ import { execute, programFor, warnOf } from './execution.js'
 import { allRuns, findRun, isUnfinished, minute, viewOf, warnOfDamaged } from './find.js'
 import { ofExisting, ofNoRunOf, ofOtherInput, resumeLine } from './hints.js'
 import type { Given } from './input.js'
-import { differencesFrom, inputOf } from './input.js'
+import { differencesFrom, inputOf, recordable } from './input.js'
 import { offer } from './offer.js'
 import type { PlanFlags } from './planFlags.js'
 import { resumeRun } from './resumeRun.js'
@@ -57,12 +57,14 @@ type Choice =
 export const runCommand = async (context: Attended, file: string, flags: RunFlags): Promise<Result> => {
   const senseless = nonsense(context, flags)
   if (O.isSome(senseless)) return E.left(senseless.value)
-  const given = inputOf(flags.input ?? [])
-  if (E.isLeft(given)) return given
+  const typed = inputOf(flags.input ?? [])
+  if (E.isLeft(typed)) return typed
   const parsed = flags.id === undefined ? E.right(undefined) : RunId.parse(flags.id)
   if (E.isLeft(parsed)) return E.left(notDone(parsed.left))
   const workflow = await loadWorkflow(resolve(context.folder, file), file)
   if (E.isLeft(workflow)) return workflow
+  const given = recordable(context, workflow.right.file, typed.right)
+  if (E.isLeft(given)) return given
   const choice = await choose(context, workflow.right, given.right, flags)
   if (E.isLeft(choice)) return choice
   return choice.right._tag === 'Start'
@@ -125,18 +127,18 @@ const start = async (
   for (const stray of strayInputs(workflow.file, workflow.shown, Object.keys(given))) {
     context.screen.line(context.screen.style.yellow(`warning: ${stray}`))
   }
-  const execution = { workflow, runId, folder: context.folder, done: 0, start: wordsOf(workflow, flags) }
+  const execution = { workflow, runId, folder: context.folder, done: 0, start: wordsOf(workflow, given, flags) }
   const { program, narrator } = programFor(context, execution)
   const workspace = { kind: 'directory', path: context.folder } as const
   return execute(context, { ...execution, program }, narrator, run(program, runId, input, { workspace }))
 }
 
 /** The command line of a run again, as words. */
-const wordsOf = ({ shown }: Loaded, { id, input }: RunFlags): ReadonlyArray<string> => [
+const wordsOf = ({ shown }: Loaded, given: Given, { id }: RunFlags): ReadonlyArray<string> => [
   'run',
   shown,
   ...(id === undefined ? [] : ['--id', id]),
-  ...(input ?? []).flatMap((one) => ['--input', one])
+  ...inputWords(given)
 ]
 
 const inputWords = (given: Given): ReadonlyArray<string> =>

@@ -133,7 +133,8 @@ export interface WaveEntry {
 export type StepEntry = TaskEntry | WaveEntry
 
 /**
- * A workflow file. `warnings` are for people; nothing in them keeps it from running.
+ * A workflow file. `secrets` are names of environment variables; `warnings` are for people, and nothing in them keeps it from
+ * running.
  *
  * @category model
  * @since 0.1.0
@@ -141,6 +142,7 @@ export type StepEntry = TaskEntry | WaveEntry
 export interface WorkflowFile {
   readonly name: string
   readonly input: JsonObject
+  readonly secrets: ReadonlyArray<string>
   readonly steps: ReadonlyArray<StepEntry>
   readonly warnings: ReadonlyArray<Problem>
 }

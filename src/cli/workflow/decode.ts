@@ -21,7 +21,7 @@ import { objection } from './Variable.js'
 import type { GroupEntry, StepEntry, TaskEntry, WaveEntry, WorkflowFile } from './WorkflowFile.js'
 import { MAX_TASKS, numberedName } from './WorkflowFile.js'
 
-const WORKFLOW_KEYS = ['name', 'input', 'steps', 'commands']
+const WORKFLOW_KEYS = ['name', 'input', 'secrets', 'steps', 'commands']
 const STEP_KEYS = ['name', 'wave', ...TASK_KEYS]
 const WAVE_KEYS = ['wave', 'groups', 'summary', 'concurrency', 'onFailure', ...WAVE_CHECK_KEYS]
 const GROUP_KEYS = [...TASK_KEYS, 'needs']
@@ -54,12 +54,13 @@ export const decode = (
   const fields = Field.fieldsOf(report, node, WORKFLOW_KEYS, 'a workflow')
   const name = nameOf(report, fields.get('name'), node.at, fileName)
   const input = inputOf(report, fields.get('input'))
+  const secrets = secretsOf(report, fields.get('secrets'), input)
   const steps = stepsOf(reports, fields, node.at)
   const named = { name, at: fields.get('name')?.value.at ?? node.at }
-  if (steps !== undefined) problems.push(...definitionProblems(named, steps.entries, steps.at))
+  if (steps !== undefined) problems.push(...definitionProblems(named, steps.entries, steps.at, secrets))
   return problems.length > 0
     ? E.left(inFileOrder(problems))
-    : E.right({ name, input, steps: steps?.entries ?? [], warnings: inFileOrder(warnings) })
+    : E.right({ name, input, secrets, steps: steps?.entries ?? [], warnings: inFileOrder(warnings) })
 }
 
 /** No name for all files whose own can't be one: runs are found by it, and those of other workflows would be too. */
@@ -82,6 +83,27 @@ const inputOf = (report: Report, entry: Entry | undefined): JsonObject => {
     return [key, Field.json(report, value)]
   })
   return Object.fromEntries(input)
+}
+
+/** The names of environment variables, each once. What is recorded under one of them would pass for the secret. */
+const secretsOf = (report: Report, entry: Entry | undefined, input: JsonObject): ReadonlyArray<string> => {
+  const names = Field.list(report, entry)
+  if (O.isNone(names)) return []
+  const known = new Set<string>()
+  for (const item of names.value.items) {
+    if (item._tag !== 'Scalar' || typeof item.value !== 'string') {
+      report(item.at, `"secrets" lists names of environment variables, not ${Field.kindOf(item)}`)
+      continue
+    }
+    const name = item.value
+    const why = objection(name)
+    if (O.isSome(why)) report(item.at, `"${name}" can't be a secret: ${why.value}`)
+    if (known.has(name)) report(item.at, `"${name}" is listed twice`)
+    if (Object.hasOwn(input, name))
+      report(item.at, `"${name}" is a secret and a field of "input", which would be stored: take it out of one of them`)
+    known.add(name)
+  }
+  return [...known]
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

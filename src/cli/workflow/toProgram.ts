@@ -41,7 +41,8 @@ export const toProgram = (
   fromSteps(
     file.name,
     file.steps.map((entry, index) => stepFrom(runner, entry, index)),
-    path
+    path,
+    file.secrets
   )
 
 const stepFrom = (runner: Runner, entry: WorkflowFile['steps'][number], index: number): ProgramStep =>
