@@ -18,7 +18,7 @@ import { poll, Program, resume, run, RunError, runOrResume, StepError, StepFailu
 import * as Async from '../../src/promise.js'
 import { ended, newProcess, newWorld, outputsOf, refused, right, stored } from './fixtures.js'
 
-const TOKEN = 'canary-"7f3a\\9c"'
+const TOKEN = 'canary-"zq7w\\9c"'
 const PIN = '90210471'
 
 const folders: Array<string> = []
@@ -59,7 +59,7 @@ const SIGNS = [
   JSON.stringify(TOKEN).slice(1, -1),
   PIN,
   'canary',
-  '7f3a',
+  'zq7w',
   ...[TOKEN, PIN].flatMap((one) => [
     Buffer.from(one).toString('base64').slice(0, 8),
     Buffer.from(one).toString('hex').slice(0, 12)
