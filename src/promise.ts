@@ -195,7 +195,7 @@ export interface AsyncWorkflow<Outputs, Input> extends Program<Outputs, Input> {
  */
 export const workflow = <C extends OutputCodec | undefined = undefined>(
   name: string,
-  options: { readonly input?: C; readonly secrets?: ReadonlyArray<string> } = {}
+  options: P.ProgramOptions & { readonly input?: C } = {}
 ): AsyncWorkflow<object, OutputOf<C>> => extendable(P.start(name, options))
 
 const extendable = <Outputs, Input>(program: Program<Outputs, Input>): AsyncWorkflow<Outputs, Input> => {

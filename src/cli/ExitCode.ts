@@ -109,6 +109,7 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'RunExists':
     case 'InputChanged':
     case 'SecretsMissing':
+    case 'NoArchive':
     case 'PlanError':
     case 'PlanChanged':
     case 'Unconfirmed':

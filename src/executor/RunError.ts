@@ -128,6 +128,17 @@ export interface SecretsMissing {
 }
 
 /**
+ * The program wants its completed runs archived, and the environment has no `archive`. Nothing was started.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface NoArchive {
+  readonly _tag: 'NoArchive'
+  readonly runId: string
+}
+
+/**
  * Why a run could not be decided. `_tag` is the stable code.
  *
  * @category errors
@@ -143,6 +154,7 @@ export type RunError =
   | InputChanged
   | InvalidInput
   | SecretsMissing
+  | NoArchive
   | PlanChanged
   | Unconfirmed
   | RecoveryRefused
@@ -173,6 +185,8 @@ export const describe = (error: RunError): string => {
       return `Run ${error.runId} exists already, with another input. Resume it without one, or choose another id`
     case 'InvalidInput':
       return `The input does not fit: at ${error.path} expected ${error.expected}`
+    case 'NoArchive':
+      return `Run ${error.runId} is to be archived when it has completed, and there is no archive: give the environment one (\`archive\`). Nothing was started`
     case 'SecretsMissing':
       return [
         `Secrets can't be used. Looked for in ${error.where}:`,

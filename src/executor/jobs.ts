@@ -20,13 +20,15 @@ import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import { groupNamed } from '../domain/Workflow.js'
 import type { Claim, StorageError, Stored } from '../ports/CheckpointStorage.js'
+import { answering } from './answering.js'
 import type { AttemptResult } from './attempts.js'
 import { hidden, runAttempt } from './attempts.js'
 import { taskCompleted } from './changes.js'
 import type { Executor } from './Executor.js'
+import { disposing } from './onSuccess.js'
 import type { JobContext, JobStatus, Program, ProgramTask, RunnableJob } from './Program.js'
 import type { RunError } from './RunError.js'
-import { answering, checkDefinition, releaseClaim, restoreStored, scopeOf } from './run.js'
+import { checkDefinition, releaseClaim, restoreStored, scopeOf } from './run.js'
 import type { RunScope } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
 import type { Secured } from './secrets.js'
@@ -118,7 +120,10 @@ export type PollOutcome =
  * @category running
  * @since 0.1.0
  */
-export const poll =
+export const poll = <Outputs, Input>(program: Program<Outputs, Input>, runId: string): Executor<PollOutcome> =>
+  disposing(program, runId, ask(program, runId))
+
+const ask =
   <Outputs, Input>(program: Program<Outputs, Input>, runId: string): Executor<PollOutcome> =>
   (environment) =>
   async () => {

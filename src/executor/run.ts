@@ -5,7 +5,6 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change, Recovered, Started } from '../domain/Change.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import { start } from '../domain/Checkpoint.js'
@@ -21,6 +20,8 @@ import type { Workspace } from '../domain/Workspace.js'
 import type { Claim, Revision, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import { eventsOf } from './changes.js'
+import { disposing } from './onSuccess.js'
+import { answering } from './answering.js'
 import type { Executor } from './Executor.js'
 import { execute } from './execute.js'
 import { collectEvidence } from './evidence.js'
@@ -119,7 +120,7 @@ export const run = <Outputs, Input>(
   runId: string,
   input: Input,
   options: RunOptions = {}
-): Executor<RunOutcome> => perform(program, runId, { _tag: 'Run', input, options })
+): Executor<RunOutcome> => disposing(program, runId, perform(program, runId, { _tag: 'Run', input, options }))
 
 /**
  * Goes on with a run at the right step. A completed run runs nothing and is `Completed` again.
@@ -131,7 +132,7 @@ export const resume = <Outputs, Input>(
   program: Program<Outputs, Input>,
   runId: string,
   options: ResumeOptions = {}
-): Executor<RunOutcome> => perform(program, runId, { _tag: 'Resume', options })
+): Executor<RunOutcome> => disposing(program, runId, perform(program, runId, { _tag: 'Resume', options }))
 
 /**
  * Starts a run, or goes on with it if it exists. If it exists with another input, that is `InputChanged`.
@@ -144,7 +145,7 @@ export const runOrResume = <Outputs, Input>(
   runId: string,
   input: Input,
   options: RunOptions & ResumeOptions = {}
-): Executor<RunOutcome> => perform(program, runId, { _tag: 'RunOrResume', input, options })
+): Executor<RunOutcome> => disposing(program, runId, perform(program, runId, { _tag: 'RunOrResume', input, options }))
 
 const perform =
   <Outputs, Input>(program: Program<Outputs, Input>, runId: string, request: Request<Input>): Executor<RunOutcome> =>
@@ -178,30 +179,13 @@ const perform =
   }
 
 /**
- * Asks a store. One that throws where it should answer has failed as well.
- *
- * @category effects
- * @since 0.1.0
- */
-export const answering = async <A>(
-  operation: string,
-  ask: () => TaskEither<StorageError, A>
-): Promise<E.Either<StorageError, A>> => {
-  try {
-    return await ask()()
-  } catch (cause) {
-    return E.left({ _tag: 'ReadFailed', where: 'the store', operation, code: 'THREW', cause })
-  }
-}
-
-/**
  * What can't run is refused before anything is claimed.
  *
  * @category validation
  * @since 0.1.0
  */
 export const checkDefinition = (
-  program: Pick<Program<unknown, never>, 'name' | 'steps' | 'secrets'>
+  program: Pick<Program<unknown, never>, 'name' | 'steps' | 'secrets' | 'onSuccess'>
 ): E.Either<RunError, void> => {
   const [problem, ...more] = problemsOf(program).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem }))
   return problem === undefined ? E.right(undefined) : E.left({ _tag: 'PlanError', problems: [problem, ...more] })

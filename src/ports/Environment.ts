@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type { Archive } from './Archive.js'
 import type { ArtifactStore } from './ArtifactStore.js'
 import type { CheckpointStorage, Owner } from './CheckpointStorage.js'
 import type { OnCheckFailed } from './Checks.js'
@@ -20,6 +21,7 @@ import type { WorkingTree } from './WorkingTree.js'
  * - `graceMillis`: how long an attempt that was told to stop may take to do so before the run goes on without it.
  * - `artifacts`: where steps keep what they put. A run whose steps put nothing needs none.
  * - `secrets`: who keeps the secrets that a program declares. A program that declares none needs none.
+ * - `archive`: where completed runs go, of a program that says so (`onSuccess: 'archive'`).
  *
  * @category model
  * @since 0.1.0
@@ -38,4 +40,5 @@ export interface Environment {
   readonly onCheckFailed?: OnCheckFailed
   readonly artifacts?: ArtifactStore
   readonly secrets?: Secrets
+  readonly archive?: Archive
 }

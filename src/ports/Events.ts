@@ -26,7 +26,8 @@ export interface EventUnit {
  * Something that happened in a run. What tells of a change of the run is reported after that is durable. `RunPlanned` and
  * `CheckpointRecovered` tell what was found and decided before anything is written, and change nothing; `RunFenced` tells
  * that nothing more can be written. `CheckFailed` tells of a check around a unit and what was answered, before any of it is
- * recorded.
+ * recorded. `RunRemoved` and `RunLeft` come last: a completed run was removed, as its program says, and where it was archived; or
+ * that failed, and it is left as it is.
  *
  * @category model
  * @since 0.1.0
@@ -56,6 +57,8 @@ export type Event =
   | { readonly _tag: 'RunFailed'; readonly runId: string; readonly stepIndex: number; readonly step: string }
   | { readonly _tag: 'RunInterrupted'; readonly runId: string; readonly stepIndex: number; readonly step: string }
   | { readonly _tag: 'RunFenced'; readonly runId: string }
+  | { readonly _tag: 'RunRemoved'; readonly runId: string; readonly archivedAt?: string }
+  | { readonly _tag: 'RunLeft'; readonly runId: string; readonly why: string }
 
 /**
  * The one hook for logs, metrics and progress. An observer that throws is ignored.

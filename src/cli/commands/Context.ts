@@ -6,7 +6,7 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
-import { fileArtifacts, jsonFileStorage } from '../../adapters/json-file/index.js'
+import { fileArchive, fileArtifacts, jsonFileStorage } from '../../adapters/json-file/index.js'
 import { environmentSecrets, nodeEnvironment } from '../../adapters/node/index.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { CliError } from '../CliError.js'
@@ -92,6 +92,7 @@ export const environmentFor = (
 ): Environment =>
   nodeEnvironment(jsonFileStorage(home), {
     artifacts: fileArtifacts(home),
+    archive: fileArchive(home),
     secrets: environmentSecrets(inherited),
     ...given
   })

@@ -180,6 +180,10 @@ const linesOf = (
       return [...decisions.values()].every((decision) => decision._tag === 'Skip') ? [] : [style.green('Run completed')]
     case 'CheckFailed':
       return checkFailed(telling, event)
+    case 'RunRemoved':
+      return [event.archivedAt === undefined ? 'Its state was deleted' : `Archived in ${printable(event.archivedAt)}`]
+    case 'RunLeft':
+      return [style.yellow(`warning: the run has completed, and its state is kept: ${printable(event.why)}`)]
     case 'RunFailed':
     case 'RunInterrupted':
     case 'RunFenced':

@@ -1,11 +1,11 @@
 /**
- * Durations as people write them: `250ms`, `5s`, `2m`, `1h`.
+ * Durations as people write them: `250ms`, `5s`, `2m`, `1h`, `30d`.
  *
  * @since 0.1.0
  */
 import * as O from 'fp-ts/lib/Option.js'
 
-const MILLIS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+const MILLIS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /**
  * Milliseconds, if the text is a duration.
@@ -14,7 +14,7 @@ const MILLIS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h
  * @since 0.1.0
  */
 export const parse = (text: string): O.Option<number> => {
-  const [, amount, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)$/.exec(text) ?? []
+  const [, amount, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text) ?? []
   const factor = MILLIS[unit ?? '']
   return amount === undefined || factor === undefined ? O.none : O.some(Math.round(Number(amount) * factor))
 }

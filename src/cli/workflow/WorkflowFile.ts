@@ -5,6 +5,7 @@
  */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
+import type { OnSuccess } from '../../domain/Retention.js'
 import type { RetryPolicy } from '../../domain/RetryPolicy.js'
 import type { Expectation, OnCheckFailure } from '../../executor/Guard.js'
 import type { OnFailure } from '../../executor/Program.js'
@@ -143,6 +144,7 @@ export interface WorkflowFile {
   readonly name: string
   readonly input: JsonObject
   readonly secrets: ReadonlyArray<string>
+  readonly onSuccess: OnSuccess
   readonly steps: ReadonlyArray<StepEntry>
   readonly warnings: ReadonlyArray<Problem>
 }

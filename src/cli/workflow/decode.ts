@@ -7,6 +7,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
+import type { OnSuccess } from '../../domain/Retention.js'
 import type { OnFailure } from '../../executor/Program.js'
 import { describeProblem, NAME } from '../../domain/Workflow.js'
 import { decodeChecks, WAVE_CHECK_KEYS } from './decodeChecks.js'
@@ -21,10 +22,11 @@ import { objection } from './Variable.js'
 import type { GroupEntry, StepEntry, TaskEntry, WaveEntry, WorkflowFile } from './WorkflowFile.js'
 import { MAX_TASKS, numberedName } from './WorkflowFile.js'
 
-const WORKFLOW_KEYS = ['name', 'input', 'secrets', 'steps', 'commands']
+const WORKFLOW_KEYS = ['name', 'input', 'secrets', 'onSuccess', 'steps', 'commands']
 const STEP_KEYS = ['name', 'wave', ...TASK_KEYS]
 const WAVE_KEYS = ['wave', 'groups', 'summary', 'concurrency', 'onFailure', ...WAVE_CHECK_KEYS]
 const GROUP_KEYS = [...TASK_KEYS, 'needs']
+const ON_SUCCESS: ReadonlyArray<OnSuccess> = ['keep', 'archive', 'delete']
 const ON_FAILURE: ReadonlyArray<OnFailure> = ['finish', 'continue', 'halt']
 
 /**
@@ -55,12 +57,20 @@ export const decode = (
   const name = nameOf(report, fields.get('name'), node.at, fileName)
   const input = inputOf(report, fields.get('input'))
   const secrets = secretsOf(report, fields.get('secrets'), input)
+  const onSuccess = Field.word(report, fields.get('onSuccess'), ON_SUCCESS)
   const steps = stepsOf(reports, fields, node.at)
   const named = { name, at: fields.get('name')?.value.at ?? node.at }
   if (steps !== undefined) problems.push(...definitionProblems(named, steps.entries, steps.at, secrets))
   return problems.length > 0
     ? E.left(inFileOrder(problems))
-    : E.right({ name, input, secrets, steps: steps?.entries ?? [], warnings: inFileOrder(warnings) })
+    : E.right({
+        name,
+        input,
+        secrets,
+        onSuccess: O.getOrElse((): OnSuccess => 'keep')(onSuccess),
+        steps: steps?.entries ?? [],
+        warnings: inFileOrder(warnings)
+      })
 }
 
 /** No name for all files whose own can't be one: runs are found by it, and those of other workflows would be too. */

@@ -42,7 +42,7 @@ export const toProgram = (
     file.name,
     file.steps.map((entry, index) => stepFrom(runner, entry, index)),
     path,
-    file.secrets
+    { secrets: file.secrets, onSuccess: file.onSuccess }
   )
 
 const stepFrom = (runner: Runner, entry: WorkflowFile['steps'][number], index: number): ProgramStep =>
