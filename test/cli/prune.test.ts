@@ -139,6 +139,14 @@ describe('a workflow file says what becomes of a run that has completed:', () =>
     expect(existsSync(join(home(), 'archive'))).toBe(false)
   })
 
+  test('delete, also of one whose last step is a job that a poll collects', async () => {
+    within({ 'w.yml': 'name: w\nonSuccess: delete\nsteps:\n  - job: { submit: echo 1, poll: "true" }\n' })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(75)
+    const { code, stderr } = await place.dogear(['poll', 'r'])
+    expect([code, stderr]).toEqual([0, 'Its state was deleted\n'])
+    expect(runs()).toEqual([])
+  })
+
   test('and no other word', async () => {
     within({ 'w.yml': file('remove') })
     const { code, stderr } = await place.dogear(['run', 'w.yml'])

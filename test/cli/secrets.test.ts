@@ -58,6 +58,7 @@ describe('a declared secret', () => {
       ended.map(({ stderr }) => stderr).join('\n')
     ).toEqual([75, 0, 1])
     expect(ended[2]?.stderr).toContain('no: ***')
+    expect(ended[0]?.stderr).toContain('warning: --input "url" has the value of a secret in it: steps see *** there\n')
     place.write('mended', '')
     ended.push(await dogear('resume', 'r', '--json'))
     for (const words of [

@@ -70,7 +70,7 @@ const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, R
     return E.left(usage('Say which runs may go: --keep N, --older-than 30d, or both'))
   if (keep !== undefined && !/^\d{1,9}$/.test(keep))
     return E.left(usage(`--keep is how many runs of each workflow stay, not "${keep}"`))
-  const age = olderThan === undefined ? O.none : Duration.parse(olderThan)
+  const age = olderThan === undefined ? O.none : Duration.parseAge(olderThan)
   if (olderThan !== undefined && O.isNone(age))
     return E.left(usage(`--older-than is a duration like 12h or 30d, not "${olderThan}"`))
   const statuses: Array<PrunableStatus> = []

@@ -65,6 +65,7 @@ export const runCommand = async (context: Attended, file: string, flags: RunFlag
   if (E.isLeft(workflow)) return workflow
   const given = recordable(context, workflow.right.file, typed.right)
   if (E.isLeft(given)) return given
+  warnOfHidden(context, typed.right, given.right)
   const choice = await choose(context, workflow.right, given.right, flags)
   if (E.isLeft(choice)) return choice
   return choice.right._tag === 'Start'
@@ -73,6 +74,15 @@ export const runCommand = async (context: Attended, file: string, flags: RunFlag
         ...choice.right.how,
         ...(flags.yes === true ? { yes: true } : {})
       })
+}
+
+/** Who gives a secret in this way sees why it does not work. */
+const warnOfHidden = ({ screen }: Attended, typed: Given, given: Given): void => {
+  for (const name of Object.keys(typed))
+    if (given[name] !== typed[name])
+      screen.line(
+        screen.style.yellow(`warning: --input "${name}" has the value of a secret in it: steps see *** there`)
+      )
 }
 
 /** Flags that make no sense together. */

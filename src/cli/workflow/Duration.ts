@@ -1,11 +1,11 @@
 /**
- * Durations as people write them: `250ms`, `5s`, `2m`, `1h`, `30d`.
+ * Durations as people write them: `250ms`, `5s`, `2m`, `1h`.
  *
  * @since 0.1.0
  */
 import * as O from 'fp-ts/lib/Option.js'
 
-const MILLIS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const MILLIS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
 /**
  * Milliseconds, if the text is a duration.
@@ -14,10 +14,23 @@ const MILLIS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h
  * @since 0.1.0
  */
 export const parse = (text: string): O.Option<number> => {
-  const [, amount, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text) ?? []
+  const [, amount, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)$/.exec(text) ?? []
   const factor = MILLIS[unit ?? '']
   return amount === undefined || factor === undefined ? O.none : O.some(Math.round(Number(amount) * factor))
 }
+
+/**
+ * The same for how old something is: in days too, `30d`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const parseAge = (text: string): O.Option<number> => {
+  const [, days] = /^(\d{1,6})d$/.exec(text) ?? []
+  return days === undefined ? parse(text) : O.some(Number(days) * DAY_MILLIS)
+}
+
+const DAY_MILLIS = 86_400_000
 
 /**
  * Milliseconds as people read them: `40ms`, `1.2s`, `3m 5s`, `2h 10m`.
