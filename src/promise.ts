@@ -15,15 +15,19 @@ import type { Json } from './domain/Json.js'
 import type { ResumePlan } from './domain/Plan.js'
 import { unitName } from './domain/Plan.js'
 import { planResume } from './domain/planResume.js'
+import { unitsInNeed } from './domain/evidenceOf.js'
 import { collectEvidence } from './executor/evidence.js'
 import type { PollOutcome } from './executor/jobs.js'
 import { poll as pollJobs } from './executor/jobs.js'
 import { isStepFailure } from './domain/StepFailure.js'
+import type { Workspace } from './domain/Workspace.js'
 import type {
   GroupSpec,
   JobContext,
   JobSpec,
+  ForItem,
   JobStatus,
+  MapOptions,
   OutputCodec,
   OutputOf,
   Program,
@@ -39,6 +43,7 @@ import type { RunError } from './executor/RunError.js'
 import { describe } from './executor/RunError.js'
 import type { RunOutcome } from './executor/RunOutcome.js'
 import { viewRun } from './executor/runs.js'
+import { hasWorkspace, unlessGone } from './executor/workspace.js'
 import type { Reuse } from './executor/StepArtifacts.js'
 import type { ArtifactInfo } from './ports/ArtifactStore.js'
 import type { CheckpointStorage } from './ports/CheckpointStorage.js'
@@ -85,7 +90,7 @@ export interface AsyncContext<Outputs, Input> extends Omit<StepContext<Outputs, 
  * @category model
  * @since 0.1.0
  */
-export type Work<Outputs, Input, A> = (context: AsyncContext<Outputs, Input>) => Promise<A> | A
+export type Work<Outputs, Input, A, Given = unknown> = (context: AsyncContext<Outputs, Input> & Given) => Promise<A> | A
 
 /**
  * A step: what it does, with the options of `Program.step`.
@@ -93,9 +98,12 @@ export type Work<Outputs, Input, A> = (context: AsyncContext<Outputs, Input>) =>
  * @category model
  * @since 0.1.0
  */
-export type AsyncSpec<Outputs, Input, C> = Omit<TaskSpec<Outputs, Input, C>, 'run' | 'before' | 'after'> &
-  AsyncChecks<Outputs, Input> & {
-    readonly run: Work<Outputs, Input, C extends OutputCodec ? P.OutputOf<C> : unknown>
+export type AsyncSpec<Outputs, Input, C, Given = unknown> = Omit<
+  TaskSpec<Outputs, Input, C, Given>,
+  'run' | 'before' | 'after'
+> &
+  AsyncChecks<Outputs, Input, Given> & {
+    readonly run: Work<Outputs, Input, C extends OutputCodec ? P.OutputOf<C> : unknown, Given>
   }
 
 /**
@@ -104,9 +112,9 @@ export type AsyncSpec<Outputs, Input, C> = Omit<TaskSpec<Outputs, Input, C>, 'ru
  * @category model
  * @since 0.1.0
  */
-export interface AsyncChecks<Outputs, Input> {
-  readonly before?: Work<Outputs, Input, unknown>
-  readonly after?: Work<Outputs, Input, unknown>
+export interface AsyncChecks<Outputs, Input, Given = unknown> {
+  readonly before?: Work<Outputs, Input, unknown, Given>
+  readonly after?: Work<Outputs, Input, unknown, Given>
 }
 
 /**
@@ -116,18 +124,21 @@ export interface AsyncChecks<Outputs, Input> {
  * @category model
  * @since 0.1.0
  */
-export type AsyncJobSpec<Outputs, Input, C> = Omit<JobSpec<Outputs, Input, C>, 'job' | 'before' | 'after'> &
-  AsyncChecks<Outputs, Input> & {
+export type AsyncJobSpec<Outputs, Input, C, Given = unknown> = Omit<
+  JobSpec<Outputs, Input, C, Given>,
+  'job' | 'before' | 'after'
+> &
+  AsyncChecks<Outputs, Input, Given> & {
     readonly job: {
       /** Starts the job, and gives what is needed to find it again. */
-      readonly submit: (context: AsyncContext<Outputs, Input>) => Promise<Json | undefined> | Json | undefined
+      readonly submit: (context: AsyncContext<Outputs, Input> & Given) => Promise<Json | undefined> | Json | undefined
       /** Asks what became of the job. */
       readonly poll: (
-        context: AsyncContext<Outputs, Input> & Pick<JobContext<Outputs, Input>, 'job'>
+        context: AsyncContext<Outputs, Input> & Pick<JobContext<Outputs, Input>, 'job'> & Given
       ) => Promise<JobStatus> | JobStatus
       /** Fetches what the job gave. */
       readonly collect: (
-        context: AsyncContext<Outputs, Input> & Pick<JobContext<Outputs, Input>, 'job'>
+        context: AsyncContext<Outputs, Input> & Pick<JobContext<Outputs, Input>, 'job'> & Given
       ) => Promise<C extends OutputCodec ? P.OutputOf<C> : unknown> | (C extends OutputCodec ? P.OutputOf<C> : unknown)
     }
   }
@@ -173,7 +184,23 @@ export interface AsyncWorkflow<Outputs, Input> extends Program<Outputs, Input> {
     },
     options?: Omit<WaveOptions<Outputs, Input>, 'before' | 'after'> & AsyncChecks<Outputs, Input>
   ) => AsyncWorkflow<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: OutputOf<Cs[G]> } }, Input>
+  /** Adds a map: a wave that has a group for each item of what earlier steps gave. */
+  readonly map: <
+    N extends string,
+    I extends OutputCodec | undefined = undefined,
+    C extends OutputCodec | undefined = undefined
+  >(
+    name: P.NewName<N, Outputs>,
+    options: Omit<MapOptions<Outputs, Input, I>, 'before' | 'after'> & AsyncChecks<Outputs, Input>,
+    each:
+      | Work<Outputs, Input, unknown, ForItem<OutputOf<I>>>
+      | AsyncEach<AsyncSpec<Outputs, Input, C, ForItem<OutputOf<I>>>>
+      | AsyncEach<AsyncJobSpec<Outputs, Input, C, ForItem<OutputOf<I>>>>
+  ) => AsyncWorkflow<Outputs & { readonly [K in N]: Readonly<Record<string, OutputOf<C>>> }, Input>
 }
+
+/** What is done for each item of a map captures nothing. */
+type AsyncEach<S> = Omit<S, 'capture' | 'numbered'>
 
 /**
  * A workflow without steps yet.
@@ -211,7 +238,15 @@ const extendable = <Outputs, Input>(program: Program<Outputs, Input>): AsyncWork
           options === undefined ? {} : checksOf(options)
         )(program) as never
       )
-    }
+    },
+    map: (name, options, each) =>
+      extendable(
+        P.map<string, Outputs, Input>(
+          name as never,
+          checksOf<Outputs, Input, AsyncChecks<Outputs, Input>>(options) as never,
+          specOf(each as never) as never
+        )(program) as never
+      )
   }
   return Object.defineProperties(self, Object.getOwnPropertyDescriptors(program)) as AsyncWorkflow<Outputs, Input>
 }
@@ -236,13 +271,17 @@ const settled =
       (error) => error
     )
 
-/** Where a job is asked for or collected it is there too. */
-const viewOf = <Outputs, Input>(
-  context: StepContext<Outputs, Input> & { readonly job?: Json }
-): AsyncContext<Outputs, Input> =>
-  'job' in context
-    ? Object.defineProperty(new View(context), 'job', { value: context.job, enumerable: true })
-    : new View(context)
+/** What a task is given beside its context is there too: the job that is asked for, the item of a map. */
+const viewOf = <Outputs, Input>(context: StepContext<Outputs, Input>): AsyncContext<Outputs, Input> =>
+  given(context, new View(context))
+
+const given = <A extends object>(context: object, view: A): A => {
+  for (const name of ['job', 'item']) {
+    const property = Object.getOwnPropertyDescriptor(context, name)
+    if (property !== undefined) Object.defineProperty(view, name, property)
+  }
+  return view
+}
 
 const checksOf = <Outputs, Input, A extends AsyncChecks<Outputs, Input>>({
   before,
@@ -261,6 +300,8 @@ class View<Outputs, Input> implements AsyncContext<Outputs, Input> {
   readonly step: string
   readonly group?: string
   readonly attempt: number
+  readonly workspace?: Workspace
+  readonly folder?: string
 
   constructor(context: StepContext<Outputs, Input>) {
     this.#of = context
@@ -268,6 +309,8 @@ class View<Outputs, Input> implements AsyncContext<Outputs, Input> {
     this.step = context.step
     if (context.group !== undefined) this.group = context.group
     this.attempt = context.attempt
+    if (context.workspace !== undefined) this.workspace = context.workspace
+    if (context.folder !== undefined) this.folder = context.folder
   }
 
   get idempotencyKey(): string {
@@ -582,11 +625,19 @@ export const plan = async <Outputs, Input>(
   const { checkpoint, found: how } = found.right.value
   const input = program.decodeInput(checkpoint.input)
   if (E.isLeft(input)) return refuse({ _tag: 'InvalidInput', ...input.left })
-  const gone = await collectEvidence(checkpoint)(environmentOf(options))()
+  const there = await hasWorkspace(checkpoint)(environmentOf(options))()
+  if (E.isLeft(there)) return refuse(there.left)
+  const needed = unitsInNeed(checkpoint, program, options)
+  const gone =
+    there.right && options.evidence === undefined
+      ? await collectEvidence(needed)(environmentOf(options))()
+      : E.right([])
   if (E.isLeft(gone)) return refuse(gone.left)
   const recovered = how._tag === 'Recovered'
   const planned = planResume(checkpoint, program, { evidence: gone.right, ...forResume(options), recovered })
-  return E.isLeft(planned) ? refuse(planned.left) : planned.right
+  if (E.isLeft(planned)) return refuse(planned.left)
+  const missed = unlessGone(checkpoint, planned.right, there.right)
+  return E.isLeft(missed) ? refuse(missed.left) : planned.right
 }
 
 const inputOf = <Input>(options: StartOptions<Input>): Input => ('input' in options ? options.input : {}) as Input
@@ -628,13 +679,15 @@ const outputsOf = <Outputs, Input>(program: Program<Outputs, Input>, checkpoint:
     const decoded = task.decode(recorded.get(name))
     return E.isRight(decoded) ? decoded.right : recorded.get(name)
   }
-  const entries = program.steps.map((step) => [
+  const entries = P.expanded(program, checkpoint.workflow).steps.map((step) => [
     step.name,
     step._tag === 'Task'
       ? valueOf(step, step.name)
-      : Object.fromEntries(
-          step.groups.map((group) => [group.name, valueOf(group, unitName({ step: step.name, group: group.name }))])
-        )
+      : step._tag === 'Map'
+        ? {}
+        : Object.fromEntries(
+            step.groups.map((group) => [group.name, valueOf(group, unitName({ step: step.name, group: group.name }))])
+          )
   ])
   return Object.fromEntries(entries) as Outputs
 }

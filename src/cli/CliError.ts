@@ -27,7 +27,6 @@ import { describe as describeProblem } from './workflow/Problem.js'
  * - `NoRunOfWorkflow`: a run of this workflow was to be taken up, and there is none.
  * - `Declined`: asked, and the answer was no.
  * - `MovedOn`: while somebody was asked, the run went on.
- * - `WorkspaceGone`: the folder that the run works in is not there.
  * - `Stopped`: a signal came before anything ran.
  * - `NotDone`: the run (`runId`, where it is known) could not be decided.
  *
@@ -43,7 +42,6 @@ export type CliError =
   | { readonly _tag: 'NoRunOfWorkflow'; readonly workflow: string; readonly hints: ReadonlyArray<Hint> }
   | { readonly _tag: 'Declined' }
   | { readonly _tag: 'MovedOn'; readonly runId: string }
-  | { readonly _tag: 'WorkspaceGone'; readonly runId: string; readonly path: string }
   | { readonly _tag: 'Stopped'; readonly signal: StopSignal }
   | {
       readonly _tag: 'NotDone'
@@ -128,8 +126,6 @@ export const describeFully = (error: CliError): string => {
       return 'Nothing was changed'
     case 'MovedOn':
       return `Run ${error.runId} went on in the meantime. Nothing was changed: have another look at it`
-    case 'WorkspaceGone':
-      return `Workspace not found for run ${error.runId}. It may have been cleaned up.\nThe run works in ${error.path}`
     case 'Stopped':
       return 'Stopped. Nothing was changed'
     case 'NotDone':

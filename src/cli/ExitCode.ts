@@ -89,7 +89,6 @@ export const ofError = (error: CliError): ExitCode => {
       return ExitCode.noSuchRun
     case 'Declined':
     case 'MovedOn':
-    case 'WorkspaceGone':
       return ExitCode.refused
     case 'Stopped':
       return ofSignal(error.signal)
@@ -113,6 +112,10 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'PlanError':
     case 'PlanChanged':
     case 'Unconfirmed':
+    case 'WorkspaceGone':
+    case 'WorkspaceTaken':
+    case 'NoWorktree':
+    case 'NoWorkspaces':
       return ExitCode.refused
     case 'RecoveryRefused':
     case 'RevisionConflict':
@@ -123,6 +126,7 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'ReadFailed':
     case 'WriteFailed':
     case 'TreeUnreadable':
+    case 'WorkspaceFailed':
       return ExitCode.storage
     case 'Fenced':
       return ExitCode.fenced

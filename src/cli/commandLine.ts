@@ -9,6 +9,7 @@ import type { CliError } from './CliError.js'
 import { describe, usage } from './CliError.js'
 import type { Context, Result } from './commands/Context.js'
 import { homeOf } from './commands/Context.js'
+import type { CleanFlags } from './commands/clean.js'
 import type { ConformanceFlags } from './commands/conformance.js'
 import type { Attended } from './commands/execution.js'
 import type { PlanFlags } from './commands/planFlags.js'
@@ -151,6 +152,7 @@ const programOf = (version: string, perform: Perform): Command => {
   addRuns(program.command('runs'), common, perform).summary('list runs')
   addRuns(program.command('list', { hidden: true }).command('runs'), common, perform)
   addShow(program, common, perform)
+  addClean(program, common, perform)
   addVerify(program, common, perform)
   addPrune(program, common, perform)
   addConformance(program, common, perform)
@@ -177,6 +179,8 @@ const addRun = (program: Command, common: Common, perform: Perform): void => {
     )
     .option('--restart-wave <wave>', 'take up an earlier run, and run all groups of this wave again')
     .option('--run <id>', 'with these two: which earlier run (default: the newest of the workflow)')
+    .option('--merge', 'when it has completed: merge its worktree, and remove that')
+    .option('--no-merge', 'keep it, without asking')
     .option('-y, --yes', 'answer yes to every question')
     .option('-v, --verbose', 'tell more')
     .option('--json', 'print the result as JSON; what steps print goes to standard error')
@@ -211,6 +215,8 @@ const addResume = (program: Command, common: Common, perform: Perform): void => 
     .argument('[id]', 'the run, or the beginning of its id (4 characters or more)')
   withPlanFlags(command)
     .option('--plan <hash>', 'only if the plan is the one that "dogear plan" showed')
+    .option('--merge', 'when it has completed: merge its worktree, and remove that')
+    .option('--no-merge', 'keep it, without asking')
     .option('-y, --yes', 'answer yes to every question')
     .option('-v, --verbose', 'tell more')
     .option('--json', 'print the result as JSON; what steps print goes to standard error')
@@ -285,6 +291,24 @@ const addShow = (program: Command, common: Common, perform: Perform): void => {
       perform({ ...common(), ...flags }, async (context) => {
         const { showCommand } = await import('./commands/show.js')
         return showCommand(context, id, flags)
+      })
+    )
+}
+
+const addClean = (program: Command, common: Common, perform: Perform): void => {
+  program
+    .command('clean')
+    .summary('delete the workspaces of runs, never their state')
+    .description('Deletes the workspace of a run; without an id, those of all completed runs. State is kept.')
+    .argument('[id]', 'the run, or the beginning of its id (4 characters or more)')
+    .option('--all', 'also those of unfinished runs, which can not be resumed then')
+    .option('-y, --yes', 'answer yes to every question')
+    .option('--json', 'print it as JSON')
+    .addHelpText('after', exampleOf('dogear clean 3f2a81c0'))
+    .action((id: string | undefined, flags: CleanFlags & CommonFlags) =>
+      perform({ ...common(), ...flags }, async (context) => {
+        const { cleanCommand } = await import('./commands/clean.js')
+        return attending(context, false, (attended) => cleanCommand(attended, id, flags))
       })
     )
 }

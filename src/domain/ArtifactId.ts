@@ -67,4 +67,4 @@ const problem = (id: string): string | undefined => {
  * @category refinements
  * @since 0.1.0
  */
-export const isSystem = (id: string): boolean => id.startsWith('_')
+export const isSystem = (id: unknown): boolean => typeof id === 'string' && id.startsWith('_')

@@ -10,7 +10,7 @@ import type { Workspace } from './Workspace.js'
 import type { Evidence } from './CompletedStep.js'
 import type { Json } from './Json.js'
 import type { StepError } from './StepError.js'
-import type { WorkflowIdentity } from './WorkflowIdentity.js'
+import type { Item, WorkflowIdentity } from './WorkflowIdentity.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -64,6 +64,17 @@ export interface Recovered extends Fact {
   readonly from: string
   readonly lost: string
   readonly agreedBy: string
+}
+
+/**
+ * It is known for which items a map has groups. Holds until the map, or a step before it, is done anew.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Expanded extends StepFact {
+  readonly _tag: 'Expanded'
+  readonly items: ReadonlyArray<Item>
 }
 
 /**
@@ -256,6 +267,7 @@ export type Change =
   | Started
   | WorkflowEdited
   | Recovered
+  | Expanded
   | AttemptStarted
   | AttemptFailed
   | StepCompleted

@@ -8,7 +8,16 @@ import type { Either } from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Malformed, Spec } from './JsonCodec.js'
 import { decodeWith, fields, json, list, millis, natural, optional, tagged, time } from './JsonCodec.js'
-import { evidence, inFlight, interruptReason, outcome, stepError, workflowIdentity, workspace } from './StateCodec.js'
+import {
+  evidence,
+  inFlight,
+  interruptReason,
+  item,
+  outcome,
+  stepError,
+  workflowIdentity,
+  workspace
+} from './StateCodec.js'
 
 const place = { at: time, stepIndex: natural, step: t.string }
 
@@ -46,6 +55,7 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
   }),
   WorkflowEdited: member('WorkflowEdited', { at: time, workflow: workflowIdentity }),
   Recovered: member('Recovered', { at: time, from: t.string, lost: t.string, agreedBy: t.string }),
+  Expanded: member('Expanded', { ...place, items: list(item) }),
   AttemptStarted: member('AttemptStarted', {
     ...place,
     attempts: list(inFlight),

@@ -8,12 +8,14 @@ import type * as Change from './Change.js'
 import type { Checkpoint } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep } from './CompletedStep.js'
+import { expand } from './Expansion.js'
 import { equals } from './Json.js'
 import type { Decision, PlanOptions, ResumePlan, Skip } from './Plan.js'
 import { unitName } from './Plan.js'
-import type { Task, Workflow } from './Workflow.js'
+import type { Step, Task, Workflow } from './Workflow.js'
 import { groupNamed } from './Workflow.js'
 import type { WorkflowIdentity } from './WorkflowIdentity.js'
+import { groupsOf } from './WorkflowIdentity.js'
 
 /**
  * The changes to make before a plan is executed: the edited workflow is adopted, completed work is taken back, answers
@@ -31,12 +33,13 @@ export const overrides = (
 ): ReadonlyArray<Change.Change> => {
   const records = new Map<string, CompletedStep>()
   for (const record of checkpoint.completedSteps) records.set(unitName(record), record)
+  const steps = expand(workflow.steps, checkpoint.workflow)
   const back = rewound(checkpoint, workflow, plan, records, at)
   return [
     ...edited(checkpoint, workflow.identity, at),
     ...(back === undefined ? [] : [back]),
-    ...answered(checkpoint, workflow, plan, options, back, at),
-    ...assumed(workflow, plan, records, back, at)
+    ...answered(checkpoint, steps, plan, options, back, at),
+    ...assumed(steps, plan, records, back, at)
   ]
 }
 
@@ -54,10 +57,10 @@ const edited = (
 /** A record may differ from the definition under which it was accepted before; adopting the workflow again aligns it. */
 const recordsFit = (checkpoint: Checkpoint): boolean => {
   const fingerprints = new Map<string, string>()
-  for (const { name: step, ...identity } of checkpoint.workflow.steps) {
-    fingerprints.set(step, identity.fingerprint)
-    if (identity.kind === 'task') continue
-    for (const { name: group, fingerprint } of identity.groups) fingerprints.set(unitName({ step, group }), fingerprint)
+  for (const step of checkpoint.workflow.steps) {
+    fingerprints.set(step.name, step.fingerprint)
+    for (const { name: group, fingerprint } of groupsOf(step))
+      fingerprints.set(unitName({ step: step.name, group }), fingerprint)
   }
   for (const record of checkpoint.completedSteps) {
     if (fingerprints.get(unitName(record)) !== record.fingerprint) return false
@@ -73,8 +76,10 @@ const rewound = (
   records: Records,
   at: string
 ): Change.Rewound | undefined => {
-  const isWork = (decision: Decision): boolean =>
-    decision.group !== undefined || workflow.steps[decision.stepIndex]?._tag === 'Task'
+  const kindOf = (decision: Decision): Step['_tag'] | undefined => workflow.steps[decision.stepIndex]?._tag
+  const isWhole = (index: number): boolean => plan.decisions[index + 1]?.group === undefined
+  const isWork = (decision: Decision, index: number): boolean =>
+    decision.group !== undefined || kindOf(decision) === 'Task' || (kindOf(decision) === 'Map' && isWhole(index))
   const keeps = (decision: Decision): boolean => {
     // What waits for its job goes on to, and what may have submitted one keeps the key that it did so under.
     if (decision._tag === 'Poll') return true
@@ -83,8 +88,8 @@ const rewound = (
     return decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)
   }
   const first = plan.decisions.find(
-    (decision) =>
-      isWork(decision) &&
+    (decision, index) =>
+      isWork(decision, index) &&
       !keeps(decision) &&
       (records.has(unitName(decision)) ||
         (decision._tag === 'Run' && (decision.reason._tag === 'Forced' || decision.givesUp !== undefined)))
@@ -97,7 +102,8 @@ const rewound = (
     at,
     stepIndex: first.stepIndex,
     step: first.step,
-    ...(ofStep.some(keeps) ? { groups } : {}),
+    // A map of which groups are decided about goes on with the items that it has.
+    ...(ofStep.some(keeps) || (groups.length > 0 && kindOf(first) === 'Map') ? { groups } : {}),
     why: `${first.reason._tag}${givenUp(plan)}`
   }
 }
@@ -123,7 +129,7 @@ const isTakenBack = (decision: Decision, back: Change.Rewound | undefined): bool
 /** The answers "again" to what is asked: a unit in doubt that is not idempotent. */
 const answered = (
   { state }: Checkpoint,
-  workflow: Workflow,
+  steps: ReadonlyArray<Step>,
   plan: ResumePlan,
   options: PlanOptions,
   back: Change.Rewound | undefined,
@@ -137,7 +143,7 @@ const answered = (
         (decision._tag === 'Retry' || decision._tag === 'Run') &&
         decision.step === state.step &&
         inDoubt.has(decision.group) &&
-        taskOf(workflow, decision)?.idempotent === false &&
+        taskOf(steps, decision)?.idempotent === false &&
         options.confirm?.get(unitName(decision))?._tag === 'Again' &&
         !isTakenBack(decision, back)
     )
@@ -146,7 +152,7 @@ const answered = (
 
 /** What is taken as done and has no record, or none that stays. A wave follows its groups. */
 const assumed = (
-  workflow: Workflow,
+  steps: ReadonlyArray<Step>,
   plan: ResumePlan,
   records: Records,
   back: Change.Rewound | undefined,
@@ -163,9 +169,9 @@ const assumed = (
     if (decision._tag !== 'Skip' || decision.reason._tag !== 'Assumed') continue
     const name = unitName(decision)
     const record = records.get(name)
-    const task = taskOf(workflow, decision)
+    const task = taskOf(steps, decision)
     if (task === undefined) {
-      if (record === undefined || isTakenBack(decision, back) || !hasAllGroups(workflow, decision, records))
+      if (record === undefined || isTakenBack(decision, back) || !hasAllGroups(steps, decision, records))
         wave = { _tag: 'Assumed', at, ...placeOf(decision), captured: [] }
       continue
     }
@@ -183,16 +189,16 @@ const assumed = (
   return found
 }
 
-const hasAllGroups = (workflow: Workflow, { stepIndex, step }: Decision, records: Records): boolean => {
-  const wave = workflow.steps[stepIndex]
+const hasAllGroups = (steps: ReadonlyArray<Step>, { stepIndex, step }: Decision, records: Records): boolean => {
+  const wave = steps[stepIndex]
   return wave?._tag !== 'Wave' || wave.groups.every(({ name: group }) => records.has(unitName({ step, group })))
 }
 
-/** The task that a decision is about; none for that of a wave. */
-const taskOf = (workflow: Workflow, { stepIndex, group }: Decision): Task | undefined => {
-  const step = workflow.steps[stepIndex]
-  if (step?._tag !== 'Wave') return step
-  return group === undefined ? undefined : groupNamed(step, group)
+/** The task that a decision is about; none for that of a wave or map. */
+const taskOf = (steps: ReadonlyArray<Step>, { stepIndex, group }: Decision): Task | undefined => {
+  const step = steps[stepIndex]
+  if (step?._tag === 'Task') return step
+  return step?._tag === 'Wave' && group !== undefined ? groupNamed(step, group) : undefined
 }
 
 const placeOf = (

@@ -13,7 +13,7 @@ import { finderIn, hasBegun, recordAt } from './Records.js'
 import type { Step, Workflow } from './Workflow.js'
 import { groupNamed } from './Workflow.js'
 import type { StepIdentity } from './WorkflowIdentity.js'
-import { groupOf } from './WorkflowIdentity.js'
+import { groupOf, groupsOf } from './WorkflowIdentity.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // the checkpoint against itself
@@ -58,7 +58,7 @@ const wrongRecord = (
       ? `"${unitName(record)}" is recorded, but there is no such group`
       : undefined
   const done = records.ofGroups.get(record.stepIndex)
-  const missing = step.kind === 'wave' ? step.groups.find(({ name }) => done?.has(name) !== true) : undefined
+  const missing = groupsOf(step).find(({ name }) => done?.has(name) !== true)
   return missing === undefined
     ? undefined
     : `wave "${step.name}" is recorded completed, but its group "${missing.name}" is not`
@@ -169,13 +169,21 @@ const changed = (
 function* editsOfRecorded({ checkpoint, workflow, redoneFrom, isAt, was }: Edited): Iterable<PlanProblem> {
   const first = workflow.steps[redoneFrom]?.name
   const redoneWas = first === undefined ? Infinity : (was(first, redoneFrom) ?? Infinity)
+  const maps = new Set<string>()
   for (const record of checkpoint.completedSteps) {
     const index = isAt(record.step, record.stepIndex)
     if (index === undefined ? record.stepIndex >= redoneWas : index >= redoneFrom) continue
     const now = index === undefined ? undefined : definitionOf(workflow.steps[index] as Step, record.group)
-    if (now === undefined) yield changed('removed', record, record.fingerprint)
-    else if (now.fingerprint !== record.fingerprint)
-      yield changed('changed', record, record.fingerprint, now.fingerprint)
+    if (now?.fingerprint === record.fingerprint) continue
+    const map = checkpoint.workflow.steps[record.stepIndex]
+    if (map?.kind !== 'expanded') {
+      yield changed(now === undefined ? 'removed' : 'changed', record, record.fingerprint, now?.fingerprint)
+    } else if (!maps.has(record.step)) {
+      // All groups of a map are defined at once, and there may be many.
+      maps.add(record.step)
+      const whole = index === undefined ? undefined : workflow.steps[index]?.fingerprint
+      yield changed(now === undefined ? 'removed' : 'changed', { step: record.step }, map.fingerprint, whole)
+    }
   }
 }
 
@@ -248,7 +256,7 @@ function* vanished({ checkpoint, workflow, isAt }: Edited): Iterable<PlanProblem
   const now = index === undefined ? undefined : workflow.steps[index]
   for (const group of State.inDoubt(state)) {
     const unit = step === undefined ? undefined : group === undefined ? step : groupOf(step, group)
-    if (unit === undefined || unit.kind === 'wave' || unit.idempotent) continue
+    if (unit?.kind !== 'task' || unit.idempotent) continue
     const present = now === undefined ? undefined : definitionOf(now, group)
     const isAnother = present?._tag === 'Task' && present.numbered && present.fingerprint !== unit.fingerprint
     if (present?._tag === 'Task' && !isAnother) continue

@@ -14,7 +14,7 @@ import type { PendingJob } from './PendingJob.js'
 import type { Records } from './Records.js'
 import { finderIn, recordAt } from './Records.js'
 import type { Workflow } from './Workflow.js'
-import { groupNamed } from './Workflow.js'
+import { groupNamed, groupsOf } from './Workflow.js'
 
 /**
  * Everything a decision looks at, found in constant time.
@@ -115,7 +115,8 @@ const placeOfGone = (
   if (!isRecorded) return Infinity
   const index = indexOf(workflow, name)
   const step = workflow.steps[index]
-  const isThere = group === undefined || (step?._tag === 'Wave' && groupNamed(step, group) !== undefined)
+  const isThere =
+    group === undefined || (step !== undefined && groupNamed({ groups: groupsOf(step) }, group) !== undefined)
   return isThere ? index : Infinity
 }
 
@@ -142,6 +143,15 @@ export const recordOf = (
 export const isAssumed = ({ from }: PlanContext, stepIndex: number): boolean => stepIndex < from && from !== Infinity
 
 /**
+ * Whether all of a step is done anew, whatever it is made of: it was asked for, or comes after something that runs again.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const isDoneAnew = ({ from, rewound, restartWave }: PlanContext, step: string, stepIndex: number): boolean =>
+  stepIndex >= from || stepIndex > rewound || step === restartWave
+
+/**
  * The names in a plan's options that the workflow does not have.
  *
  * @category validation
@@ -152,10 +162,10 @@ export const unknownNames = (workflow: Workflow, options: PlanOptions): Readonly
   const confirmed = [...new Set([...(options.confirm?.keys() ?? []), ...(options.outputs?.keys() ?? [])])]
   if (asked.length === 0 && confirmed.length === 0) return []
   const steps = workflow.steps.map((step) => step.name)
-  const waves = workflow.steps.filter((step) => step._tag === 'Wave')
+  const waves = workflow.steps.filter((step) => step._tag !== 'Task')
   const units = new Set([
-    ...workflow.steps.filter((step) => step._tag === 'Task').map((step) => step.name),
-    ...waves.flatMap((wave) => wave.groups.map((group) => unitName({ step: wave.name, group: group.name })))
+    ...workflow.steps.filter((step) => step._tag !== 'Wave').map((step) => step.name),
+    ...waves.flatMap((wave) => groupsOf(wave).map((group) => unitName({ step: wave.name, group: group.name })))
   ])
   const unknown = (step: string, available: ReadonlyArray<string>): PlanProblem => ({
     _tag: 'UnknownStep',

@@ -273,6 +273,8 @@ export const change = (self: Redaction, one: Change): Change => {
       return one.job === undefined ? one : { ...one, job: json(self, one.job) }
     case 'Assumed':
       return withOutput(self, one)
+    case 'Expanded':
+      return { ...one, items: one.items.map(({ key, value }) => ({ key, value: json(self, value) })) }
     case 'Rewound':
       return { ...one, why: text(self, one.why) }
     case 'WorkflowEdited':

@@ -19,8 +19,16 @@ import type {
 import type { CompletedStep, Evidence } from './CompletedStep.js'
 import { checked, fields, json, list, millis, natural, oneOf, optional, tagged, time } from './JsonCodec.js'
 import type { StepError } from './StepError.js'
-import type { StepIdentity, TaskIdentity, WaveIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
-import type { Workspace } from './Workspace.js'
+import type {
+  ExpandedIdentity,
+  Item,
+  MapIdentity,
+  StepIdentity,
+  TaskIdentity,
+  WaveIdentity,
+  WorkflowIdentity
+} from './WorkflowIdentity.js'
+import type { InPlace, OwnFolder, Worktree, Workspace } from './Workspace.js'
 
 /**
  * @category codecs
@@ -161,9 +169,18 @@ export const completedStep: t.Type<CompletedStep> = fields<CompletedStep>('a com
  * @category codecs
  * @since 0.1.0
  */
-export const workspace: t.Type<Workspace> = fields<Workspace>('a workspace', {
-  kind: t.literal('directory'),
-  path: t.string
+export const workspace: t.Type<Workspace> = tagged<Workspace>('a workspace', 'kind', {
+  none: fields<InPlace>('a folder', { kind: t.literal('none'), path: t.string }) as t.Type<Workspace>,
+  directory: fields<OwnFolder>('a folder', { kind: t.literal('directory'), path: t.string }) as t.Type<Workspace>,
+  worktree: fields<Worktree>('a worktree', {
+    kind: t.literal('worktree'),
+    path: t.string,
+    root: t.string,
+    repository: t.string,
+    branch: t.string,
+    commit: t.string,
+    into: optional(t.string)
+  }) as t.Type<Workspace>
 })
 
 const taskIdentity: t.Type<TaskIdentity> = fields<TaskIdentity>('a task', {
@@ -180,6 +197,32 @@ const waveIdentity: t.Type<WaveIdentity> = fields<WaveIdentity>('a wave', {
   groups: list(taskIdentity)
 })
 
+const each: t.Type<MapIdentity['each']> = fields<MapIdentity['each']>('what a map does for each item', {
+  fingerprint: t.string,
+  idempotent: t.boolean
+})
+
+const mapIdentity: t.Type<MapIdentity> = fields<MapIdentity>('a map', {
+  name: t.string,
+  kind: t.literal('map'),
+  fingerprint: t.string,
+  each
+})
+
+/**
+ * @category codecs
+ * @since 0.1.0
+ */
+export const item: t.Type<Item> = fields<Item>('an item', { key: t.string, value: json })
+
+const expandedIdentity: t.Type<ExpandedIdentity> = fields<ExpandedIdentity>('a map of known items', {
+  name: t.string,
+  kind: t.literal('expanded'),
+  fingerprint: t.string,
+  each,
+  items: list(item)
+})
+
 /**
  * @category codecs
  * @since 0.1.0
@@ -193,7 +236,9 @@ export const workflowIdentity: t.Type<WorkflowIdentity> = checked(
     steps: list(
       tagged<StepIdentity>('a step', 'kind', {
         task: taskIdentity as t.Type<StepIdentity>,
-        wave: waveIdentity as t.Type<StepIdentity>
+        wave: waveIdentity as t.Type<StepIdentity>,
+        map: mapIdentity as t.Type<StepIdentity>,
+        expanded: expandedIdentity as t.Type<StepIdentity>
       })
     )
   })

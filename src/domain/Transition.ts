@@ -12,6 +12,7 @@ import { make } from './Checkpoint.js'
 import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
 import * as Steps from './CompletedStep.js'
+import { check as checkItems, forgotten, withItems } from './Expansion.js'
 import { groupAfterJob, isCollected, jobEnded, jobSubmitted, taskAfterJob, withKeys } from './jobChanges.js'
 import * as Job from './PendingJob.js'
 import { unitName } from './Plan.js'
@@ -31,7 +32,7 @@ import {
   withoutGroup
 } from './transitionParts.js'
 import type { StepIdentity } from './WorkflowIdentity.js'
-import { groupOf } from './WorkflowIdentity.js'
+import { groupOf, groupsOf } from './WorkflowIdentity.js'
 
 export type { TransitionError } from './transitionParts.js'
 
@@ -116,6 +117,8 @@ const replaced = (self: Fields, change: Change.Change): Result => {
       return change.workflow.steps.length === 0
         ? refuse(self, change, 'UnknownUnit', change.workflow.name)
         : E.right(adopted(self, change.workflow))
+    case 'Expanded':
+      return expanded(self, change)
     case 'AttemptStarted':
       return attemptStarted(self, change)
     case 'AttemptFailed':
@@ -141,6 +144,16 @@ const replaced = (self: Fields, change: Change.Change): Result => {
     case 'Confirmed':
       return confirmed(self, change)
   }
+}
+
+const expanded = (self: Fields, change: Change.Expanded): Result => {
+  const step = stepAt(self.workflow, change)
+  if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
+  if (Steps.hasStep(self.completedSteps, change.stepIndex)) return refuse(self, change, 'AlreadyCompleted', change.step)
+  if (step.kind !== 'map')
+    return refuse(self, change, step.kind === 'expanded' ? 'AlreadyExpanded' : 'NoMap', change.step)
+  if (E.isLeft(checkItems(change.items))) return refuse(self, change, 'InvalidItems', change.step)
+  return E.right({ workflow: withItems(self.workflow, change.stepIndex, change.items) })
 }
 
 const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => {
@@ -200,7 +213,8 @@ const stepCompleted = (self: Fields, change: Change.StepCompleted): Result => {
       return notInFlight(self, change)
   } else {
     const done = Steps.groupsOf(self.completedSteps, change.stepIndex)
-    const missing = step.groups.find((group) => !done.has(group.name))
+    if (step.kind === 'map') return refuse(self, change, 'WaveUnfinished', change.step)
+    const missing = groupsOf(step).find((group) => !done.has(group.name))
     if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', `${change.step}/${missing.name}`)
   }
   const completedSteps = Steps.append(self.completedSteps, recordOf(change, step))
@@ -281,7 +295,10 @@ const rewound = (self: Fields, change: Change.Rewound): Result => {
   const stays = (unit: Unit): boolean =>
     unit.stepIndex < change.stepIndex ||
     (unit.stepIndex === change.stepIndex && groups !== undefined && unit.group !== undefined && !groups.has(unit.group))
+  // What a map is of holds as long as some of its groups are said to stay.
+  const workflow = forgotten(self.workflow, groups === undefined ? change.stepIndex : change.stepIndex + 1)
   return E.right({
+    ...(workflow === self.workflow ? {} : { workflow }),
     generation: self.generation + 1,
     state: stateAfterRewind(self, change, groups),
     completedSteps: keep(self.completedSteps, stays),
@@ -313,7 +330,7 @@ const assumed = (self: Fields, change: Change.Assumed): Result => {
   const has = (group: string): boolean => Steps.hasGroup(completedSteps, change.stepIndex, group)
   if (Steps.hasStep(completedSteps, change.stepIndex) || (change.group !== undefined && has(change.group)))
     return refuse(self, change, 'AlreadyCompleted', name)
-  const missing = unit.kind === 'wave' ? unit.groups.find((group) => !has(group.name)) : undefined
+  const missing = groupsOf(unit).find((group) => !has(group.name))
   if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', `${change.step}/${missing.name}`)
   const completion = { ...change, attempts: 0, startedAt: change.at, durationMillis: 0, evidence: [] }
   const record = { ...recordOf(completion, step, group), assumed: true } as const

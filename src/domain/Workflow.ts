@@ -73,12 +73,27 @@ export interface Wave {
 }
 
 /**
- * A task or a wave.
+ * A wave whose groups come from data: one for each item that an earlier step has left, all doing what `each` says. Which
+ * items there are is found out when the wave is due, and recorded; see `Expansion`. Its fingerprint covers `each`.
  *
  * @category model
  * @since 0.1.0
  */
-export type Step = Task | Wave
+export interface MapWave {
+  readonly _tag: 'Map'
+  readonly name: string
+  readonly summary: string
+  readonly fingerprint: string
+  readonly each: Task
+}
+
+/**
+ * A task, a wave, or a map.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Step = Task | Wave | MapWave
 
 /**
  * A named list of steps, done in order. `secrets`: the names of the secrets that the steps get; a checkpoint keeps these, and
@@ -204,6 +219,32 @@ export const wave = (name: string, groups: ReadonlyArray<Group>, summary: string
 })
 
 /**
+ * Declares a map. `definition`: what of it beside `each` must not change once it has completed, if there is such.
+ *
+ * @example
+ * import { Workflow } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const convert = Workflow.mapOf('convert', Workflow.task('convert', { definition: { shell: 'convert "$item"' } }))
+ * assert.deepEqual(Workflow.problems({ name: 'pictures', steps: [convert] }), [])
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const mapOf = (name: string, each: Task, summary: string = name, definition?: Json): MapWave => ({
+  _tag: 'Map',
+  name,
+  summary,
+  fingerprint: fingerprint({
+    kind: 'map',
+    name,
+    each: each.fingerprint,
+    ...(definition === undefined ? {} : { definition })
+  }),
+  each
+})
+
+/**
  * Defines a workflow, or lists everything that is wrong with it.
  *
  * @example
@@ -234,12 +275,20 @@ export const define = (
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
+ * The groups of a step: those of a wave. A task has none, and a map has none until it is known of what.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const groupsOf = (step: Step): ReadonlyArray<Group> => (step._tag === 'Wave' ? step.groups : [])
+
+/**
  * The tasks of a step: itself, or its groups.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const tasks = (step: Step): ReadonlyArray<Task> => (step._tag === 'Task' ? [step] : step.groups)
+export const tasks = (step: Step): ReadonlyArray<Task> => (step._tag === 'Task' ? [step] : groupsOf(step))
 
 const INDEX = new WeakMap<ReadonlyArray<{ readonly name: string }>, ReadonlyMap<string, unknown>>()
 
@@ -275,6 +324,7 @@ export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => 
     ...nameProblems(names),
     ...duplicates(names, workflow.name),
     ...workflow.steps.filter((step) => step._tag === 'Wave').flatMap(waveProblems),
+    ...workflow.steps.filter((step) => step._tag === 'Map').flatMap(mapProblems),
     ...captureProblems(workflow),
     ...secretProblems(workflow)
   ]
@@ -308,6 +358,11 @@ const waveProblems = (wave: Wave): ReadonlyArray<WorkflowProblem> => {
     ...(stuck.length === 0 ? [] : [{ _tag: 'NeedCycle', step: wave.name, groups: stuck } as const])
   ]
 }
+
+const mapProblems = ({ name, each }: MapWave): ReadonlyArray<WorkflowProblem> =>
+  each.captures.length === 0 ? [] : [{ _tag: 'InvalidSetting', place: name, field: 'capture', expected: NOT_CAPTURED }]
+
+const NOT_CAPTURED = 'left out: each item of a map would set the same variable'
 
 /** The groups in a circle: what is left when those that can start are taken away, and then those that nobody waits for. */
 const inCycle = (groups: ReadonlyArray<Group>, known: ReadonlySet<string>): ReadonlyArray<string> => {
@@ -350,7 +405,7 @@ const captureProblems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => 
   }
   for (const step of workflow.steps) {
     if (step._tag === 'Task') see(step)
-    else step.groups.forEach(see)
+    else groupsOf(step).forEach(see)
   }
   if (twice.size === 0) return []
   for (const step of workflow.steps) {

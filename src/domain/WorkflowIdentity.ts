@@ -5,7 +5,8 @@
  * @since 0.1.0
  */
 import { fingerprint } from './Digest.js'
-import type { Step, Workflow } from './Workflow.js'
+import type { Json } from './Json.js'
+import type { Step, Task, Workflow } from './Workflow.js'
 import { groupNamed } from './Workflow.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -39,12 +40,47 @@ export interface WaveIdentity {
 }
 
 /**
+ * A map as it was defined, while it is not known of which items.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface MapIdentity {
+  readonly name: string
+  readonly kind: 'map'
+  readonly fingerprint: string
+  readonly each: Pick<TaskIdentity, 'fingerprint' | 'idempotent'>
+}
+
+/**
+ * A map and the items that it has a group for, in their order.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ExpandedIdentity extends Omit<MapIdentity, 'kind'> {
+  readonly kind: 'expanded'
+  readonly items: ReadonlyArray<Item>
+}
+
+/**
+ * An item of a map. `key`, a name that no other item of the map has, is that of its group.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Item {
+  readonly key: string
+  readonly value: Json
+}
+
+/**
  * A step as it was defined.
  *
  * @category model
  * @since 0.1.0
  */
-export type StepIdentity = TaskIdentity | WaveIdentity
+export type StepIdentity = TaskIdentity | WaveIdentity | MapIdentity | ExpandedIdentity
 
 /**
  * A workflow as it was defined; `path` is the file it came from, if it came from one; `secrets` the names of its secrets, if it
@@ -98,24 +134,56 @@ const secretsOf = ({ secrets = [] }: Workflow): { readonly secrets?: ReadonlyArr
 export const fingerprintOf = (workflow: Workflow): string =>
   fingerprint({ name: workflow.name, steps: workflow.steps.map((step) => step.fingerprint), ...secretsOf(workflow) })
 
-const ofStep = (step: Step): StepIdentity =>
-  step._tag === 'Task'
-    ? { name: step.name, kind: 'task', fingerprint: step.fingerprint, idempotent: step.idempotent }
-    : {
-        name: step.name,
-        kind: 'wave',
-        fingerprint: step.fingerprint,
-        groups: step.groups.map((group) => ({
-          name: group.name,
-          kind: 'task',
-          fingerprint: group.fingerprint,
-          idempotent: group.idempotent
-        }))
+const ofStep = (step: Step): StepIdentity => {
+  const { name, fingerprint } = step
+  switch (step._tag) {
+    case 'Task':
+      return ofTask(step)
+    case 'Wave':
+      return { name, kind: 'wave', fingerprint, groups: step.groups.map(ofTask) }
+    case 'Map':
+      return {
+        name,
+        kind: 'map',
+        fingerprint,
+        each: { fingerprint: step.each.fingerprint, idempotent: step.each.idempotent }
       }
+  }
+}
+
+const ofTask = ({ name, fingerprint, idempotent }: Task): TaskIdentity => ({
+  name,
+  kind: 'task',
+  fingerprint,
+  idempotent
+})
 
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors
 // ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The groups of a step: those of a wave, or one for each item of a map. A task has none.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const groupsOf = (step: StepIdentity): ReadonlyArray<TaskIdentity> =>
+  step.kind === 'wave' ? step.groups : step.kind === 'expanded' ? groupsOfItems(step) : NONE
+
+const NONE: ReadonlyArray<never> = []
+
+const GROUPS = new WeakMap<ExpandedIdentity, ReadonlyArray<TaskIdentity>>()
+
+/** They are alike but for their names, so only those are stored; there may be many, so they are made once. */
+const groupsOfItems = (step: ExpandedIdentity): ReadonlyArray<TaskIdentity> => {
+  const known = GROUPS.get(step)
+  if (known !== undefined) return known
+  const { fingerprint, idempotent } = step.each
+  const groups = step.items.map(({ key }): TaskIdentity => ({ name: key, kind: 'task', fingerprint, idempotent }))
+  GROUPS.set(step, groups)
+  return groups
+}
 
 /**
  * A group of a step; a task has none.
@@ -124,4 +192,4 @@ const ofStep = (step: Step): StepIdentity =>
  * @since 0.1.0
  */
 export const groupOf = (step: StepIdentity, name: string): TaskIdentity | undefined =>
-  step.kind === 'wave' ? groupNamed(step, name) : undefined
+  groupNamed({ groups: groupsOf(step) }, name)

@@ -1,16 +1,100 @@
 /**
  * Where a run works.
  *
+ * @module
  * @since 0.1.0
  */
 
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
 /**
- * The folder that a run works in, absolute, if it has one: a resume works in the same.
+ * The run has no workspace of its own: it works in a folder that was there, which is never made and never deleted.
  *
  * @category model
  * @since 0.1.0
  */
-export interface Workspace {
+export interface InPlace {
+  readonly kind: 'none'
+  readonly path: string
+}
+
+/**
+ * A folder of the run's own, empty at first.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface OwnFolder {
   readonly kind: 'directory'
   readonly path: string
 }
+
+/**
+ * A git worktree of the run's own, in the folder `root`. `path` is where the run works in it: the same place that it was
+ * started from in `repository`, the worktree that this one was made beside. `branch` is its own, made at `commit`;
+ * `into`: the branch that was checked out in `repository`, which its work is for; absent if HEAD was detached.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Worktree {
+  readonly kind: 'worktree'
+  readonly path: string
+  readonly root: string
+  readonly repository: string
+  readonly branch: string
+  readonly commit: string
+  readonly into?: string
+}
+
+/**
+ * Where a run works: `path` is absolute, and a resume works in the same.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Workspace = InPlace | OwnFolder | Worktree
+
+/**
+ * A workspace that belongs to its run.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type OwnWorkspace = OwnFolder | Worktree
+
+/**
+ * What a new run asks for: a workspace of its own, of one of these kinds, or a folder that is there.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type WantedWorkspace = OwnWorkspace['kind'] | InPlace
+
+// ---------------------------------------------------------------------------------------------------------------------
+// refinements
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Whether a workspace belongs to its run.
+ *
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isOwn = (workspace: Workspace | undefined): workspace is OwnWorkspace =>
+  workspace !== undefined && workspace.kind !== 'none'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The folder that a workspace is, whole.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const rootOf = (workspace: Workspace): string =>
+  workspace.kind === 'worktree' ? workspace.root : workspace.path

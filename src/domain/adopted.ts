@@ -8,21 +8,23 @@ import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
+import { carried } from './Expansion.js'
 import type { Submission } from './PendingJob.js'
 import type { StepIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
-import { groupOf } from './WorkflowIdentity.js'
+import { groupOf, groupsOf } from './WorkflowIdentity.js'
 
 /**
  * Takes a checkpoint over to an edited workflow. Steps are matched by name: records get their new index and
- * fingerprint, and jobs theirs; those of steps that are gone fall away. What the state says of a step that is still there stays true.
+ * fingerprint, and jobs theirs; those of steps that are gone fall away. A map keeps its items. What the state says of a step that is still there stays true.
  *
  * @category transitions
  * @since 0.1.0
  */
 export const adopted = (
   self: Fields,
-  workflow: WorkflowIdentity
+  edited: WorkflowIdentity
 ): Pick<Fields, 'workflow' | 'state' | 'completedSteps' | 'pending' | 'submissions'> => {
+  const workflow = carried(self.workflow, edited)
   const indexOf = new Map(workflow.steps.map((step, index) => [step.name, index]))
   const records: Array<CompletedStep> = []
   for (const record of self.completedSteps) {
@@ -60,7 +62,7 @@ const finishedOnly = (
   return records.filter((record) => {
     const step = workflow.steps[record.stepIndex]
     if (step === undefined || step.kind === 'task') return record.group === undefined
-    return record.group !== undefined || groups.get(record.stepIndex) === step.groups.length
+    return record.group !== undefined || (groups.get(record.stepIndex) ?? 0) === groupsOf(step).length
   })
 }
 

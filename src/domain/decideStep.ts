@@ -25,8 +25,10 @@ import { unitName } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { isAssumed, recordOf } from './PlanContext.js'
 import { fromUnknown as fromThrown } from './StepError.js'
-import type { Step, Task, Wave } from './Workflow.js'
+import { hasBegun } from './Records.js'
+import type { MapWave, Step, Task, Wave } from './Workflow.js'
 import { groupNamed } from './Workflow.js'
+import type { TaskIdentity, WaveIdentity } from './WorkflowIdentity.js'
 
 /**
  * The decisions so far, and what stands against them. Steps add theirs: 100,000 short lists would cost more than the
@@ -46,10 +48,44 @@ export interface Planned {
  * @category deciding
  * @since 0.1.0
  */
-export const decideStep = (context: PlanContext, step: Step, stepIndex: number, out: Planned): void =>
-  step._tag === 'Task'
-    ? decideTask(context, { step: step.name, stepIndex, task: step }, out)
-    : decideWave(context, step, stepIndex, out)
+export const decideStep = (context: PlanContext, step: Step, stepIndex: number, out: Planned): void => {
+  switch (step._tag) {
+    case 'Task':
+      return decideTask(context, { step: step.name, stepIndex, task: step }, out)
+    case 'Wave':
+      return decideWave(context, step, stepIndex, out)
+    case 'Map':
+      return decideMap(context, step, stepIndex, out)
+  }
+}
+
+/**
+ * What happens with the groups of a map of which only now is known what they are: what was decided about all of it.
+ *
+ * @category deciding
+ * @since 0.1.0
+ */
+export const decideItems = ({ stepIndex, step, ...decision }: Decision, wave: Wave): ReadonlyArray<Run> => {
+  const reason: RunReason = decision._tag === 'Run' ? decision.reason : { _tag: 'NotStarted' }
+  return wave.groups.map((task) => run({ stepIndex, step, task, group: task.name }, reason))
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// maps
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A map of items that are not known yet is one thing to do. What was begun of it with other items may have acted. */
+const decideMap = (context: PlanContext, map: MapWave, stepIndex: number, out: Planned): void => {
+  const { name, summary, fingerprint, each } = map
+  const task: Task = { ...each, name, summary, fingerprint, captures: [], numbered: false, accepts: hasNoOutput }
+  const was = context.was(name, stepIndex)
+  const isInDoubt = context.checkpoint.state.step === name && context.inDoubt.size > 0
+  decideTask(context, { step: name, stepIndex, task, hasBegun: isInDoubt || hasBegun(context.records, was) }, out)
+}
+
+/** Outputs are what its groups give. */
+const hasNoOutput: Task['accepts'] = (output) =>
+  output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'no output, as a map has none of its own' })
 
 // ---------------------------------------------------------------------------------------------------------------------
 // waves
@@ -111,12 +147,14 @@ const waveDecision = (
   if (retried !== undefined)
     return { _tag: 'Retry', ...unitOf(placed), attempt: retried.attempt, reason: retried.reason }
   const started = groups.find((group) => group._tag === 'Run')
+  const failed = trace(context, placed)
+  if (started?.reason._tag === 'NotStarted' && failed?.reason._tag === 'Failed')
+    return { _tag: 'Retry', ...unitOf(placed), attempt: failed.attempt, reason: failed.reason }
   if (started !== undefined) return run(placed, started.reason)
   const waiting = groups.find((group) => group._tag === 'Poll')
   if (waiting !== undefined) return { _tag: 'Poll', ...unitOf(placed), reason: waiting.reason }
   const record = isDone ? recordOf(context, placed) : undefined
   if (record !== undefined) return skip(placed, skipReasonOf(placed.task, record))
-  const failed = trace(context, placed)
   if (isDone && failed?.reason._tag === 'Failed')
     return { _tag: 'Retry', ...unitOf(placed), attempt: failed.attempt, reason: failed.reason }
   return !isDone || isAssumed(context, placed.stepIndex)
@@ -128,13 +166,17 @@ const waveDecision = (
 // tasks
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** A step, or a group of a wave, at its place; `again` are the groups of its wave that run once more. */
+/**
+ * A step, or a group of a wave, at its place; `again` are the groups of its wave that run once more. `hasBegun`: of a map, whether
+ * groups of it were started.
+ */
 interface Placed<A extends Pick<Task, 'summary' | 'fingerprint'> = Pick<Task, 'summary' | 'fingerprint'>> {
   readonly step: string
   readonly stepIndex: number
   readonly task: A
   readonly group?: string
   readonly again?: ReadonlySet<string>
+  readonly hasBegun?: boolean
 }
 
 const unitOf = ({ stepIndex, step, group, task: { summary, fingerprint } }: Placed): Unit => ({
@@ -279,7 +321,12 @@ const schedule = (
   again: boolean
 ): Decision => {
   const begun = job === undefined ? trace(context, placed) : undefined
-  const mayHaveActed = record !== undefined || job !== undefined || begun?.mayHaveActed === true || context.recovered
+  const mayHaveActed =
+    record !== undefined ||
+    job !== undefined ||
+    begun?.mayHaveActed === true ||
+    placed.hasBegun === true ||
+    context.recovered
   const asked = again || (scheduled?._tag === 'Forced' && job === undefined)
   if (mayHaveActed && !asked && !isIdempotent(context, placed)) {
     const known = job === undefined ? (begun?.reason ?? scheduled) : pollReason(job)
@@ -297,9 +344,13 @@ const schedule = (
 /** What was not idempotent when it began does not become so by an edit. */
 const isIdempotent = ({ checkpoint, was }: PlanContext, { step, stepIndex, group, task }: Placed<Task>): boolean => {
   const before = checkpoint.workflow.steps[was(step, stepIndex) ?? -1]
-  const unit = before?.kind === 'wave' ? groupNamed(before, group ?? '') : before
-  return task.idempotent && unit?.idempotent !== false
+  if (!task.idempotent || before === undefined) return task.idempotent
+  const unit = before.kind === 'map' || before.kind === 'expanded' ? before.each : ofGroup(before, group)
+  return unit?.idempotent !== false
 }
+
+const ofGroup = (step: TaskIdentity | WaveIdentity, group: string | undefined): TaskIdentity | undefined =>
+  step.kind === 'task' ? step : groupNamed(step, group ?? '')
 
 /** What the state says of a unit: how it ended or was cut short, and which attempt comes next. */
 const trace = (

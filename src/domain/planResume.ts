@@ -10,14 +10,15 @@ import { variablesOf } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep } from './CompletedStep.js'
 import { decideStep } from './decideStep.js'
+import { expand } from './Expansion.js'
 import type { Json } from './Json.js'
 import type { Decision, PlanError, PlanOptions, PlanProblem, ResumePlan, Skip } from './Plan.js'
 import { compare, inconsistencies, wrongWorkflow } from './PlanCheck.js'
 import type { PlanContext } from './PlanContext.js'
-import { contextOf, recordOf, unknownNames } from './PlanContext.js'
+import { contextOf, isDoneAnew, recordOf, unknownNames } from './PlanContext.js'
 import { recordsOf } from './Records.js'
 import type { Step, Workflow } from './Workflow.js'
-import { groupNamed, problems as problemsOf } from './Workflow.js'
+import { groupNamed, groupsOf, problems as problemsOf } from './Workflow.js'
 
 /**
  * Plans a resume: what is skipped, run, retried or asked about, and why. Pure, total and deterministic, in time linear
@@ -54,19 +55,32 @@ export const planResume = (
     ...problemsOf(workflow).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem })),
     ...inconsistencies(checkpoint, records)
   ]
-  const named = [...wrongWorkflow(checkpoint, workflow), ...unknownNames(workflow, options)]
+  const wrong = wrongWorkflow(checkpoint, workflow)
+  const whole: Workflow = { name: workflow.name, steps: expand(workflow.steps, checkpoint.workflow) }
   const [first, ...more] = unfit
-  if (first !== undefined) return refuse([first, ...more, ...named])
-  const context = contextOf(checkpoint, workflow, options, records)
+  if (first !== undefined) return refuse([first, ...more, ...wrong, ...unknownNames(whole, options)])
+  const context = contextOf(checkpoint, whole, options, records)
+  const due = asDue(context, workflow, whole)
   const decisions: Array<Decision> = []
   const problems = [
-    ...compare(checkpoint, workflow, options.changes ?? 'completed', records, context.redoneFrom),
-    ...named
+    ...compare(checkpoint, whole, options.changes ?? 'completed', records, context.redoneFrom),
+    ...wrong,
+    ...unknownNames(due, options)
   ]
-  for (const [stepIndex, step] of workflow.steps.entries())
-    decideStep(context, step, stepIndex, { decisions, problems })
-  return isNonEmpty(problems) ? refuse(problems) : E.right(read(checkpoint, workflow, decisions, context))
+  for (const [stepIndex, step] of due.steps.entries()) decideStep(context, step, stepIndex, { decisions, problems })
+  return isNonEmpty(problems) ? refuse(problems) : E.right(read(checkpoint, whole, decisions, context))
 }
+
+/** What a map is of is found out anew when all of it is. */
+const asDue = (context: PlanContext, workflow: Workflow, whole: Workflow): Workflow =>
+  whole.steps === workflow.steps
+    ? workflow
+    : {
+        name: workflow.name,
+        steps: workflow.steps.map((defined, stepIndex) =>
+          isDoneAnew(context, defined.name, stepIndex) ? defined : (whole.steps[stepIndex] as Step)
+        )
+      }
 
 const refuse = (problems: ReadonlyNonEmptyArray<PlanProblem>): E.Either<PlanError, never> =>
   E.left({ _tag: 'PlanError', problems })
@@ -117,7 +131,7 @@ function* kept(workflow: Workflow, decisions: ReadonlyArray<Decision>, context: 
     if (decision._tag !== 'Skip') continue
     if (decision.reason._tag === 'Assumed' && decision.reason.output !== undefined) {
       const step = workflow.steps[decision.stepIndex] as Step
-      const task = step._tag === 'Task' ? step : groupNamed(step, decision.group ?? '')
+      const task = step._tag === 'Task' ? step : groupNamed({ groups: groupsOf(step) }, decision.group ?? '')
       yield assumedRecord(decision, decision.reason.output, task?.captures ?? [], context.checkpoint.updatedAt)
       continue
     }

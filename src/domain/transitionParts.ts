@@ -22,7 +22,7 @@ import { groupOf } from './WorkflowIdentity.js'
 /**
  * Why a change can't follow a checkpoint. `why`: it names a step or group that the workflow does not have at that
  * place; the unit is recorded completed already; the attempt is not in flight; groups of the wave are missing; the run
- * has started already. Of jobs: the unit waits for one; it waits for none; it has no key to submit under, or another one;
+ * has started already. Of maps: the step is none; it is known already of which items; these can't be its items. Of jobs: the unit waits for one; it waits for none; it has no key to submit under, or another one;
  * the run stands at another step, and what that left open would be forgotten.
  *
  * @category model
@@ -38,6 +38,9 @@ export interface TransitionError {
     | 'NotInFlight'
     | 'WaveUnfinished'
     | 'AlreadyStarted'
+    | 'NoMap'
+    | 'AlreadyExpanded'
+    | 'InvalidItems'
     | 'JobPending'
     | 'NoJob'
     | 'NoKey'

@@ -85,23 +85,17 @@ export interface GuardSpec<Context> {
  * @since 0.1.0
  */
 export const fromSpec = <Context, Output>(
-  {
-    before,
-    expect,
-    after,
-    onCheckFailure = 'ask',
-    retry = THRICE
-  }: GuardSpec<Context> & { readonly retry?: RetryPolicy },
+  { before, expect, after, onCheckFailure, retry = THRICE }: GuardSpec<Context> & { readonly retry?: RetryPolicy },
   evidence?: ReadonlyArray<ExpectedEvidence> | Guard<Context, Output>['evidence']
 ): Guard<Context, Output> | undefined =>
-  before === undefined && expect === undefined && after === undefined && evidence === undefined
+  [before, expect, after, onCheckFailure, evidence].every((one) => one === undefined)
     ? undefined
     : {
         before,
         expect: expect ?? {},
         after,
         evidence: evidence === undefined || typeof evidence === 'function' ? evidence : () => evidence,
-        onCheckFailure,
+        onCheckFailure: onCheckFailure ?? 'ask',
         retry
       }
 

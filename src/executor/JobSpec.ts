@@ -45,14 +45,14 @@ export type JobStatus =
  * @category model
  * @since 0.1.0
  */
-export interface Job<Outputs, Input, C> {
+export interface Job<Outputs, Input, C, Given = unknown> {
   /** Starts the job, and gives what is needed to find it again. */
-  readonly submit: (context: StepContext<Outputs, Input>) => TaskEither<unknown, Json | undefined>
+  readonly submit: (context: StepContext<Outputs, Input> & Given) => TaskEither<unknown, Json | undefined>
   /** Asks what became of the job. */
-  readonly poll: (context: JobContext<Outputs, Input>) => TaskEither<unknown, JobStatus>
+  readonly poll: (context: JobContext<Outputs, Input> & Given) => TaskEither<unknown, JobStatus>
   /** Fetches what the job gave. */
   readonly collect: (
-    context: JobContext<Outputs, Input>
+    context: JobContext<Outputs, Input> & Given
   ) => TaskEither<unknown, C extends OutputCodec ? t.TypeOf<C> : unknown>
 }
 
@@ -63,8 +63,8 @@ export interface Job<Outputs, Input, C> {
  * @category model
  * @since 0.1.0
  */
-export interface JobSpec<Outputs, Input, C> extends Omit<TaskSpec<Outputs, Input, C>, 'run'> {
-  readonly job: Job<Outputs, Input, C>
+export interface JobSpec<Outputs, Input, C, Given = unknown> extends Omit<TaskSpec<Outputs, Input, C, Given>, 'run'> {
+  readonly job: Job<Outputs, Input, C, Given>
 }
 
 /**

@@ -9,11 +9,12 @@ import { pipe } from 'fp-ts/lib/function.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../domain/Json.js'
+import { expand } from '../domain/Expansion.js'
 import { keyOf } from '../domain/PendingJob.js'
 import type { OnSuccess } from '../domain/Retention.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { never as noRetry, problemOf as problemOfRetry } from '../domain/RetryPolicy.js'
-import type { Group, OutputMismatch, Task, Wave, Workflow } from '../domain/Workflow.js'
+import type { Group, MapWave, OutputMismatch, Task, Wave, Workflow } from '../domain/Workflow.js'
 import * as W from '../domain/Workflow.js'
 import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
 import * as Identity from '../domain/WorkflowIdentity.js'
@@ -22,10 +23,12 @@ import { conversions, toJson } from './conversions.js'
 import type { Guard, GuardSpec } from './Guard.js'
 import { fromSpec as guardFrom } from './Guard.js'
 import type { Job, JobContext, JobGroupSpec, JobSpec, JobStatus } from './JobSpec.js'
+import type { EachSpec, MapOptions, MapSource } from './MapSpec.js'
 import type { Reuse } from './StepArtifacts.js'
 import type { GroupSpec, OnFailure, OutputCodec, OutputOf, StepContext, TaskSpec, WaveOptions } from './StepSpec.js'
 
 export type * from './JobSpec.js'
+export type * from './MapSpec.js'
 export type * from './StepSpec.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -59,6 +62,8 @@ export interface Runnable extends Conversions {
   readonly job: RunnableJob | undefined
   readonly retry: RetryPolicy
   readonly timeoutMillis: number | undefined
+  /** A folder of its own: an empty one for each attempt, or the one that is there. */
+  readonly workspace: 'fresh' | 'kept' | undefined
   /** Of a job, only what is looked at before it is submitted. */
   readonly guard: UnitGuard | undefined
 }
@@ -101,12 +106,36 @@ export interface ProgramWave extends Wave {
 }
 
 /**
+ * Where a map has its items from. On the left: why it has none.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Items {
+  /** The items. */
+  readonly forEach: (source: MapSource<unknown, unknown>) => E.Either<unknown, ReadonlyArray<unknown>>
+  /** The name of an item. */
+  readonly key: (item: unknown, index: number) => E.Either<unknown, string>
+}
+
+/**
+ * A map that can run. `items`: how its items are stored, and what its groups see of them.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ProgramMap extends MapWave, Items, Omit<ProgramWave, '_tag' | 'groups'> {
+  readonly each: ProgramTask
+  readonly items: Conversions
+}
+
+/**
  * A step that can run.
  *
  * @category model
  * @since 0.1.0
  */
-export type ProgramStep = ProgramTask | ProgramWave
+export type ProgramStep = ProgramTask | ProgramWave | ProgramMap
 
 /**
  * A workflow that can run. `Outputs` are the types of what its steps give, by name; `Input` that of its input. `onSuccess`: what
@@ -179,14 +208,19 @@ export const task = (
     job: 'job' in spec ? runnableJob(spec.job as unknown as Job<unknown, unknown, undefined>, guard) : undefined,
     retry: spec.retry ?? noRetry,
     timeoutMillis: spec.timeoutMillis,
+    workspace: spec.workspace,
     guard: 'job' in spec && guard !== undefined ? beforeOnly(guard) : guard
   }
 }
 
-/** What a fingerprint covers beside the options: the version, and whether the work is handed over. */
-const definitionOf = (spec: object & { readonly version?: string }): Json => {
-  const version = spec.version === undefined ? {} : { version: spec.version }
-  return 'job' in spec ? { ...version, job: true } : spec.version === undefined ? null : version
+/** What a fingerprint covers beside the options: the version, a folder of its own, and whether the work is handed over. */
+const definitionOf = (spec: object & { readonly version?: string; readonly workspace?: 'fresh' }): Json => {
+  const definition = {
+    ...(spec.version === undefined ? {} : { version: spec.version }),
+    ...(spec.workspace === undefined ? {} : { workspace: spec.workspace }),
+    ...('job' in spec ? { job: true } : {})
+  }
+  return Object.keys(definition).length === 0 ? null : definition
 }
 
 /** Before a job is submitted there is nothing else to look at. */
@@ -259,6 +293,41 @@ export const waveOf = (
   guard: guardFrom(options as GuardSpec<never>, options.evidence as never) as UnitGuard | undefined
 })
 
+/**
+ * A map that can run, for programs that are put together from data; {@link map} is the typed way.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const mapOf = (
+  name: string,
+  each: ProgramTask,
+  { forEach, key, item }: Items & { readonly item?: OutputCodec | undefined },
+  options: WaveOptions = {},
+  definition?: Json
+): ProgramMap => {
+  const { groups: _, _tag: __, ...wave } = waveOf(name, [], options)
+  const defined = W.mapOf(name, each, options.summary, definition)
+  return { ...wave, ...defined, each, items: conversions(item), forEach, key }
+}
+
+/** What an author's functions give, or throw. */
+const itemsFrom = ({ forEach, key = position, item }: MapOptions<never, never, OutputCodec | undefined>) => ({
+  forEach: (source: MapSource<unknown, unknown>) =>
+    E.tryCatch(
+      (): ReadonlyArray<unknown> => forEach(source as MapSource<never, never>),
+      (thrown) => thrown
+    ),
+  key: (value: unknown, index: number) =>
+    E.tryCatch(
+      () => key(value as never, index),
+      (thrown) => thrown
+    ),
+  item
+})
+
+const position = (_: unknown, index: number): string => String(index + 1)
+
 /** With no group at a time a wave would never end. */
 const atLeastOne = (concurrency: number): number => (concurrency >= 1 ? Math.floor(concurrency) : 1)
 
@@ -289,7 +358,7 @@ export const problems = (
   // A host in JavaScript may say anything, and nothing is deleted on a word that we do not know.
   if (program.onSuccess !== undefined && !Object.hasOwn(ON_SUCCESS, program.onSuccess))
     found.push({ _tag: 'InvalidSetting', place: program.name, field: 'onSuccess', expected: 'keep, archive or delete' })
-  const look = (place: string, { retry, timeoutMillis, job }: ProgramTask): void => {
+  const look = (place: string, { retry, timeoutMillis, job, workspace, guard }: ProgramTask): void => {
     const wrong = problemOfRetry(retry)
     if (wrong !== undefined)
       found.push({ _tag: 'InvalidSetting', place, field: `retry.${wrong.field}`, expected: wrong.expected })
@@ -297,9 +366,12 @@ export const problems = (
       found.push({ _tag: 'InvalidSetting', place, field: 'timeoutMillis', expected: 'a finite number ≥ 0' })
     if (job?.guard?.expect.commits !== undefined)
       found.push({ _tag: 'InvalidSetting', place, field: 'expect.commits', expected: NOT_COUNTED })
+    if (workspace !== undefined && (guard?.expect.commits !== undefined || guard?.expect.cleanTree !== undefined))
+      found.push({ _tag: 'InvalidSetting', place, field: 'expect', expected: NO_REPOSITORY })
   }
   for (const step of program.steps) {
     if (step._tag === 'Task') look(step.name, step)
+    else if (step._tag === 'Map') look(step.name, step.each)
     else for (const group of step.groups) look(`${step.name}/${group.name}`, group)
   }
   return found
@@ -307,11 +379,29 @@ export const problems = (
 
 const ON_SUCCESS: Readonly<Record<OnSuccess, true>> = { keep: true, archive: true, delete: true }
 
+const NO_REPOSITORY = 'without commits and cleanTree: the folder of its own that the step has is no repository'
+
 const NOT_COUNTED = 'left out: the commits that a job makes are not counted, name them as its evidence'
 
 /** No input is an empty one; `null` is `null`. */
 const anyInput = (input: unknown): E.Either<OutputMismatch, Json> =>
   E.map((json: Json | undefined) => (json === undefined ? {} : json))(toJson(input))
+
+/**
+ * A program in which each map whose items are on record is the wave of them.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const expanded = <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  recorded: WorkflowIdentity
+): Program<Outputs, Input> => {
+  const steps: ReadonlyArray<ProgramStep> = expand(program.steps, recorded)
+  if (steps === program.steps) return program
+  const { name, secrets = [], onSuccess = 'keep', decodeInput, encodeInput } = program
+  return { name, steps, secrets, onSuccess, identity: recorded, decodeInput, encodeInput }
+}
 
 /** The identity is made when it is first asked for: a builder's intermediate programs never are. */
 const build = <Outputs, Input>(
@@ -438,6 +528,58 @@ export const wave =
     self: Program<Outputs, Input>
   ): Program<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: OutputOf<Cs[G]> } }, Input> =>
     build(self, [...self.steps, waveOf(name, Object.entries(groups).map(groupFrom), options as WaveOptions)])
+
+/**
+ * Adds a map: a wave that has a group for each item of what earlier steps gave. Later steps see its outputs as one object by the
+ * keys of the items.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import * as TE from 'fp-ts/lib/TaskEither.js'
+ * import * as t from 'io-ts'
+ * import { Program, run } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const crawl = pipe(
+ *   Program.start('crawl'),
+ *   Program.step('list', { output: t.array(t.string), run: () => TE.right(['start', 'about']) }),
+ *   Program.map(
+ *     'pages',
+ *     { forEach: ({ outputs }) => outputs.list, item: t.string, key: (page) => page, concurrency: 10 },
+ *     { output: t.number, run: ({ item }) => TE.right(item.length) }
+ *   ),
+ *   Program.step('total', { run: ({ outputs: { pages } }) => TE.right(Object.values(pages).length) })
+ * )
+ * const outcome = await run(crawl, 'crawl-1', {})(nodeEnvironment(memoryStorage()))()
+ * assert.ok(E.isRight(outcome) && outcome.right._tag === 'Completed')
+ * const outputs = [...outcome.right.checkpoint.completedSteps].map(({ group, output }) => [group, output])
+ * assert.deepEqual(outputs.slice(1, 3), [['start', 5], ['about', 5]])
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const map =
+  <
+    N extends string,
+    Outputs,
+    Input,
+    I extends OutputCodec | undefined = undefined,
+    C extends OutputCodec | undefined = undefined
+  >(
+    name: NewName<N, Outputs>,
+    options: MapOptions<Outputs, Input, I>,
+    each: EachSpec<Outputs, Input, I, C>
+  ) =>
+  (
+    self: Program<Outputs, Input>
+  ): Program<Outputs & { readonly [K in N]: Readonly<Record<string, OutputOf<C>>> }, Input> =>
+    build(self, [
+      ...self.steps,
+      mapOf(name, task(name, each as never), itemsFrom(options as never), options as WaveOptions)
+    ])
 
 const groupFrom = ([name, spec]: readonly [
   string,

@@ -6,13 +6,15 @@
  */
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import { describeProblem, describeQuestion } from '../domain/Explain.js'
-import type { Confirm, PlanError } from '../domain/Plan.js'
+import { describeEvidence, describeProblem, describeQuestion } from '../domain/Explain.js'
+import type { Confirm, MissingEvidence, PlanError } from '../domain/Plan.js'
 import { unitName } from '../domain/Plan.js'
 import type { TransitionError } from '../domain/Transition.js'
+import type { Workspace } from '../domain/Workspace.js'
 import type { ArtifactError } from '../ports/ArtifactStore.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { TreeUnreadable } from '../ports/WorkingTree.js'
+import type { NoWorktree, WorkspaceError } from '../ports/Workspaces.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -139,6 +141,31 @@ export interface NoArchive {
 }
 
 /**
+ * The folder that a run works in is gone, and what completed steps left in it (`gone`). Nothing was executed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface WorkspaceGone {
+  readonly _tag: 'WorkspaceGone'
+  readonly runId: string
+  readonly kind: Workspace['kind']
+  readonly path: string
+  readonly gone: ReadonlyArray<MissingEvidence>
+}
+
+/**
+ * A run is to work in a workspace of its own, and its environment has no `workspaces`.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface NoWorkspaces {
+  readonly _tag: 'NoWorkspaces'
+  readonly runId: string
+}
+
+/**
  * Why a run could not be decided. `_tag` is the stable code.
  *
  * @category errors
@@ -158,6 +185,9 @@ export type RunError =
   | PlanChanged
   | Unconfirmed
   | RecoveryRefused
+  | WorkspaceError
+  | WorkspaceGone
+  | NoWorkspaces
 
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors
@@ -205,6 +235,14 @@ export const describe = (error: RunError): string => {
       return `The newest state of run ${error.runId} is damaged: ${error.lost}. What can be recovered is from ${error.from}. Nothing was changed`
     case 'TreeUnreadable':
       return `What the run left in ${error.where} can't be looked at: ${error.why} (${error.code}). Nothing was changed`
+    case 'WorkspaceGone':
+      return `Workspace not found for run ${error.runId}. It may have been cleaned up.\n${whatIsGone(error)}`
+    case 'NoWorkspaces':
+      return `Run ${error.runId} is to have a workspace of its own: give its environment \`workspaces\``
+    case 'NoWorktree':
+    case 'WorkspaceTaken':
+    case 'WorkspaceFailed':
+      return describeWorkspace(error)
     case 'TransitionError':
       return `A change can not be recorded: ${error.change} of ${error.unit} at revision ${error.revision}: ${error.why}. This is a bug in Dogear`
     case 'HeldBy':
@@ -219,6 +257,43 @@ export const describe = (error: RunError): string => {
     case 'WriteFailed':
       return describeStorage(error)
   }
+}
+
+/** How much of what is gone is named. */
+const MOST_GONE = 3
+
+const whatIsGone = ({ path, gone }: WorkspaceGone): string => {
+  const left = gone.flatMap((one) => one.missing.map((each) => `${describeEvidence(each)} of "${unitName(one)}"`))
+  const more = left.length > MOST_GONE ? ` and ${left.length - MOST_GONE} more` : ''
+  const named = left.length === 0 ? '' : `\nGone with it: ${left.slice(0, MOST_GONE).join(', ')}${more}`
+  return `The run works in ${path}${named}`
+}
+
+/**
+ * What is wrong with a workspace, as text for people.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeWorkspace = (error: WorkspaceError): string => {
+  switch (error._tag) {
+    case 'NoWorktree':
+      return `No worktree can be made from ${error.folder}: ${NO_WORKTREE[error.why]}`
+    case 'WorkspaceTaken':
+      return error.what === 'Folder'
+        ? `${error.path} is there already. Delete it, if nobody needs it, or choose another id`
+        : `Branch ${error.branch} of ${error.repository} is there already. Rename or delete it, or choose another id`
+    case 'WorkspaceFailed':
+      return `${error.operation} failed in ${error.where}: ${error.why}${error.code === 'GIT' ? '' : hint(error.code)}`
+  }
+}
+
+const NO_WORKTREE: Readonly<Record<NoWorktree['why'], string>> = {
+  NoGit: 'git could not be started. Install it, or take another workspace than "worktree"',
+  NoRepository:
+    'it is in no git repository. Begin one ("git init") and commit, or take another workspace than "worktree"',
+  Bare: 'its git repository has no working tree. Start in one that has',
+  NoCommit: 'its git repository has no commit yet. Make one'
 }
 
 const describeOpen = (question: Confirm): string =>

@@ -9,6 +9,7 @@ import type { Variables } from '../domain/Checkpoint.js'
 import type { InterruptReason } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
+import { itemOf } from '../domain/Expansion.js'
 import { find } from '../domain/PendingJob.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import type { Claim } from '../ports/CheckpointStorage.js'
@@ -70,7 +71,8 @@ export type StepEnd =
   | { readonly _tag: 'Stopped'; readonly carry: ReadonlyArray<Change> }
 
 /**
- * What the parts of one execution share. `values` is what completed units left; `stopping` fires when all work
+ * What the parts of one execution share. `definition` is what the author has written; in `program`, maps whose items are known by
+ * now are the waves of these. `values` is what completed units left; `stopping` fires when all work
  * is to stop, and `stop` then says why.
  *
  * @category model
@@ -78,6 +80,7 @@ export type StepEnd =
  */
 export interface RunScope {
   readonly environment: Secured
+  readonly definition: Program<unknown, never>
   readonly program: Program<unknown, never>
   readonly recorder: Recorder
   readonly values: Values
@@ -169,7 +172,7 @@ export const report = ({ events }: Environment, event: Event): void => {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What one attempt of a task gets. Everything is made when it is first looked at, as fresh copies of what is stored:
+ * What one attempt of a task gets; `own`: the folder of its own, if it has one. Everything is made when it is first looked at, as fresh copies of what is stored:
  * nothing that a step does to it reaches another step, so a resumed run sees what an undisturbed one sees.
  *
  * @category constructors
@@ -179,16 +182,20 @@ export const contextFor = (
   scope: RunScope,
   place: Place,
   attempt: number,
-  signal: () => AbortSignal
+  signal: () => AbortSignal,
+  own?: string
 ): StepContext<unknown, unknown> => {
   const { program, values } = scope
-  const { runId, createdAt, generation, input, submissions, pending } = scope.recorder.checkpoint()
+  const { runId, createdAt, generation, workflow, input, submissions, pending, workspace } = scope.recorder.checkpoint()
+  const folder = own ?? workspace?.path
   const made: Made = {}
   const context: StepContext<unknown, unknown> = {
     runId,
     step: place.step,
     ...(place.group === undefined ? {} : { group: place.group }),
     attempt,
+    ...(workspace === undefined ? {} : { workspace }),
+    ...(folder === undefined ? {} : { folder }),
     get idempotencyKey() {
       const submitted = find(submissions, place) ?? find(pending, place)
       return (made.key ??= submitted?.key ?? idempotencyKey({ runId, createdAt, generation }, place))
@@ -213,7 +220,25 @@ export const contextFor = (
     },
     memo: (key, compute) => memoFor({ scope, place, attempt: context })(key, compute)
   }
-  return context
+  const item = itemOf(workflow.steps[place.stepIndex], place.group)
+  return item === undefined ? context : withItem(scope, place, context, item.value)
+}
+
+/** What is done for an item of a map gets that as well. The wave has seen to it that it decodes. */
+const withItem = <A extends StepContext<unknown, unknown>>(
+  { definition }: RunScope,
+  { stepIndex }: Place,
+  context: A,
+  stored: Json
+): A => {
+  let made: { readonly value: unknown } | undefined
+  const map = definition.steps[stepIndex]
+  const decode = (): unknown => (map?._tag === 'Map' ? orStored(map.items.decode(stored), stored) : stored)
+  return Object.defineProperty(context, 'item', {
+    enumerable: true,
+    configurable: true,
+    get: () => (made ??= { value: decode() }).value
+  })
 }
 
 /** What was made of a context because it was looked at. */

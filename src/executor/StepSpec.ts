@@ -9,6 +9,7 @@ import type { Variables } from '../domain/Checkpoint.js'
 import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
+import type { Workspace } from '../domain/Workspace.js'
 import type { GuardSpec } from './Guard.js'
 import type { Memo, StepArtifacts } from './StepArtifacts.js'
 
@@ -21,6 +22,8 @@ import type { Memo, StepArtifacts } from './StepArtifacts.js'
  * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit, another after a rewind.
  * - `signal` fires when the attempt is to stop: interrupted, timed out, or the run was taken over. Its `reason` says why.
  * - `secrets`: the values of the secrets that the program declares, by name. They are in nothing else.
+ * - `workspace`: where the run works; `folder`: where the step does, which is a folder of its own if it has one. Both absent if
+ *   nothing is recorded of that.
  * - `artifacts`: what the run keeps beside outputs, by id. `memo`: a cache of the run for what is dear to compute again.
  *
  * @category model
@@ -37,6 +40,8 @@ export interface StepContext<Outputs, Input = Json> {
   readonly variables: Variables
   readonly secrets: Readonly<Record<string, string>>
   readonly signal: AbortSignal
+  readonly workspace?: Workspace
+  readonly folder?: string
   readonly artifacts: StepArtifacts
   readonly memo: Memo
 }
@@ -69,15 +74,19 @@ export type OutputOf<C> = C extends OutputCodec ? t.TypeOf<C> : Json
  * - `retry`: default none. `timeoutMillis`: for each attempt, its checks included, default none.
  * - `evidence`: what it leaves behind, or a function that tells that from its output. It has completed only if all of that is
  *   there, and its record counts only as long as it is; see also {@link GuardSpec}.
+ * - `workspace`: `fresh` gives each attempt an empty folder of its own (`folder` of its context); what an earlier one left is kept
+ *   beside it. Its evidence is looked for there. The environment needs `workspaces`.
  * - `summary`: for people, default its name. `numbered`: its name is only its number, see `Workflow.Task`; default false.
+ *
+ * `Given` is what it gets beside its context: an item, if it is done for each of a map.
  *
  * @category model
  * @since 0.1.0
  */
-export interface TaskSpec<Outputs, Input, C> extends GuardSpec<StepContext<Outputs, Input>> {
+export interface TaskSpec<Outputs, Input, C, Given = unknown> extends GuardSpec<StepContext<Outputs, Input> & Given> {
   /** What it does. */
   readonly run: (
-    context: StepContext<Outputs, Input>
+    context: StepContext<Outputs, Input> & Given
   ) => TaskEither<unknown, C extends OutputCodec ? t.TypeOf<C> : unknown>
   readonly output?: C
   readonly summary?: string
@@ -87,10 +96,11 @@ export interface TaskSpec<Outputs, Input, C> extends GuardSpec<StepContext<Outpu
   readonly numbered?: boolean
   readonly retry?: RetryPolicy
   readonly timeoutMillis?: number
+  readonly workspace?: 'fresh'
   /** What it leaves behind. */
   readonly evidence?:
     | ReadonlyArray<ExpectedEvidence>
-    | ((output: OutputOf<C>, context: StepContext<Outputs, Input>) => ReadonlyArray<ExpectedEvidence>)
+    | ((output: OutputOf<C>, context: StepContext<Outputs, Input> & Given) => ReadonlyArray<ExpectedEvidence>)
 }
 
 /**

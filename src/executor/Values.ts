@@ -143,12 +143,14 @@ export const outputsFor = (program: Program<unknown, never>, values: Values, pla
   const read = (name: string): (() => unknown) | undefined => {
     const step = indexOf(program).get(name)
     if (step === undefined) return undefined
+    // Of what a map is was never found out if somebody says that it is done.
+    if (step._tag === 'Map') return values.units.has(name) ? () => ({}) : undefined
     if (step._tag === 'Wave') {
       const groups = step.groups.filter((group) => {
         const left = values.units.get(unitName({ step: name, group: group.name }))
         return left !== undefined && sees(left)
       })
-      if (groups.length === 0) return undefined
+      if (groups.length === 0 && step.groups.length > 0) return undefined
       return () => Object.fromEntries(groups.map((group) => [group.name, valueOf(values, name, group)]))
     }
     const left = values.units.get(name)

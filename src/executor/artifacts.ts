@@ -45,6 +45,9 @@ export interface Holder {
   readonly attempt: object
 }
 
+/** Attempts that are over: what they still do counts for nobody. */
+const over = new WeakSet<object>()
+
 /** What attempts have put, by id. An attempt that puts nothing is not in it. */
 const stored = new WeakMap<object, Map<string, Evidence>>()
 
@@ -65,6 +68,8 @@ export const artifactsFor = (holder: Holder): StepArtifacts => {
   const put = async (id: string, data: Uint8Array | string): Promise<E.Either<StepFailure, ArtifactInfo>> => {
     const { redaction } = holder.scope.environment.vault
     if (Redaction.isIn(redaction, id) || Redaction.isIn(redaction, data)) return E.left(HAS_SECRET)
+    if (over.has(holder.attempt)) return E.left(ATTEMPT_OVER)
+    if (!isData(data)) return E.left(NOT_BYTES(id))
     const store = writable(holder)
     if (E.isLeft(store)) return store
     const kept = await answer(store.right.put(runId, id, data))
@@ -88,6 +93,14 @@ export const artifactsFor = (holder: Holder): StepArtifacts => {
 }
 
 /**
+ * An attempt is over: what it begins to put from now on, because nobody waited for it, could replace what the next one put.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const endAttempt = (attempt: object): void => void over.add(attempt)
+
+/**
  * What an attempt has put: evidence for the record of its step.
  *
  * @category destructors
@@ -101,6 +114,22 @@ export const storedBy = (attempt: object): ReadonlyArray<Evidence> => {
 const note = ({ attempt }: Holder, { id, size, sha256 }: ArtifactInfo): void => {
   const noted = stored.get(attempt) ?? new Map<string, Evidence>()
   stored.set(attempt, noted.set(id, { _tag: 'Stored', id, size, sha256 }))
+}
+
+/**
+ * What one attempt was given, without what writes: asking changes nothing, and an answer that is kept is an old one. Such a
+ * context is changed in place.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const lookingOnly = <A extends { readonly artifacts: StepArtifacts }>(context: A): A => {
+  const { artifacts } = context
+  const writes = refuse(READ_ONLY)
+  return Object.defineProperties(context, {
+    artifacts: { value: { ...artifacts, put: () => writes, reuse: () => writes }, enumerable: true },
+    memo: { value: () => writes, enumerable: true }
+  })
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -130,6 +159,7 @@ export const memoFor =
     const { recorder } = holder.scope
     const under = computing.get(recorder) ?? new Map<string, Computing>()
     computing.set(recorder, under)
+    if (!isText(key)) return E.left(NO_KEY)
     const id = memoId(holder, key)
     for (;;) {
       const running = under.get(id)
@@ -226,6 +256,23 @@ const NO_STORE = failure(
 )
 
 const TAKEN_OVER = failure('Fenced', 'the run was taken over by another process: nothing is put into it any more')
+
+/** A step in JavaScript may give anything. */
+const isText = (value: unknown): value is string => typeof value === 'string'
+
+const isData = (value: unknown): boolean => isText(value) || value instanceof Uint8Array
+
+const NOT_BYTES = (id: string): StepFailure =>
+  failure('NotBytes', `what is put as "${id}" is neither text nor bytes (a Uint8Array)`)
+
+const NO_KEY = failure('MemoKey', 'the key of a memo must be text')
+
+const ATTEMPT_OVER = failure('AttemptOver', 'the attempt that puts this is over: nothing is put by it any more')
+
+const READ_ONLY = failure(
+  'ReadOnly',
+  'to ask for a job changes nothing: put, reuse and memo are for submit and collect'
+)
 
 const SYSTEM_ID = (id: string): StepFailure =>
   failure('InvalidArtifactId', `"${id}" is not a valid artifact id: those that begin with "_" are Dogear's own`)

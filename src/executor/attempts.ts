@@ -18,7 +18,7 @@ import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { Clock } from '../ports/Clock.js'
-import { storedBy } from './artifacts.js'
+import { endAttempt, storedBy } from './artifacts.js'
 import { attemptFailed, attemptsStart } from './changes.js'
 import { toJson } from './conversions.js'
 import { CHECK_FAILED, guarded } from './guarded.js'
@@ -28,6 +28,7 @@ import type { Ended, RunScope, TaskResult } from './RunScope.js'
 import { contextFor, report } from './RunScope.js'
 import type { Secured } from './secrets.js'
 import type { Place } from './Values.js'
+import { ownPlace, seenFrom } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -165,6 +166,8 @@ export const runAttempt = async (
   stopping: AbortSignal
 ): Promise<AttemptResult> => {
   if (stopping.aborted) return { _tag: 'Stopped', failure: NEVER_BEGAN }
+  const own = task.workspace === undefined ? undefined : await ownPlace(scope, place, task.workspace)
+  if (own !== undefined && E.isLeft(own)) return { _tag: 'Failed', failure: own.left, settled: true }
   const { clock, graceMillis } = scope.environment
   const { timeoutMillis } = task
   const leash = makeLeash()
@@ -173,6 +176,7 @@ export const runAttempt = async (
     const { signal } = (timers ??= new AbortController())
     void sleep(clock, millis, signal).then(() => (signal.aborted ? undefined : then()))
   }
+  let time: Time | undefined
   let told: Told
   let giveUp: () => void = () => undefined
   const tell = (why: Told, reason: unknown): void => {
@@ -182,19 +186,58 @@ export const runAttempt = async (
     after(graceMillis, giveUp)
   }
   const ignore = onAbort(stopping, () => tell('stop', stopping.reason))
-  const context = contextFor(scope, place, attempt, leash.signal)
+  const context = contextFor(scope, place, attempt, leash.signal, own?.right.folder)
   const ended = await new Promise<Settled>((resolve) => {
     giveUp = () => resolve({ _tag: 'GivenUp' })
-    if (timeoutMillis !== undefined) {
-      after(timeoutMillis, () =>
-        tell('timeout', new DOMException(`timed out after ${timeoutMillis} ms`, 'TimeoutError'))
-      )
-    }
-    void settle(scope, place, task, context, resolve)
+    time = timeFor(clock, timeoutMillis, () =>
+      tell('timeout', new DOMException(`timed out after ${timeoutMillis} ms`, 'TimeoutError'))
+    )
+    void settle(own?.right.scope ?? scope, place, task, context, time.apart, resolve)
   })
   ignore()
+  endAttempt(context)
+  time?.end()
   timers?.abort()
   return judge(task, ended, told, context)
+}
+
+/** The time that an attempt has. What is done `apart` from it takes none of it: somebody who is asked may think. */
+interface Time {
+  readonly apart: <A>(act: () => Promise<A>) => Promise<A>
+  readonly end: () => void
+}
+
+const NO_LIMIT: Time = { apart: (act) => act(), end: () => undefined }
+
+const timeFor = (clock: Clock, millis: number | undefined, over: () => void): Time => {
+  if (millis === undefined) return NO_LIMIT
+  let left = millis
+  let isOver = false
+  let stop: () => void = () => undefined
+  const go = (): void => {
+    if (isOver) return
+    const [since, waking] = [clock.now(), new AbortController()]
+    stop = () => {
+      left = Math.max(0, left - (clock.now() - since))
+      waking.abort()
+    }
+    void sleep(clock, left, waking.signal).then(() => (waking.signal.aborted ? undefined : over()))
+  }
+  go()
+  return {
+    apart: async (act) => {
+      stop()
+      try {
+        return await act()
+      } finally {
+        go()
+      }
+    },
+    end: () => {
+      isOver = true
+      stop()
+    }
+  }
 }
 
 /** Why an attempt was told to end, if it was. The first reason counts. */
@@ -232,11 +275,17 @@ const settle = async (
   place: Place,
   task: ProgramTask,
   context: Parameters<ProgramTask['run']>[0],
+  apart: Time['apart'],
   done: (settled: Settled) => void
 ): Promise<void> => {
   const { guard } = task
   try {
-    if (guard !== undefined) return done(await guarded(scope, place, guard, context, () => task.run(context)()))
+    if (guard !== undefined) {
+      const ended = await guarded(scope, place, guard, context, () => task.run(context)(), apart)
+      const { folder } = context
+      const isElsewhere = task.workspace !== undefined && folder !== undefined && ended._tag === 'Value'
+      return done(isElsewhere ? { ...ended, evidence: seenFrom(folder, ended.evidence) } : ended)
+    }
     const result = await task.run(context)()
     done(
       E.isRight(result)

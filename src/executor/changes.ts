@@ -13,6 +13,7 @@ import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
 import { replay } from '../domain/Transition.js'
 import { groupNamed } from '../domain/Workflow.js'
+import type { Item } from '../domain/WorkflowIdentity.js'
 import type { Event } from '../ports/Events.js'
 import type { Program, ProgramTask } from './Program.js'
 import type { Ended, RunScope, TaskResult } from './RunScope.js'
@@ -65,6 +66,20 @@ const keysOf = (
     return { ...unit, key: keyFor(run, { stepIndex, step, ...unit }) }
   })
 }
+
+/**
+ * It is known of which items a map is.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const mapExpanded = (scope: RunScope, place: StepPlace, items: ReadonlyArray<Item>): Change => ({
+  _tag: 'Expanded',
+  at: timestamp(scope.environment.clock.now()),
+  stepIndex: place.stepIndex,
+  step: place.step,
+  items
+})
 
 /**
  * An attempt has handed its work over.
@@ -216,6 +231,8 @@ export const leftUndone = (scope: RunScope, place: Place, attempt: number, why: 
  */
 export const eventsOf = (program: Program<unknown, never>, runId: string, change: Change): ReadonlyArray<Event> => {
   switch (change._tag) {
+    case 'Expanded':
+      return [{ _tag: 'MapExpanded', ...unitOf(runId, change), items: change.items.length }]
     case 'AttemptStarted':
       return change.attempts.map(({ group, attempt }) => {
         const unit = unitOf(runId, { ...change, ...(group === undefined ? {} : { group }) })
@@ -262,5 +279,6 @@ const unitOf = (runId: string, place: Place): Place & { readonly runId: string }
 
 const taskAt = (program: Program<unknown, never>, unit: Place): ProgramTask | undefined => {
   const step = program.steps[unit.stepIndex]
-  return step?._tag === 'Wave' ? (unit.group === undefined ? undefined : groupNamed(step, unit.group)) : step
+  if (step?._tag !== 'Wave') return step?._tag === 'Task' ? step : undefined
+  return unit.group === undefined ? undefined : groupNamed(step, unit.group)
 }

@@ -7,19 +7,23 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { CompletedStep, Evidence, ExpectedEvidence } from '../domain/CompletedStep.js'
+import { goneAt } from '../domain/evidenceOf.js'
 import type { MissingEvidence } from '../domain/Plan.js'
 import * as StepError from '../domain/StepError.js'
+import type { Workspace } from '../domain/Workspace.js'
 import type { ArtifactStore } from '../ports/ArtifactStore.js'
 import type { Content, TreeUnreadable, WorkingTree } from '../ports/WorkingTree.js'
 import type { Executor } from './Executor.js'
 import { describeArtifact } from './RunError.js'
+import { treeOf } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // looking
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Completed units of a run: a checkpoint, or some of its records.
+ * Completed units of a run: a checkpoint, or some of its records. `workspace`: where it works, if that is not the tree of the
+ * environment.
  *
  * @category model
  * @since 0.1.0
@@ -27,6 +31,7 @@ import { describeArtifact } from './RunError.js'
 export interface CompletedUnits {
   readonly runId: string
   readonly completedSteps: Iterable<CompletedStep>
+  readonly workspace?: Workspace
 }
 
 /**
@@ -62,15 +67,18 @@ export interface CompletedUnits {
  * @since 0.1.0
  */
 export const collectEvidence =
-  ({ runId, completedSteps }: CompletedUnits): Executor<ReadonlyArray<MissingEvidence>> =>
-  ({ tree, artifacts }) =>
+  (
+    { runId, completedSteps, workspace }: CompletedUnits,
+    signal?: AbortSignal
+  ): Executor<ReadonlyArray<MissingEvidence>> =>
+  (environment) =>
   async () => {
     const records = [...completedSteps].filter(({ evidence }) => evidence.length > 0)
     if (records.length === 0) return E.right([])
     const evidence = records.flatMap((record) => record.evidence)
-    const inTree = await goneFromTree(tree, evidence)
+    const inTree = await goneFromTree(treeOf(environment, workspace), evidence, signal)
     if (E.isLeft(inTree)) return inTree
-    const inStore = await goneFromStore(artifacts, runId, evidence)
+    const inStore = await goneFromStore(environment.artifacts, runId, evidence)
     if (E.isLeft(inStore)) return inStore
     const gone = new Set([...inTree.right, ...inStore.right])
     return E.right(records.flatMap((record) => missingOf(record, gone)))
@@ -103,25 +111,46 @@ export const looking = async <A>(
   }
 }
 
-/** Those that are gone, or are not what they were. All commits are one question. */
+/** Those that are gone, or are not what they were. All commits are one question, and so is each path. */
 const goneFromTree = async (
   tree: WorkingTree,
-  evidence: ReadonlyArray<Evidence>
+  evidence: ReadonlyArray<Evidence>,
+  signal: AbortSignal | undefined
 ): Promise<E.Either<TreeUnreadable, ReadonlyArray<Evidence>>> => {
-  const hashes = evidence.flatMap((one) => (one._tag === 'Commit' ? [one.hash] : []))
-  const missing = hashes.length === 0 ? E.right([]) : await looking(() => tree.missingCommits(hashes)())
+  const commits = evidence.filter((one) => one._tag === 'Commit')
+  const missing =
+    commits.length === 0 ? E.right([]) : await looking(() => tree.missingCommits(commits.map(({ hash }) => hash))())
   if (E.isLeft(missing)) return missing
   const missingHashes = new Set(missing.right)
-  const gone: Array<Evidence> = []
-  for (const one of evidence) {
-    if (one._tag === 'Stored') continue
-    const stands =
-      one._tag === 'Commit' ? E.right(!missingHashes.has(one.hash)) : await looking(() => standsAt(tree, one))
-    if (E.isLeft(stands)) return stands
-    if (!stands.right) gone.push(one)
+  const gone: Array<Evidence> = commits.filter(({ hash }) => missingHashes.has(hash))
+  for (const files of byPlace(evidence.filter((one) => one._tag === 'File'))) {
+    const there = await looking(() => tree.has(files[0].path)())
+    if (E.isLeft(there)) return there
+    if (!there.right) gone.push(...files)
+  }
+  for (const artifacts of byPlace(evidence.filter((one) => one._tag === 'Artifact'))) {
+    const found = await looking(() => tree.content(artifacts[0].path, signal)())
+    if (E.isLeft(found)) return found
+    gone.push(...goneAt(artifacts, (one) => O.isSome(found.right) && isContent(found.right.value, one)))
   }
   return E.right(gone)
 }
+
+/** What several units left, by its path or id: for each place, oldest first. */
+const byPlace = <A extends { readonly path: string } | { readonly id: string }>(
+  all: ReadonlyArray<A>
+): Iterable<ReadonlyNonEmptyArray<A>> => {
+  const places = new Map<string, [A, ...Array<A>]>()
+  for (const one of all) {
+    const place = 'path' in one ? one.path : one.id
+    const there = places.get(place)
+    if (there === undefined) places.set(place, [one])
+    else there.push(one)
+  }
+  return places.values()
+}
+
+const isContent = (found: Content, { size, sha256 }: Content): boolean => found.size === size && found.sha256 === sha256
 
 /** Those that the store of artifacts has no more, or not as they were put. All of them are one question. */
 const goneFromStore = async (
@@ -137,23 +166,11 @@ const goneFromStore = async (
   const listed = await artifacts.list(runId)()
   if (E.isLeft(listed)) return unreadable(listed.left._tag, describeArtifact(listed.left), listed.left)
   const there = new Map(listed.right.map((one) => [one.id, one]))
-  return E.right(
-    stored.filter(({ id, size, sha256 }) => {
-      const found = there.get(id)
-      return found === undefined || found.size !== size || found.sha256 !== sha256
-    })
-  )
-}
-
-const standsAt = async (
-  tree: WorkingTree,
-  one: Exclude<Evidence, { readonly _tag: 'Commit' | 'Stored' }>
-): Promise<E.Either<TreeUnreadable, boolean>> => {
-  if (one._tag === 'File') return await tree.has(one.path)()
-  const found = await tree.content(one.path)()
-  if (E.isLeft(found) || O.isNone(found.right)) return E.map(() => false)(found)
-  const { size, sha256 } = found.right.value
-  return E.right(size === one.size && sha256 === one.sha256)
+  const gone = [...byPlace(stored)].flatMap((left) => {
+    const found = there.get(left[0].id)
+    return goneAt(left, (one) => found !== undefined && isContent(found, one))
+  })
+  return E.right(gone)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -181,13 +198,14 @@ const NONE: E.Either<TreeUnreadable, O.Option<Evidence>> = E.right(O.none)
  */
 export const take = async (
   tree: WorkingTree,
-  expected: ReadonlyArray<ExpectedEvidence>
+  expected: ReadonlyArray<ExpectedEvidence>,
+  signal: AbortSignal
 ): Promise<E.Either<TreeUnreadable, Taken>> => {
   const evidence: Array<Evidence> = []
   const missing: Array<ExpectedEvidence> = []
   for (const one of expected) {
     // The folder itself would be meant by an empty path: what makes it up has gone wrong.
-    const found = one._tag !== 'Commit' && one.path === '' ? NONE : await looking(() => evidenceOf(tree, one))
+    const found = one._tag !== 'Commit' && one.path === '' ? NONE : await looking(() => evidenceOf(tree, one, signal))
     if (E.isLeft(found)) return found
     if (O.isSome(found.right)) evidence.push(found.right.value)
     else missing.push(one)
@@ -197,20 +215,20 @@ export const take = async (
 
 const evidenceOf = async (
   tree: WorkingTree,
-  one: ExpectedEvidence
+  one: ExpectedEvidence,
+  signal: AbortSignal
 ): Promise<E.Either<TreeUnreadable, O.Option<Evidence>>> => {
   switch (one._tag) {
     case 'Artifact': {
-      const content = await tree.content(one.path)()
+      const content = await tree.content(one.path, signal)()
       if (E.isLeft(content)) return content
       const withPlace = ({ size, sha256 }: Content): Evidence => ({ _tag: 'Artifact', path: one.path, size, sha256 })
       return E.right(O.map(withPlace)(content.right))
     }
     case 'File':
       return E.map((there: boolean) => (there ? O.some<Evidence>(one) : O.none))(await tree.has(one.path)())
-    case 'Commit': {
-      const missing = await tree.missingCommits([one.hash])()
-      return E.map((gone: ReadonlyArray<string>) => (gone.length === 0 ? O.some<Evidence>(one) : O.none))(missing)
-    }
+    case 'Commit':
+      // What is short today may be short of two tomorrow.
+      return E.map(O.map((hash: string): Evidence => ({ _tag: 'Commit', hash })))(await tree.fullHash(one.hash)())
   }
 }

@@ -12,6 +12,7 @@ import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import { runAttempts } from './attempts.js'
 import { attemptsStart, attemptStopped, jobSubmitted, taskCompleted, taskFailed } from './changes.js'
+import { runMap } from './map.js'
 import type { ProgramTask } from './Program.js'
 import type { RunOutcome } from './RunOutcome.js'
 import type { RunScope, StepEnd } from './RunScope.js'
@@ -34,17 +35,19 @@ export const execute = async (
 ): Promise<E.Either<Failure, RunOutcome>> => {
   let due = carry
   let at = 0
-  for (const [stepIndex, step] of scope.program.steps.entries()) {
+  for (const [stepIndex, step] of scope.definition.steps.entries()) {
     const decision = plan.decisions[at] as Decision
-    const groups = step._tag === 'Wave' ? plan.decisions.slice(at + 1, at + 1 + step.groups.length) : []
+    const groups = step._tag === 'Task' ? none : groupsAfter(plan.decisions, at)
     at += 1 + groups.length
     if (decision._tag === 'Skip') continue
     if (scope.stop() !== undefined) return await interrupt(scope, stepIndex, step.name, due)
     if (decision._tag === 'Poll') return await rest(scope, stepIndex, step.name, due)
     const ended =
-      step._tag === 'Wave'
-        ? await runWave(scope, { stepIndex, wave: step, decisions: groups, carry: due })
-        : await runTask(scope, stepIndex, step, decision, due)
+      step._tag === 'Task'
+        ? await runTask(scope, stepIndex, step, decision, due)
+        : step._tag === 'Wave'
+          ? await runWave(scope, { stepIndex, wave: step, decisions: groups, carry: due })
+          : await runMap(scope, { stepIndex, map: step, decision, decisions: groups, carry: due })
     if (E.isLeft(ended)) return ended
     if (ended.right._tag === 'Failed') return E.right(failed(scope, stepIndex, step.name))
     if (ended.right._tag === 'Pending') return rest(scope, stepIndex, step.name, ended.right.carry)
@@ -56,6 +59,13 @@ export const execute = async (
   const checkpoint = scope.recorder.checkpoint()
   report(scope.environment, { _tag: 'RunCompleted', runId: checkpoint.runId })
   return E.right({ _tag: 'Completed', runId: checkpoint.runId, checkpoint })
+}
+
+/** The decisions for the groups of a wave, which follow that for the wave. */
+const groupsAfter = (decisions: ReadonlyArray<Decision>, at: number): ReadonlyArray<Decision> => {
+  let end = at + 1
+  while (decisions[end]?.group !== undefined) end += 1
+  return decisions.slice(at + 1, end)
 }
 
 const recordAll = async (scope: RunScope, changes: ReadonlyArray<Change>): Promise<E.Either<Failure, unknown>> =>

@@ -6,12 +6,14 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { Change } from '../domain/Change.js'
 import type { Evidence, ExpectedEvidence } from '../domain/CompletedStep.js'
 import { describeEvidence } from '../domain/Explain.js'
 import { unitName } from '../domain/Plan.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
+import { replay } from '../domain/Transition.js'
 import type { CheckAnswer, FailedCheck } from '../ports/Checks.js'
 import type { TreeUnreadable, WorkingTree } from '../ports/WorkingTree.js'
 import { collectEvidence, looking, take } from './evidence.js'
@@ -52,8 +54,11 @@ type Wrong = ReadonlyArray<string>
 // around some work
 // ---------------------------------------------------------------------------------------------------------------------
 
+/** Does something that takes none of the time that the work has. */
+type Apart = <A>(act: () => Promise<A>) => Promise<A>
+
 /**
- * Does some work between its checks.
+ * Does some work between its checks. What is asked meanwhile is asked `apart`.
  *
  * @category effects
  * @since 0.1.0
@@ -63,12 +68,13 @@ export const guarded = async <Context extends { readonly signal: AbortSignal }, 
   place: Place,
   guard: Guard<Context, A>,
   context: Context,
-  work: () => Promise<E.Either<unknown, A>>
+  work: () => Promise<E.Either<unknown, A>>,
+  apart: Apart
 ): Promise<Guarded<A>> => {
   const { tree } = scope.environment
   const { signal } = context
   const before = await checkBefore(guard, context)
-  const stop = await unlessWaived(scope, place, guard, 'before', before, signal)
+  const stop = await unlessWaived(scope, place, guard, 'before', before, signal, apart)
   if (stop !== undefined) return stop
   const start = guard.expect.commits === undefined ? E.right(O.none) : await tree.head()
   if (E.isLeft(start)) return untold(start.left, 'notApplied')
@@ -80,7 +86,7 @@ export const guarded = async <Context extends { readonly signal: AbortSignal }, 
   const after = await checkAfter(tree, guard, context, done.right, made.right)
   if (E.isLeft(after)) return untold(after.left)
   const { wrong, evidence } = after.right
-  const refused = await unlessWaived(scope, place, guard, 'after', wrong, signal)
+  const refused = await unlessWaived(scope, place, guard, 'after', wrong, signal, apart)
   return refused ?? { _tag: 'Value', value: done.right, evidence }
 }
 
@@ -124,7 +130,7 @@ interface Looked {
  * @category effects
  * @since 0.1.0
  */
-export const checkAfter = async <Context, A>(
+export const checkAfter = async <Context extends { readonly signal: AbortSignal }, A>(
   tree: WorkingTree,
   { expect, after, evidence }: Guard<Context, A>,
   context: Context,
@@ -134,7 +140,7 @@ export const checkAfter = async <Context, A>(
   const expected = expectedBy(evidence, value, context)
   if (E.isLeft(expected)) return E.right({ wrong: [expected.left], evidence: [] })
   const files = (expect.files ?? []).map((path): ExpectedEvidence => ({ _tag: 'File', path }))
-  const taken = await take(tree, [...expected.right, ...files])
+  const taken = await take(tree, [...expected.right, ...files], context.signal)
   if (E.isLeft(taken)) return taken
   const changed = expect.cleanTree === true ? await looking(() => tree.changed()) : E.right([])
   if (E.isLeft(changed)) return changed
@@ -182,16 +188,22 @@ const some = (names: ReadonlyArray<string>): string =>
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What earlier steps left and is gone by now, in words. Nothing is looked at if they left nothing.
+ * What earlier steps left and is gone by now, in words. Nothing is looked at if they left nothing. `carry`: what is to be
+ * recorded yet.
  *
  * @category effects
  * @since 0.1.0
  */
-export const goneBefore = async ({ environment, recorder, values }: RunScope, { stepIndex }: Place): Promise<Wrong> => {
+export const goneBefore = async (
+  { environment, recorder, values, stopping }: RunScope,
+  { stepIndex }: Place,
+  carry: ReadonlyArray<Change>
+): Promise<Wrong> => {
   if (!values.evident) return NOTHING_WRONG
-  const { runId, completedSteps } = recorder.checkpoint()
+  const recorded = recorder.checkpoint()
+  const { runId, completedSteps } = E.getOrElse(() => recorded)(replay(recorded, carry))
   const earlier = [...completedSteps].filter((record) => record.stepIndex < stepIndex)
-  const gone = await collectEvidence({ runId, completedSteps: earlier })(environment)()
+  const gone = await collectEvidence({ runId, completedSteps: earlier }, stopping)(environment)()
   return E.isLeft(gone)
     ? [describe(gone.left)]
     : gone.right.map((one) => `${some(one.missing.map(describeEvidence))} of ${unitName(one)} is gone`)
@@ -214,13 +226,14 @@ export const unlessWaived = async (
   { onCheckFailure }: Pick<Guard<never, never>, 'onCheckFailure'>,
   when: FailedCheck['when'],
   wrong: Wrong,
-  signal: AbortSignal
+  signal: AbortSignal,
+  apart: Apart = (act) => act()
 ): Promise<(Guarded<never> & { readonly _tag: 'Error'; readonly error: StepFailure }) | undefined> => {
   const [first, ...more] = wrong
   if (first === undefined) return undefined
   const { runId } = scope.recorder.checkpoint()
   const failed: FailedCheck = { runId, ...place, when, wrong: [first, ...more] }
-  const given = onCheckFailure === 'ask' ? await ask(scope, failed, signal) : onCheckFailure
+  const given = onCheckFailure === 'ask' ? await apart(() => ask(scope, failed, signal)) : onCheckFailure
   const answer = signal.aborted ? 'abort' : given
   if (!signal.aborted) report(scope.environment, { _tag: 'CheckFailed', ...failed, answer })
   if (answer === 'continue') return undefined

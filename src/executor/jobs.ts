@@ -20,7 +20,7 @@ import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import { groupNamed } from '../domain/Workflow.js'
 import type { Claim, StorageError, Stored } from '../ports/CheckpointStorage.js'
-import { answering } from './answering.js'
+import { lookingOnly } from './artifacts.js'
 import type { AttemptResult } from './attempts.js'
 import { hidden, runAttempt } from './attempts.js'
 import { taskCompleted } from './changes.js'
@@ -28,11 +28,13 @@ import type { Executor } from './Executor.js'
 import { disposing } from './onSuccess.js'
 import type { JobContext, JobStatus, Program, ProgramTask, RunnableJob } from './Program.js'
 import type { RunError } from './RunError.js'
-import { checkDefinition, releaseClaim, restoreStored, scopeOf } from './run.js'
+import { checkDefinition, scopeOf } from './run.js'
 import type { RunScope } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
 import type { Secured } from './secrets.js'
 import { secure } from './secrets.js'
+import { answering, holding, restoreStored } from './stored.js'
+import { goneOf, hasWorkspace } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -87,7 +89,7 @@ export type PollOutcome =
 
 /**
  * Asks for every job that a run waits for, one after the other. What one gave is recorded before the next is asked for;
- * where nothing has ended nothing is written. It runs no step and submits nothing: that is for a resume.
+ * where nothing has ended nothing is written, and nothing is claimed. It runs no step and submits nothing: that is for a resume.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -121,39 +123,53 @@ export type PollOutcome =
  * @since 0.1.0
  */
 export const poll = <Outputs, Input>(program: Program<Outputs, Input>, runId: string): Executor<PollOutcome> =>
-  disposing(program, runId, ask(program, runId))
+  disposing(program, runId, askForAll(program, runId))
 
-const ask =
+const askForAll =
   <Outputs, Input>(program: Program<Outputs, Input>, runId: string): Executor<PollOutcome> =>
   (environment) =>
   async () => {
     const runnable = checkDefinition(program)
     if (E.isLeft(runnable)) return runnable
-    const { storage, owner } = environment
-    const there = await answering('load', () => storage.load(runId))
+    const there = await answering('load', () => environment.storage.load(runId))
     if (E.isLeft(there)) return there
-    if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
     const secured = await secure(environment, program)
     if (E.isLeft(secured)) return secured
-    const claimed = await answering('claim', () => storage.claim(runId, owner))
-    if (E.isLeft(claimed)) return claimed
-    const { claim, stored } = claimed.right
-    try {
-      return O.isNone(stored)
-        ? E.left({ _tag: 'NoSuchRun', runId })
-        : await pollStored(secured.right, program, claim, stored.value)
-    } finally {
-      await releaseClaim(environment, claim)
-    }
+    const said: Said = new Map()
+    const looked = await pollStored(secured.right, program, unclaimed(runId), there.right, { said, mayRecord: false })
+    if (E.isLeft(looked) || looked.right !== NEEDS_CLAIM) return looked as E.Either<RunError, PollOutcome>
+    return await holding(environment, runId, async (claim, stored) => {
+      const polled = await pollStored(secured.right, program, claim, stored, { said, mayRecord: true })
+      return polled as E.Either<RunError, PollOutcome>
+    })
   }
+
+/** What was said of jobs so far, by their keys. `mayRecord`: the claim is held, so that what has ended can be recorded. */
+interface Asking {
+  readonly said: Said
+  readonly mayRecord: boolean
+}
+
+type Said = Map<string, Answer>
+
+/** A job has ended, and that may not be recorded without the claim. Until then nothing is written, not even a claim. */
+const NEEDS_CLAIM = 'NeedsClaim'
+
+type Polling = PollOutcome | typeof NEEDS_CLAIM
+
+/** Nothing is saved under it. */
+const unclaimed = (runId: string): Claim => ({ runId, epoch: -1, lost: new AbortController().signal })
 
 const pollStored = async <Outputs, Input>(
   environment: Secured,
   program: Program<Outputs, Input>,
   claim: Claim,
-  stored: Stored
-): Promise<E.Either<RunError, PollOutcome>> => {
+  found: O.Option<Stored>,
+  asking: Asking
+): Promise<E.Either<RunError, Polling>> => {
   const { runId } = claim
+  if (O.isNone(found)) return E.left({ _tag: 'NoSuchRun', runId })
+  const stored = found.value
   const restored = restoreStored(stored, runId)
   if (E.isLeft(restored)) return restored
   if (stored.found._tag === 'Recovered') {
@@ -163,14 +179,18 @@ const pollStored = async <Outputs, Input>(
   }
   const input = program.decodeInput(restored.right.input)
   if (E.isLeft(input)) return E.left({ _tag: 'InvalidInput', ...input.left })
+  const there = await hasWorkspace(restored.right)(environment)()
+  if (E.isLeft(there)) return there
+  if (!there.right) return E.left(goneOf(restored.right))
   const plan = planResume(restored.right, program)
   if (E.isLeft(plan)) return plan
   const { scope, dispose } = scopeOf(environment, program, claim, restored.right)
   try {
-    const polled = await pollAll(scope, plan.right.decisions)
+    const polled = await pollAll(scope, plan.right.decisions, asking)
     if (E.isLeft(polled)) {
       if (polled.left._tag !== 'Fenced') return polled
     } else if (scope.stop()?._tag !== 'Fenced') {
+      if (polled.right === NEEDS_CLAIM) return E.right(NEEDS_CLAIM)
       const checkpoint = scope.recorder.checkpoint()
       const how = polled.right.length < restored.right.pending.length ? 'Stopped' : 'Polled'
       return E.right({ _tag: how, runId, checkpoint, jobs: polled.right })
@@ -191,13 +211,19 @@ interface Waiting {
 
 const pollAll = async (
   scope: RunScope,
-  decisions: ReadonlyArray<Decision>
-): Promise<E.Either<StorageError | TransitionError, ReadonlyArray<PolledJob>>> => {
+  decisions: ReadonlyArray<Decision>,
+  { said, mayRecord }: Asking
+): Promise<E.Either<StorageError | TransitionError, ReadonlyArray<PolledJob> | typeof NEEDS_CLAIM>> => {
   const polled: Array<PolledJob> = []
   const planned = new Map(decisions.map((one) => [unitName(one), one]))
   for (const job of scope.recorder.checkpoint().pending) {
     if (scope.stop() !== undefined) break
-    const found = await endOf(scope, job, planned.get(unitName(job)))
+    const waiting = waitingFor(scope, job, planned.get(unitName(job)))
+    const answer = E.isLeft(waiting) ? waiting.left : (said.get(job.key) ?? (await ask(scope, waiting.right)))
+    if (answer === 'stopped') break
+    said.set(job.key, answer)
+    if (!mayRecord && !isOpen(answer)) return E.right(NEEDS_CLAIM)
+    const found = E.isLeft(waiting) ? { end: waiting.left } : await conclude(scope, waiting.right, answer)
     if (found === 'stopped') break
     const saved = found.change === undefined ? E.right(undefined) : await scope.recorder.record([found.change])()
     if (E.isLeft(saved)) return saved
@@ -210,33 +236,48 @@ const pollAll = async (
 const endWithout = (redaction: Redaction.Redaction, end: JobEnd): JobEnd =>
   'error' in end && !Redaction.isNone(redaction) ? { ...end, error: Redaction.error(redaction, end.error) } : end
 
+type NotKnown = Extract<JobEnd, { readonly _tag: 'NotKnown' }>
+
+/** What asking for a job gave. */
+type Answer = JobStatus | NotKnown
+
+const isOpen = ({ _tag }: Answer): boolean => _tag === 'Unfinished' || _tag === 'NotKnown'
+
 /** What is found out about a job, and what is to be recorded of it. */
 interface Found {
   readonly end: JobEnd
   readonly change?: Change
 }
 
-const endOf = async (scope: RunScope, job: PendingJob, decision: Decision | undefined): Promise<Found | 'stopped'> => {
+const waitingFor = (scope: RunScope, job: PendingJob, decision: Decision | undefined): E.Either<NotKnown, Waiting> => {
   const task = taskAt(scope.program, decision)
-  if (decision?._tag !== 'Poll' || task === undefined) return notKnown(NO_JOB)
+  if (decision?._tag !== 'Poll' || task === undefined) return E.left(notKnown(NO_JOB))
   const { stepIndex, step, group } = decision
   const place = { stepIndex, step, ...(group === undefined ? {} : { group }) }
-  const waiting: Waiting = { job, task, place }
-  if (!mayStandAt(scope.recorder.checkpoint(), job.stepIndex)) return notKnown(NOT_THERE)
-  const asked = await call(scope, waiting, ASKING, task.job.poll)
+  return mayStandAt(scope.recorder.checkpoint(), job.stepIndex)
+    ? E.right({ job, task, place })
+    : E.left(notKnown(NOT_THERE))
+}
+
+const ask = async (scope: RunScope, waiting: Waiting): Promise<Answer | 'stopped'> => {
+  const asked = await call(scope, waiting, ASKING, (context) => waiting.task.job.poll(lookingOnly(context)))
   if (asked._tag === 'Stopped') return 'stopped'
   if (asked._tag === 'Failed') return notKnown(asked.failure)
-  const status: unknown = asked.output
-  if (!isStatus(status)) return notKnown(NO_STATUS)
-  switch (status._tag) {
+  return isStatus(asked.output) ? asked.output : notKnown(NO_STATUS)
+}
+
+const conclude = async (scope: RunScope, waiting: Waiting, answer: Answer): Promise<Found | 'stopped'> => {
+  switch (answer._tag) {
+    case 'NotKnown':
+      return { end: answer }
     case 'Unfinished':
-      return { end: status }
+      return { end: { _tag: 'Unfinished', ...countsIn(answer) } }
     case 'Finished':
       return await collect(scope, waiting)
     case 'Failed':
-      return failed(scope, job, Failure.fromUnknown(status.error))
+      return failed(scope, waiting.job, Failure.fromUnknown(answer.error))
     case 'Missing':
-      return failed(scope, job, MISSING)
+      return failed(scope, waiting.job, MISSING)
   }
 }
 
@@ -246,7 +287,21 @@ const STATUSES: ReadonlySet<unknown> = new Set<JobStatus['_tag']>(['Unfinished',
 const isStatus = (said: unknown): said is JobStatus =>
   typeof said === 'object' && said !== null && '_tag' in said && STATUSES.has(said._tag)
 
-const notKnown = ({ error }: Pick<StepFailure, 'error'>): Found => ({ end: { _tag: 'NotKnown', error } })
+/** How far a job is, where that can be: so many, of no fewer. */
+const countsIn = ({
+  done,
+  total
+}: {
+  readonly done?: unknown
+  readonly total?: unknown
+}): Pick<Extract<JobStatus, { readonly _tag: 'Unfinished' }>, 'done' | 'total'> => {
+  if (!isCount(done)) return {}
+  return isCount(total) && total >= done ? { done, total } : { done }
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
+const notKnown = ({ error }: Pick<StepFailure, 'error'>): NotKnown => ({ _tag: 'NotKnown', error })
 
 const NO_JOB = Failure.permanent(
   StepError.make('NoJob', 'the step does not hand its work over any more: put its "job" back, or force it')
@@ -266,7 +321,8 @@ const MISSING = Failure.permanent(
 
 const taskAt = (program: Program<unknown, never>, decision: Decision | undefined): Waiting['task'] | undefined => {
   const step = decision === undefined ? undefined : program.steps[decision.stepIndex]
-  const task = step?._tag === 'Wave' ? groupNamed(step, decision?.group ?? '') : step
+  const task =
+    step?._tag === 'Wave' ? groupNamed(step, decision?.group ?? '') : step?._tag === 'Task' ? step : undefined
   return task?.job === undefined ? undefined : (task as Waiting['task'])
 }
 
@@ -283,7 +339,9 @@ const collect = async (scope: RunScope, waiting: Waiting): Promise<Found | 'stop
     if (collected._tag === 'Stopped') return 'stopped'
     if (collected._tag === 'Failed') {
       if (collected.again === true) continue
-      return mayComeLater(collected.failure) ? notKnown(collected.failure) : failed(scope, job, collected.failure)
+      return mayComeLater(collected.failure)
+        ? { end: notKnown(collected.failure) }
+        : failed(scope, job, collected.failure)
     }
     const [startedAt, endedAt] = [Date.parse(job.submittedAt), scope.environment.clock.now()]
     const result = { ...collected, attempt: job.attempt ?? 1, startedAt, endedAt }
@@ -324,7 +382,14 @@ const call = async (
   work: (context: JobContext<unknown, unknown>) => ReturnType<ProgramTask['run']>
 ): Promise<AttemptResult> => {
   const given: Json = job.job === undefined ? null : structuredClone(job.job)
+  const kept = task.workspace === undefined ? {} : ({ workspace: 'kept' } as const)
   const run: ProgramTask['run'] = (context) =>
     work(Object.defineProperty(context, 'job', { value: given, enumerable: true }) as JobContext<unknown, unknown>)
-  return await runAttempt(scope, place, { ...task, ...how, run, job: undefined }, job.attempt ?? 1, scope.stopping)
+  return await runAttempt(
+    scope,
+    place,
+    { ...task, ...how, ...kept, run, job: undefined },
+    job.attempt ?? 1,
+    scope.stopping
+  )
 }

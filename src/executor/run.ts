@@ -8,25 +8,25 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Change, Recovered, Started } from '../domain/Change.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import { start } from '../domain/Checkpoint.js'
-import { describe as describeCodec, restore } from '../domain/CheckpointCodec.js'
 import type { Json } from '../domain/Json.js'
-import { equals, isObject } from '../domain/Json.js'
+import { unitsInNeed } from '../domain/evidenceOf.js'
+import { equals } from '../domain/Json.js'
 import { overrides } from '../domain/Overrides.js'
 import type { MissingEvidence, PlanOptions, PlanProblem, ResumePlan } from '../domain/Plan.js'
 import { hashPlan, openQuestions } from '../domain/Plan.js'
 import { planResume } from '../domain/planResume.js'
 import { replay } from '../domain/Transition.js'
-import type { Workspace } from '../domain/Workspace.js'
-import type { Claim, Revision, StorageError, Stored } from '../ports/CheckpointStorage.js'
+import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
+import type { WantedWorkspace, Workspace } from '../domain/Workspace.js'
+import type { Claim, Revision, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import { eventsOf } from './changes.js'
 import { disposing } from './onSuccess.js'
-import { answering } from './answering.js'
 import type { Executor } from './Executor.js'
 import { execute } from './execute.js'
 import { collectEvidence } from './evidence.js'
 import type { Program } from './Program.js'
-import { problems as problemsOf } from './Program.js'
+import { expanded, problems as problemsOf } from './Program.js'
 import * as Redaction from '../domain/Redaction.js'
 import { make as makeRecorder, revisionOf } from './Recorder.js'
 import type { RunError } from './RunError.js'
@@ -35,7 +35,9 @@ import type { RunScope } from './RunScope.js'
 import { report, stopOn, timestamp } from './RunScope.js'
 import type { Secured } from './secrets.js'
 import { secure, withoutSecrets } from './secrets.js'
+import { answering, holding, restoreStored } from './stored.js'
 import { make as makeValues } from './Values.js'
+import { hasWorkspace, makeReady, treeOf, unlessGone, workspaceFor } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -73,13 +75,14 @@ export interface ResumeOptions extends PlanOptions {
 }
 
 /**
- * How to start. `workspace`: the folder that the run works in, kept with it.
+ * How to start. `workspace`: where the run works, kept with it: in a folder of its own (`directory`), in a git worktree of its own
+ * (`worktree`), for which the environment needs `workspaces`; or in a folder that is there.
  *
  * @category model
  * @since 0.1.0
  */
 export interface RunOptions {
-  readonly workspace?: Workspace
+  readonly workspace?: WantedWorkspace
 }
 
 /** What a caller wants of a run id. */
@@ -155,7 +158,7 @@ const perform =
     if (E.isLeft(given)) return given
     const runnable = checkDefinition(program)
     if (E.isLeft(runnable)) return runnable
-    const { storage, owner } = environment
+    const { storage } = environment
     if (request._tag === 'Resume') {
       const there = await answering('load', () => storage.load(runId))
       if (E.isLeft(there)) return there
@@ -165,17 +168,15 @@ const perform =
     if (E.isLeft(secured)) return secured
     const input = given.right === undefined ? given : withoutSecrets(secured.right, given.right)
     if (E.isLeft(input)) return input
-    const claimed = await answering('claim', () => storage.claim(runId, owner))
-    if (E.isLeft(claimed)) return claimed
-    const { claim, stored } = claimed.right
-    try {
+    const wanted = request._tag === 'Resume' ? undefined : request.options.workspace
+    const workspace = await workspaceFor(environment, runId, wanted)
+    if (E.isLeft(workspace)) return workspace
+    return await holding(environment, runId, async (claim, stored) => {
       const prepared = O.isNone(stored)
-        ? begin(secured.right, program, runId, request, input.right)
+        ? begin(secured.right, program, runId, request, input.right, workspace.right)
         : await goOn(secured.right, program, runId, stored.value, request, input.right)
       return E.isLeft(prepared) ? prepared : await executePrepared(secured.right, program, claim, prepared.right)
-    } finally {
-      await releaseClaim(environment, claim)
-    }
+    })
   }
 
 /**
@@ -189,20 +190,6 @@ export const checkDefinition = (
 ): E.Either<RunError, void> => {
   const [problem, ...more] = problemsOf(program).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem }))
   return problem === undefined ? E.right(undefined) : E.left({ _tag: 'PlanError', problems: [problem, ...more] })
-}
-
-/**
- * Gives a claim back. How it ended is known by now; a claim that can't be given back is taken over as a dead one.
- *
- * @category effects
- * @since 0.1.0
- */
-export const releaseClaim = async ({ storage }: Environment, claim: Claim): Promise<void> => {
-  try {
-    await storage.release(claim)()
-  } catch {
-    // A store that throws here changes nothing of that.
-  }
 }
 
 const inputOf = <Outputs, Input>(program: Program<Outputs, Input>, input: Input): E.Either<RunError, Json> => {
@@ -229,11 +216,11 @@ const begin = <Outputs, Input>(
   program: Program<Outputs, Input>,
   runId: string,
   request: Request<Input>,
-  input: Json | undefined
+  input: Json | undefined,
+  workspace: Workspace | undefined
 ): E.Either<RunError, Prepared> => {
   if (request._tag === 'Resume' || input === undefined) return E.left({ _tag: 'NoSuchRun', runId })
   const at = timestamp(environment.clock.now())
-  const { workspace } = request.options
   const place = workspace === undefined ? {} : { workspace }
   const started: Started = { _tag: 'Started', at, runId, workflow: program.identity, input, ...place }
   const checkpoint = start(started)
@@ -260,30 +247,36 @@ const goOn = async <Outputs, Input>(
   if (input !== undefined && !equals(input, checkpoint.input)) return E.left({ _tag: 'InputChanged', runId })
   const agreed = await agree(environment, stored, checkpoint, request.options)
   if (E.isLeft(agreed)) return agreed
-  const evidence = await evidenceFor(environment, checkpoint, request.options)
+  const there = await hasWorkspace(checkpoint)(environment)()
+  if (E.isLeft(there)) return there
+  const evidence = there.right ? await evidenceFor(environment, checkpoint, program, request.options) : E.right([])
   if (E.isLeft(evidence)) return evidence
   const at = timestamp(environment.clock.now())
   const recovered = stored.found._tag === 'Recovered'
   const options = { ...request.options, evidence: evidence.right, recovered }
   const planned = planFor(checkpoint, program, options)
-  return E.isLeft(planned)
-    ? planned
-    : E.right({
-        checkpoint,
-        first: [],
-        plan: planned.right,
-        carry: [...agreed.right, ...overrides(checkpoint, program, planned.right, options, at)],
-        resumed: true
-      })
+  if (E.isLeft(planned)) return planned
+  const missed = unlessGone(checkpoint, planned.right, there.right)
+  if (E.isLeft(missed)) return missed
+  return E.right({
+    checkpoint,
+    first: [],
+    plan: planned.right,
+    carry: [...agreed.right, ...overrides(checkpoint, program, planned.right, options, at)],
+    resumed: true
+  })
 }
 
 /** What is gone: as the caller has found out, else as it is found now. */
 const evidenceFor = async (
   environment: Environment,
   checkpoint: Checkpoint,
-  { evidence }: PlanOptions
+  program: Pick<Program<unknown, never>, 'steps'>,
+  options: PlanOptions
 ): Promise<E.Either<RunError, ReadonlyArray<MissingEvidence>>> =>
-  evidence === undefined ? await collectEvidence(checkpoint)(environment)() : E.right(evidence)
+  options.evidence === undefined
+    ? await collectEvidence(unitsInNeed(checkpoint, program, options))(environment)()
+    : E.right(options.evidence)
 
 /** The plan that may be executed: the one that was reviewed, without open questions. */
 const planFor = <Outputs, Input>(
@@ -325,34 +318,6 @@ const agree = async (
   }
 }
 
-/**
- * The checkpoint that a store keeps, decoded. Content of a newer format is `UnsupportedFormat`, anything else that
- * does not decode is `Corrupt`, and so is that of another run where `runId` is given.
- *
- * @category decoding
- * @since 0.1.0
- */
-export const restoreStored = (stored: Stored, runId?: string): E.Either<StorageError, Checkpoint> => {
-  const where = 'the stored checkpoint'
-  const restored = restore(stored)
-  if (E.isRight(restored)) {
-    const found = restored.right.runId
-    return runId === undefined || found === runId
-      ? restored
-      : E.left({ _tag: 'Corrupt', runId, where, why: `it is that of run ${found}`, cause: found })
-  }
-  const error = restored.left
-  const id = runId ?? runIdOf(stored)
-  return error._tag === 'NewerFormat'
-    ? E.left({ _tag: 'UnsupportedFormat', runId: id, where, found: error.found, supported: error.supported })
-    : E.left({ _tag: 'Corrupt', runId: id, where, why: describeCodec(error), cause: error })
-}
-
-const runIdOf = ({ checkpoint }: Stored): string => {
-  const runId = isObject(checkpoint) ? checkpoint['runId'] : undefined
-  return typeof runId === 'string' ? runId : ''
-}
-
 // ---------------------------------------------------------------------------------------------------------------------
 // executing
 // ---------------------------------------------------------------------------------------------------------------------
@@ -370,7 +335,8 @@ const executePrepared = async <Outputs, Input>(
   if (E.isLeft(after)) return after
   const { scope, dispose } = scopeOf(environment, program, claim, checkpoint, first, after.right)
   try {
-    const ended = await execute(scope, plan, carry)
+    const ready = await makeReady(scope, checkpoint, plan, carry)
+    const ended = E.isLeft(ready) ? ready : await execute(scope, plan, ready.right)
     if (E.isLeft(ended) && ended.left._tag !== 'Fenced') return ended
     if (E.isRight(ended) && ended.right._tag !== 'Fenced') return ended
     report(environment, { _tag: 'RunFenced', runId })
@@ -398,10 +364,25 @@ export const scopeOf = <Outputs, Input>(
   const { runId } = checkpoint
   const onSaved = (reached: Checkpoint, revisions: ReadonlyArray<Revision>): void => {
     report(environment, { _tag: 'CheckpointSaved', runId, revision: reached.revision, state: reached.state })
-    for (const { change } of revisions) for (const event of eventsOf(program, runId, change)) report(environment, event)
+    for (const { change } of revisions)
+      for (const event of eventsOf(scope.program, runId, change)) report(environment, event)
   }
   const { redaction } = environment.vault
   const recorder = makeRecorder(environment.storage, claim, checkpoint, first, onSaved, redaction)
   const { stopping, stop, dispose } = stopOn(environment, claim)
-  return { scope: { environment, program, recorder, values: makeValues(after), stopping, stop }, dispose }
+  let known: { readonly workflow: WorkflowIdentity; readonly program: Program<unknown, never> } | undefined
+  const scope: RunScope = {
+    environment: { ...environment, tree: treeOf(environment, checkpoint.workspace) },
+    definition: program,
+    get program() {
+      const { workflow } = recorder.checkpoint()
+      if (known?.workflow !== workflow) known = { workflow, program: expanded<unknown, never>(program, workflow) }
+      return known.program
+    },
+    recorder,
+    values: makeValues(after),
+    stopping,
+    stop
+  }
+  return { scope, dispose }
 }

@@ -10,8 +10,7 @@ import { progress, status } from '../domain/Checkpoint.js'
 import type { Json } from '../domain/Json.js'
 import type { Found, Holder, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import type { Executor } from './Executor.js'
-import { answering } from './answering.js'
-import { restoreStored } from './run.js'
+import { answering, restoreStored } from './stored.js'
 
 /**
  * What a listing says of a run.

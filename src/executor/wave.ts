@@ -21,8 +21,13 @@ import { close, objectionTo, refuse } from './waveChecks.js'
 
 type RecordError = StorageError | TransitionError
 
-/** A wave that is due, with the decisions for its groups and what is to be recorded with its start. */
-interface Due {
+/**
+ * A wave that is due, with the decisions for its groups and what is to be recorded with its start.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Due {
   readonly stepIndex: number
   readonly wave: ProgramWave
   readonly decisions: ReadonlyArray<Decision>
@@ -71,7 +76,7 @@ export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<Recor
   const board = boardOf(due)
   // One that only waits for jobs starts nothing: what must hold before it is no question then.
   const waits = board.ready.length === 0 && board.pending > 0
-  const refused = waits ? undefined : await objectionTo(scope, place, due.wave)
+  const refused = waits ? undefined : await objectionTo(scope, place, due.wave, due.carry)
   if (refused !== undefined) return await refuse(scope, place, due.carry, refused, startedAt)
   const halt = linked(scope.stopping)
   const inbox = makeInbox<Ended>()

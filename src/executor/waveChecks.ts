@@ -32,7 +32,8 @@ const UNGUARDED: UnitGuard = {
 }
 
 /**
- * Why a wave may not start, if it may not: what earlier steps left is gone, or its own check fails.
+ * Why a wave may not start, if it may not: what earlier steps left is gone, or its own check fails. `carry`: what is to be
+ * recorded with its start, the end of the step before it.
  *
  * @category effects
  * @since 0.1.0
@@ -40,13 +41,14 @@ const UNGUARDED: UnitGuard = {
 export const objectionTo = async (
   scope: RunScope,
   place: Place,
-  wave: ProgramWave
+  wave: ProgramWave,
+  carry: ReadonlyArray<Change>
 ): Promise<StepFailure | undefined> => {
   if (wave.guard === undefined && !scope.values.evident) return undefined
   const guard = wave.guard ?? UNGUARDED
   const startedAt = scope.environment.clock.now()
   for (let look = 1; ; look++) {
-    const wrong = [...(await goneBefore(scope, place)), ...(await checkBefore(guard, contextOf(scope, place)))]
+    const wrong = [...(await goneBefore(scope, place, carry)), ...(await checkBefore(guard, contextOf(scope, place)))]
     const refused = await unlessWaived(scope, place, guard, 'before', wrong, scope.stopping)
     if (refused === undefined) return undefined
     if (!(await looksAgain(scope, guard, refused, look, startedAt))) return refused.error

@@ -12,6 +12,7 @@ import type { Events } from './Events.js'
 import type { Interrupt } from './Interrupt.js'
 import type { Secrets } from './Secrets.js'
 import type { WorkingTree } from './WorkingTree.js'
+import type { Workspaces } from './Workspaces.js'
 
 /**
  * The ports that a run uses.
@@ -22,6 +23,7 @@ import type { WorkingTree } from './WorkingTree.js'
  * - `artifacts`: where steps keep what they put. A run whose steps put nothing needs none.
  * - `secrets`: who keeps the secrets that a program declares. A program that declares none needs none.
  * - `archive`: where completed runs go, of a program that says so (`onSuccess: 'archive'`).
+ * - `workspaces`: makes the workspaces that runs and steps have of their own. Without these it is not needed.
  *
  * @category model
  * @since 0.1.0
@@ -41,4 +43,5 @@ export interface Environment {
   readonly artifacts?: ArtifactStore
   readonly secrets?: Secrets
   readonly archive?: Archive
+  readonly workspaces?: Workspaces
 }

@@ -7,6 +7,7 @@ import type { CheckpointState } from '../domain/CheckpointState.js'
 import type { Json } from '../domain/Json.js'
 import type { ResumePlan } from '../domain/Plan.js'
 import type { StepError } from '../domain/StepError.js'
+import type { OwnWorkspace } from '../domain/Workspace.js'
 import type { CheckAnswer, FailedCheck } from './Checks.js'
 
 /**
@@ -26,8 +27,9 @@ export interface EventUnit {
  * Something that happened in a run. What tells of a change of the run is reported after that is durable. `RunPlanned` and
  * `CheckpointRecovered` tell what was found and decided before anything is written, and change nothing; `RunFenced` tells
  * that nothing more can be written. `CheckFailed` tells of a check around a unit and what was answered, before any of it is
- * recorded. `RunRemoved` and `RunLeft` come last: a completed run was removed, as its program says, and where it was archived; or
- * that failed, and it is left as it is.
+ * recorded. `WorkspaceReady` tells that the workspace of a run is there, before its first step; `renamed`: what a branch with
+ * earlier work is called now that had its name. `RunRemoved` and `RunLeft` come last: a completed run was removed, as its
+ * program says, and where it was archived; or that failed, and it is left as it is.
  *
  * @category model
  * @since 0.1.0
@@ -41,6 +43,13 @@ export type Event =
       readonly state: CheckpointState
     }
   | { readonly _tag: 'CheckpointRecovered'; readonly runId: string; readonly from: string; readonly lost: string }
+  | (EventUnit & { readonly _tag: 'MapExpanded'; readonly items: number })
+  | {
+      readonly _tag: 'WorkspaceReady'
+      readonly runId: string
+      readonly workspace: OwnWorkspace
+      readonly renamed?: string
+    }
   | (EventUnit & { readonly _tag: 'StepStarted'; readonly summary: string; readonly attempt: number })
   | (EventUnit & {
       readonly _tag: 'StepRetrying'

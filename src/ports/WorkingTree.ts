@@ -20,7 +20,8 @@ export interface Content {
 
 /**
  * It could not be looked at: neither that something is there nor that it is gone is known. `code`: the system's (`EACCES`,
- * `ENOENT`: git is not installed), or `GIT`: git refused.
+ * `ENOENT`: git is not installed), `GIT`: git refused, `SHALLOW`: the history of HEAD is not all there, or `ABORTED`: somebody who
+ * looked was told to stop.
  *
  * @category errors
  * @since 0.1.0
@@ -41,12 +42,14 @@ export interface TreeUnreadable {
  * @since 0.1.0
  */
 export interface WorkingTree {
-  /** What is at a path; none if nothing is there. */
-  readonly content: (path: string) => TaskEither<TreeUnreadable, Option<Content>>
+  /** What is at a path; none if nothing is there. Looking ends with the signal: then it is `ABORTED`. */
+  readonly content: (path: string, signal?: AbortSignal) => TaskEither<TreeUnreadable, Option<Content>>
   /** Whether a file or folder is at a path and can be read. */
   readonly has: (path: string) => TaskEither<TreeUnreadable, boolean>
   /** The commit that HEAD is at; none where there is no repository, or no commit in it. */
   readonly head: TaskEither<TreeUnreadable, Option<string>>
+  /** The whole hash of the commit in the history of HEAD whose hash this is, or begins with; none if there is none. */
+  readonly fullHash: (hash: string) => TaskEither<TreeUnreadable, Option<string>>
   /** Those of these commits that are not in the history of HEAD. */
   readonly missingCommits: (hashes: ReadonlyArray<string>) => TaskEither<TreeUnreadable, ReadonlyArray<string>>
   /** The commits in the history of HEAD, oldest first, that are not in that of another commit; with none, all. */

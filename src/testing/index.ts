@@ -16,7 +16,7 @@ export type { ConformanceCase, Level } from './conformance/Case.js'
 export type { Capability, Faulty, OtherProcess, StorageSpec } from './conformance/Spec.js'
 export { checkpointStorageCases } from './conformance/cases/index.js'
 export type { ArtifactCapability, ArtifactCase, ArtifactSpec } from './conformance/artifacts/ArtifactCase.js'
-export { artifactStoreCases } from './conformance/artifacts/cases.js'
+export { artifactStoreCases } from './conformance/artifacts/index.js'
 export type { ConformanceOptions, TestOptions, TestRunner } from './conformance/run.js'
 export {
   artifactConformanceTests,

@@ -54,6 +54,7 @@ export const memoryTree = (data: TreeData): WorkingTree => {
       }),
     has: (path) => now(() => data.files.has(path)),
     head: now(() => O.fromNullable(data.commits.at(-1))),
+    fullHash: (hash) => now(() => O.fromNullable(data.commits.find((one) => one.startsWith(hash)))),
     missingCommits: (hashes) => now(() => hashes.filter((hash) => !data.commits.includes(hash))),
     commitsSince: (hash) => now(() => data.commits.slice(O.isSome(hash) ? data.commits.indexOf(hash.value) + 1 : 0)),
     changed: now(() => [...data.changed])

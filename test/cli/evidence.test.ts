@@ -172,6 +172,22 @@ describe('a resume', () => {
   })
 })
 
+describe('a resume that runs everything again', () => {
+  test('needs no evidence, and is not refused where none can be looked at', async () => {
+    const box = await repository(COMMITTING)
+    ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
+    await box.shell('mv .git elsewhere && printf "exit 9" > .bin/git && chmod +x .bin/git')
+    assert.equal((await dogear(box, 'plan', 'r')).code, 5)
+    const plan = ok(await dogear(box, 'plan', 'r', '--from-step', 'work'))
+    assert.match(plan.stdout, /1\/2 +run +work +asked for/)
+    await box.shell('mv elsewhere .git && rm .bin/git')
+    box.write('.git/config', '[core\n')
+    const forced = await dogear(box, 'resume', 'r', '--force', '--yes')
+    assert.equal(forced.code, 1)
+    assert.match(forced.stderr, /Executing step 1\/2 work\/one/)
+  })
+})
+
 describe('the checks of a wave', () => {
   test('are part of what it did: a completed wave with other checks was changed', async () => {
     const wave =

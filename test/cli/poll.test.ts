@@ -88,6 +88,41 @@ describe('a step with a job', () => {
     })
   })
 
+  test('is asked for as often as one likes: until it has ended the files of the state are the same, to the byte', async () => {
+    await pending()
+    const state = async (): Promise<string> =>
+      (await place.shell('find .dogear -type f -exec cksum {} + | sort && find .dogear | sort')).stdout
+    const before = await state()
+    for (const [code, text] of [
+      [75, '3/10'],
+      [75, ''],
+      [7, '']
+    ] as const) {
+      says(code, text)
+      expect((await place.dogear(['poll', 'nightly'])).code).toBe(75)
+    }
+    expect(await state()).toBe(before)
+  })
+
+  test('gives its result once, however many ask for it at once and whoever resumes meanwhile', async () => {
+    await pending()
+    says(0)
+    const asking = [
+      ['poll', 'nightly'],
+      ['poll', 'nightly'],
+      ['resume', 'nightly'],
+      ['poll', 'nightly']
+    ]
+    const ends = await Promise.all(asking.map((words) => place.dogear(words)))
+    for (const { code, stderr } of ends) expect([0, 4, 75], stderr).toContain(code)
+    if ((await place.dogear(['poll', 'nightly'])).code !== 0) expect.fail('nobody has its result')
+    expect((await place.dogear(['resume'])).code).toBe(0)
+    const history = await place.dogear(['show', 'nightly', '--history'])
+    expect(history.stdout.match(/GroupCompleted/g)).toHaveLength(2)
+    expect(linesOf(place.read('log')).filter((line) => line.startsWith('got'))).toEqual(['got model of job-7'])
+    expect(submissions()).toHaveLength(1)
+  })
+
   test('is still waited for when asking was stopped, and that is what is said', async () => {
     await pending()
     place.write('state', 'echo asking >&2; sleep 20; code=0\n')
@@ -119,8 +154,80 @@ describe('a step with a job', () => {
     says(7)
     const asked = await place.dogear(['poll', 'nightly'])
     expect(asked.code).toBe(75)
-    expect(asked.stdout).toContain('could not be asked: exit code 7')
+    expect(asked.stdout).toContain('no answer for now: exit code 7')
     expect((await place.dogear(['runs'])).stdout).toContain('pending')
+  })
+})
+
+describe('what a job gave', () => {
+  const fetchedBy = async (collect: string): Promise<void> => {
+    const job = `{ submit: echo 1, poll: exit 0, collect: ${collect} }`
+    within({ 'w.yml': `name: w\nsteps: [{ name: s, retry: { attempts: 2 }, job: ${job}, capture: c }]\n` })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'w-1'])).code).toBe(75)
+  }
+
+  test.each([
+    ['exits with 75', `'. ./state'`, 'exit 75'],
+    ['exits with 7', `'. ./state'`, 'exit 7'],
+    ['is killed', `'. ./state'`, 'kill -9 $$'],
+    ['is not there', '[./state]', undefined]
+  ])('is fetched the next time if what fetches it %s', async (_, collect, state) => {
+    await fetchedBy(collect)
+    if (state !== undefined) place.write('state', state)
+    const first = await place.dogear(['poll'])
+    expect(first.code).toBe(75)
+    expect(first.stdout).toContain('s (1): no answer for now: what it gave can not be fetched')
+    place.write('state', '#!/bin/sh\necho model\n')
+    await place.shell('chmod +x state')
+    expect((await place.dogear(['poll'])).stdout).toBe('s (1): done, its result is kept\n')
+  })
+
+  test.each([1, 3])(
+    'is lost if fetching it ends with %i, whatever is tried again: its step has failed',
+    async (code) => {
+      await fetchedBy(`exit ${code}`)
+      expect((await place.dogear(['poll'])).code).toBe(1)
+      expect((await place.dogear(['runs'])).stdout).toContain('failed')
+    }
+  )
+})
+
+describe('a submission that prints nothing', () => {
+  test('is told of without a job, and asked for by its key', async () => {
+    within({
+      'w.yml': `name: w
+steps: [{ name: s, job: { submit: exit 0, poll: 'test -z "$DOGEAR_JOB" && test -n "$DOGEAR_IDEMPOTENCY_KEY"' } }]
+`
+    })
+    const started = await place.dogear(['run', 'w.yml', '--id', 'w-1'])
+    expect(started.stderr).toMatch(/submitted its job\nWaiting for the job of s, submitted /)
+    const [plan, shown] = [await place.dogear(['plan']), await place.dogear(['show', 'w-1'])]
+    expect(plan.stdout).toMatch(/its job is pending since \S+Z\n/)
+    expect(shown.stdout).toMatch(/its job was submitted /)
+    expect((await place.dogear(['poll'])).stdout).toBe('s: done, its result is kept\n')
+  })
+})
+
+describe('a process that is killed while it collects', () => {
+  test('has collected nothing: the next one does, and nothing is submitted again', async () => {
+    within({
+      'w.yml': `name: w
+steps:
+  - name: s
+    job:
+      submit: echo "$DOGEAR_IDEMPOTENCY_KEY" | tee -a submitted
+      poll: exit 0
+      collect: test -e killer && rm killer && kill -9 $PPID && sleep 5; echo model
+    capture: c
+`,
+      killer: ''
+    })
+    await place.dogear(['run', 'w.yml', '--id', 'w-1'])
+    expect((await place.dogear(['poll'])).signal).toBe('SIGKILL')
+    expect((await place.dogear(['resume'])).code).toBe(75)
+    expect((await place.dogear(['poll'])).code).toBe(0)
+    expect((await place.dogear(['resume'])).code).toBe(0)
+    expect(submissions()).toHaveLength(1)
   })
 })
 

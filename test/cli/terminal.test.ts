@@ -390,4 +390,38 @@ describe('output that can not be written', () => {
     expect(place.read('done')).toBe('two\n')
     expect((await place.dogear(['resume', '--json'])).code).toBe(0)
   })
+
+  describe('when a run in a worktree has completed', () => {
+    const question = 'Merge dogear/r (1 commit, 1 path not committed) into main? [y/N] '
+    const inWorktree = async (...answer: readonly string[]): Promise<Ended> => {
+      place = sandbox({
+        'w.yml':
+          'name: w\nworkspace: worktree\nsteps: [{ shell: "echo b > b; git add b; git commit -qm b; echo c > c" }]',
+        '.gitignore': '.bin\n'
+      })
+      await place.shell(
+        'git init -qb main .; git config user.email a@example.org; git config user.name A; git add .; git commit -qm begin'
+      )
+      return answering(onTerminal(['run', 'w.yml', '--id', 'r']), ...answer.map((one) => [question, one] as const))
+    }
+
+    test('yes merges its work, and the worktree goes', async () => {
+      const { code, stdout } = await inWorktree('y\n')
+      expect(code).toBe(0)
+      expect(stdout).toContain('Merged dogear/r into main. The worktree and its branch are gone')
+      expect([place.read('b'), place.read('c')]).toEqual(['b\n', 'c\n'])
+      expect(place.exists('.dogear/workspaces/r')).toBe(false)
+    })
+
+    test.each(['n\n', '\n', '\x03', '\x04'])('%j keeps it as it is; the run is completed', async (answer) => {
+      const { code, stdout } = await inWorktree(answer)
+      expect(code).toBe(0)
+      expect(stdout).toContain('dogear resume r --merge')
+      expect(place.exists('b')).toBe(false)
+      expect(place.read('.dogear/workspaces/r/c')).toBe('c\n')
+      const cleaned = await answering(onTerminal(['clean', 'r']), ['Delete this folder? [y/N] ', 'n\n'])
+      expect(cleaned.code).toBe(4)
+      expect(place.exists('.dogear/workspaces/r')).toBe(true)
+    })
+  })
 })

@@ -191,7 +191,7 @@ steps:
       "w.yml:23:37: "LD_PRELOAD" can't be a variable: it would change how commands are found or started",
       "w.yml:24:5: a step is a mapping like "shell: npm test", not the text "just text"",
       "w.yml:26:5: it begins with "*", which makes an alias of it: put it in quotes. Aliases are not supported",
-      "w.yml:27:17: a step has no key "colour". It may have "name", "wave", "shell", "run", "reuse", "job", "summary", "capture", "retry", "timeout", "idempotent", "version", "artifacts", "commits", "before", "expect", "after", "onCheckFailure"",
+      "w.yml:27:17: a step has no key "colour". It may have "name", "wave", "shell", "run", "reuse", "job", "summary", "capture", "retry", "timeout", "idempotent", "version", "workspace", "artifacts", "commits", "before", "expect", "after", "onCheckFailure"",
     ]
   `)
 })
@@ -225,11 +225,20 @@ test.each([
   ['steps: [{wave: a}]', 'a wave needs "groups"'],
   ['steps: [{shell: x, timeout: 0s}]', '"timeout" must be longer. For none, write false'],
   ['steps: [{shell: x, retry: {delay: 5m, maxDelay: 1m}}]', '"maxDelay" must not be shorter than "delay"'],
+  ['steps: [{shell: x, artifacts: [""]}]', 'w.yml:1:32: "artifacts" must not name something empty'],
+  ['steps: [{shell: x, commits: [" "]}]', 'w.yml:1:30: "commits" must not name something empty'],
+  ['steps: [{shell: x, expect: {files: [""]}}]', 'w.yml:1:37: "files" must not name something empty'],
+  ['steps: [{shell: x, onCheckFailure: abort}]', 'w.yml:1:20: "onCheckFailure" is of no use here'],
+  ['steps: [{shell: x, expect: {commits: yes}}]', '"commits" must be true, or a whole number from 0 to 10000'],
   ['steps: [{shell: x, retry: true}]', '"retry" must be a mapping or false, not the boolean true'],
   ['['.repeat(100_000), 'nested more than 100 levels deep'],
   ['- '.repeat(100_000), 'nested more than 100 levels deep']
 ])('%.60j is refused: %s', (text, message) => {
   expect(problemsOf(text).join('\n')).toContain(message)
+})
+
+test('what happens when something earlier is gone can be said of any wave', () => {
+  expect(problemsOf('name: w\nsteps: [{wave: w, onCheckFailure: continue, groups: {a: {shell: x}}}]')).toEqual([])
 })
 
 test.each([
@@ -240,7 +249,7 @@ test.each([
     ['1:33: a group is a mapping like "shell: npm test", not the text "echo a"']
   ],
   ['steps: [{ wave: w, groups: x }]', ['1:28: "groups" must be a mapping, not the text "x"']],
-  ['steps: [{ wave: w }]', ['1:9: a wave needs "groups"']],
+  ['steps: [{ wave: w }]', ['1:9: a wave needs "groups", or "forEach" and "each"']],
   [
     'steps:\n  - { wave: w, groups: {} }\n  - { wave: w, groups: {} }',
     [

@@ -63,7 +63,7 @@ describe('the commands and flags in the guide', () => {
 })
 
 describe('the keys of a workflow file in the guide', () => {
-  const source = read('src/cli/workflow/decode.ts') + read('src/cli/workflow/decodeTask.ts')
+  const source = ['decode', 'decodeTask', 'decodeWave'].map((name) => read(`src/cli/workflow/${name}.ts`)).join('')
   const listOf = (name: string): readonly string[] =>
     [...(new RegExp(`const ${name}\\b[^\\[]*\\[([^\\]]*)\\]`).exec(source)?.[1] ?? '').matchAll(/'(\w+)'/g)].map(
       ([, key]) => key ?? ''
@@ -77,8 +77,8 @@ describe('the keys of a workflow file in the guide', () => {
   test('are those of a step and of a group', () => {
     expect(said('A step, or a group')).toEqual(sorted([...TASK_KEYS, 'name', 'needs']))
   })
-  test('are those of a wave', () => {
-    expect(said('A wave')).toEqual(sorted([...listOf('WAVE_KEYS'), ...WAVE_CHECK_KEYS]))
+  test('are those of a wave and of a map', () => {
+    expect(sorted([...said('A wave'), ...said('A map')])).toEqual(sorted([...listOf('WAVE_KEYS'), ...WAVE_CHECK_KEYS]))
   })
   test('are those of a retry', () => {
     expect(said('A step, or a group', 'key of `retry`')).toEqual(sorted(listOf('keys')))

@@ -11,6 +11,7 @@ const TAGS: Readonly<Record<Tag, true>> = {
   Started: true,
   WorkflowEdited: true,
   Recovered: true,
+  Expanded: true,
   AttemptStarted: true,
   AttemptFailed: true,
   StepCompleted: true,
@@ -36,6 +37,10 @@ const rows = table(read('docs/guide/command-line.md'), 'States of a run').rows.f
 const at = '2026-01-02T03:04:05.000Z'
 
 const tasks = WorkflowIdentity.of({ name: 'two', steps: [Workflow.task('a'), Workflow.task('b')] })
+const map = WorkflowIdentity.of({
+  name: 'two',
+  steps: [Workflow.task('a'), Workflow.mapOf('b', Workflow.task('b'))]
+})
 const wave = WorkflowIdentity.of({ name: 'two', steps: [Workflow.wave('a', [Workflow.group(Workflow.task('g'))])] })
 
 const started = (workflow: WorkflowIdentity.WorkflowIdentity): Checkpoint.Checkpoint =>
@@ -59,6 +64,8 @@ const changeOf = (tag: Tag, from: string): AnyChange => {
   switch (tag) {
     case 'Started':
       return { _tag: tag, at, runId: 'two-1', workflow: tasks, input: {} }
+    case 'Expanded':
+      return { _tag: tag, ...b, items: [] }
     case 'AttemptStarted':
       return { _tag: tag, ...next, attempts: [{ attempt: 1 }] }
     case 'AttemptFailed':
@@ -91,12 +98,10 @@ const changeOf = (tag: Tag, from: string): AnyChange => {
 }
 
 /** A run in this state, for a change that speaks of groups or of none. */
-const runIn = (state: string, groups: boolean): Checkpoint.Checkpoint => {
+const runIn = (state: string, groups: boolean, workflow = groups ? wave : tasks): Checkpoint.Checkpoint => {
   const attempt = { attempt: 1, ...(groups ? { group: 'g' } : {}) }
   const submissions = [{ key: 'k1', ...(groups ? { group: 'g' } : {}) }]
-  const running = replayed(started(groups ? wave : tasks), [
-    { _tag: 'AttemptStarted', ...a, attempts: [attempt], submissions }
-  ])
+  const running = replayed(started(workflow), [{ _tag: 'AttemptStarted', ...a, attempts: [attempt], submissions }])
   switch (state) {
     case 'Completed':
       return replayed(running, [changeOf('StepCompleted', 'BeforeStep')])
@@ -120,7 +125,7 @@ describe('the states of a run in the guide', () => {
   })
 
   test.each(rows.filter(({ from }) => from !== ''))('$from becomes $to with $change', ({ from, change, to }) => {
-    const found = runIn(from, change.startsWith('Group'))
+    const found = change === 'Expanded' ? runIn(from, false, map) : runIn(from, change.startsWith('Group'))
     // Of a job that ended a run knows only after it was submitted.
     const submitted = [changeOf('JobSubmitted', from), changeOf(from as Tag, from)]
     const before = change === 'JobEnded' ? replayed(runIn('BeforeStep', false), submitted) : found

@@ -14,8 +14,7 @@ import { fingerprintOf } from '../../src/domain/WorkflowIdentity.js'
 import * as arb from '../../src/testing/planning/Arbitrary.js'
 import { planLaws } from '../../src/testing/planning/checkPlanLaws.js'
 import { noTrouble } from '../../src/testing/planning/Dice.js'
-import { dataOf, isWork, planOf, recorded, scheduled, unit } from '../../src/testing/planning/PlanLaw.js'
-import { taskUnits } from '../../src/testing/planning/Samples.js'
+import { dataOf, planOf, recorded, scheduled, unit, unitsOf, works } from '../../src/testing/planning/PlanLaw.js'
 import { answered, finish, overrideOnly } from '../../src/testing/planning/simulate.js'
 import { begin } from '../../src/testing/planning/Tape.js'
 import { law, publishedLaw } from './law.js'
@@ -61,7 +60,7 @@ describe('a plan', () => {
 
   law('of nothing asked gives the variables of the checkpoint', moments, (moment) => {
     const { checkpoint } = moment
-    const workflow = new Set(taskUnits(moment.workflow).keys())
+    const workflow = new Set(unitsOf(moment).keys())
     if (![...recorded(checkpoint)].every((name) => workflow.has(name) || !name.includes('/'))) return
     assert.deepEqual(new Map(planOf(moment).variables), new Map(checkpoint.variables))
   })
@@ -105,11 +104,10 @@ describe('what is asked of a plan', () => {
       const plan = planResume(moment.checkpoint, moment.workflow, options)
       if (E.isLeft(plan)) return
       const done = recorded(moment.checkpoint)
-      const first = plan.right.decisions.find(
-        (one) => one._tag !== 'Skip' && isWork(one, moment.workflow) && done.has(unitName(one))
-      )
-      for (const decision of plan.right.decisions) {
-        if (first === undefined || decision.stepIndex <= first.stepIndex || !isWork(decision, moment.workflow)) continue
+      const work = works(plan.right, moment.workflow)
+      const first = work.find((one) => one._tag !== 'Skip' && done.has(unitName(one)))
+      for (const decision of work) {
+        if (first === undefined || decision.stepIndex <= first.stepIndex) continue
         const answer = options.confirm?.get(unitName(decision))
         assert.equal(decision._tag === 'Skip', answer?._tag === 'Done', unitName(decision))
       }
@@ -122,12 +120,11 @@ describe('what is asked of a plan', () => {
     ([moment, which]) => {
       const all = [...moment.checkpoint.completedSteps]
       const record = all[which % Math.max(1, all.length)]
-      if (record === undefined || !taskUnits(moment.workflow).has(unitName(record))) return
+      if (record === undefined || !unitsOf(moment).has(unitName(record))) return
       const missing = [{ _tag: 'File', path: 'x' }] as const
       const plan = planOf(moment, { evidence: [{ ...unit(record.step, record.group), missing }] })
       const place = moment.workflow.steps.findIndex(({ name }) => name === record.step)
-      for (const decision of plan.decisions) {
-        if (!isWork(decision, moment.workflow)) continue
+      for (const decision of works(plan, moment.workflow)) {
         if (unitName(decision) === unitName(record)) assert.notEqual(decision._tag, 'Skip')
         if (decision.stepIndex > place) assert.notEqual(decision._tag, 'Skip')
         if (decision.stepIndex < place) assert.notEqual(decision.reason._tag, 'EarlierStepRunsAgain')
@@ -257,7 +254,7 @@ describe('a unit that is not idempotent', () => {
     ([moment, change]) => {
       const asked = openQuestions(planOf(moment)).map(unitName)
       const { workflow } = arb.edit(moment.workflow, change)
-      const tasks = taskUnits(workflow)
+      const tasks = unitsOf({ ...moment, workflow })
       const plan = planResume(moment.checkpoint, workflow)
       for (const name of asked) {
         if (!tasks.has(name)) {
@@ -280,7 +277,7 @@ describe('a unit that is not idempotent', () => {
     ([run, given]) => {
       const answers = new Map<string, Answer>()
       for (const question of openQuestions(planOf(run))) {
-        const task = taskUnits(run.workflow).get(unitName(question))
+        const task = unitsOf(run).get(unitName(question))
         const fit = [given, 7, { n: 1 }].find((output) => task !== undefined && E.isRight(task.accepts(output)))
         if (fit !== undefined) answers.set(unitName(question), { _tag: 'Done', output: fit })
       }

@@ -174,7 +174,8 @@ describe('a change', () => {
     { _tag: 'JobSubmitted', ...place, attempt: 1, job: { id: token } },
     { _tag: 'JobEnded', ...place, error, outcome: 'unknown', retryable: false },
     { _tag: 'Rewound', ...place, why: token },
-    { _tag: 'Assumed', ...place, output: token, captured: [] }
+    { _tag: 'Assumed', ...place, output: token, captured: [] },
+    { _tag: 'Expanded', ...place, items: [{ key: 'one', value: { token } }] }
   ]
 
   for (const change of changes)

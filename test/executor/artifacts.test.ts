@@ -10,10 +10,11 @@ import { memoryArtifacts, memoryData, memoryStorage } from '../../src/adapters/m
 import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import { sha256 } from '../../src/domain/Digest.js'
 import type { RunOutcome } from '../../src/executor/RunOutcome.js'
-import { Program, runOrResume, StepFailure } from '../../src/index.js'
+import { Program, resume, run, runOrResume, StepFailure } from '../../src/index.js'
 import type { ArtifactStore } from '../../src/ports/ArtifactStore.js'
 import type { Environment } from '../../src/ports/Environment.js'
 import * as Async from '../../src/promise.js'
+import { ended, newProcess, newWorld } from './fixtures.js'
 
 type AnyProgram = Parameters<typeof runOrResume>[0]
 
@@ -75,6 +76,31 @@ describe('an artifact', () => {
       await go(program as AnyProgram, data)
       assert.deepEqual(ran, ['make', 'after'])
     }
+  })
+
+  test('that a later step puts again is what the run left: neither runs again while it is there', async () => {
+    const data = memoryData()
+    const ran: Array<string> = []
+    const putting = (name: string) => ({
+      run: ({ artifacts }: Program.StepContext<unknown>) =>
+        pipe(
+          artifacts.put('report', name),
+          TE.map(() => void ran.push(name))
+        )
+    })
+    const program = pipe(
+      Program.start('p'),
+      Program.step('first', putting('first')),
+      Program.wave('wave', { a: putting('a'), b: putting('b') }),
+      Program.step('last', putting('last'))
+    ) as AnyProgram
+    await go(program, data)
+    await go(program, data)
+    assert.equal(ran.length, 4)
+    await memoryArtifacts(data).put('r', 'report', 'other')()
+    ran.length = 0
+    await go(program, data)
+    assert.equal(ran.length, 4)
   })
 
   test('that can not be looked for stops the resume: without a store nobody knows', async () => {
@@ -168,6 +194,56 @@ describe('an artifact', () => {
     assert.equal(error.code, 'NoArtifactStore')
     assert.match(error.message, /give its environment one/)
     assert.equal(recordsOf(outcome.right).length, 1)
+  })
+
+  test.each<[string, (context: Program.StepContext<object>) => TE.TaskEither<unknown, unknown>]>([
+    ['NotBytes', ({ artifacts }) => artifacts.put('x', 42 as never)],
+    ['NotBytes', ({ artifacts }) => artifacts.put('x', undefined as never)],
+    ['InvalidArtifactId', ({ artifacts }) => artifacts.put(42 as never, 'x')],
+    ['InvalidArtifactId', ({ artifacts }) => artifacts.get(undefined as never)],
+    ['InvalidArtifactId', ({ artifacts }) => artifacts.reuse({ fromRun: 'r', artifact: 42 as never })],
+    ['MemoKey', ({ memo }) => memo(undefined as never, TE.right(1))]
+  ])('or memo that is given what it can not be is refused with %s, and nothing is kept', async (code, act) => {
+    const artifacts = memoryArtifacts()
+    const process = newProcess(newWorld(), { artifacts })
+    const program = pipe(Program.start('p'), Program.step('s', { run: act }))
+    const { failures } = ended(await process.perform(run(program, 'r', {})), 'Failed')
+    assert.deepEqual([failures[0]?.error.name, failures[0]?.error.code], ['ArtifactError', code])
+    const listed = await artifacts.list('r')()
+    assert.deepEqual(listed, E.right([]))
+  })
+
+  test('is not put by an attempt that is over, whoever goes on in it', async () => {
+    const world = newWorld()
+    const process = newProcess(world, { artifacts: memoryArtifacts(world.data), graceMillis: 1 })
+    const late: Array<() => Promise<E.Either<StepFailure.StepFailure, unknown>>> = []
+    const program = pipe(
+      Program.start('p'),
+      Program.step('make', {
+        timeoutMillis: 1000,
+        run: ({ artifacts }) => {
+          if (process.world.log.push('make') > 1) return artifacts.put('model', 'new')
+          late.push(artifacts.put('model', 'old'))
+          return () => new Promise<never>(() => undefined)
+        }
+      }),
+      Program.step('after', {
+        run: ({ artifacts }) =>
+          pipe(
+            artifacts.put('note', 'x'),
+            TE.map(() => late.push(artifacts.put('note', 'y')))
+          )
+      })
+    )
+    ended(await process.perform(run(program, 'r', {})), 'Failed')
+    ended(await process.perform(resume(program, 'r')), 'Completed')
+    for (const put of late) {
+      const answer = await put()
+      assert.ok(E.isLeft(answer) && answer.left.error.code === 'AttemptOver')
+    }
+    world.log.length = 0
+    ended(await process.perform(resume(program, 'r')), 'Completed')
+    assert.deepEqual(world.log, [])
   })
 
   test('is not put by a process that was told that the run was taken over', async () => {

@@ -5,7 +5,7 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import type { CheckAnswer, GuardSpec, TreeUnreadable, WorkingTree } from '../../src/index.js'
 import { Program, resume, run } from '../../src/index.js'
-import type { World } from './fixtures.js'
+import type { Process, World } from './fixtures.js'
 import { ended, newProcess, newWorld, refused } from './fixtures.js'
 
 const working = (world: World, name = 'work') => TE.fromIO(() => void world.log.push(name))
@@ -73,18 +73,67 @@ describe.each(['task', 'wave'] as const)('a stop while a check of a %s is under 
   })
 })
 
-test('an answer that comes when the attempt has timed out starts nothing', async () => {
-  const world = newWorld()
-  const answers: Array<(answer: CheckAnswer) => void> = []
-  const process = newProcess(world, { onCheckFailed: () => new Promise((resolve) => answers.push(resolve)) })
-  const program = pipe(
-    Program.start('slow'),
-    Program.step('unit', { timeoutMillis: 1000, before: () => no, run: () => working(world) })
-  )
-  ended(await process.perform(run(program, 'r', {})), 'Failed')
-  for (const answer of answers) answer('continue')
-  await new Promise((resolve) => setImmediate(resolve))
-  assert.deepEqual(world.log, [])
+describe('a question about a check', () => {
+  const slowly = (world: World, process: () => Process, workMillis: number) =>
+    pipe(
+      Program.start('slow'),
+      Program.step('unit', {
+        timeoutMillis: 1000,
+        before: () =>
+          pipe(
+            process().clock.sleep(400, never),
+            TE.fromTask,
+            TE.chain(() => no)
+          ),
+        run: ({ signal }) =>
+          pipe(
+            TE.fromTask(process().clock.sleep(workMillis, signal)),
+            TE.chain(() => (signal.aborted ? no : working(world)))
+          )
+      })
+    )
+  const never = new AbortController().signal
+  const thinking = (world: World): Process => {
+    const process: Process = newProcess(world, {
+      onCheckFailed: async () => {
+        await process.clock.sleep(60_000, never)()
+        return 'continue'
+      }
+    })
+    return process
+  }
+
+  test('takes none of the time that the attempt has', async () => {
+    const world = newWorld()
+    const process = thinking(world)
+    ended(
+      await process.perform(
+        run(
+          slowly(world, () => process, 500),
+          'r',
+          {}
+        )
+      ),
+      'Completed'
+    )
+    assert.deepEqual(world.log, ['work'])
+  })
+
+  test('gives it none either: what was used up before counts', async () => {
+    const world = newWorld()
+    const process = thinking(world)
+    const { failures } = ended(
+      await process.perform(
+        run(
+          slowly(world, () => process, 700),
+          'r',
+          {}
+        )
+      ),
+      'Failed'
+    )
+    assert.equal(failures[0]?.error.code, 'TIMEOUT')
+  })
 })
 
 describe('a wave that was cut short with groups in flight', () => {

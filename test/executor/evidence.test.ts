@@ -1,14 +1,17 @@
 /** Evidence and checks: what a unit leaves behind, and what has to hold around it. */
 import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
 import type { CheckAnswer, FailedCheck, TreeUnreadable } from '../../src/index.js'
-import { collectEvidence, Program, resume, run, runOrResume } from '../../src/index.js'
+import { collectEvidence, planResume, Program, resume, run, runOrResume } from '../../src/index.js'
+import type { WorkingTree } from '../../src/ports/WorkingTree.js'
 import type { TreeData } from '../../src/testing/memoryTree.js'
+import { memoryTree } from '../../src/testing/memoryTree.js'
 import type { World } from './fixtures.js'
-import { ended, newProcess, newWorld, policy, refused, right, stored } from './fixtures.js'
+import { ended, newProcess, newWorld, patiently, policy, refused, right, stored } from './fixtures.js'
 
 const doing = (world: World, name: string, act: (tree: TreeData) => void = () => undefined) =>
   TE.fromIO(() => {
@@ -109,6 +112,20 @@ describe('what completed units left behind', () => {
     assert.deepEqual(gone, [{ step: 'checks', group: 'lint', missing: [{ _tag: 'File', path: 'lint.txt' }] }])
   })
 
+  test('names a commit by its whole hash, whatever part of it was given', async () => {
+    const world = newWorld()
+    const hash = 'c0ffee'.padEnd(40, '0')
+    const program = pipe(
+      Program.start('p'),
+      Program.step('s', {
+        evidence: [{ _tag: 'Commit', hash: 'c0ffee' }],
+        run: () => doing(world, 's', (tree) => (tree.commits = [hash]))
+      })
+    )
+    const { checkpoint } = ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual([...checkpoint.completedSteps][0]?.evidence, [{ _tag: 'Commit', hash }])
+  })
+
   test('is not looked at in a run that left nothing', async () => {
     const world = newWorld()
     const plain = pipe(
@@ -134,6 +151,68 @@ describe('what completed units left behind', () => {
   })
 })
 
+describe('an artifact that a later step changes, and names too,', () => {
+  const inTurn = (world: World) =>
+    pipe(
+      Program.start('turns'),
+      Program.step('make', { evidence: [VERSION], run: () => doing(world, 'make', set('1')) }),
+      Program.step('sign', { evidence: [VERSION], run: () => doing(world, 'sign', sign) }),
+      Program.wave('last', { check: { run: () => doing(world, 'check') } })
+    )
+  const VERSION = { _tag: 'Artifact', path: 'version.txt' } as const
+  const set = (text: string) => (tree: TreeData) => void tree.files.set('version.txt', text)
+  const sign = (tree: TreeData): void => set(`${tree.files.get('version.txt') ?? ''} signed`)(tree)
+
+  test.each<[what: string, harm: (tree: TreeData) => void, due: ReadonlyArray<string>]>([
+    ['is as the run left it', () => undefined, []],
+    ['is as the first left it again', set('1'), ['sign', 'check']],
+    ['is another', set('2'), ['make', 'sign', 'check']],
+    ['is gone', ({ files }) => files.clear(), ['make', 'sign', 'check']]
+  ])('lets what is needed run again if it %s', async (_, harm, due) => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(inTurn(world), 'r', {})), 'Completed')
+    harm(world.tree)
+    world.log.length = 0
+    ended(await newProcess(world).perform(resume(inTurn(world), 'r')), 'Completed')
+    assert.deepEqual(world.log, due)
+    ended(await newProcess(world).perform(resume(inTurn(world), 'r')), 'Completed')
+    assert.deepEqual([world.log, world.tree.files.get('version.txt')], [due, '1 signed'])
+  })
+
+  test('is made anew if the later one was cut short: whether it had changed it nobody knows', async () => {
+    const world = newWorld()
+    const killed = { ...inTurn(world), steps: inTurn(world).steps.slice(0, 2) } as ReturnType<typeof inTurn>
+    ended(await newProcess(world).perform(run(killed, 'r', {})), 'Completed')
+    const { checkpoint } = ended(await newProcess(world).perform(resume(killed, 'r')), 'Completed')
+    const [first] = checkpoint.completedSteps
+    assert.ok(first !== undefined)
+    const gone = right(await collectEvidence({ runId: 'r', completedSteps: [first] })(newProcess(world).environment)())
+    assert.deepEqual(
+      gone.map(({ step }) => step),
+      ['make']
+    )
+  })
+
+  test('lets a run go on from the later step', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(inTurn(world), 'r', {})), 'Completed')
+    world.log.length = 0
+    ended(await newProcess(world).perform(resume(inTurn(world), 'r', { fromStep: 'sign' })), 'Completed')
+    assert.deepEqual(world.log, ['sign', 'check'])
+  })
+})
+
+test('to run everything again needs no evidence: that can not be looked at is no reason against it', async () => {
+  const world = newWorld()
+  await completed(world)
+  world.log.length = 0
+  const program = pipe(release(world), (all) => ({ ...all, steps: all.steps.slice(0, 1) })) as never
+  const process = newProcess(world, { tree: unreadable() })
+  refused(await process.perform(resume(program, 'r', { fromStep: 'missing' })), 'TreeUnreadable')
+  const failed = ended(await process.perform(resume(program, 'r', { fromStep: 'pack' })), 'Failed')
+  assert.deepEqual([world.log, failed.failures[0]?.error.name], [['pack'], 'TreeUnreadable'])
+})
+
 const unreadable = () => {
   const error: TreeUnreadable = { _tag: 'TreeUnreadable', where: '/work', code: 'EACCES', why: 'no', cause: undefined }
   const no = TE.left(error)
@@ -141,6 +220,7 @@ const unreadable = () => {
     content: () => no,
     has: () => no,
     head: no,
+    fullHash: () => no,
     missingCommits: () => no,
     commitsSince: () => no,
     changed: no
@@ -333,6 +413,44 @@ describe('around a wave', () => {
     assert.deepEqual(world.log, ['pack', 'tidy', 'pack', 'tidy', 'unit'])
   })
 
+  test('that something earlier is gone may be let pass, also where the wave has no check of its own', async () => {
+    const world = newWorld()
+    const program = pipe(
+      Program.start('waves'),
+      Program.step('pack', { evidence: [{ _tag: 'File', path: 'a' }], run: () => doing(world, 'pack', write('a')) }),
+      Program.step('tidy', { run: () => doing(world, 'tidy', ({ files }) => files.clear()) }),
+      Program.wave('checks', { unit: { run: () => doing(world, 'unit') } }, { onCheckFailure: 'continue' })
+    )
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(world.log, ['pack', 'tidy', 'unit'])
+  })
+
+  test('looking at what came before ends when the run is stopped, and says nothing of it', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    const looking = memoryTree(world.tree)
+    const content: WorkingTree['content'] = (path, signal) => async () => {
+      if (!world.log.includes('tidy')) return await looking.content(path)()
+      process.stop()
+      assert.equal(signal?.aborted, true)
+      return E.left({ _tag: 'TreeUnreadable', where: path, code: 'ABORTED', why: 'stopped', cause: undefined })
+    }
+    const program = pipe(
+      Program.start('waves'),
+      Program.step('pack', {
+        evidence: [{ _tag: 'Artifact', path: 'a' }],
+        run: () => doing(world, 'pack', write('a'))
+      }),
+      Program.step('tidy', { run: () => doing(world, 'tidy') }),
+      Program.wave('checks', { unit: { run: () => doing(world, 'unit') } })
+    )
+    const environment = { ...process.environment, tree: { ...looking, content } }
+    const outcome = ended(await patiently(process.clock, run(program, 'r', {})(environment)()), 'Interrupted')
+    assert.equal(outcome.step, 'checks')
+    ended(await newProcess(world).perform(resume(program, 'r')), 'Completed')
+    assert.deepEqual(world.log, ['pack', 'tidy', 'unit'])
+  })
+
   test('nothing starts if its check before fails', async () => {
     const world = newWorld()
     const program = guardedWave(world, { before: () => TE.left(new Error('no network')) })
@@ -340,6 +458,14 @@ describe('around a wave', () => {
     assert.deepEqual(
       outcome.failures.map(({ group, error }) => [group, error.message]),
       [[undefined, 'not started: no network']]
+    )
+    const { decisions } = right(planResume(await stored(newProcess(world).storage), program))
+    assert.deepEqual(
+      decisions.slice(1, 3).map(({ _tag, group, reason }) => [_tag, group, reason]),
+      [
+        ['Retry', undefined, { _tag: 'Failed', message: 'not started: no network', attempts: 1 }],
+        ['Run', 'unit', { _tag: 'NotStarted' }]
+      ]
     )
     assert.deepEqual(world.log, ['pack'])
     ended(await newProcess(world).perform(resume(guardedWave(world, {}), 'r')), 'Completed')

@@ -3,6 +3,7 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
+import { memoryArtifacts } from '../../src/adapters/memory.js'
 import type { CheckpointStorage, JobEnd, Json, PollOutcome, Program as ProgramType } from '../../src/index.js'
 import { Checkpoint, planResume, poll, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
 import type { Process, World } from './fixtures.js'
@@ -168,8 +169,117 @@ describe('asking for jobs', () => {
     const [provider, process] = [newProvider(), newProcess()]
     ended(await process.perform(run(batches(provider, process), 'r', {})), 'Pending')
     const before = await stored(process.storage)
+    const calls = process.calls.length
     assert.deepEqual(endsOf(await polls(process, batches(provider, process))), [UNFINISHED, UNFINISHED])
     assert.deepEqual(await stored(process.storage), before)
+    assert.deepEqual(process.calls.slice(calls), ['load', 'load'])
+  })
+
+  test('is possible while another process has the run; what has ended waits until that has given it back', async () => {
+    const world = newWorld()
+    const [provider, process] = [newProvider(), newProcess(world)]
+    const program = batches(provider, process)
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    const { claim } = right(await process.storage.claim('r', { host: 'other', pid: 1 })())
+    assert.deepEqual(endsOf(await polls(process, program)), [UNFINISHED, UNFINISHED])
+    finished(provider, 'b')
+    const before = await stored(process.storage)
+    refused(await poll(program, 'r')(process.environment)(), 'HeldBy')
+    assert.deepEqual(await stored(process.storage), before)
+    right(await process.storage.release(claim)())
+    provider.asked.length = 0
+    assert.deepEqual(endsOf(await polls(process, program)), [UNFINISHED, { _tag: 'Collected' }])
+    assert.deepEqual(provider.asked, ['a', 'b'])
+  })
+
+  test('is of the jobs that are pending when their ends are recorded, not of those that were when it began', async () => {
+    const [provider, process] = [newProvider(), newProcess()]
+    const program = training(provider, process)
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    provider.status.set('train', { _tag: 'Missing' })
+    const { storage } = process
+    let [isForced, first] = [false, true]
+    const claim: CheckpointStorage['claim'] = (runId, owner) => async () => {
+      if (first) {
+        first = false
+        ended(await resume(program, 'r', { fromStep: 'train' })(process.environment)(), 'Pending')
+        provider.status.clear()
+        isForced = true
+      }
+      return await storage.claim(runId, owner)()
+    }
+    const outcome = right(await poll(program, 'r')({ ...process.environment, storage: { ...storage, claim } })())
+    assert.deepEqual([isForced, endsOf(outcome)], [true, [UNFINISHED]])
+    assert.equal((await stored(storage)).pending.length, 1)
+  })
+
+  test.each<[object, JobEnd]>([
+    [{ done: 3 }, { _tag: 'Unfinished', done: 3 }],
+    [
+      { done: 10, total: 3 },
+      { _tag: 'Unfinished', done: 10 }
+    ],
+    [{ done: '\u001b[2J', total: 5 }, { _tag: 'Unfinished' }],
+    [{ done: NaN, total: 1.5, more: 1n }, { _tag: 'Unfinished' }]
+  ])('says how far a job is only where that can be: %o', async (counts, end) => {
+    const [provider, process] = [newProvider(), newProcess()]
+    provider.status.set('train', { _tag: 'Unfinished', ...counts })
+    const program = training(provider, process)
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    assert.deepEqual(endsOf(await polls(process, program)), [end])
+  })
+
+  test.each<[string, (context: ProgramType.JobContext<object>) => TE.TaskEither<unknown, unknown>]>([
+    ['put', ({ artifacts }) => artifacts.put('seen', 'it')],
+    ['reuse', ({ artifacts }) => artifacts.reuse({ fromRun: 'other', artifact: 'a' })],
+    ['memo', ({ memo }) => memo('status', TE.right('unfinished'))]
+  ])('puts nothing: %s is for submit and collect', async (_, write) => {
+    const artifacts = memoryArtifacts()
+    right(await artifacts.put('other', 'a', 'b')())
+    const [provider, process] = [newProvider(), newProcess(newWorld(), { artifacts })]
+    const program = pipe(
+      Program.start('nightly'),
+      Program.step('train', {
+        job: {
+          ...jobOf(provider, 'train'),
+          poll: (context) =>
+            pipe(
+              write(context),
+              TE.map(() => UNFINISHED)
+            )
+        }
+      })
+    )
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    const [end] = endsOf(await polls(process, program))
+    assert.ok(end?._tag === 'NotKnown' && end.error.code === 'ReadOnly')
+    assert.deepEqual(right(await artifacts.list('r')()), [])
+  })
+
+  test('puts what collect puts: that is evidence of its step', async () => {
+    const artifacts = memoryArtifacts()
+    const world = newWorld()
+    const [provider, process] = [newProvider(), newProcess(world, { artifacts })]
+    const program = pipe(
+      Program.start('nightly'),
+      Program.step('train', {
+        job: {
+          ...jobOf(provider, 'train'),
+          submit: ({ memo }) => memo('upload', TE.right('uploaded')),
+          poll: () => TE.right({ _tag: 'Finished' }),
+          collect: ({ artifacts: own }) => own.put('model', 'weights')
+        }
+      })
+    )
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    assert.deepEqual(endsOf(await polls(process, program)), [{ _tag: 'Collected' }])
+    const [record] = (await stored(process.storage)).completedSteps
+    assert.deepEqual(
+      record?.evidence.map((one) => (one._tag === 'Stored' ? one.id : one._tag)),
+      ['model']
+    )
+    right(await artifacts.remove('r', 'model')())
+    ended(await process.perform(resume(program, 'r')), 'Pending')
   })
 
   test('records what they gave, and a resume goes on from that without a second submission', async () => {
@@ -211,7 +321,7 @@ describe('asking for jobs', () => {
     const looking: ProgramType.Program<unknown, never> = {
       ...program,
       steps: program.steps.map((step) =>
-        step._tag === 'Task'
+        step._tag !== 'Wave'
           ? step
           : {
               ...step,

@@ -221,14 +221,11 @@ describe('durability', () => {
   test('a checkpoint says which run of what with which input it is, to the byte', async () => {
     const process = newProcess()
     const input = { text: 'ä\u2028\n"\u0000 😀', list: [1, 2.5, null, true] }
-    ended(
-      await process.perform(run(five([]), 'r', input, { workspace: { kind: 'directory', path: '/w' } })),
-      'Completed'
-    )
+    ended(await process.perform(run(five([]), 'r', input, { workspace: { kind: 'none', path: '/w' } })), 'Completed')
     const checkpoint = await stored(process.storage)
     assert.equal(checkpoint.runId, 'r')
     assert.deepEqual(checkpoint.input, input)
-    assert.deepEqual(checkpoint.workspace, { kind: 'directory', path: '/w' })
+    assert.deepEqual(checkpoint.workspace, { kind: 'none', path: '/w' })
     assert.equal(checkpoint.workflow.name, 'five')
     assert.match(checkpoint.workflow.fingerprint, /^v1:[0-9a-f]{64}$/)
     assert.equal(checkpoint.createdAt, '2026-01-02T03:04:05.000Z')

@@ -8,15 +8,17 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { SignalHandlers, StopSignal } from '../../adapters/node/index.js'
 import { subprocess, systemClock } from '../../adapters/node/index.js'
 import { status } from '../../domain/Checkpoint.js'
+import type { JsonObject } from '../../domain/Json.js'
 import type { Confirm } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { Executor } from '../../executor/Executor.js'
 import type { Program } from '../../executor/Program.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
+import type { Environment } from '../../ports/Environment.js'
 import { notDone } from '../CliError.js'
 import { ofOutcome } from '../ExitCode.js'
-import { endingOf } from '../report/ending.js'
+import { endingOf, MAX_TOLD, taskOf } from '../report/ending.js'
 import * as Narrator from '../report/Narrator.js'
 import { grouped } from '../report/progress.js'
 import { endJson, jobJson, printed } from '../report/runJson.js'
@@ -30,6 +32,8 @@ import type { Context, Result } from './Context.js'
 import { environmentFor, ignoreHome } from './Context.js'
 import { treeAt } from './evidence.js'
 import { goOn, ofPending, ofRunError, questionsOf, resumeLine } from './hints.js'
+import type { MergeFlags } from './workspace.js'
+import { settleWorkspace, tellOfWorkspace } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -61,7 +65,7 @@ export interface Loaded {
 
 /**
  * What is to be executed: a workflow, as a run of this id, in this folder; `done`: how many of its steps are done;
- * `start`: the words that start it, for a run that is not there yet.
+ * `start`: the words that start it, for a run that is not there yet; `merging`: what is to become of its worktree.
  *
  * @category model
  * @since 0.1.0
@@ -72,6 +76,7 @@ export interface Execution {
   readonly folder: string
   readonly done: number
   readonly start?: ReadonlyArray<string>
+  readonly merging?: MergeFlags
 }
 
 type AnyProgram = Program<Readonly<Record<string, unknown>>>
@@ -117,6 +122,7 @@ export const execute = async (
 ): Promise<Result> => {
   const { runId, program } = execution
   let saved = execution.start === undefined
+  let worked = false
   const environment = environmentFor(context, {
     tree: treeAt(context, execution.folder),
     ...(context.interactive ? { onCheckFailed: askAbout(context) } : {}),
@@ -127,6 +133,8 @@ export const execute = async (
           if (!saved) ignoreHome(context)
           saved = true
         }
+        if (event._tag === 'WorkspaceReady') tellOfWorkspace(context, event.workspace, event.renamed)
+        if (event._tag === 'StepStarted') worked = true
         narrator.report(event)
       }
     }
@@ -140,24 +148,50 @@ export const execute = async (
     return E.left(notDone(ended.left, hints, runId))
   }
   const outcome = ended.right
+  const ownFolders = await ownFoldersOf(environment, outcome, execution.workflow.file)
   const questions = outcome._tag === 'Fenced' ? [] : questionsOf(outcome.checkpoint, program)
   const { screen } = context
-  const lead = outcome._tag === 'Failed' ? 'Fix it, then go on with:' : 'Go on with:'
+  const lead = leadOf(outcome)
   const hints = outcome._tag === 'Pending' ? ofPending(context, runId) : goOn(context, runId, program, questions, lead)
-  for (const line of endingOf(outcome, execution.workflow.file, hints, screen.style)) screen.line(line)
-  if (context.json) screen.out(printed(outcomeJson(outcome, resumeLine(context, runId), questions)))
+  for (const line of endingOf(outcome, execution.workflow.file, hints, screen.style, ownFolders)) screen.line(line)
+  const place =
+    outcome._tag === 'Completed'
+      ? await settleWorkspace(context, outcome.checkpoint, execution.merging ?? {}, worked)
+      : {}
+  if (context.json) screen.out(printed({ ...outcomeJson(outcome, resumeLine(context, runId), questions), ...place }))
   return E.right(ofOutcome(outcome, context.signals.received()))
 }
 
-const outcomeJson = (
+/** What has passed may be gone when it is tried again; everything else needs somebody. */
+const leadOf = (outcome: RunOutcome): string => {
+  if (outcome._tag !== 'Failed') return 'Go on with:'
+  return outcome.retryable ? 'It may pass by itself. Wait, or fix it, then go on with:' : 'Fix it, then go on with:'
+}
+
+/** The folders of their own that failed steps have worked in, by the names of the steps. */
+const ownFoldersOf = async (
+  { workspaces }: Environment,
   outcome: RunOutcome,
-  resume: string,
-  questions: ReadonlyArray<Confirm>
-): Parameters<typeof printed>[0] =>
+  file: WorkflowFile
+): Promise<ReadonlyMap<string, string>> => {
+  const folders = new Map<string, string>()
+  if (outcome._tag !== 'Failed' || workspaces === undefined) return folders
+  const { runId, step, stepIndex, failures } = outcome
+  for (const { group } of failures.slice(0, MAX_TOLD)) {
+    if (taskOf(file.steps[stepIndex], group)?.fresh !== true) continue
+    const unit = { step, ...(group === undefined ? {} : { group }) }
+    const folder = await workspaces.stepFolder({ runId, ...unit }, false)()
+    if (E.isRight(folder)) folders.set(unitName(unit), folder.right)
+  }
+  return folders
+}
+
+const outcomeJson = (outcome: RunOutcome, resume: string, questions: ReadonlyArray<Confirm>): JsonObject =>
   outcome._tag === 'Fenced'
     ? { run_id: outcome.runId, status: 'fenced' }
     : {
         ...endJson(outcome.checkpoint, status(outcome.checkpoint, false), resume, questions),
+        ...(outcome._tag === 'Failed' ? { retryable: outcome.retryable } : {}),
         ...(outcome._tag === 'Pending' ? { jobs: outcome.jobs.map(jobJson) } : {})
       }
 

@@ -199,8 +199,11 @@ export const ofRunError = (
     case 'RunExists':
     case 'InputChanged':
       return ofExisting(place, runId)
+    case 'WorkspaceGone':
+      return ofGone(place, error)
     case 'WriteFailed':
     case 'TooLarge':
+    case 'WorkspaceFailed':
       return restart === undefined
         ? [{ text: 'When that is mended, go on with:', command: resumeLine(place, runId) }]
         : [
@@ -224,6 +227,25 @@ export const ofRunError = (
       return []
   }
 }
+
+/**
+ * For a run whose workspace is gone. One of its own is made anew if everything is to run again.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ofGone = (
+  place: Place,
+  { runId, kind }: RunError & { readonly _tag: 'WorkspaceGone' }
+): ReadonlyArray<Hint> =>
+  kind === 'none'
+    ? [{ text: 'Nothing was executed. Make that folder again, with what is missed, or start a new run' }]
+    : [
+        {
+          text: 'Nothing was executed. To start over, with a new workspace:',
+          command: resumeLine(place, runId, { force: true })
+        }
+      ]
 
 /**
  * For a run that is there already.

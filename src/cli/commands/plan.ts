@@ -21,7 +21,7 @@ import { printed, summaryJson } from '../report/runJson.js'
 import { printable } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import { warnOf } from './execution.js'
-import { missingEvidence } from './evidence.js'
+import { remainsOf, unlessWorkspaceGone } from './evidence.js'
 import { findOrOnly } from './find.js'
 import { answers, isDone, ofPending, ofPlanError, resumeLine } from './hints.js'
 import type { PlanFlags } from './planFlags.js'
@@ -45,14 +45,16 @@ export const planCommand = async (context: Context, id: string | undefined, flag
   warnOf(context, workflow.right)
   const program = plannable(workflow.right)
   const recovered = found.right.found._tag === 'Recovered'
-  const gone = await missingEvidence(context, checkpoint)
-  if (E.isLeft(gone)) return gone
-  const how = { ...options.right, evidence: gone.right, recovered }
+  const remains = await remainsOf(context, checkpoint, program, options.right)
+  if (E.isLeft(remains)) return remains
+  const how = { ...options.right, evidence: remains.right.missing, recovered }
   const plan = planResume(checkpoint, program, how)
   if (E.isLeft(plan)) {
     const planning = { checkpoint, workflow: program, options: how, flags }
     return E.left(notDone(plan.left, ofPlanError(context, planning, plan.left.problems), runId))
   }
+  const usable = unlessWorkspaceGone(context, checkpoint, plan.right, remains.right)
+  if (E.isLeft(usable)) return usable
   const edits = editsOf(checkpoint, program, options.right)
   if (context.json) context.screen.out(printed(planJson(found.right, plan.right, edits)))
   else

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import { existsSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { exitCode as ofSignal, subprocess } from '../../adapters/node/index.js'
@@ -13,6 +12,7 @@ import type { JsonObject } from '../../domain/Json.js'
 import { unitName } from '../../domain/Plan.js'
 import type { PolledJob, PollOutcome } from '../../executor/jobs.js'
 import { poll } from '../../executor/jobs.js'
+import type { Holder } from '../../ports/CheckpointStorage.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
@@ -29,7 +29,7 @@ import type { Attended } from './execution.js'
 import { warnOf } from './execution.js'
 import { findOrOnly } from './find.js'
 import { treeAt } from './evidence.js'
-import { ofPlanError, resumeLine } from './hints.js'
+import { ofGone, ofPlanError, resumeLine } from './hints.js'
 import { workflowOf } from './workflowOf.js'
 
 /**
@@ -41,11 +41,10 @@ import { workflowOf } from './workflowOf.js'
 export const pollCommand = async (context: Attended, id: string | undefined): Promise<Result> => {
   const view = await findOrOnly(context, id)
   if (E.isLeft(view)) return view
-  const { runId, checkpoint } = view.right
+  const { runId, checkpoint, heldBy } = view.right
   const workflow = await workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) return workflow
   const folder = checkpoint.workspace?.path ?? context.folder
-  if (!existsSync(folder)) return E.left({ _tag: 'WorkspaceGone', runId, path: folder })
   warnOf(context, workflow.right)
   const { file, path } = workflow.right
   const program = toProgram(file, path, runnerIn(surroundingsOf(context, folder)))
@@ -58,10 +57,15 @@ export const pollCommand = async (context: Attended, id: string | undefined): Pr
   const polled = await poll(program, runId)(environment)()
   if (E.isLeft(polled)) {
     const planning = { checkpoint, workflow: program, options: {}, flags: {} }
-    const hints = polled.left._tag === 'PlanError' ? ofPlanError(context, planning, polled.left.problems) : []
+    const hints =
+      polled.left._tag === 'PlanError'
+        ? ofPlanError(context, planning, polled.left.problems)
+        : polled.left._tag === 'WorkspaceGone'
+          ? ofGone(context, polled.left)
+          : []
     return E.left(notDone(polled.left, hints, runId))
   }
-  return E.right(tell(context, runId, polled.right))
+  return E.right(tell(context, runId, polled.right, heldBy))
 }
 
 /** What the commands print on standard output is for us; what they say on error output is for people. */
@@ -76,7 +80,7 @@ const surroundingsOf = ({ screen, inherited, home }: Attended, folder: string): 
 })
 
 /** Tells how it ended, and gives the exit code. */
-const tell = (context: Attended, runId: string, outcome: PollOutcome): ExitCode => {
+const tell = (context: Attended, runId: string, outcome: PollOutcome, heldBy: O.Option<Holder>): ExitCode => {
   const { screen, json } = context
   if (outcome._tag === 'Fenced') {
     screen.line(screen.style.red(`Run ${runId} was taken over by another process. Nothing was written since`))
@@ -88,7 +92,8 @@ const tell = (context: Attended, runId: string, outcome: PollOutcome): ExitCode 
   const next = isOpen
     ? { text: 'Ask again with:', command: dogearCommand(context, ['poll', runId]) }
     : { text: 'Go on with:', command: resumeLine(context, runId) }
-  const run = status(checkpoint, false)
+  const isOurs = jobs.some(({ end }) => end._tag === 'Collected' || end._tag === 'Failed')
+  const run = status(checkpoint, !isOurs && O.isSome(heldBy))
   if (json) {
     screen.out(printed({ run_id: runId, status: run, jobs: jobs.map(polledJson), next: next.command }))
   } else {
@@ -113,7 +118,7 @@ const lineOf = ({ end, job, ...unit }: PolledJob, style: Style): string => {
     case 'Failed':
       return style.red(`${name}: failed: ${printable(end.error.message)}`)
     case 'NotKnown':
-      return style.yellow(`${name}: could not be asked: ${printable(end.error.message)}. Nothing has changed`)
+      return style.yellow(`${name}: no answer for now: ${printable(end.error.message)}. Nothing has changed`)
   }
 }
 

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -26,12 +25,15 @@ import { printable } from '../terminal/Style.js'
 import type { Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import type { Attended, Loaded } from './execution.js'
-import { missingEvidence } from './evidence.js'
+import { remainsOf, unlessWorkspaceGone } from './evidence.js'
 import { execute, programFor, warnOf } from './execution.js'
 import { answers, captures, ofDamage, ofPlanError } from './hints.js'
 import { redactionFor } from './input.js'
 import type { PlanFlags } from './planFlags.js'
 import { doneWith, planOptions, withoutSecrets } from './planFlags.js'
+import { plannable } from './workflowOf.js'
+import type { MergeFlags } from './workspace.js'
+import { warnOfOtherKind } from './workspace.js'
 
 /**
  * How a run is to be resumed.
@@ -39,9 +41,8 @@ import { doneWith, planOptions, withoutSecrets } from './planFlags.js'
  * @category model
  * @since 0.1.0
  */
-export interface ResumeFlags extends PlanFlags {
+export interface ResumeFlags extends PlanFlags, MergeFlags {
   readonly plan?: string
-  readonly yes?: boolean
 }
 
 type AnyProgram = Program<Readonly<Record<string, unknown>>>
@@ -62,15 +63,20 @@ export const resumeRun = async (
   const flags = withoutSecrets(typed, redactionFor(context, workflow.file))
   if (O.isSome(heldBy)) return E.left(notDone({ _tag: 'HeldBy', runId, holder: heldBy.value }))
   const folder = checkpoint.workspace?.path ?? context.folder
-  if (!existsSync(folder)) return E.left({ _tag: 'WorkspaceGone', runId, path: folder })
   const given = planOptions(flags, workflow.file)
   if (E.isLeft(given)) return given
-  const gone = await missingEvidence(context, checkpoint)
-  if (E.isLeft(gone)) return gone
-  const options = { ...given.right, evidence: gone.right, recovered: view.found._tag === 'Recovered' }
+  const remains = await remainsOf(context, checkpoint, plannable(workflow), given.right)
+  if (E.isLeft(remains)) return remains
+  const options = { ...given.right, evidence: remains.right.missing, recovered: view.found._tag === 'Recovered' }
   warnOf(context, workflow)
-  const execution = { workflow, runId, folder, done: progress(checkpoint).completed }
+  warnOfOtherKind(context, checkpoint, workflow)
+  const execution = { workflow, runId, folder, done: progress(checkpoint).completed, merging: flags }
   const { program, narrator } = programFor(context, execution)
+  const plan = planResume(checkpoint, program, options)
+  const usable = E.isLeft(plan)
+    ? E.right(undefined)
+    : unlessWorkspaceGone(context, checkpoint, plan.right, remains.right)
+  if (E.isLeft(usable)) return usable
   const agreed = await agreeToRecovery(context, view, program, options, flags)
   if (E.isLeft(agreed)) return agreed
   const forced = await agreeToForce(context, view, program, options, flags)

@@ -26,6 +26,8 @@ import { offer } from './offer.js'
 import type { PlanFlags } from './planFlags.js'
 import { resumeRun } from './resumeRun.js'
 import { knowing, loadWorkflow } from './workflowOf.js'
+import type { MergeFlags } from './workspace.js'
+import { warnOfUncommitted } from './workspace.js'
 
 /**
  * How a workflow is to be run. With `fromStep` or `restartWave` an earlier run is taken up: `run`, or else the newest.
@@ -33,14 +35,13 @@ import { knowing, loadWorkflow } from './workflowOf.js'
  * @category model
  * @since 0.1.0
  */
-export interface RunFlags {
+export interface RunFlags extends MergeFlags {
   readonly id?: string
   readonly input?: ReadonlyArray<string>
   readonly resume?: boolean
   readonly fromStep?: string
   readonly restartWave?: string
   readonly run?: string
-  readonly yes?: boolean
 }
 
 /** What is to be done: a new run, or an earlier one, as flags of a resume say. */
@@ -72,7 +73,8 @@ export const runCommand = async (context: Attended, file: string, flags: RunFlag
     ? start(context, workflow.right, choice.right.runId, given.right, flags)
     : takeUp(context, workflow.right, choice.right.view, given.right, {
         ...choice.right.how,
-        ...(flags.yes === true ? { yes: true } : {})
+        ...(flags.yes === true ? { yes: true } : {}),
+        ...(flags.merge === undefined ? {} : { merge: flags.merge })
       })
 }
 
@@ -111,7 +113,7 @@ const takeUp = async (
   workflow: Loaded,
   view: RunView,
   given: Given,
-  how: PlanFlags & { readonly yes?: boolean }
+  how: PlanFlags & MergeFlags
 ): Promise<Result> => {
   const { runId } = view
   const differences = differencesFrom(view, given)
@@ -137,18 +139,22 @@ const start = async (
   for (const stray of strayInputs(workflow.file, workflow.shown, Object.keys(given))) {
     context.screen.line(context.screen.style.yellow(`warning: ${stray}`))
   }
-  const execution = { workflow, runId, folder: context.folder, done: 0, start: wordsOf(workflow, given, flags) }
+  const start = wordsOf(workflow, given, flags)
+  const execution = { workflow, runId, folder: context.folder, done: 0, start, merging: flags }
   const { program, narrator } = programFor(context, execution)
-  const workspace = { kind: 'directory', path: context.folder } as const
+  const { workspace: kind } = workflow.file
+  if (kind === 'worktree') await warnOfUncommitted(context)
+  const workspace = kind === 'none' ? { kind, path: context.folder } : kind
   return execute(context, { ...execution, program }, narrator, run(program, runId, input, { workspace }))
 }
 
 /** The command line of a run again, as words. */
-const wordsOf = ({ shown }: Loaded, given: Given, { id }: RunFlags): ReadonlyArray<string> => [
+const wordsOf = ({ shown }: Loaded, given: Given, { id, merge }: RunFlags): ReadonlyArray<string> => [
   'run',
   shown,
   ...(id === undefined ? [] : ['--id', id]),
-  ...inputWords(given)
+  ...inputWords(given),
+  ...(merge === undefined ? [] : [merge ? '--merge' : '--no-merge'])
 ]
 
 const inputWords = (given: Given): ReadonlyArray<string> =>

@@ -122,7 +122,10 @@ const showLines = (
       ? []
       : [fact('held by', `process ${heldBy.value.pid} on ${heldBy.value.host} since ${heldBy.value.since}`)]),
     ...(found._tag === 'Exact' ? [] : [style.yellow(fact('damaged', `${found.lost}; recovered from ${found.from}`))]),
-    ...(checkpoint.workspace === undefined ? [] : [fact('folder', checkpoint.workspace.path)]),
+    ...(checkpoint.workspace === undefined
+      ? []
+      : [fact(checkpoint.workspace.kind === 'worktree' ? 'worktree' : 'folder', checkpoint.workspace.path)]),
+    ...(checkpoint.workspace?.kind === 'worktree' ? [fact('branch', checkpoint.workspace.branch)] : []),
     fact('started', checkpoint.createdAt),
     fact('updated', checkpoint.updatedAt),
     fact('revision', String(checkpoint.revision)),
@@ -174,6 +177,8 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined
     step_index: checkpoint.state.stepIndex,
     workflow_path: checkpoint.workflow.path ?? null,
     workspace: checkpoint.workspace?.path ?? null,
+    workspace_kind: checkpoint.workspace?.kind ?? null,
+    branch: checkpoint.workspace?.kind === 'worktree' ? checkpoint.workspace.branch : null,
     held_by: holderJson(view),
     recovered: found._tag === 'Exact' ? null : { from: found.from, lost: found.lost },
     input: checkpoint.input,

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import { existsSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describeProblem } from '../../domain/Explain.js'
@@ -11,16 +10,17 @@ import type { Json } from '../../domain/Json.js'
 import { planResume } from '../../domain/planResume.js'
 import { describeStorage } from '../../executor/RunError.js'
 import type { RunSummary } from '../../executor/runs.js'
+import { goneOf } from '../../executor/workspace.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
-import { describeFully } from '../CliError.js'
+import { describeFully, notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { holderJson, printed } from '../report/runJson.js'
 import { shortened } from '../report/fingerprints.js'
 import type { Style } from '../terminal/Style.js'
 import { printable } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
-import { missingEvidence } from './evidence.js'
+import { remainsOf } from './evidence.js'
 import type { Runs } from './find.js'
 import { allRuns, findRun, isUnfinished, viewOf } from './find.js'
 import { plannable, workflowOf } from './workflowOf.js'
@@ -66,14 +66,13 @@ const obstaclesOf = async (context: Context, run: RunSummary): Promise<ReadonlyA
   const view = await viewOf(context, run.runId)
   if (E.isLeft(view)) return [describeFully(view.left)]
   const { checkpoint, found } = view.right
-  const path = checkpoint.workspace?.path
-  const gone: ReadonlyArray<CliError> =
-    path === undefined || existsSync(path) ? [] : [{ _tag: 'WorkspaceGone', runId: run.runId, path }]
+  const remains = await remainsOf(context, checkpoint)
+  const missed = E.isLeft(remains) ? remains.left : remains.right.there ? undefined : notDone(goneOf(checkpoint))
+  const gone: ReadonlyArray<CliError> = missed === undefined ? [] : [missed]
   const workflow = await workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) return [...gone, workflow.left].map(describeFully)
-  const evidence = await missingEvidence(context, checkpoint)
-  if (E.isLeft(evidence)) return [...gone, evidence.left].map(describeFully)
-  const options = { evidence: evidence.right, recovered: found._tag === 'Recovered' }
+  if (E.isLeft(remains)) return gone.map(describeFully)
+  const options = { evidence: remains.right.missing, recovered: found._tag === 'Recovered' }
   const plan = planResume(checkpoint, plannable(workflow.right), options)
   return [...gone.map(describeFully), ...(E.isLeft(plan) ? plan.left.problems.map(describeProblem) : [])]
 }

@@ -86,6 +86,7 @@ export const make = (telling: Telling): Narrator => {
   }
   const follow = (event: Event): void => {
     if (event._tag === 'RunPlanned') waves.planned(event.plan)
+    else if (event._tag === 'MapExpanded') waves.expanded(event.stepIndex, event.items)
     else if (event._tag === 'StepStarted') {
       active.set(unitName(event), { ...activeOf(event), since: now() })
     } else if (event._tag === 'StepRetrying') {
@@ -149,6 +150,8 @@ const linesOf = (
       return detail(`saved revision ${event.revision}: ${event.state._tag} ${event.state.step}`)
     case 'CheckpointRecovered':
       return [style.yellow(`warning: recovered from ${printable(event.from)}; lost: ${printable(event.lost)}`)]
+    case 'MapExpanded':
+      return [`${place(telling, event)} ${event.step}: ${grouped(event.items)} ${event.items === 1 ? 'item' : 'items'}`]
     case 'StepStarted':
       return asWhole(telling, waves, event)
         ? startedWave(telling, waves, decisions.get(event.step), event)
@@ -184,6 +187,7 @@ const linesOf = (
     case 'RunRemoved':
     case 'RunLeft':
       return removal(event, style)
+    case 'WorkspaceReady':
     case 'RunFailed':
     case 'RunInterrupted':
     case 'RunFenced':

@@ -3,22 +3,24 @@
  *
  * @since 0.1.0
  */
-import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Failure } from '../../domain/CheckpointState.js'
 import { describeJob } from '../../domain/Explain.js'
 import type { PendingJob } from '../../domain/PendingJob.js'
 import { unitName } from '../../domain/Plan.js'
-import type { RunOutcome } from '../../executor/RunOutcome.js'
+import type { Workspace } from '../../domain/Workspace.js'
+import { isOwn } from '../../domain/Workspace.js'
+import type { Failed, RunOutcome } from '../../executor/RunOutcome.js'
 import type { Style } from '../terminal/Style.js'
 import type { Hint } from './Hint.js'
 import { linesOf } from './Hint.js'
 import { grouped } from './progress.js'
 import { printable } from '../terminal/Style.js'
 import type { StepEntry, TaskEntry, WorkflowFile } from '../workflow/WorkflowFile.js'
-import { commandLine } from '../workflow/WorkflowFile.js'
+import { commandLine, tasksOf } from '../workflow/WorkflowFile.js'
 
 /**
- * The lines that end a run: none for one that completed. `hints`: how to go on with it.
+ * The lines that end a run: none for one that completed. `hints`: how to go on with it; `ownFolders`: where failed
+ * steps have worked that have a folder of their own, by name.
  *
  * @category destructors
  * @since 0.1.0
@@ -27,7 +29,8 @@ export const endingOf = (
   outcome: RunOutcome,
   file: WorkflowFile,
   hints: ReadonlyArray<Hint>,
-  style: Style
+  style: Style,
+  ownFolders: ReadonlyMap<string, string> = new Map()
 ): ReadonlyArray<string> => {
   const goOn = linesOf(hints, style)
   switch (outcome._tag) {
@@ -38,14 +41,16 @@ export const endingOf = (
       const told = failures.slice(0, MAX_TOLD)
       const rest = failures.length - told.length
       return [
-        ...told.flatMap((failure) => failureLines(file, outcome.checkpoint, outcome, failure, style)),
+        ...told.flatMap((failure) => failureLines(file, outcome, failure, style, ownFolders)),
         ...(rest === 0 ? [] : [style.red(`${step}: ${grouped(rest)} more group${rest === 1 ? '' : 's'} failed`)]),
         ...goOn
       ]
     }
     case 'Interrupted': {
       const where = `step ${outcome.stepIndex + 1}/${file.steps.length} ${outcome.step}`
-      return [style.yellow(`Interrupted ${outcome.inProgress ? 'in' : 'before'} ${where}`), ...goOn]
+      const { workspace } = outcome.checkpoint
+      const place = isOwn(workspace) ? [workspaceLine(workspace)] : []
+      return [style.yellow(`Interrupted ${outcome.inProgress ? 'in' : 'before'} ${where}`), ...place, ...goOn]
     }
     case 'Pending': {
       const told = outcome.jobs.slice(0, MAX_TOLD)
@@ -67,27 +72,45 @@ const jobText = ({ job, submittedAt, ...unit }: PendingJob): string => {
   return `the job of ${unitName(unit)}${given}, submitted ${submittedAt}`
 }
 
-/** Of a wave with more failures, or that waits for more jobs, the others are counted. */
-const MAX_TOLD = 10
+/**
+ * Of a wave with more failures, or that waits for more jobs, the others are counted.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const MAX_TOLD = 10
 
 const failureLines = (
   file: WorkflowFile,
-  { workflow, workspace }: Checkpoint,
-  { stepIndex, step }: { readonly stepIndex: number; readonly step: string },
+  { stepIndex, step, checkpoint: { workflow, workspace } }: Failed,
   failure: Failure,
-  style: Style
+  style: Style,
+  ownFolders: ReadonlyMap<string, string>
 ): ReadonlyArray<string> => {
   const { group, error } = failure
   const name = unitName({ step, ...(group === undefined ? {} : { group }) })
   const task = taskOf(file.steps[stepIndex], group)
   const attempts = failure.attempts.at(-1)?.attempt ?? 1
+  const own = ownFolders.get(name)
   return [
     style.red(`Step ${stepIndex + 1}/${workflow.steps.length} failed: ${name}`),
     ...(task === undefined ? [] : [`  command: ${printable(commandLine(task.action))}`]),
     `  error: ${printable(error.message)}${attempts > 1 ? ` (after ${attempts} attempts)` : ''}`,
-    ...(workspace === undefined ? [] : [`  folder: ${printable(workspace.path)}`])
+    ...(own === undefined ? [] : [`  its own folder: ${printable(own)}`]),
+    ...(workspace === undefined ? [] : [workspaceLine(workspace)])
   ]
 }
 
-const taskOf = (step: StepEntry | undefined, group: string | undefined): TaskEntry | undefined =>
-  step?._tag === 'Wave' ? step.groups.find((one) => one.name === group) : step
+const workspaceLine = (workspace: Workspace): string =>
+  workspace.kind === 'worktree'
+    ? `  worktree: ${printable(workspace.path)} (branch ${workspace.branch})`
+    : `  folder: ${printable(workspace.path)}`
+
+/**
+ * The task of a step, or of a group of it.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const taskOf = (step: StepEntry | undefined, group: string | undefined): TaskEntry | undefined =>
+  step === undefined ? undefined : tasksOf(step).find(({ name }) => step._tag !== 'Wave' || name === group)

@@ -22,6 +22,8 @@ export const factsOf = (change: Change): string => {
       return ''
     case 'Recovered':
       return `from ${change.from}; lost: ${change.lost}; agreed by ${change.agreedBy}`
+    case 'Expanded':
+      return `${change.step}, ${change.items.length} ${change.items.length === 1 ? 'item' : 'items'}`
     case 'AttemptStarted':
       return change.attempts
         .map((one) => `${unitName({ ...one, step: change.step })}, attempt ${one.attempt}`)

@@ -21,7 +21,7 @@ export const progressOf = ({ state, workflow }: Checkpoint): string => placeIn(w
  * @since 0.1.0
  */
 export const placeIn = (steps: ReadonlyArray<Pick<StepIdentity, 'kind'>>, stepIndex: number): string => {
-  const waves = steps.flatMap(({ kind }, index) => (kind === 'wave' ? [index] : []))
+  const waves = steps.flatMap(({ kind }, index) => (kind === 'task' ? [] : [index]))
   const wave = waves.indexOf(stepIndex)
   return wave === -1 || waves.length === 1
     ? share('Step', stepIndex + 1, steps.length)

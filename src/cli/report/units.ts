@@ -10,6 +10,7 @@ import type { Json } from '../../domain/Json.js'
 import type { PendingJob } from '../../domain/PendingJob.js'
 import { unitName } from '../../domain/Plan.js'
 import type { StepError } from '../../domain/StepError.js'
+import { groupsOf } from '../../domain/WorkflowIdentity.js'
 
 /**
  * A step, or a group of a wave. `index` counts steps from 0; `attempts` is 0 for what was never started; `groups`: of a
@@ -42,7 +43,7 @@ export const unitsOf = (checkpoint: Checkpoint): ReadonlyArray<UnitView> => {
   const known = factsOf(checkpoint)
   return checkpoint.workflow.steps.flatMap((step, index) => {
     if (step.kind === 'task') return [unitOf(known, { index, name: step.name })]
-    const groups = step.groups.map(({ name }) => unitOf(known, { index, name: step.name, group: name }))
+    const groups = groupsOf(step).map(({ name }) => unitOf(known, { index, name: step.name, group: name }))
     return [waveOf(known, { index, name: step.name }, groups), ...groups]
   })
 }

@@ -42,7 +42,7 @@ export interface Wave {
 /**
  * The waves of a run. Steps are named by their index; what is no wave is undefined.
  *
- * - `planned` takes the groups that are done already, `completed` one more of them.
+ * - `planned` takes the groups that are done already, `completed` one more of them; `expanded`, how many a map has.
  * - `isDue`: whether to say how many are done: at most once for each tenth of them, and after a pause.
  * - `isNew`: whether nothing was said of this wave yet. Asking makes it old.
  * - `trouble`: how many retries and failures there were, with this one.
@@ -52,6 +52,7 @@ export interface Wave {
  */
 export interface Waves {
   readonly planned: (plan: ResumePlan) => void
+  readonly expanded: (stepIndex: number, items: number) => void
   readonly completed: (stepIndex: number) => void
   readonly at: (stepIndex: number) => Wave | undefined
   readonly isWide: (stepIndex: number) => boolean
@@ -77,20 +78,25 @@ interface Told extends Wave {
  */
 export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves => {
   const done = new Map<number, number>()
+  const items = new Map<number, number>()
   const known = new Map<number, Told>()
   const at = (index: number): Told | undefined => {
     const step = steps[index]
-    if (step?._tag !== 'Wave') return undefined
-    const found = known.get(index) ?? begun(steps, index, step.groups.length, done.get(index) ?? 0, now())
+    const total = step?._tag === 'Wave' ? step.groups.length : items.get(index)
+    if (total === undefined) return undefined
+    const found = known.get(index) ?? begun(steps, index, total, done.get(index) ?? 0, now())
     known.set(index, found)
     return found
   }
   return {
     planned: ({ decisions }) => {
       for (const { _tag, group, stepIndex } of decisions) {
-        if (_tag === 'Skip' && group !== undefined) done.set(stepIndex, (done.get(stepIndex) ?? 0) + 1)
+        if (group === undefined) continue
+        if (steps[stepIndex]?._tag === 'Map') items.set(stepIndex, (items.get(stepIndex) ?? 0) + 1)
+        if (_tag === 'Skip') done.set(stepIndex, (done.get(stepIndex) ?? 0) + 1)
       }
     },
+    expanded: (stepIndex, total) => void items.set(stepIndex, total),
     completed: (index) => {
       const wave = at(index)
       if (wave !== undefined) wave.done += 1
@@ -123,12 +129,13 @@ export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves 
 }
 
 const begun = (steps: ReadonlyArray<StepEntry>, index: number, total: number, done: number, since: number): Told => {
-  const kinds = steps.map(({ _tag }) => ({ kind: _tag === 'Wave' ? ('wave' as const) : ('task' as const) }))
+  const kinds = steps.map(({ _tag }) => ({ kind: _tag === 'Task' ? ('task' as const) : ('wave' as const) }))
   const wave = { name: steps[index]?.name ?? '', place: placeIn(kinds, index), done, total }
   return { ...wave, told: false, troubles: 0, tenth: tenthOf(wave), since }
 }
 
-const tenthOf = ({ done, total }: Pick<Wave, 'done' | 'total'>): number => Math.floor((10 * done) / total)
+const tenthOf = ({ done, total }: Pick<Wave, 'done' | 'total'>): number =>
+  total === 0 ? 10 : Math.floor((10 * done) / total)
 
 /**
  * How many groups of a wave are done, in words: `3/10 groups`.

@@ -36,7 +36,7 @@ export interface Source {
 }
 
 /**
- * What commands need: a way to run them, the environment that they inherit, the folder that they run in, where the
+ * What commands need: a way to run them, the environment that they inherit, the folder that they run in if the run has none, where the
  * state is, and somebody to take their output and warnings about it.
  *
  * @category model
@@ -143,14 +143,14 @@ const commandFor = (
   context: StepContext<unknown, unknown>,
   source: Source
 ): E.Either<string, Command> => {
-  const variables = variablesAsText(context.variables)
+  const variables = variablesAsText(context)
   if (E.isLeft(variables)) return variables
   const what = filled(action, variables.right)
   if (E.isLeft(what)) return what
   return E.right({
     what: what.right,
     env: environmentOf(inherited, variables.right, context, home),
-    cwd: folder,
+    cwd: context.folder ?? folder,
     signal: context.signal,
     graceMillis: GRACE_MILLIS,
     captureBytes: task.capture === undefined ? 0 : CAPTURE_BYTES,

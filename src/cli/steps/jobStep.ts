@@ -5,10 +5,11 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as StepError from '../../domain/StepError.js'
 import type { StepFailure } from '../../domain/StepFailure.js'
 import * as Failure from '../../domain/StepFailure.js'
-import type { Job, JobContext, JobStatus } from '../../executor/Program.js'
+import type { Job, JobContext, JobStatus, StepContext } from '../../executor/Program.js'
 import type { Ended } from '../../ports/Subprocess.js'
 import type { Runner } from '../workflow/toProgram.js'
 import type { CommandAction, JobEntry, TaskEntry } from '../workflow/WorkflowFile.js'
@@ -25,7 +26,8 @@ import { commandStep, runCommand, unsuccessful } from './commandStep.js'
  * | 1 | it failed |
  * | 3 | it is missing: nobody knows of it |
  *
- * Any other says that it could not be asked: that tells nothing of the job.
+ * Any other says that it could not be asked: that tells nothing of the job. Those of the command that fetches what it gave say the
+ * same.
  *
  * @category model
  * @since 0.1.0
@@ -47,11 +49,22 @@ export const runnerIn = (surroundings: Surroundings): Runner => ({
 const JOB = 'DOGEAR_JOB'
 
 const jobStep = (surroundings: Surroundings, entry: TaskEntry, job: JobEntry): Job<unknown, unknown, undefined> => ({
-  submit: commandStep(surroundings, { ...entry, capture: JOB }, job.submit),
+  submit: (context) => submit(surroundings, { ...entry, capture: JOB }, job.submit, context),
   poll: (context) => poll(surroundings, { ...entry, action: job.poll, capture: JOB }, job.poll, context),
   collect: (context) =>
     job.collect === undefined ? nothing : collect(surroundings, { ...entry, action: job.collect }, job.collect, context)
 })
+
+/** A command that prints nothing gives no job: its key is what it is found by. */
+const submit = (
+  surroundings: Surroundings,
+  task: TaskEntry,
+  action: CommandAction,
+  context: StepContext<unknown, unknown>
+): TaskEither<StepFailure, string | undefined> =>
+  TE.map((printed: string | undefined) => (printed === '' ? undefined : printed))(
+    commandStep(surroundings, task, action)(context)
+  )
 
 const nothing: TaskEither<StepFailure, undefined> = () => Promise.resolve(E.right(undefined))
 
@@ -91,7 +104,7 @@ const countsIn = (stdout: string): { readonly done?: number; readonly total?: nu
   return found === null ? {} : { done: Number(found[1]), total: Number(found[2]) }
 }
 
-/** A command that is told to try again later says so as one that asks does. */
+/** Its exit codes say what those of the command that asks say. What could not be fetched for now is there the next time. */
 const collect =
   (
     surroundings: Surroundings,
@@ -101,6 +114,12 @@ const collect =
   ): TaskEither<StepFailure, string | undefined> =>
   async () => {
     const collected = await commandStep(surroundings, task, action)(context)()
-    if (E.isRight(collected) || collected.left.error.code !== String(PollCode.unfinished)) return collected
-    return E.left(Failure.transient(StepError.make('NotYet', 'what it gave can not be fetched yet')))
+    if (E.isRight(collected)) return collected
+    const { error, outcome } = collected.left
+    const isEnd = error.name === 'ExitError' ? ENDS.has(error.code) : outcome !== 'notApplied'
+    if (isEnd) return E.left(Failure.permanent(error, outcome))
+    const why = error.code === String(PollCode.unfinished) ? 'yet' : `now: ${error.message}`
+    return E.left(Failure.transient(StepError.make('NotYet', `what it gave can not be fetched ${why}`)))
   }
+
+const ENDS: ReadonlySet<unknown> = new Set([PollCode.failed, PollCode.missing].map(String))

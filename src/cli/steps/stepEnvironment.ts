@@ -3,10 +3,13 @@
  *
  * @since 0.1.0
  */
+import { delimiter, join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../domain/Json.js'
+import { isOwn } from '../../domain/Workspace.js'
 import type { JobContext, StepContext } from '../../executor/Program.js'
+import { ITEM } from '../workflow/items.js'
 import { objection } from '../workflow/Variable.js'
 
 /**
@@ -18,15 +21,18 @@ import { objection } from '../workflow/Variable.js'
 export type Variables = ReadonlyMap<string, string>
 
 /**
- * The run's variables as text: strings as they are, everything else as JSON. On the left: why one of them can not be
- * handed over.
+ * The variables of a step as text, the item among them if it is done for one: strings as they are, everything else as JSON.
+ * On the left: why one of them can not be handed over.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const variablesAsText = (variables: ReadonlyMap<string, Json>): E.Either<string, Variables> => {
+export const variablesAsText = (
+  context: Pick<StepContext<unknown, unknown>, 'variables'>
+): E.Either<string, Variables> => {
   const texts = new Map<string, string>()
-  for (const [name, value] of variables) {
+  const item = 'item' in context ? [[ITEM, context.item as Json] as const] : []
+  for (const [name, value] of [...context.variables, ...item]) {
     const why = objection(name)
     if (O.isSome(why)) return E.left(`"${name}" can't be a variable: ${why.value}`)
     const text = typeof value === 'string' ? value : JSON.stringify(value)
@@ -60,9 +66,18 @@ export const environmentOf = (
   environment.set('DOGEAR_ATTEMPT', String(attempt))
   environment.set('DOGEAR_IDEMPOTENCY_KEY', idempotencyKey)
   environment.set('DOGEAR_HOME', home)
+  if ('item' in context && group !== undefined) environment.set('DOGEAR_KEY', group)
+  const { workspace, folder } = context
+  if (workspace !== undefined) environment.set('DOGEAR_WORKSPACE', workspace.path)
+  // A git that is called in a folder of the run's own is not to work on a repository around it.
+  if (isOwn(workspace) || folder !== workspace?.path) {
+    const others = environment.get('GIT_CEILING_DIRECTORIES') ?? ''
+    const ours = join(home, 'workspaces')
+    environment.set('GIT_CEILING_DIRECTORIES', others === '' ? ours : `${ours}${delimiter}${others}`)
+  }
   if ('job' in context) environment.set('DOGEAR_JOB', jobText(context.job))
   return Object.fromEntries(environment)
 }
 
-/** What the submission printed, which is text; of a program's own job, JSON. */
-const jobText = (job: Json): string => (typeof job === 'string' ? job : JSON.stringify(job))
+/** What the submission printed, which is text; of a program's own job, JSON. Empty if it gave nothing. */
+const jobText = (job: Json): string => (typeof job === 'string' ? job : job === null ? '' : JSON.stringify(job))

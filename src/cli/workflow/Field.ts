@@ -101,7 +101,7 @@ export const flag = (report: Report, entry: Entry | undefined): O.Option<boolean
 }
 
 /**
- * A number in a range.
+ * A number in a range. `beside`: what else might stand there, in words.
  *
  * @category decoding
  * @since 0.1.0
@@ -109,7 +109,8 @@ export const flag = (report: Report, entry: Entry | undefined): O.Option<boolean
 export const number = (
   report: Report,
   entry: Entry | undefined,
-  range: { readonly from: number; readonly to: number; readonly whole: boolean }
+  range: { readonly from: number; readonly to: number; readonly whole: boolean },
+  beside = ''
 ): O.Option<number> => {
   if (entry === undefined) return O.none
   const value = entry.value._tag === 'Scalar' ? entry.value.value : undefined
@@ -117,7 +118,7 @@ export const number = (
     typeof value === 'number' && value >= range.from && value <= range.to && (!range.whole || Number.isInteger(value))
   return fits
     ? O.some(value)
-    : wrong(report, entry, `a ${range.whole ? 'whole number' : 'number'} from ${range.from} to ${range.to}`)
+    : wrong(report, entry, `${beside}a ${range.whole ? 'whole number' : 'number'} from ${range.from} to ${range.to}`)
 }
 
 /**
@@ -149,9 +150,12 @@ export const word = <W extends string>(
   const found = words.find((one) => one === value)
   if (found !== undefined) return O.some(found)
   const given = typeof value === 'string' ? `"${value}"${didYouMean(value, words)}` : kindOf(entry.value)
-  report(entry.value.at, `"${entry.key}" must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}, not ${given}`)
+  report(entry.value.at, `"${entry.key}" must be ${orList(words)}, not ${given}`)
   return O.none
 }
+
+const orList = (words: ReadonlyArray<string>): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 
 /**
  * A list.

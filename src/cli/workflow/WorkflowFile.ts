@@ -6,6 +6,7 @@
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import type { OnSuccess } from '../../domain/Retention.js'
+import type { Workspace } from '../../domain/Workspace.js'
 import type { RetryPolicy } from '../../domain/RetryPolicy.js'
 import type { Expectation, OnCheckFailure } from '../../executor/Guard.js'
 import type { OnFailure } from '../../executor/Program.js'
@@ -78,7 +79,7 @@ export interface ChecksEntry {
 
 /**
  * A task: a step of its own, or a group of a wave. `timeoutMillis` is for each attempt, and absent if there is none;
- * `retry` is absent if it is tried once. With a `job` its `action` is what submits that.
+ * `retry` is absent if it is tried once. `fresh`: each attempt has an empty folder of its own. With a `job` its `action` is what submits that.
  *
  * @category model
  * @since 0.1.0
@@ -95,6 +96,7 @@ export interface TaskEntry {
   readonly timeoutMillis?: number
   readonly idempotent: boolean
   readonly version?: string
+  readonly fresh?: true
   readonly checks?: ChecksEntry
 }
 
@@ -126,16 +128,40 @@ export interface WaveEntry {
 }
 
 /**
+ * Where a map has its items from: a variable, or the file itself.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type ForEach =
+  | { readonly _tag: 'Variable'; readonly at: Position; readonly name: string }
+  | { readonly _tag: 'List'; readonly values: ReadonlyArray<Json> }
+
+/**
+ * A map: a wave that does the same for each of some items. `key`: the field of an item that is its name, or `item` if that is the
+ * item itself; absent if it is its number.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface MapEntry extends Omit<WaveEntry, '_tag' | 'groups'> {
+  readonly _tag: 'Map'
+  readonly forEach: ForEach
+  readonly key?: string
+  readonly each: TaskEntry
+}
+
+/**
  * A step.
  *
  * @category model
  * @since 0.1.0
  */
-export type StepEntry = TaskEntry | WaveEntry
+export type StepEntry = TaskEntry | WaveEntry | MapEntry
 
 /**
- * A workflow file. `secrets` are names of environment variables; `warnings` are for people, and nothing in them keeps it from
- * running.
+ * A workflow file. `secrets` are names of environment variables; `workspace`: of which kind that of a new run is. `warnings` are
+ * for people, and nothing in them keeps it from running.
  *
  * @category model
  * @since 0.1.0
@@ -145,6 +171,7 @@ export interface WorkflowFile {
   readonly input: JsonObject
   readonly secrets: ReadonlyArray<string>
   readonly onSuccess: OnSuccess
+  readonly workspace: Workspace['kind']
   readonly steps: ReadonlyArray<StepEntry>
   readonly warnings: ReadonlyArray<Problem>
 }
@@ -178,12 +205,13 @@ export const MAX_TASKS = 10_000
 export const numberedName = (index: number): string => `step-${index + 1}`
 
 /**
- * What a task's fingerprint covers beside its name, `idempotent` and `capture`: what it executes, and its version.
+ * What a task's fingerprint covers beside its name, `idempotent` and `capture`: what it executes, whether in a folder of its own,
+ * and its version.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const definitionOf = ({ action, job, version, checks }: TaskEntry): Json => ({
+export const definitionOf = ({ action, job, version, fresh, checks }: TaskEntry): Json => ({
   ...(job === undefined
     ? actionJson(action)
     : {
@@ -194,6 +222,7 @@ export const definitionOf = ({ action, job, version, checks }: TaskEntry): Json 
         }
       }),
   ...(version === undefined ? {} : { version }),
+  ...(fresh === undefined ? {} : { workspace: 'fresh' }),
   ...(checks === undefined ? {} : { checks: checksJson(checks) })
 })
 
@@ -224,6 +253,35 @@ export const checksJson = ({ artifacts, commits, files, before, after, expect }:
   after: after.map(actionJson),
   expect: { ...expect }
 })
+
+/**
+ * What of a map must not change once it has completed, beside what it does for each item.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const mapJson = ({ forEach, key, checks }: MapEntry): Json => ({
+  forEach: forEach._tag === 'Variable' ? forEach.name : forEach.values,
+  ...(key === undefined ? {} : { key }),
+  ...(checks === undefined ? {} : { checks: checksJson(checks) })
+})
+
+/**
+ * The tasks that a step is written with: itself, its groups, or what it does for each item.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const tasksOf = (step: StepEntry): ReadonlyArray<TaskEntry> => {
+  switch (step._tag) {
+    case 'Task':
+      return [step]
+    case 'Wave':
+      return step.groups
+    case 'Map':
+      return [step.each]
+  }
+}
 
 /**
  * Everything that a task does.

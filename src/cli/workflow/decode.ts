@@ -8,26 +8,24 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import type { OnSuccess } from '../../domain/Retention.js'
-import type { OnFailure } from '../../executor/Program.js'
 import { describeProblem, NAME } from '../../domain/Workflow.js'
-import { decodeChecks, WAVE_CHECK_KEYS } from './decodeChecks.js'
+import type { Workspace } from '../../domain/Workspace.js'
 import type { Reports } from './decodeTask.js'
-import { decodeTask, standIn, TASK_KEYS } from './decodeTask.js'
+import { decodeTask, TASK_KEYS } from './decodeTask.js'
+import { decodeWave, isWave } from './decodeWave.js'
 import * as Field from './Field.js'
 import type { Position, Problem, Report } from './Problem.js'
 import { inFileOrder } from './Problem.js'
 import { definitionProblems } from './definitionProblems.js'
 import type { Entry, Mapping, Node, Source } from './Source.js'
 import { objection } from './Variable.js'
-import type { GroupEntry, StepEntry, TaskEntry, WaveEntry, WorkflowFile } from './WorkflowFile.js'
+import type { StepEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
 import { MAX_TASKS, numberedName } from './WorkflowFile.js'
 
-const WORKFLOW_KEYS = ['name', 'input', 'secrets', 'onSuccess', 'steps', 'commands']
+const WORKFLOW_KEYS = ['name', 'input', 'secrets', 'onSuccess', 'workspace', 'steps', 'commands']
+const WORKSPACES: ReadonlyArray<Workspace['kind']> = ['none', 'directory', 'worktree']
 const STEP_KEYS = ['name', 'wave', ...TASK_KEYS]
-const WAVE_KEYS = ['wave', 'groups', 'summary', 'concurrency', 'onFailure', ...WAVE_CHECK_KEYS]
-const GROUP_KEYS = [...TASK_KEYS, 'needs']
 const ON_SUCCESS: ReadonlyArray<OnSuccess> = ['keep', 'archive', 'delete']
-const ON_FAILURE: ReadonlyArray<OnFailure> = ['finish', 'continue', 'halt']
 
 /**
  * Reads a workflow. `fileName` is its name if it gives itself none, and if that can be one.
@@ -58,6 +56,10 @@ export const decode = (
   const input = inputOf(report, fields.get('input'))
   const secrets = secretsOf(report, fields.get('secrets'), input)
   const onSuccess = Field.word(report, fields.get('onSuccess'), ON_SUCCESS)
+  const workspace = pipe(
+    Field.word(report, fields.get('workspace'), WORKSPACES),
+    O.getOrElse((): Workspace['kind'] => 'none')
+  )
   const steps = stepsOf(reports, fields, node.at)
   const named = { name, at: fields.get('name')?.value.at ?? node.at }
   if (steps !== undefined) problems.push(...definitionProblems(named, steps.entries, steps.at, secrets))
@@ -68,6 +70,7 @@ export const decode = (
         input,
         secrets,
         onSuccess: O.getOrElse((): OnSuccess => 'keep')(onSuccess),
+        workspace,
         steps: steps?.entries ?? [],
         warnings: inFileOrder(warnings)
       })
@@ -149,8 +152,7 @@ const stepOf = (reports: Reports, node: Node, index: number): ReadonlyArray<Step
     reports.report(node.at, `a step is a mapping like "shell: npm test", not ${Field.kindOf(node)}`)
     return []
   }
-  const isWave = node.entries.some(({ key }) => key === 'wave' || key === 'groups')
-  return [isWave ? waveOf(reports, node) : taskOf(reports, node, index)]
+  return [isWave(node) ? decodeWave(reports, node) : taskOf(reports, node, index)]
 }
 
 const taskOf = (reports: Reports, node: Mapping, index: number): TaskEntry => {
@@ -161,65 +163,5 @@ const taskOf = (reports: Reports, node: Mapping, index: number): TaskEntry => {
     at: entry?.value.at ?? node.at,
     name: O.getOrElse(() => numberedName(index))(name),
     telling: O.isSome(name)
-  })
-}
-
-const waveOf = (reports: Reports, node: Mapping): WaveEntry => {
-  const { report } = reports
-  const fields = Field.fieldsOf(report, node, WAVE_KEYS, 'a wave')
-  const [entry, groups] = [fields.get('wave'), fields.get('groups')]
-  if (entry === undefined) report(node.at, 'a wave needs a name: "wave: checks"')
-  if (groups === undefined) report(node.at, 'a wave needs "groups"')
-  const name = pipe(
-    Field.text(report, entry),
-    O.getOrElse(() => 'wave')
-  )
-  const concurrency = Field.number(report, fields.get('concurrency'), { from: 1, to: MAX_TASKS, whole: true })
-  const onFailure = Field.word(report, fields.get('onFailure'), ON_FAILURE)
-  const checks = decodeChecks(report, fields)
-  const at = entry?.value.at ?? node.at
-  return {
-    _tag: 'Wave',
-    at,
-    name,
-    summary: O.getOrElse(() => name)(Field.text(report, fields.get('summary'))),
-    groups: groupsOf(reports, groups, { at, name }),
-    ...(O.isSome(concurrency) ? { concurrency: concurrency.value } : {}),
-    ...(O.isSome(onFailure) ? { onFailure: onFailure.value } : {}),
-    ...(O.isSome(checks) ? { checks: checks.value } : {})
-  }
-}
-
-const groupsOf = (
-  reports: Reports,
-  entry: Entry | undefined,
-  wave: { readonly at: Position; readonly name: string }
-): ReadonlyArray<GroupEntry> => {
-  const { report } = reports
-  const groups = Field.mapping(report, entry)
-  if (O.isNone(groups)) return []
-  if (groups.value.entries.length === 0) report(wave.at, describeProblem({ _tag: 'NoGroups', step: wave.name }))
-  if (groups.value.entries.length > MAX_TASKS) {
-    report(groups.value.at, `a wave has at most ${MAX_TASKS} groups`)
-    return []
-  }
-  return groups.value.entries.map(({ at, key, value }) => {
-    if (value._tag !== 'Mapping') {
-      report(value.at, `a group is a mapping like "shell: npm test", not ${Field.kindOf(value)}`)
-      return { ...standIn(at, key), needs: [] }
-    }
-    const fields = Field.fieldsOf(report, value, GROUP_KEYS, 'a group')
-    const task = decodeTask(reports, fields, { at, name: key, telling: false })
-    return { ...task, needs: needsOf(report, fields.get('needs')) }
-  })
-}
-
-const needsOf = (report: Report, entry: Entry | undefined): ReadonlyArray<string> => {
-  const names = Field.list(report, entry)
-  if (O.isNone(names)) return []
-  return names.value.items.flatMap((item) => {
-    if (item._tag === 'Scalar' && typeof item.value === 'string') return [item.value]
-    report(item.at, `"needs" lists names of groups, not ${Field.kindOf(item)}`)
-    return []
   })
 }

@@ -39,8 +39,9 @@ const MAX_COMMITS = 10_000
  * @category decoding
  * @since 0.1.0
  */
-export const decodeChecks = (report: Report, fields: Fields): O.Option<ChecksEntry> => {
+export const decodeChecks = (report: Report, fields: Fields, kind: 'task' | 'wave'): O.Option<ChecksEntry> => {
   if (!CHECK_KEYS.some((key) => fields.has(key))) return O.none
+  refuseUnlessChecked(report, fields, kind)
   const expect = Field.mapping(report, fields.get('expect'))
   const expected: Fields = O.isSome(expect)
     ? Field.fieldsOf(report, expect.value, EXPECT_KEYS, '"expect"')
@@ -66,12 +67,26 @@ export const decodeChecks = (report: Report, fields: Fields): O.Option<ChecksEnt
 const countOf = (report: Report, entry: Entry | undefined): O.Option<number | true> =>
   entry?.value._tag === 'Scalar' && entry.value.value === true
     ? O.some(true)
-    : Field.number(report, entry, { from: 0, to: MAX_COMMITS, whole: true })
+    : Field.number(report, entry, { from: 0, to: MAX_COMMITS, whole: true }, 'true, or ')
 
 /** Texts in which `${name}` stands for a variable. */
 const wordsOf = (report: Report, entry: Entry | undefined): ReadonlyArray<Argument> => {
   const items = Field.list(report, entry)
-  return O.isNone(items) ? [] : items.value.items.map((item) => argument(report, item))
+  if (entry === undefined || O.isNone(items)) return []
+  return items.value.items.map((item) => {
+    const word = argument(report, item)
+    if (item._tag === 'Scalar' && item.value !== null && word.text.trim() === '')
+      report(item.at, `"${entry.key}" must not name something empty`)
+    return word
+  })
+}
+
+/** Nothing can fail where nothing is looked at. Before a wave it is always looked whether what earlier steps left is there. */
+const refuseUnlessChecked = (report: Report, fields: Fields, kind: 'task' | 'wave'): void => {
+  const policy = fields.get('onCheckFailure')
+  if (policy === undefined || kind === 'wave') return
+  if (CHECK_KEYS.some((key) => key !== 'onCheckFailure' && fields.has(key))) return
+  report(policy.at, '"onCheckFailure" is of no use here: the task has no check. Give it "before", "expect" or "after"')
 }
 
 /**

@@ -17,7 +17,7 @@ import type { Position, Report } from './Problem.js'
 import type { Entry } from './Source.js'
 import { didYouMean } from './Suggestion.js'
 import { objection } from './Variable.js'
-import type { Action, CommandAction, TaskEntry } from './WorkflowFile.js'
+import type { Action, ChecksEntry, CommandAction, TaskEntry } from './WorkflowFile.js'
 import { commandLine, DEFAULT_TIMEOUT_MILLIS } from './WorkflowFile.js'
 
 /**
@@ -27,7 +27,7 @@ import { commandLine, DEFAULT_TIMEOUT_MILLIS } from './WorkflowFile.js'
  * @since 0.1.0
  */
 export const TASK_KEYS = [
-  ...['shell', 'run', 'reuse', 'job', 'summary', 'capture', 'retry', 'timeout', 'idempotent', 'version'],
+  ...['shell', 'run', 'reuse', 'job', 'summary', 'capture', 'retry', 'timeout', 'idempotent', 'version', 'workspace'],
   ...CHECK_KEYS
 ] as const
 
@@ -80,9 +80,12 @@ export const decodeTask = (reports: Reports, fields: Fields, { at, name, telling
   }
   const timeoutMillis = timeoutOf(report, fields.get('timeout'))
   const version = versionOf(report, fields.get('version'))
-  const checks = decodeChecks(report, fields)
+  const checks = decodeChecks(report, fields, 'task')
   if (job !== undefined && O.isSome(checks) && checks.value.expect.commits !== undefined)
     report(fields.get('expect')?.at ?? at, '"commits" can\'t be counted for a job: name them in "commits" of the task')
+  const fresh = Field.word(report, fields.get('workspace'), ['fresh'])
+  if (O.isSome(fresh) && O.isSome(checks) && needsRepository(checks.value))
+    report(fields.get('workspace')?.at ?? at, '"commits" and "cleanTree" are for steps without a folder of their own')
   return {
     _tag: 'Task',
     at,
@@ -95,9 +98,14 @@ export const decodeTask = (reports: Reports, fields: Fields, { at, name, telling
     ...(O.isSome(timeoutMillis) ? { timeoutMillis: timeoutMillis.value } : {}),
     idempotent,
     ...(O.isSome(version) ? { version: version.value } : {}),
+    ...(O.isSome(fresh) ? { fresh: true } : {}),
     ...(O.isSome(checks) ? { checks: checks.value } : {})
   }
 }
+
+/** The folder of a step's own is no repository. */
+const needsRepository = ({ commits, expect }: ChecksEntry): boolean =>
+  commits.length > 0 || expect.commits !== undefined || expect.cleanTree !== undefined
 
 /**
  * Stands in for a task that could not be read, so that nobody is told that its name is missing too.

@@ -8,6 +8,7 @@ import * as W from '../../domain/Workflow.js'
 import type { Position, Problem } from './Problem.js'
 import { describe } from './Problem.js'
 import type { StepEntry, TaskEntry } from './WorkflowFile.js'
+import { tasksOf } from './WorkflowFile.js'
 
 /** Something with a name, and where it stands. */
 interface Named {
@@ -30,7 +31,7 @@ export const definitionProblems = (
 ): ReadonlyArray<Problem> => {
   const units: ReadonlyArray<Named> = [
     workflow,
-    ...steps.flatMap((step): ReadonlyArray<Named> => (step._tag === 'Wave' ? [step, ...step.groups] : [step]))
+    ...steps.flatMap((step): ReadonlyArray<Named> => (step._tag === 'Task' ? [step] : [step, ...tasksOf(step)]))
   ]
   const found = new Map<string, Problem>()
   for (const problem of W.problems({ name: workflow.name, steps: steps.map(sketchOf), secrets })) {
@@ -42,13 +43,19 @@ export const definitionProblems = (
 }
 
 /** The step as far as names are concerned. */
-const sketchOf = (step: StepEntry): W.Step =>
-  step._tag === 'Task'
-    ? taskSketch(step)
-    : W.wave(
+const sketchOf = (step: StepEntry): W.Step => {
+  switch (step._tag) {
+    case 'Task':
+      return taskSketch(step)
+    case 'Wave':
+      return W.wave(
         step.name,
         step.groups.map((group) => W.group(taskSketch(group), group.needs))
       )
+    case 'Map':
+      return W.mapOf(step.name, taskSketch(step.each))
+  }
+}
 
 const taskSketch = ({ name, capture }: TaskEntry): W.Task =>
   W.task(name, capture === undefined ? {} : { captures: [capture] })
@@ -74,8 +81,12 @@ const placeOf = (
       return lastNamed(problem.group, wave?._tag === 'Wave' ? wave.groups : [])
     }
     case 'DuplicateCapture': {
-      const tasks = steps.flatMap((step): ReadonlyArray<TaskEntry> => (step._tag === 'Wave' ? step.groups : [step]))
-      return tasks.filter((task) => task.capture === problem.variable).at(-1)?.at ?? stepsAt
+      return (
+        steps
+          .flatMap(tasksOf)
+          .filter((task) => task.capture === problem.variable)
+          .at(-1)?.at ?? stepsAt
+      )
     }
   }
 }

@@ -4,7 +4,8 @@
  * @since 0.1.0
  */
 import { didYouMean } from './Suggestion.js'
-import type { Action, TaskEntry, WorkflowFile } from './WorkflowFile.js'
+import type { Action, WorkflowFile } from './WorkflowFile.js'
+import { tasksOf } from './WorkflowFile.js'
 
 /**
  * Warnings about names that the file has no input of. A file without input takes any, and a variable that a step names
@@ -20,9 +21,14 @@ export const strayInputs = (
 ): ReadonlyArray<string> => {
   const known = Object.keys(input)
   if (known.length === 0) return []
-  const tasks = steps.flatMap((step): ReadonlyArray<TaskEntry> => (step._tag === 'Wave' ? step.groups : [step]))
+  const tasks = steps.flatMap(tasksOf)
+  const mapped = new Set(
+    steps.map((step) => (step._tag === 'Map' && step.forEach._tag === 'Variable' ? step.forEach.name : ''))
+  )
   return names
-    .filter((name) => !known.includes(name) && !tasks.some(({ action }) => isNamedIn(action, name)))
+    .filter(
+      (name) => !known.includes(name) && !mapped.has(name) && !tasks.some(({ action }) => isNamedIn(action, name))
+    )
     .map((name) => {
       const hint = didYouMean(name, known) || `. It has ${known.map((one) => `"${one}"`).join(', ')}`
       return `--input "${name}": ${shown} has no such input${hint}`

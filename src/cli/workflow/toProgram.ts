@@ -6,15 +6,36 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../../domain/CompletedStep.js'
+import type { Json } from '../../domain/Json.js'
 import { fromUnknown } from '../../domain/StepFailure.js'
 import type { GuardSpec } from '../../executor/Guard.js'
-import type { Job, Program, ProgramStep, ProgramTask, StepContext, UnitGuard } from '../../executor/Program.js'
-import { fromSteps, reuse, task, waveOf } from '../../executor/Program.js'
+import type {
+  Items,
+  Job,
+  Program,
+  ProgramStep,
+  ProgramTask,
+  StepContext,
+  UnitGuard,
+  WaveOptions
+} from '../../executor/Program.js'
+import { fromSteps, mapOf, reuse, task, waveOf } from '../../executor/Program.js'
 import type { Variables } from '../steps/stepEnvironment.js'
 import { variablesAsText } from '../steps/stepEnvironment.js'
+import { itemsOf, keyOf, notItems } from './items.js'
 import * as Template from './Template.js'
-import type { CommandAction, Argument, ChecksEntry, JobEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
-import { checksJson, commandLine, definitionOf, numberedName } from './WorkflowFile.js'
+import type {
+  Argument,
+  ChecksEntry,
+  CommandAction,
+  JobEntry,
+  MapEntry,
+  StepEntry,
+  TaskEntry,
+  WaveEntry,
+  WorkflowFile
+} from './WorkflowFile.js'
+import { checksJson, commandLine, definitionOf, mapJson, numberedName } from './WorkflowFile.js'
 
 /**
  * What a task does when it runs its command, and how one hands its work over that has a job.
@@ -45,20 +66,32 @@ export const toProgram = (
     { secrets: file.secrets, onSuccess: file.onSuccess }
   )
 
-const stepFrom = (runner: Runner, entry: WorkflowFile['steps'][number], index: number): ProgramStep =>
-  entry._tag === 'Task'
-    ? taskFrom(runner, entry, entry.name === numberedName(index))
-    : waveOf(
-        entry.name,
-        entry.groups.map((group) => ({ ...taskFrom(runner, group), needs: group.needs })),
-        {
-          summary: entry.summary,
-          ...(entry.concurrency === undefined ? {} : { concurrency: entry.concurrency }),
-          ...(entry.onFailure === undefined ? {} : { onFailure: entry.onFailure }),
-          ...guardFrom(runner, { ...entry, _tag: 'Task', action: NO_ACTION, idempotent: true })
-        },
-        entry.checks === undefined ? undefined : checksJson(entry.checks)
-      )
+const stepFrom = (runner: Runner, entry: StepEntry, index: number): ProgramStep => {
+  switch (entry._tag) {
+    case 'Task':
+      return taskFrom(runner, entry, entry.name === numberedName(index))
+    case 'Wave': {
+      const groups = entry.groups.map((group) => ({ ...taskFrom(runner, group), needs: group.needs }))
+      const definition = entry.checks === undefined ? undefined : checksJson(entry.checks)
+      return waveOf(entry.name, groups, optionsOf(runner, entry), definition)
+    }
+    case 'Map': {
+      const { name, forEach, key, each } = entry
+      const items: Items = {
+        forEach: ({ variables }) => E.mapLeft(notItems)(itemsOf(forEach, variables)),
+        key: (item, position) => E.mapLeft(notItems)(keyOf(key, item as Json, position))
+      }
+      return mapOf(name, taskFrom(runner, each), items, optionsOf(runner, entry), mapJson(entry))
+    }
+  }
+}
+
+const optionsOf = (runner: Runner, entry: WaveEntry | MapEntry): WaveOptions => ({
+  summary: entry.summary,
+  ...(entry.concurrency === undefined ? {} : { concurrency: entry.concurrency }),
+  ...(entry.onFailure === undefined ? {} : { onFailure: entry.onFailure }),
+  ...guardFrom(runner, { ...entry, _tag: 'Task', action: NO_ACTION, idempotent: true })
+})
 
 const workOf = (
   runner: Runner,
@@ -80,6 +113,7 @@ const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTa
       ...(entry.capture === undefined ? {} : { capture: entry.capture }),
       ...(entry.retry === undefined ? {} : { retry: entry.retry }),
       ...(entry.timeoutMillis === undefined ? {} : { timeoutMillis: entry.timeoutMillis }),
+      ...(entry.fresh === undefined ? {} : { workspace: 'fresh' }),
       ...guardFrom(runner, entry)
     },
     definitionOf(entry)
@@ -127,9 +161,9 @@ const evidenceOf = (
   { artifacts, commits, files }: ChecksEntry,
   capture: string | undefined,
   output: unknown,
-  { variables }: Context
+  context: Context
 ): ReadonlyArray<ExpectedEvidence> => {
-  const known = new Map(E.getOrElse((): Variables => new Map())(variablesAsText(variables)))
+  const known = new Map(E.getOrElse((): Variables => new Map())(variablesAsText(context)))
   if (capture !== undefined && typeof output === 'string') known.set(capture, output)
   const filled = ({ template, text }: Argument): string => E.getOrElse(() => text)(Template.fill(template, known))
   return [

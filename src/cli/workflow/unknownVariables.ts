@@ -6,8 +6,9 @@
 import type { Position, Problem } from './Problem.js'
 import * as Template from './Template.js'
 import { didYouMean } from './Suggestion.js'
-import type { Action, Argument, ChecksEntry, GroupEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
-import { actionsOf } from './WorkflowFile.js'
+import type { Action, Argument, ChecksEntry, GroupEntry, MapEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
+import { actionsOf, tasksOf } from './WorkflowFile.js'
+import { ITEM } from './items.js'
 
 /**
  * What is wrong with the variables of a workflow whose input has these fields. A step knows the input and what earlier
@@ -28,19 +29,25 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
       if (step.capture !== undefined) known.add(step.capture)
       return problems
     }
-    const byName = new Map(step.groups.map((group) => [group.name, group]))
-    const before = step.checks?.before.flatMap(namedBy) ?? []
+    const before = [...(step._tag === 'Map' ? mapped(step) : []), ...(step.checks?.before.flatMap(namedBy) ?? [])]
     const unset = before.filter(({ name }) => !known.has(name))
-    const problems = step.groups.flatMap((group) => {
-      const captured = capturedBefore(byName, group)
-      return problemsOf(group, captured.length === 0 ? known : new Set([...known, ...captured]))
-    })
-    for (const { capture } of step.groups) if (capture !== undefined) known.add(capture)
+    const byName = new Map(step._tag === 'Map' ? [] : step.groups.map((group) => [group.name, group]))
+    const problems =
+      step._tag === 'Map'
+        ? problemsOf(step.each, new Set([...known, ITEM]))
+        : step.groups.flatMap((group) => {
+            const captured = capturedBefore(byName, group)
+            return problemsOf(group, captured.length === 0 ? known : new Set([...known, ...captured]))
+          })
+    for (const { capture } of tasksOf(step)) if (capture !== undefined) known.add(capture)
     const late = step.checks === undefined ? [] : behind(step.checks, undefined).filter(({ name }) => !known.has(name))
     const ofWave = [...unset, ...late].map(({ at, name }) => ({ at, message: messageFor(file, name, known) }))
     return [...problems, ...ofWave]
   })
 }
+
+/** The variable that has the items of a map, if it has them from one. */
+const mapped = ({ forEach }: MapEntry): ReadonlyArray<Named> => (forEach._tag === 'Variable' ? [forEach] : [])
 
 /** A name of a variable, and where it stands. */
 interface Named {

@@ -6,7 +6,7 @@
 import { strict as assert } from 'node:assert'
 import type { ArtifactSpec } from './artifacts/ArtifactCase.js'
 import { missingArtifactTools } from './artifacts/ArtifactCase.js'
-import { artifactStoreCases } from './artifacts/cases.js'
+import { artifactStoreCases } from './artifacts/index.js'
 import { checkpointStorageCases } from './cases/index.js'
 import type { ConformanceCase, Level } from './Case.js'
 import { missingTools } from './Case.js'

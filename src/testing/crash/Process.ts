@@ -269,14 +269,19 @@ const programIn = <World>(inside: Inside<World>, program: Program<unknown, unkno
   steps: program.steps.map((step): ProgramStep =>
     step._tag === 'Task'
       ? { ...step, run: watchedRun(inside, step.name, step), job: mortalJob(inside, step) }
-      : {
-          ...step,
-          groups: step.groups.map((group) => ({
-            ...group,
-            run: watchedRun(inside, unitName({ step: step.name, group: group.name }), group),
-            job: mortalJob(inside, group)
-          }))
-        }
+      : step._tag === 'Map'
+        ? {
+            ...step,
+            each: { ...step.each, run: watchedRun(inside, step.name, step.each), job: mortalJob(inside, step.each) }
+          }
+        : {
+            ...step,
+            groups: step.groups.map((group) => ({
+              ...group,
+              run: watchedRun(inside, unitName({ step: step.name, group: group.name }), group),
+              job: mortalJob(inside, group)
+            }))
+          }
   )
 })
 

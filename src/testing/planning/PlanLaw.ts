@@ -10,10 +10,11 @@ import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
-import type { Workflow } from '../../domain/Workflow.js'
+import type { Task, Workflow } from '../../domain/Workflow.js'
 import type { RunsOf } from './runs.js'
 import { samplesFor } from './runs.js'
 import type { Samples } from './Samples.js'
+import { taskUnits } from './Samples.js'
 import type { Moment } from './Tape.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -131,16 +132,30 @@ export const planOf = ({ checkpoint, workflow }: Moment, options?: PlanOptions):
  * @since 0.1.0
  */
 export const scheduled = (plan: ResumePlan, workflow: Workflow): ReadonlyArray<string> =>
-  plan.decisions.filter((one) => one._tag !== 'Skip' && one._tag !== 'Poll' && isWork(one, workflow)).map(unitName)
+  works(plan, workflow)
+    .filter((one) => one._tag !== 'Skip' && one._tag !== 'Poll')
+    .map(unitName)
 
 /**
- * Whether a decision is about a task, not about a wave as a whole.
+ * The decisions about units of work: tasks, groups, and maps whose items are to be found out; not those about waves as a whole.
  *
  * @category words
  * @since 0.1.0
  */
-export const isWork = (decision: Decision, workflow: Workflow): boolean =>
-  decision.group !== undefined || workflow.steps[decision.stepIndex]?._tag === 'Task'
+export const works = ({ decisions }: ResumePlan, workflow: Workflow): ReadonlyArray<Decision> =>
+  decisions.filter(({ stepIndex, group }, index) => {
+    const kind = workflow.steps[stepIndex]?._tag
+    return group !== undefined || kind === 'Task' || (kind === 'Map' && decisions[index + 1]?.group === undefined)
+  })
+
+/**
+ * The tasks of a moment, by `step` or `step/group`.
+ *
+ * @category words
+ * @since 0.1.0
+ */
+export const unitsOf = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, Task> =>
+  taskUnits(workflow, checkpoint.workflow)
 
 /**
  * The names of the units that are recorded completed.

@@ -5,11 +5,13 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
+import { expand } from '../../domain/Expansion.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import { isObject } from '../../domain/Json.js'
 import type { Answer } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
-import type { OutputMismatch, Task, Workflow } from '../../domain/Workflow.js'
+import type { MapWave, OutputMismatch, Step, Task, Workflow } from '../../domain/Workflow.js'
+import type { WorkflowIdentity } from '../../domain/WorkflowIdentity.js'
 import type { Dice } from './Dice.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -108,19 +110,35 @@ export const doneAnswer = (samples: Samples, task: Task, unit: string, dice: Dic
 }
 
 /**
- * The tasks of a workflow, by `step` or `step/group`.
+ * The tasks of a workflow, by `step` or `step/group`. A map is one until its items are on record: then there is one for each.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const taskUnits = ({ steps }: Workflow): ReadonlyMap<string, Task> =>
+export const taskUnits = ({ steps }: Workflow, recorded?: WorkflowIdentity): ReadonlyMap<string, Task> =>
   new Map(
-    steps.flatMap((step) =>
-      step._tag === 'Task'
-        ? [[step.name, step] as const]
-        : step.groups.map((group) => [unitName({ step: step.name, group: group.name }), group] as const)
-    )
+    (recorded === undefined ? steps : expand<Step>(steps, recorded)).flatMap((step) => {
+      switch (step._tag) {
+        case 'Task':
+          return [[step.name, step] as const]
+        case 'Wave':
+          return step.groups.map((group) => [unitName({ step: step.name, group: group.name }), group] as const)
+        case 'Map':
+          return [[step.name, wholeOf(step)] as const]
+      }
+    })
   )
+
+/**
+ * A map as the one task that it is before its items are known: it gives nothing itself.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const wholeOf = ({ name, each }: MapWave): Task => ({ ...each, name, captures: [], accepts: nothing })
+
+const nothing: Task['accepts'] = (output) =>
+  output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'nothing' })
 
 /**
  * The units for which no output is known that they accept.

@@ -16,12 +16,13 @@ import type { Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { StepError } from '../../domain/StepError.js'
 import * as Err from '../../domain/StepError.js'
-import type { Task, Wave, Workflow } from '../../domain/Workflow.js'
-import { tasks } from '../../domain/Workflow.js'
+import { decideItems } from '../../domain/decideStep.js'
+import { waveOf } from '../../domain/Expansion.js'
+import type { MapWave, Task, Wave, Workflow } from '../../domain/Workflow.js'
 import * as Identity from '../../domain/WorkflowIdentity.js'
 import type { Dice } from './Dice.js'
 import { noTrouble } from './Dice.js'
-import { outputOf } from './Samples.js'
+import { outputOf, taskUnits } from './Samples.js'
 import type { Moment, Tape } from './Tape.js'
 
 /**
@@ -70,8 +71,10 @@ export const pollJobs = (tape: Tape, dice: Dice): void => {
 }
 
 const collected = (tape: Tape, dice: Dice, { stepIndex, step, group, attempt = 1 }: PendingJob): Change => {
-  const defined = tape.now().workflow.steps[stepIndex]
-  const task = defined === undefined ? undefined : tasks(defined).find(({ name }) => name === (group ?? step))
+  const { checkpoint, workflow } = tape.now()
+  const task = taskUnits(workflow, checkpoint.workflow).get(
+    unitName({ step, ...(group === undefined ? {} : { group }) })
+  )
   const unit = unitName({ step, ...(group === undefined ? {} : { group }) })
   const ended = { ...completion(tape, dice, task, unit, attempt), stepIndex, step }
   return group === undefined ? { _tag: 'StepCompleted', ...ended } : { _tag: 'GroupCompleted', ...ended, group }
@@ -98,19 +101,51 @@ export const executeSession = (
     if (decision._tag === 'Skip') continue
     if (dice.roll(16) === 15) return interrupt(tape, dice, stepIndex, step.name)
     if (step._tag === 'Task' && decision._tag === 'Poll') return rest(tape, stepIndex, step.name)
+    const groups = groupsOf(plan, stepIndex)
     const end =
       step._tag === 'Task'
         ? executeTask(tape, dice, step, decision)
-        : executeWave(tape, dice, step, decision, new Map(groupsOf(plan, stepIndex)))
+        : step._tag === 'Wave'
+          ? executeWave(tape, dice, step, decision, groups)
+          : executeMap(tape, dice, step, decision, groups)
     if (end !== 'completed') return end
   }
   return 'completed'
 }
 
-const groupsOf = (plan: ResumePlan, stepIndex: number): ReadonlyArray<readonly [string, Decision]> =>
-  plan.decisions.flatMap((one) =>
-    one.stepIndex === stepIndex && one.group !== undefined ? [[one.group, one] as const] : []
+const groupsOf = (plan: ResumePlan, stepIndex: number): ReadonlyMap<string, Decision> =>
+  byGroup(plan.decisions, stepIndex)
+
+const byGroup = (decisions: ReadonlyArray<Decision>, stepIndex: number): ReadonlyMap<string, Decision> =>
+  new Map(
+    decisions.flatMap((one) =>
+      one.stepIndex === stepIndex && one.group !== undefined ? [[one.group, one] as const] : []
+    )
   )
+
+/** A map that is not known of what is of as many items as the dice say, or can't tell them. */
+const executeMap = (
+  tape: Tape,
+  dice: Dice,
+  map: MapWave,
+  decision: Decision,
+  groups: ReadonlyMap<string, Decision>
+): SessionEnd => {
+  const { stepIndex, step } = decision
+  const recorded = tape.now().checkpoint.workflow.steps[stepIndex]
+  if (recorded?.kind === 'expanded') return executeWave(tape, dice, waveOf(map, recorded.items), decision, groups)
+  if (dice.roll(8) === 7) {
+    const last = { ...failedAttempt(tape, dice, 1), outcome: 'notApplied' as const }
+    tape.put({ _tag: 'StepFailed', at: tape.at(), stepIndex, step, retryable: false, last })
+    return 'failed'
+  }
+  const items = ITEMS.slice(0, 1 + dice.roll(ITEMS.length)).map((value) => ({ key: `item-${value}`, value }))
+  tape.put({ _tag: 'Expanded', at: tape.at(), stepIndex, step, items })
+  const wave = waveOf(map, items)
+  return executeWave(tape, dice, wave, decision, byGroup(decideItems(decision, wave), stepIndex))
+}
+
+const ITEMS = [1, 2, 3, 4]
 
 const REASONS = ['signal', 'aborted', 'paused'] as const
 

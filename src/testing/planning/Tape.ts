@@ -95,7 +95,11 @@ const legible = <A extends Moment>(moment: A, changes: ReadonlyArray<Change> = [
     [
       '',
       ...moment.workflow.steps.map((step) =>
-        step._tag === 'Task' ? taskText(step) : `${step.name}: ${step.groups.map(taskText).join(' | ')}`
+        step._tag === 'Task'
+          ? taskText(step)
+          : step._tag === 'Map'
+            ? `${step.name}: each ${taskText(step.each)}`
+            : `${step.name}: ${step.groups.map(taskText).join(' | ')}`
       ),
       ...happened.map(({ at: _, ...change }) =>
         change._tag === 'Started' || change._tag === 'WorkflowEdited' ? change._tag : JSON.stringify(change)

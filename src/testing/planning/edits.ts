@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as fc from 'fast-check'
-import type { Group, Step, Task, TaskOptions, Wave, Workflow } from '../../domain/Workflow.js'
+import type { Group, MapWave, Step, Task, TaskOptions, Wave, Workflow } from '../../domain/Workflow.js'
 import * as W from '../../domain/Workflow.js'
 
 /** Objects like those that people write. */
@@ -132,12 +132,42 @@ export const edit = (before: Workflow, change: WorkflowEdit): Edited => {
       return done([...rest.slice(0, to), step, ...rest.slice(to)], Math.min(to, first))
     }
     default:
-      return put(step._tag === 'Task' ? editedTask(step, kind, salt) : editedWave(step, kind, salt))
+      return put(editedInPlace(step, kind, salt))
   }
 }
 
 /** The edits that leave a step where it is. */
 type InPlace = Exclude<WorkflowEdit['kind'], 'remove' | 'add' | 'rename' | 'move'>
+
+const editedInPlace = (step: Step, kind: InPlace, salt: number): Step => {
+  switch (step._tag) {
+    case 'Task':
+      return editedTask(step, kind, salt)
+    case 'Wave':
+      return editedWave(step, kind, salt)
+    case 'Map':
+      return editedMap(step, kind, salt)
+  }
+}
+
+const editedMap = (map: MapWave, kind: InPlace, salt: number): Step => {
+  const { name, summary, each } = map
+  switch (kind) {
+    case 'change':
+      return changed(map, salt)
+    case 'flip':
+      return W.mapOf(name, again(each, { idempotent: !each.idempotent }), summary)
+    case 'kind':
+      return W.wave(name, [W.group(again({ ...each, name: '1' }, {}))])
+    case 'summary':
+      return { ...map, summary: `${summary} (${salt})` }
+    case 'addGroup':
+    case 'removeGroup':
+    case 'changeGroup':
+    case 'renameGroup':
+      return map
+  }
+}
 
 const editedTask = (task: Task, kind: InPlace, salt: number): Step => {
   switch (kind) {
@@ -198,16 +228,31 @@ const again = (task: Task, options: TaskOptions): Task =>
     ...options
   })
 
-const changed = (step: Step, salt: number): Step =>
-  step._tag === 'Task'
-    ? again(step, { definition: [step.fingerprint, salt] })
-    : W.wave(
+const changed = (step: Step, salt: number): Step => {
+  const other = (task: Task): Task => again(task, { definition: [task.fingerprint, salt] })
+  switch (step._tag) {
+    case 'Task':
+      return other(step)
+    case 'Wave':
+      return W.wave(
         step.name,
-        step.groups.map((group) => W.group(again(group, { definition: [group.fingerprint, salt] }), group.needs))
+        step.groups.map((group) => W.group(other(group), group.needs))
       )
+    case 'Map':
+      return W.mapOf(step.name, other(step.each), step.summary)
+  }
+}
 
-const renamed = (step: Step, name: string): Step =>
-  step._tag === 'Task' ? again({ ...step, name }, {}) : W.wave(name, step.groups)
+const renamed = (step: Step, name: string): Step => {
+  switch (step._tag) {
+    case 'Task':
+      return again({ ...step, name }, {})
+    case 'Wave':
+      return W.wave(name, step.groups)
+    case 'Map':
+      return W.mapOf(name, again({ ...step.each, name }, {}))
+  }
+}
 
 const withoutGroup = (name: string, groups: ReadonlyArray<Group>, salt: number): Step => {
   const gone = groups[salt % groups.length] as Group

@@ -9,18 +9,19 @@ import * as fc from 'fast-check'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { decode } from '../../domain/CheckpointCodec.js'
 import * as State from '../../domain/CheckpointState.js'
+import { expand } from '../../domain/Expansion.js'
 import type { PlanOptions, PlanProblem } from '../../domain/Plan.js'
 import { openQuestions, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
-import type { Task, Workflow } from '../../domain/Workflow.js'
-import { groupOf } from '../../domain/WorkflowIdentity.js'
+import type { Step, Task, Workflow } from '../../domain/Workflow.js'
+import { groupsOf } from '../../domain/Workflow.js'
+import { groupOf, groupsOf as identitiesOf } from '../../domain/WorkflowIdentity.js'
 import { damagedMoment } from './damage.js'
 import { edit, workflowEdit } from './edits.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { law, recorded, scheduled, unit, waiting } from './PlanLaw.js'
+import { law, recorded, scheduled, unit, unitsOf, waiting } from './PlanLaw.js'
 import type { RunsOf } from './runs.js'
 import { moment } from './runs.js'
-import { taskUnits } from './Samples.js'
 import type { Moment } from './Tape.js'
 
 /**
@@ -37,7 +38,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
     ([{ checkpoint, workflow }, change]) => {
       const edited = edit(workflow, change).workflow
       if (E.isLeft(planResume(checkpoint, edited))) return
-      const fingerprints = fingerprintsIn(edited)
+      const fingerprints = fingerprintsIn({ checkpoint, workflow: edited })
       for (const record of checkpoint.completedSteps)
         assert.equal(fingerprints.get(unitName(record)), record.fingerprint, unitName(record))
       const were = checkpoint.workflow.steps.map(({ name }) => name)
@@ -73,7 +74,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       const plan = planResume(checkpoint, edited, { changes: 'ignore' })
       if (E.isLeft(plan)) return
       const settled = new Set([...recorded(checkpoint), ...waiting(checkpoint)])
-      const due = [...taskUnits(edited).keys()].filter((name) => !settled.has(name))
+      const due = [...unitsOf({ checkpoint, workflow: edited }).keys()].filter((name) => !settled.has(name))
       assert.deepEqual([...scheduled(plan.right, edited)].sort(), due.sort())
     }
   ),
@@ -128,7 +129,8 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
     (of) => momentAndPlace(of),
     ([moment, place]) => {
       const name = recordedAt(moment, place)
-      if (name === undefined) return
+      const isOfMap = moment.workflow.steps.some((step) => step._tag === 'Map' && name?.startsWith(`${step.name}/`))
+      if (name === undefined || isOfMap) return
       const capturing = redeclared(moment.workflow, name, (task) => ({
         ...task,
         fingerprint: `${task.fingerprint} `,
@@ -156,9 +158,9 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       for (const { stepIndex, step: name, group } of completedSteps) {
         const step = steps[stepIndex]
         assert.equal(step?.name, name, `${name} is recorded for another step`)
-        if (step?.kind !== 'wave') continue
+        if (step === undefined || step.kind === 'task') continue
         if (group !== undefined) assert.ok(groupOf(step, group) !== undefined, `${name}/${group} is recorded`)
-        else for (const { name: of } of step.groups) assert.ok(done.has(unitName({ step: name, group: of })), of)
+        else for (const { name: of } of identitiesOf(step)) assert.ok(done.has(unitName({ step: name, group: of })), of)
       }
     }
   )
@@ -174,13 +176,11 @@ interface Named {
 }
 
 /** The fingerprints of steps and groups, by the names of their units. */
-const fingerprintsIn = ({ steps }: Workflow): ReadonlyMap<string, string> =>
+const fingerprintsIn = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, string> =>
   new Map(
-    steps.flatMap((step) => [
+    expand<Step>(workflow.steps, checkpoint.workflow).flatMap((step) => [
       [step.name, step.fingerprint] as const,
-      ...(step._tag === 'Task'
-        ? []
-        : step.groups.map(({ name, fingerprint }) => [unitName(unit(step.name, name)), fingerprint] as const))
+      ...groupsOf(step).map(({ name, fingerprint }) => [unitName(unit(step.name, name)), fingerprint] as const)
     ])
   )
 
@@ -189,7 +189,7 @@ const inDoubt = ({ state, workflow }: Checkpoint): ReadonlyArray<string> => {
   const step = workflow.steps[state.stepIndex]
   return [...State.inDoubt(state)]
     .filter((group) => {
-      const begun = step?.kind === 'wave' ? groupOf(step, group ?? '') : step
+      const begun = step === undefined || step.kind === 'task' ? step : groupOf(step, group ?? '')
       return begun?.kind === 'task' && !begun.idempotent
     })
     .map((group) => unitName(unit(state.step, group)))
@@ -197,16 +197,16 @@ const inDoubt = ({ state, workflow }: Checkpoint): ReadonlyArray<string> => {
 
 /** Who ignores changes ignores as well that what was in doubt is gone. */
 const isGone = (checkpoint: Checkpoint, workflow: Workflow, change: Parameters<typeof edit>[1]): boolean => {
-  const now = taskUnits(edit(workflow, change).workflow)
+  const now = unitsOf({ checkpoint, workflow: edit(workflow, change).workflow })
   return inDoubt(checkpoint).some((name) => !now.has(name))
 }
 
 const momentAndPlace = (of: RunsOf): fc.Arbitrary<[Moment, number]> => fc.tuple(moment(of), fc.nat({ max: 99 }))
 
 /** The name of a unit that is recorded. */
-const recordedAt = ({ checkpoint, workflow }: Moment, place: number): string | undefined => {
-  const done = recorded(checkpoint)
-  const names = [...taskUnits(workflow).keys()].filter((name) => done.has(name))
+const recordedAt = (moment: Moment, place: number): string | undefined => {
+  const done = recorded(moment.checkpoint)
+  const names = [...unitsOf(moment).keys()].filter((name) => done.has(name))
   return names[place % Math.max(1, names.length)]
 }
 
@@ -214,6 +214,7 @@ const redeclared = (workflow: Workflow, name: string, change: (task: Task) => Ta
   ...workflow,
   steps: workflow.steps.map((step) => {
     if (step._tag === 'Task') return step.name === name ? change(step) : step
+    if (step._tag === 'Map') return name.startsWith(`${step.name}/`) ? { ...step, each: change(step.each) } : step
     const groups = step.groups.map((group) =>
       unitName(unit(step.name, group.name)) === name ? { ...group, ...change(group) } : group
     )

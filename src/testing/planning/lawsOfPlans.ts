@@ -8,6 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import { encode } from '../../domain/CheckpointCodec.js'
 import * as State from '../../domain/CheckpointState.js'
+import { expand } from '../../domain/Expansion.js'
 import type { ResumePlan } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
@@ -15,7 +16,7 @@ import { diceOf, numbers } from './Dice.js'
 import { edit, workflowEdit } from './edits.js'
 import { chooseOptions } from './options.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { dataOf, isWork, law, planOf, recorded, scheduled, waiting } from './PlanLaw.js'
+import { dataOf, law, planOf, recorded, scheduled, waiting, works } from './PlanLaw.js'
 import { moment, momentWithOptions, undisturbedRun } from './runs.js'
 
 /**
@@ -47,7 +48,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     (moment) => {
       assert.deepEqual(
         planOf(moment).decisions.map(({ stepIndex, step, group }) => [stepIndex, step, group]),
-        moment.workflow.steps.flatMap((step, index) => [
+        expand(moment.workflow.steps, moment.checkpoint.workflow).flatMap((step, index) => [
           [index, step.name, undefined],
           ...(step._tag === 'Wave' ? step.groups.map((group) => [index, step.name, group.name]) : [])
         ])
@@ -61,8 +62,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     (moment) => {
       const done = recorded(moment.checkpoint)
       const waits = waiting(moment.checkpoint)
-      for (const decision of planOf(moment).decisions) {
-        if (!isWork(decision, moment.workflow)) continue
+      for (const decision of works(planOf(moment), moment.workflow)) {
         assert.equal(decision._tag === 'Skip', done.has(unitName(decision)), unitName(decision))
         assert.equal(decision._tag === 'Poll', waits.has(unitName(decision)), unitName(decision))
       }
@@ -74,9 +74,11 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     moment,
     (moment) => {
       const done = recorded(moment.checkpoint)
-      const { decisions } = planOf(moment)
+      const plan = planOf(moment)
+      const { decisions } = plan
+      const work = new Set(works(plan, moment.workflow))
       for (const decision of decisions) {
-        if (isWork(decision, moment.workflow)) continue
+        if (work.has(decision)) continue
         assert.equal(decision._tag === 'Skip', done.has(decision.step), decision.step)
         const groups = decisions.filter((one) => one.step === decision.step && one.group !== undefined)
         if (decision._tag === 'Skip') assert.ok(groups.every((one) => one._tag === 'Skip'))

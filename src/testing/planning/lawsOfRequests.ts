@@ -7,20 +7,21 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { CompletedStep } from '../../domain/CompletedStep.js'
+import { expand } from '../../domain/Expansion.js'
 import type { Json } from '../../domain/Json.js'
 import type { Decision, MissingEvidence, PlanOptions } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Step } from '../../domain/Workflow.js'
+import { groupsOf } from '../../domain/Workflow.js'
 import type { Dice } from './Dice.js'
 import { diceOf, numbers, pick } from './Dice.js'
 import { chooseMissing, chooseOutputs } from './options.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { isWork, law, planOf, recorded, waiting } from './PlanLaw.js'
+import { law, planOf, recorded, unitsOf, waiting, works } from './PlanLaw.js'
 import type { RunsOf } from './runs.js'
 import { moment, momentWithOptions } from './runs.js'
 import type { Samples } from './Samples.js'
-import { taskUnits } from './Samples.js'
 import type { Moment } from './Tape.js'
 
 /**
@@ -42,8 +43,7 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const start = Math.min(wave, indexOf(moment, options.fromStep))
       const done = recorded(moment.checkpoint)
       const waits = waiting(moment.checkpoint)
-      for (const decision of plan.right.decisions) {
-        if (!isWork(decision, moment.workflow)) continue
+      for (const decision of works(plan.right, moment.workflow)) {
         const { stepIndex } = decision
         const tag = decision._tag === 'Confirm' && waits.has(unitName(decision)) ? 'Run' : decision._tag
         if (options.fromStep !== undefined) assert.equal(tag, stepIndex < start ? 'Skip' : 'Run', unitName(decision))
@@ -60,8 +60,7 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const evidence = chooseMissing(diceOf(chance), moment.checkpoint)
       const again = runAgain(moment, evidence)
       const done = recorded(moment.checkpoint)
-      for (const decision of planOf(moment, { evidence }).decisions) {
-        if (!isWork(decision, moment.workflow)) continue
+      for (const decision of works(planOf(moment, { evidence }), moment.workflow)) {
         const due = again(decision) || !done.has(unitName(decision))
         assert.equal(decision._tag !== 'Skip', due, unitName(decision))
         const isGone = evidence.some((one) => unitName(one) === unitName(decision))
@@ -78,12 +77,12 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const dice = diceOf(chance)
       const evidence = chooseMissing(dice, moment.checkpoint)
       // What is not given is taken from the records, or missing.
-      const outputs = dice.roll(2) === 1 ? { outputs: chooseOutputs(dice, moment.workflow, samples) } : {}
+      const outputs = dice.roll(2) === 1 ? { outputs: chooseOutputs(dice, moment, samples) } : {}
       const options = { fromStep: pick(dice, moment.workflow.steps).name, evidence, ...outputs }
       const plan = planResume(moment.checkpoint, moment.workflow, options)
       if (E.isLeft(plan)) return
       const gone = new Set(evidence.map(unitName))
-      const tasks = taskUnits(moment.workflow)
+      const tasks = unitsOf(moment)
       const records = new Map([...moment.checkpoint.completedSteps].map((record) => [unitName(record), record]))
       for (const decision of plan.right.decisions) {
         const task = tasks.get(unitName(decision))
@@ -105,7 +104,7 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const plan = planResume(moment.checkpoint, moment.workflow, options)
       if (E.isLeft(plan)) return
       const done = recorded(moment.checkpoint)
-      const tasks = taskUnits(moment.workflow)
+      const tasks = unitsOf(moment)
       for (const decision of plan.right.decisions) {
         const name = unitName(decision)
         if (!done.has(name) || tasks.get(name)?.idempotent !== false || decision._tag === 'Skip') continue
@@ -119,11 +118,8 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
     (of) => momentAndChance(of),
     ([moment, chance], samples) => {
       const dice = diceOf(chance)
-      const outputs = chooseOutputs(dice, moment.workflow, samples)
-      const { decisions } = planOf(moment)
-      const due = decisions.filter(
-        (one) => isWork(one, moment.workflow) && (one._tag === 'Run' || one._tag === 'Retry')
-      )
+      const outputs = chooseOutputs(dice, moment, samples)
+      const due = works(planOf(moment), moment.workflow).filter(({ _tag }) => _tag === 'Run' || _tag === 'Retry')
       if (due.length === 0) return
       const name = unitName(pick(dice, due))
       const output = outputs.get(name)
@@ -140,12 +136,13 @@ const indexOf = ({ workflow }: Moment, name: string | undefined): number =>
   name === undefined ? Infinity : workflow.steps.findIndex((step) => step.name === name)
 
 /** A step to start from, a wave to restart, or both. */
-const chooseStart = (dice: Dice, { workflow }: Moment, samples: Samples): PlanOptions => {
-  const waves = workflow.steps.filter((step) => step._tag === 'Wave')
+const chooseStart = (dice: Dice, moment: Moment, samples: Samples): PlanOptions => {
+  const { workflow } = moment
+  const waves = workflow.steps.filter((step) => step._tag !== 'Task')
   const restart = waves.length === 0 || dice.roll(2) === 0 ? {} : { restartWave: pick(dice, waves).name }
   const start =
     'restartWave' in restart && dice.roll(2) === 0 ? {} : { fromStep: pick<Step>(dice, workflow.steps).name }
-  return { ...restart, ...start, outputs: chooseOutputs(dice, workflow, samples) }
+  return { ...restart, ...start, outputs: chooseOutputs(dice, moment, samples) }
 }
 
 const firstOf = (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): number =>
@@ -157,7 +154,7 @@ const runAgain = (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): ((u
   const step = moment.workflow.steps[first]
   const of = evidence.filter((one) => one.step === step?.name)
   const again = new Set(of.map(({ group }) => group))
-  const groups = step?._tag === 'Wave' ? step.groups : []
+  const groups = step === undefined ? [] : expand([step], moment.checkpoint.workflow).flatMap((one) => groupsOf(one))
   for (let known = -1; known < again.size;) {
     known = again.size
     for (const { name, needs } of groups) if (needs.some((need) => again.has(need))) again.add(name)

@@ -9,14 +9,13 @@ import * as fc from 'fast-check'
 import type { Change } from '../../domain/Change.js'
 import type { Outcome } from '../../domain/CheckpointState.js'
 import * as State from '../../domain/CheckpointState.js'
-import type { ResumePlan } from '../../domain/Plan.js'
+import type { Decision, ResumePlan } from '../../domain/Plan.js'
 import { openQuestions, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import { diceOf, noTrouble, numbers } from './Dice.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { isWork, law, planOf, recorded, scheduled, unit, waiting } from './PlanLaw.js'
+import { law, planOf, recorded, scheduled, unit, unitsOf, waiting, works } from './PlanLaw.js'
 import { momentWithOptions, run, undisturbedRun } from './runs.js'
-import { taskUnits } from './Samples.js'
 import type { Moment } from './Tape.js'
 import { answered, finish, follow, overrideOnly, polled } from './simulate.js'
 
@@ -52,10 +51,13 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       const chosen = answered(moment.checkpoint, moment.workflow, noTrouble, options, samples)
       if (E.isLeft(chosen)) return
       const done = follow(moment, chosen.right.plan, chosen.right.options, samples)
+      const maps = done.changes.flatMap((change) => (change._tag === 'Expanded' ? [change.step] : []))
       const started = done.changes.flatMap((change) =>
-        change._tag === 'AttemptStarted' ? change.attempts.map(({ group }) => unitName(unit(change.step, group))) : []
+        change._tag === 'AttemptStarted' && !maps.includes(change.step)
+          ? change.attempts.map(({ group }) => unitName(unit(change.step, group)))
+          : []
       )
-      assert.deepEqual([...started].sort(), [...scheduled(chosen.right.plan, moment.workflow)].sort())
+      assert.deepEqual([...maps, ...started].sort(), [...scheduled(chosen.right.plan, moment.workflow)].sort())
     }
   ),
   law(
@@ -86,10 +88,11 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
         ])
       assert.deepEqual(tags(again), tags(chosen.right.plan))
       assert.deepEqual(openQuestions(again), [], 'an answer was forgotten')
+      const work = new Set(works(chosen.right.plan, moment.workflow))
       const rewound = saved.changes.find((change) => change._tag === 'Rewound')?.stepIndex ?? Infinity
       for (const [index, one] of chosen.right.plan.decisions.entries()) {
         const untouched = one.stepIndex < rewound && !chosen.right.options.confirm?.has(unitName(one))
-        if (one._tag === 'Retry' && untouched && isWork(one, moment.workflow)) {
+        if (one._tag === 'Retry' && untouched && work.has(one)) {
           assert.deepEqual(again.decisions[index], one, 'what was in flight was forgotten')
         }
       }
@@ -101,8 +104,8 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     'a unit that was begun goes on as it was left: it is asked about if it is not idempotent and may have had its effect; else it is tried as the attempt that was in flight, as the next one if another was to follow, or anew',
     undisturbedRun,
     (run) => {
-      const tasks = taskUnits(run.workflow)
       for (const [index, moment] of run.trail.entries()) {
+        const tasks = unitsOf(moment)
         const left = leftBy(run.changes.slice(0, index + 1))
         for (const decision of planOf(moment).decisions) {
           const task = tasks.get(unitName(decision))
@@ -143,7 +146,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
         for (const { group, outcome } of State.failures(state)) {
           if (outcome === 'unknown') expected.add(unitName(unit(state.step, group)))
         }
-        for (const [name, task] of taskUnits(workflow)) if (task.idempotent) expected.delete(name)
+        for (const [name, task] of unitsOf({ checkpoint, workflow })) if (task.idempotent) expected.delete(name)
         assert.deepEqual([...asked].sort(), [...expected].sort())
       }
     }
@@ -161,7 +164,11 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       ])
       const plan = planResume(moment.checkpoint, moment.workflow, options)
       if (E.isLeft(plan)) return
-      for (const question of openQuestions(plan.right)) assert.ok(known.has(unitName(question)), unitName(question))
+      const begun = (question: Decision): boolean =>
+        known.has(unitName(question)) ||
+        (moment.workflow.steps[question.stepIndex]?._tag === 'Map' &&
+          [...known].some((name) => name.startsWith(`${question.step}/`)))
+      for (const question of openQuestions(plan.right)) assert.ok(begun(question), unitName(question))
     }
   ),
   law(
@@ -170,7 +177,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     undisturbedRun,
     (run) => {
       const inDoubt = new Set<string>()
-      const tasks = taskUnits(run.workflow)
+      const tasks = unitsOf(run)
       for (const change of run.changes) {
         switch (change._tag) {
           case 'AttemptStarted':
@@ -195,6 +202,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
           case 'Started':
           case 'WorkflowEdited':
           case 'Recovered':
+          case 'Expanded':
           case 'StepCompleted':
           case 'GroupCompleted':
           case 'JobSubmitted':
@@ -290,6 +298,7 @@ const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, Begun> => {
       case 'Started':
       case 'WorkflowEdited':
       case 'Recovered':
+      case 'Expanded':
       case 'Interrupted':
       case 'Rewound':
         break

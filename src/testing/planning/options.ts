@@ -23,19 +23,19 @@ export const chooseOptions = (dice: Dice, moment: Moment, samples: Samples = def
   ...(dice.roll(5) === 4 ? { fromStep: pick(dice, moment.workflow.steps).name } : {}),
   ...(dice.roll(5) === 4 ? restart(dice, moment.workflow) : {}),
   ...(dice.roll(4) === 3 ? { changes: pick(dice, ['ignore', 'ignore', 'strict', 'completed'] as const) } : {}),
-  ...(dice.roll(4) === 3 ? { confirm: chooseAnswers(dice, moment.workflow, samples) } : {}),
-  ...(dice.roll(3) === 2 ? { outputs: chooseOutputs(dice, moment.workflow, samples) } : {}),
+  ...(dice.roll(4) === 3 ? { confirm: chooseAnswers(dice, moment, samples) } : {}),
+  ...(dice.roll(3) === 2 ? { outputs: chooseOutputs(dice, moment, samples) } : {}),
   ...(dice.roll(4) === 3 ? { evidence: chooseMissing(dice, moment.checkpoint) } : {})
 })
 
 const restart = (dice: Dice, { steps }: Workflow): PlanOptions => {
-  const waves = steps.filter((step) => step._tag === 'Wave')
+  const waves = steps.filter((step) => step._tag !== 'Task')
   return waves.length === 0 ? {} : { restartWave: pick(dice, waves).name }
 }
 
-const chooseAnswers = (dice: Dice, of: Workflow, samples: Samples): ReadonlyMap<string, Answer> => {
+const chooseAnswers = (dice: Dice, { checkpoint, workflow }: Moment, samples: Samples): ReadonlyMap<string, Answer> => {
   const answers = new Map<string, Answer>()
-  for (const [name, task] of taskUnits(of)) {
+  for (const [name, task] of taskUnits(workflow, checkpoint.workflow)) {
     const roll = dice.roll(6)
     if (roll === 4) answers.set(name, { _tag: 'Again' })
     if (roll === 5) answers.set(name, doneAnswer(samples, task, name, dice))
@@ -49,9 +49,13 @@ const chooseAnswers = (dice: Dice, of: Workflow, samples: Samples): ReadonlyMap<
  * @category arbitraries
  * @since 0.1.0
  */
-export const chooseOutputs = (dice: Dice, of: Workflow, samples: Samples): ReadonlyMap<string, Json> => {
+export const chooseOutputs = (
+  dice: Dice,
+  { checkpoint, workflow }: Moment,
+  samples: Samples
+): ReadonlyMap<string, Json> => {
   const outputs = new Map<string, Json>()
-  for (const [name, task] of taskUnits(of)) {
+  for (const [name, task] of taskUnits(workflow, checkpoint.workflow)) {
     const answer = doneAnswer(samples, task, name, dice)
     if (answer._tag === 'Done' && answer.output !== undefined) outputs.set(name, answer.output)
   }

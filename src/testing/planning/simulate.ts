@@ -11,11 +11,10 @@ import type { Answer, Decision, PlanOptions, ResumePlan } from '../../domain/Pla
 import { openQuestions, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Task, Workflow } from '../../domain/Workflow.js'
-import { tasks } from '../../domain/Workflow.js'
 import type { Dice } from './Dice.js'
 import { noTrouble } from './Dice.js'
 import type { Samples } from './Samples.js'
-import { defaultSamples, doneAnswer } from './Samples.js'
+import { defaultSamples, doneAnswer, taskUnits, wholeOf } from './Samples.js'
 import { executeSession, pollJobs, recordOverrides } from './Session.js'
 import type { Moment, SimulatedRun, Tape } from './Tape.js'
 import { begin, record } from './Tape.js'
@@ -162,7 +161,7 @@ export const answered = (
   if (E.isLeft(asked)) return asked
   const confirm = new Map<string, Answer>(wanted.confirm)
   for (const question of openQuestions(asked.right))
-    confirm.set(unitName(question), answer(workflow, question, dice, samples))
+    confirm.set(unitName(question), answer({ checkpoint, workflow }, question, dice, samples))
   const options = { ...wanted, confirm }
   const plan = planResume(checkpoint, workflow, options)
   if (E.isLeft(plan)) return plan
@@ -170,15 +169,15 @@ export const answered = (
   return E.right({ workflow, plan: plan.right, options })
 }
 
-const answer = (workflow: Workflow, question: Decision, dice: Dice, samples: Samples): Answer => {
+const answer = (moment: Moment, question: Decision, dice: Dice, samples: Samples): Answer => {
   if (dice.roll(2) === 0) return { _tag: 'Again' }
-  return doneAnswer(samples, taskAt(workflow, question), unitName(question), dice)
+  return doneAnswer(samples, taskAt(moment, question), unitName(question), dice)
 }
 
-const taskAt = (workflow: Workflow, decision: Decision): Task => {
+const taskAt = ({ checkpoint, workflow }: Moment, decision: Decision): Task => {
   const step = workflow.steps[decision.stepIndex]
-  const task =
-    step === undefined ? undefined : tasks(step).find((one) => one.name === (decision.group ?? decision.step))
+  const isWhole = step?._tag === 'Map' && decision.group === undefined
+  const task = isWhole ? wholeOf(step) : taskUnits(workflow, checkpoint.workflow).get(unitName(decision))
   if (task === undefined) return assert.fail(`no task at ${unitName(decision)}`)
   return task
 }

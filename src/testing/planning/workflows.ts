@@ -50,6 +50,7 @@ interface StepSpec {
   readonly name: number
   readonly task: TaskSpec
   readonly groups: ReadonlyArray<{ readonly task: TaskSpec; readonly needs: number }>
+  readonly map: boolean
 }
 
 const stepSpec: fc.Arbitrary<StepSpec> = fc.record({
@@ -58,29 +59,31 @@ const stepSpec: fc.Arbitrary<StepSpec> = fc.record({
   groups: fc.oneof(
     fc.constant([]),
     fc.array(fc.record({ task: taskSpec, needs: fc.nat({ max: 15 }) }), { minLength: 1, maxLength: 4 })
-  )
+  ),
+  map: fc.nat({ max: 5 }).map((n) => n === 5)
 })
 
 const GROUP_NAMES = ['unit', 'lint', 'constructor', 'toString']
 
-const stepOf = ({ task, groups }: StepSpec, name: string, place: string): Step =>
-  groups.length === 0
-    ? taskOf(name, task, place)
-    : W.wave(
-        name,
-        groups.map((group, index) =>
-          W.group(
-            taskOf(GROUP_NAMES[index] as string, group.task, `${place}.${index}`),
-            GROUP_NAMES.slice(0, index).filter((_, other) => (group.needs & (1 << other)) !== 0)
-          )
-        )
+const stepOf = ({ task, groups, map }: StepSpec, name: string, place: string): Step => {
+  if (map) return W.mapOf(name, taskOf(name, { ...task, captures: 0 }, place))
+  if (groups.length === 0) return taskOf(name, task, place)
+  return W.wave(
+    name,
+    groups.map((group, index) =>
+      W.group(
+        taskOf(GROUP_NAMES[index] as string, group.task, `${place}.${index}`),
+        GROUP_NAMES.slice(0, index).filter((_, other) => (group.needs & (1 << other)) !== 0)
       )
+    )
+  )
+}
 
 const NAMES = ['constructor', 'build', 'test', 'pack', 'publish', 'toString', 'deploy', 'notify']
 
 /**
- * A valid workflow of 1 to `maxSteps` (6) tasks and waves: with outputs that are insisted on, captured variables, needs, and
- * tasks that are not idempotent. `tasksOnly`: without waves. Some names are those of properties that every object has.
+ * A valid workflow of 1 to `maxSteps` (6) tasks, waves and maps: with outputs that are insisted on, captured variables, needs, and
+ * tasks that are not idempotent. `tasksOnly`: without waves and maps. Some names are those of properties that every object has.
  *
  * @example
  * import * as fc from 'fast-check'
@@ -99,6 +102,10 @@ export const workflow = (
   fc.array(stepSpec, { minLength: 1, maxLength: limits.maxSteps ?? 6 }).map((specs) => ({
     name: 'release',
     steps: specs.map((spec, index) =>
-      stepOf(limits.tasksOnly === true ? { ...spec, groups: [] } : spec, NAMES[index] ?? `step-${index}`, String(index))
+      stepOf(
+        limits.tasksOnly === true ? { ...spec, groups: [], map: false } : spec,
+        NAMES[index] ?? `step-${index}`,
+        String(index)
+      )
     )
   }))

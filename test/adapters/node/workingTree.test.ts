@@ -1,14 +1,26 @@
 /** Real files and real git repositories. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { afterAll, describe, test } from 'vitest'
 import { workingTree } from '../../../src/adapters/node/index.js'
+import type { TreeUnreadable } from '../../../src/index.js'
 
 const folders: Array<string> = []
 
@@ -50,6 +62,9 @@ const right = async <A>(ask: TaskEither<unknown, A>): Promise<A> => {
   const answer = await ask()
   return E.isRight(answer) ? answer.right : assert.fail(`refused: ${JSON.stringify(answer.left)}`)
 }
+
+/** What this process has read so far, as Linux counts it. */
+const bytesRead = (): number => Number(/^rchar: (\d+)$/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1])
 
 describe('what is at a path', () => {
   test('is told by its size and its digest, and is none if nothing is there', async () => {
@@ -126,6 +141,36 @@ describe('what is at a path', () => {
     assert.deepEqual(await right(tree.content('.')), before)
   })
 
+  test.runIf(process.platform === 'linux')(
+    'is not read again while the system knows it by the same stamp',
+    async () => {
+      const folder = newFolder()
+      const large = fileURLToPath(new URL('../../../node_modules/typescript/lib/typescript.js', import.meta.url))
+      const copied = join(folder, 'copied.js')
+      copyFileSync(large, copied)
+      utimesSync(copied, new Date(), new Date(Date.now() + 3_600_000))
+      const tree = workingTree(folder)
+      const bytesFor = async (path: string): Promise<number> => {
+        const before = bytesRead()
+        await right(tree.content(path))
+        return bytesRead() - before
+      }
+      const { size } = statSync(large)
+      assert.ok((await bytesFor(large)) >= size)
+      assert.ok((await bytesFor(large)) < size / 2)
+      // What was changed just now might be changed once more within the same tick of the clock.
+      assert.ok((await bytesFor(copied)) >= size)
+      assert.ok((await bytesFor(copied)) >= size)
+    }
+  )
+
+  test('ends when it is told to', async () => {
+    const folder = newFolder()
+    writeFileSync(join(folder, 'a.txt'), 'hello')
+    const stopped = await workingTree(folder).content('.', AbortSignal.abort())()
+    assert.ok(E.isLeft(stopped) && stopped.left.code === 'ABORTED')
+  })
+
   test('is an error if it can not be looked at: that it is gone is not known', async () => {
     const tree = workingTree(newFolder())
     const tooLong = 'x'.repeat(300)
@@ -164,6 +209,34 @@ describe('a commit', () => {
     assert.deepEqual(await right(tree.missingCommits([beside])), [beside])
     git('merge', '--no-ff', '-m', 'merge', 'side')
     assert.deepEqual(await right(tree.missingCommits([beside])), [])
+  })
+
+  test('is known by any case of its hash, and by its beginning, but by no name that others give it', async () => {
+    const { git, commit, tree } = newRepository()
+    const [one, two] = [commit('one'), commit('two')]
+    git('tag', 'v1.0')
+    git('branch', one.slice(0, 8), two)
+    assert.deepEqual(await right(tree.fullHash(two.toUpperCase())), O.some(two))
+    assert.deepEqual(await right(tree.fullHash(two.slice(0, 9))), O.some(two))
+    for (const name of ['v1.0', 'HEAD', 'main', one.slice(0, 8), '', '0'.repeat(40), `${two}^`])
+      assert.deepEqual(await right(tree.fullHash(name)), O.none, name)
+    assert.deepEqual(await right(tree.missingCommits([two.toUpperCase(), one])), [])
+  })
+
+  test('that a shallow clone has not got is neither there nor gone; one that it has is there', async () => {
+    const { folder, commit } = newRepository()
+    const [one, two] = [commit('one'), commit('two')]
+    const clone = newFolder()
+    gitIn(clone)('clone', '--depth', '1', `file://${folder}`, 'inside')
+    const tree = workingTree(join(clone, 'inside'))
+    assert.deepEqual(await right(tree.missingCommits([two])), [])
+    for (const ask of [tree.missingCommits([two, one]), tree.fullHash(one)]) {
+      const answer = await (ask as () => Promise<E.Either<TreeUnreadable, unknown>>)()
+      assert.ok(E.isLeft(answer) && answer.left.code === 'SHALLOW' && answer.left.why.includes('--unshallow'))
+    }
+    assert.deepEqual(await right(tree.missingCommits(['v1.0'])), ['v1.0'])
+    gitIn(join(clone, 'inside'))('fetch', '--unshallow')
+    assert.deepEqual(await right(tree.missingCommits([two, one])), [])
   })
 
   test('that never was is gone, whatever its name', async () => {

@@ -1,0 +1,70 @@
+/**
+ * The `git` command.
+ *
+ * @since 0.1.0
+ */
+import { execFile } from 'node:child_process'
+import * as E from 'fp-ts/lib/Either.js'
+
+/**
+ * How a call of git ended.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface GitEnd {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/**
+ * git could not be started, or did not end by itself. `code` is the system's.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface NoGitEnd {
+  readonly code: string
+  readonly message: string
+  readonly cause: unknown
+}
+
+/** How much git may say. */
+const OUTPUT_BYTES = 67_108_864
+
+/**
+ * A hook runs with these; they would lead to its repository, not to ours.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const NO_OTHER_REPOSITORY = {
+  GIT_DIR: undefined,
+  GIT_COMMON_DIR: undefined,
+  GIT_WORK_TREE: undefined,
+  GIT_INDEX_FILE: undefined,
+  GIT_OBJECT_DIRECTORY: undefined,
+  GIT_ALTERNATE_OBJECT_DIRECTORIES: undefined,
+  GIT_NAMESPACE: undefined
+}
+
+/**
+ * Calls git in a folder, in a language that is known, with nobody to ask. A failure of git is an end like any other.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const git = (folder: string, args: ReadonlyArray<string>): Promise<E.Either<NoGitEnd, GitEnd>> =>
+  new Promise((done) => {
+    const env = { ...process.env, LC_ALL: 'C', GIT_TERMINAL_PROMPT: '0', GIT_EDITOR: 'true', ...NO_OTHER_REPOSITORY }
+    const options = { cwd: folder, env, maxBuffer: OUTPUT_BYTES, windowsHide: true }
+    const child = execFile('git', [...args], options, (error, stdout, stderr) => {
+      if (error === null) return done(E.right({ code: 0, stdout, stderr }))
+      if (typeof error.code === 'number') return done(E.right({ code: error.code, stdout, stderr }))
+      const code = typeof error.code === 'string' ? error.code : (error.signal ?? 'UNKNOWN')
+      done(E.left({ code, message: error.message, cause: error }))
+    })
+    child.stdin?.on('error', () => undefined)
+    child.stdin?.end()
+  })

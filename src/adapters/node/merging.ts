@@ -1,0 +1,95 @@
+/**
+ * Merging the branch of a worktree where its run was started.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Worktree } from '../../domain/Workspace.js'
+import type { MergeEnd, WorkspaceFailed } from '../../ports/Workspaces.js'
+import { git } from './git.js'
+import { ask, demand, failed, saidBy } from './worktree.js'
+
+type End = E.Either<WorkspaceFailed, MergeEnd>
+
+/**
+ * Commits what is not committed in a worktree, and merges its branch into the one it was made from. The worktree stays. Whatever can be
+ * known before is looked at before, and a merge that conflicts is taken back.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<End> => {
+  const { repository, branch, into } = worktree
+  const obstacle = await obstacleTo(worktree)
+  if (E.isLeft(obstacle)) return obstacle
+  if (obstacle.right !== undefined || into === undefined) return E.right(obstacle.right ?? DETACHED)
+  const committed = await commitRest(runId, worktree)
+  if (E.isLeft(committed)) return committed
+  if (typeof committed.right === 'string')
+    return E.right({ _tag: 'NotMerged', why: 'Refused', said: committed.right, committed: false })
+  const merged = await git(repository, ['merge', '--no-edit', '--quiet', branch])
+  if (E.isLeft(merged)) return E.left(failed(repository, 'git merge', merged.left))
+  // Settings of the user may keep git from committing it.
+  const isIn = await git(repository, ['merge-base', '--is-ancestor', branch, 'HEAD'])
+  if (E.isRight(isIn) && isIn.right.code === 0) return E.right({ _tag: 'Merged', into, committed: committed.right })
+  const files = await filesOf(repository, ['--diff-filter=U'])
+  if (E.isLeft(files)) return files
+  const back = await takeBack(repository)
+  if (E.isLeft(back)) return back
+  return E.right(
+    files.right.length > 0
+      ? { _tag: 'NotMerged', why: 'Conflict', files: files.right, committed: committed.right }
+      : { _tag: 'NotMerged', why: 'Refused', said: saidBy(merged.right), committed: committed.right }
+  )
+}
+
+const DETACHED: MergeEnd = { _tag: 'NotMerged', why: 'Detached', committed: false }
+
+/** What stands against a merge before anything is done. */
+const obstacleTo = async ({
+  root,
+  repository,
+  branch,
+  into
+}: Worktree): Promise<E.Either<WorkspaceFailed, MergeEnd | undefined>> => {
+  if (into === undefined) return E.right(DETACHED)
+  const here = await ask(root, ['symbolic-ref', '--quiet', '--short', 'HEAD'])
+  if (here !== branch) return E.right({ _tag: 'NotMerged', why: 'Moved', committed: false })
+  const found = await ask(repository, ['symbolic-ref', '--quiet', '--short', 'HEAD'])
+  if (found !== into) {
+    const other = found === undefined ? {} : { found }
+    return E.right({ _tag: 'NotMerged', why: 'OtherBranch', ...other, committed: false })
+  }
+  if ((await ask(repository, ['rev-parse', '--verify', '--quiet', 'MERGE_HEAD'])) !== undefined)
+    return E.right({ _tag: 'NotMerged', why: 'Refused', said: 'another merge is not concluded', committed: false })
+  const files = await filesOf(repository, ['HEAD'])
+  if (E.isLeft(files)) return files
+  return E.right(
+    files.right.length === 0 ? undefined : { _tag: 'NotMerged', why: 'Dirty', files: files.right, committed: false }
+  )
+}
+
+const filesOf = async (
+  repository: string,
+  which: ReadonlyArray<string>
+): Promise<E.Either<WorkspaceFailed, ReadonlyArray<string>>> =>
+  E.map((names: string) => names.split('\0').filter((name) => name !== ''))(
+    await demand(repository, ['diff', '--name-only', '-z', '--ignore-submodules=dirty', ...which, '--'])
+  )
+
+/** Whether there was something to commit; or what git said, if it would not. */
+const commitRest = async (runId: string, { root }: Worktree): Promise<E.Either<WorkspaceFailed, boolean | string>> => {
+  const open = await demand(root, ['status', '--porcelain'])
+  if (E.isLeft(open)) return open
+  if (open.right === '') return E.right(false)
+  const added = await demand(root, ['add', '--all'])
+  if (E.isLeft(added)) return added
+  const ended = await git(root, ['commit', '--quiet', '--message', `dogear: what run ${runId} left uncommitted`])
+  if (E.isLeft(ended)) return E.left(failed(root, 'git commit', ended.left))
+  return E.right(ended.right.code === 0 ? true : saidBy(ended.right))
+}
+
+const takeBack = async (repository: string): Promise<E.Either<WorkspaceFailed, unknown>> =>
+  (await ask(repository, ['rev-parse', '--verify', '--quiet', 'MERGE_HEAD'])) === undefined
+    ? E.right(undefined)
+    : demand(repository, ['merge', '--abort'])

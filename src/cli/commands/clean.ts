@@ -1,0 +1,196 @@
+/**
+ * `dogear clean`: deletes workspaces, and never state.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import { describeEvidence } from '../../domain/Explain.js'
+import { unitName } from '../../domain/Plan.js'
+import { leftIn } from '../../domain/WorkspaceNeed.js'
+import type { RunView } from '../../executor/runs.js'
+import { cleanWorkspace } from '../../executor/workspace.js'
+import type { RemovedWorkspace } from '../../ports/Workspaces.js'
+import type { CliError } from '../CliError.js'
+import { notDone, usage } from '../CliError.js'
+import { ExitCode } from '../ExitCode.js'
+import { printed } from '../report/runJson.js'
+import { confirm, isYes } from '../terminal/Prompt.js'
+import { printable } from '../terminal/Style.js'
+import type { Context, Result } from './Context.js'
+import { environmentFor } from './Context.js'
+import type { Attended } from './execution.js'
+import { allRuns, findRun, viewOf, warnOfDamaged } from './find.js'
+
+/**
+ * What is to be deleted: with `all` also what unfinished runs have.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface CleanFlags {
+  readonly all?: boolean
+  readonly yes?: boolean
+}
+
+/** A run, and the folders that it has. */
+interface Candidate {
+  readonly view: RunView
+  readonly folders: ReadonlyArray<string>
+}
+
+/**
+ * Deletes the workspace of the run of this id; without an id, those of all completed runs. State stays as it is.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export const cleanCommand = async (context: Attended, id: string | undefined, flags: CleanFlags): Promise<Result> => {
+  const views = id === undefined ? await resting(context, flags) : await one(context, id, flags)
+  if (E.isLeft(views)) return views
+  const candidates = await withFolders(context, views.right)
+  if (E.isLeft(candidates)) return candidates
+  if (candidates.right.length === 0) return sayNothing(context, id)
+  for (const candidate of candidates.right)
+    for (const line of await candidateLines(context, candidate)) context.screen.line(line)
+  const agreed = await agree(context, candidates.right, flags)
+  return E.isLeft(agreed) ? agreed : deleteAll(context, candidates.right)
+}
+
+const one = async (
+  context: Context,
+  id: string,
+  { all }: CleanFlags
+): Promise<E.Either<CliError, ReadonlyArray<RunView>>> => {
+  if (all === true) return E.left(usage('--all is for all runs: give no id with it'))
+  const view = await findRun(context, id)
+  if (E.isLeft(view)) return view
+  const { runId, heldBy } = view.right
+  return O.isNone(heldBy) ? E.right([view.right]) : E.left(notDone({ _tag: 'HeldBy', runId, holder: heldBy.value }))
+}
+
+const resting = async (context: Context, { all }: CleanFlags): Promise<E.Either<CliError, ReadonlyArray<RunView>>> => {
+  const runs = await allRuns(context)
+  if (E.isLeft(runs)) return runs
+  warnOfDamaged(context, runs.right)
+  const views: Array<RunView> = []
+  for (const { runId, heldBy, status } of runs.right.runs) {
+    if (O.isSome(heldBy) || (all !== true && status !== 'completed')) continue
+    const view = await viewOf(context, runId)
+    if (E.isLeft(view)) return view
+    views.push(view.right)
+  }
+  return E.right(views)
+}
+
+const withFolders = async (
+  context: Context,
+  views: ReadonlyArray<RunView>
+): Promise<E.Either<CliError, ReadonlyArray<Candidate>>> => {
+  const { workspaces } = environmentFor(context)
+  const found: Array<Candidate> = []
+  for (const view of views) {
+    // The recorded workspace is none of the question: whatever is at the place of this run is deleted.
+    const there = await workspaces?.find(view.runId, undefined)()
+    if (there === undefined) continue
+    if (E.isLeft(there)) return E.left(notDone(there.left, [], view.runId))
+    if (there.right.folders.length > 0) found.push({ view, folders: there.right.folders })
+  }
+  return E.right(found)
+}
+
+const sayNothing = ({ screen, json, home }: Context, id: string | undefined): Result => {
+  if (json) screen.out(printed([]))
+  else
+    screen.out(
+      `Nothing to clean: ${id === undefined ? 'no completed run has' : 'this run has not'} a workspace in ${printable(home)}\n`
+    )
+  return E.right(ExitCode.done)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// asking
+// ---------------------------------------------------------------------------------------------------------------------
+
+const candidateLines = async (
+  context: Context,
+  { view: { runId, status, checkpoint }, folders }: Candidate
+): Promise<ReadonlyArray<string>> => {
+  const { style } = context.screen
+  const lost = await uncommitted(context, checkpoint)
+  return [
+    `Run ${runId} (${checkpoint.workflow.name}, ${status}):`,
+    ...folders.map((folder) => `  ${printable(folder)}`),
+    ...(lost === 0
+      ? []
+      : [style.yellow(`  ${lost} path${lost === 1 ? ' is' : 's are'} not committed there, and will be lost`)]),
+    ...(status === 'completed' ? [] : [style.yellow(`  ${printable(missed(checkpoint))}`)])
+  ]
+}
+
+const uncommitted = async (context: Context, { workspace }: Checkpoint): Promise<number> => {
+  if (workspace?.kind !== 'worktree') return 0
+  const changed = await environmentFor(context).workspaces?.tree(workspace.root).changed()
+  return changed === undefined || E.isLeft(changed) ? 0 : changed.right.length
+}
+
+const MOST_MISSED = 3
+
+/** What a resume will miss. */
+const missed = (checkpoint: Checkpoint): string => {
+  const left = leftIn(checkpoint).flatMap((one) =>
+    one.missing.map((each) => `${describeEvidence(each)} of "${unitName(one)}"`)
+  )
+  const more = left.length > MOST_MISSED ? ` and ${left.length - MOST_MISSED} more` : ''
+  const what = left.length === 0 ? 'what its steps have left there' : `${left.slice(0, MOST_MISSED).join(', ')}${more}`
+  return `It is unfinished. A resume will miss ${what}: resume it first, if it is still wanted`
+}
+
+const agree = async (
+  context: Attended,
+  candidates: ReadonlyArray<Candidate>,
+  { yes }: CleanFlags
+): Promise<E.Either<CliError, void>> => {
+  if (yes === true) return E.right(undefined)
+  if (!context.interactive) return E.left(usage('This deletes what is listed. To agree, add --yes'))
+  const count = candidates.reduce((sum, { folders }) => sum + folders.length, 0)
+  const question = `Delete ${count === 1 ? 'this folder' : `these ${count} folders`}?`
+  return isYes(await confirm(context.prompt, question, false)) ? E.right(undefined) : E.left({ _tag: 'Declined' })
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// deleting
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A run that can't be cleaned keeps none of the others from it. */
+const deleteAll = async (context: Attended, candidates: ReadonlyArray<Candidate>): Promise<Result> => {
+  const { screen, json } = context
+  const done: Array<RemovedWorkspace & { readonly runId: string }> = []
+  let failure: CliError | undefined
+  for (const { view } of candidates) {
+    if (context.signals.interrupt.signal.aborted) break
+    const removed = await cleanWorkspace(view.runId)(environmentFor(context))()
+    if (E.isLeft(removed)) {
+      failure ??= notDone(removed.left, [], view.runId)
+      continue
+    }
+    done.push({ runId: view.runId, ...removed.right })
+    if (json) continue
+    for (const folder of removed.right.folders) screen.out(`Deleted ${printable(folder)}\n`)
+    const { keptBranch } = removed.right
+    if (keptBranch !== undefined) screen.out(`Kept branch ${keptBranch}: it has commits that are nowhere else\n`)
+  }
+  if (failure !== undefined) return E.left(failure)
+  if (json) {
+    screen.out(
+      printed(
+        done.map(({ runId, folders, keptBranch = null }) => ({ run_id: runId, folders, kept_branch: keptBranch }))
+      )
+    )
+  }
+  const received = context.signals.received()
+  return done.length < candidates.length && O.isSome(received)
+    ? E.left({ _tag: 'Stopped', signal: received.value })
+    : E.right(ExitCode.done)
+}

@@ -1,0 +1,71 @@
+/**
+ * The items of a map in a workflow file: from a list, or from the text of a variable.
+ *
+ * @since 0.1.0
+ */
+import type { Json } from '../../domain/Json.js'
+import { isObject } from '../../domain/Json.js'
+import * as Failure from '../../domain/StepFailure.js'
+import * as StepError from '../../domain/StepError.js'
+import * as E from 'fp-ts/lib/Either.js'
+import type { ForEach } from './WorkflowFile.js'
+
+/**
+ * The variable that has the item, for what is done for each.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const ITEM = 'item'
+
+/**
+ * The items that a map has, or why it has none. A variable that is text has one item on each of its lines, or is a JSON
+ * list.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const itemsOf = (
+  forEach: ForEach,
+  variables: ReadonlyMap<string, Json>
+): E.Either<string, ReadonlyArray<Json>> => {
+  if (forEach._tag === 'List') return E.right(forEach.values)
+  const value = variables.get(forEach.name)
+  if (value === undefined) return E.left(`no earlier step and no input has set "${forEach.name}"`)
+  if (Array.isArray(value)) return E.right(value as ReadonlyArray<Json>)
+  if (typeof value !== 'string') return E.left(`"${forEach.name}" is no list: ${JSON.stringify(value).slice(0, 80)}`)
+  return value.trimStart().startsWith('[') ? listIn(forEach.name, value) : E.right(linesOf(value))
+}
+
+const linesOf = (text: string): ReadonlyArray<string> => text.split(/\r?\n/).filter((line) => line.trim() !== '')
+
+const listIn = (name: string, text: string): E.Either<string, ReadonlyArray<Json>> => {
+  const parsed = E.tryCatch(
+    () => JSON.parse(text) as Json,
+    (error) => `"${name}" begins like a JSON list but is none: ${StepError.fromUnknown(error).message}`
+  )
+  return E.isLeft(parsed) ? parsed : E.right(parsed.right as ReadonlyArray<Json>)
+}
+
+/**
+ * The key of an item: itself, the value of one of its fields, or if none is named its number, counted from 1.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const keyOf = (key: string | undefined, item: Json, index: number): E.Either<string, string> => {
+  if (key === undefined) return E.right(String(index + 1))
+  const value = key === ITEM ? item : isObject(item) && Object.hasOwn(item, key) ? item[key] : undefined
+  return typeof value === 'string' || typeof value === 'number'
+    ? E.right(String(value))
+    : E.left(`item ${index + 1} has no "${key}" that can be its key: ${JSON.stringify(item).slice(0, 80)}`)
+}
+
+/**
+ * What fails a map of which the items can't be told.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const notItems = (why: string): Failure.StepFailure =>
+  Failure.permanent(StepError.make('NotItems', why, { code: 'NOT_ITEMS' }), 'notApplied')

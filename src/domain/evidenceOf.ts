@@ -1,0 +1,38 @@
+/**
+ * What of the evidence of completed units has to be there, and what of it is gone.
+ *
+ * @since 0.1.0
+ */
+import type { Checkpoint } from './Checkpoint.js'
+import type { CompletedStep } from './CompletedStep.js'
+import type { PlanOptions } from './Plan.js'
+import type { Workflow } from './Workflow.js'
+
+/**
+ * The completed units at whose evidence a plan has to look. None, if those before the step that everything is to run from left
+ * none: what runs in any case leaves its own anew. Else all, for a later one may have replaced what an earlier one left.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const unitsInNeed = (
+  { runId, completedSteps }: Checkpoint,
+  { steps }: Pick<Workflow, 'steps'>,
+  { fromStep }: Pick<PlanOptions, 'fromStep'>
+): { readonly runId: string; readonly completedSteps: Iterable<CompletedStep> } => {
+  const from = fromStep === undefined ? -1 : steps.findIndex(({ name }) => name === fromStep)
+  if (from === -1) return { runId, completedSteps }
+  const before = new Set(steps.slice(0, from).map(({ name }) => name))
+  const isNeeded = [...completedSteps].some(({ step, evidence }) => evidence.length > 0 && before.has(step))
+  return { runId, completedSteps: isNeeded ? completedSteps : [] }
+}
+
+/**
+ * What is gone of the evidence that several units left at one place, oldest first. What the last of them left is what the run
+ * left: while that is there, nothing is gone. Else those count whose content is there, and those before them.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const goneAt = <A>(left: ReadonlyArray<A>, isThere: (one: A) => boolean): ReadonlyArray<A> =>
+  left.slice(left.findLastIndex(isThere) + 1)

@@ -1,0 +1,61 @@
+/**
+ * What a map is declared with: a wave that has a group for each item of what earlier steps have left.
+ *
+ * @since 0.1.0
+ */
+import type * as t from 'io-ts'
+import type { Json } from '../domain/Json.js'
+import type { JobSpec } from './JobSpec.js'
+import type { OutputCodec, OutputOf, StepContext, TaskSpec, WaveOptions } from './StepSpec.js'
+
+/**
+ * What the items of a map are told from: what every run of it sees in the same way, now and after a resume.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type MapSource<Outputs, Input = Json> = Pick<
+  StepContext<Outputs, Input>,
+  'runId' | 'step' | 'input' | 'outputs' | 'variables'
+>
+
+/**
+ * Which items a map has, and how it runs.
+ *
+ * - `forEach`: the items, at most 100,000, each plain JSON or what `item`, their codec, encodes. It is asked once, when the
+ *   map is due, and its answer is recorded: a resume goes on with the same items. It is asked again after the map, or a step
+ *   before it, was made to run anew.
+ * - `key`: the name of an item, and so of its group; default its position, counted from 1. No two may have the same.
+ * - the rest is that of a wave.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface MapOptions<Outputs, Input, I> extends WaveOptions<Outputs, Input> {
+  /** The items. */
+  readonly forEach: (source: MapSource<Outputs, Input>) => ReadonlyArray<I extends OutputCodec ? t.TypeOf<I> : unknown>
+  readonly item?: I
+  /** The name of an item. */
+  readonly key?: (item: OutputOf<I>, index: number) => string
+}
+
+/**
+ * What a task gets beside its context when it is done for an item: `item`, as a copy of what is recorded. Its `group` is
+ * the key of that.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ForItem<I> {
+  readonly item: I
+}
+
+/**
+ * What a map does for each item: a task, or one that hands its work over. It captures nothing: each would set the same variable.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type EachSpec<Outputs, Input, I, C> =
+  | Omit<TaskSpec<Outputs, Input, C, ForItem<OutputOf<I>>>, 'capture' | 'numbered'>
+  | Omit<JobSpec<Outputs, Input, C, ForItem<OutputOf<I>>>, 'capture' | 'numbered'>

@@ -1,0 +1,118 @@
+/**
+ * A map: a wave of items, of which it is found out once which they are.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Change } from '../domain/Change.js'
+import { decideItems } from '../domain/decideStep.js'
+import { check, describeProblem, waveOf } from '../domain/Expansion.js'
+import type { Json } from '../domain/Json.js'
+import type { Decision } from '../domain/Plan.js'
+import * as StepError from '../domain/StepError.js'
+import type { StepFailure } from '../domain/StepFailure.js'
+import * as Failure from '../domain/StepFailure.js'
+import type { TransitionError } from '../domain/Transition.js'
+import { replay } from '../domain/Transition.js'
+import type { Item } from '../domain/WorkflowIdentity.js'
+import type { StorageError } from '../ports/CheckpointStorage.js'
+import { mapExpanded } from './changes.js'
+import type { ProgramMap } from './Program.js'
+import type { RunScope, StepEnd } from './RunScope.js'
+import { contextFor } from './RunScope.js'
+import type { Due } from './wave.js'
+import { runWave } from './wave.js'
+import { refuse } from './waveChecks.js'
+
+/** A map that is due: as a wave if it is known of what, and with what was decided about all of it. */
+interface DueMap extends Omit<Due, 'wave'> {
+  readonly map: ProgramMap
+  readonly decision: Decision
+}
+
+/**
+ * Runs a map as the wave of its items: of those on record, else of those that it has now. These are durable before the first
+ * of them starts.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const runMap = async (
+  scope: RunScope,
+  due: DueMap
+): Promise<E.Either<StorageError | TransitionError, StepEnd>> => {
+  const { stepIndex, map, decision, carry } = due
+  const place = { stepIndex, step: map.name }
+  const startedAt = scope.environment.clock.now()
+  const recorded = itemsOnRecord(scope, stepIndex, carry)
+  const items = recorded === undefined ? itemsOf(scope, place, map) : accepted(map, recorded)
+  if (E.isLeft(items)) return await refuse(scope, place, carry, items.left, startedAt)
+  const wave = waveOf(map, items.right)
+  if (recorded !== undefined) return await runWave(scope, { ...due, wave })
+  const expanded = mapExpanded(scope, place, items.right)
+  return await runWave(scope, { stepIndex, wave, decisions: decideItems(decision, wave), carry: [...carry, expanded] })
+}
+
+/** The items of the map, as they are once that is recorded which is to be recorded first. */
+const itemsOnRecord = (
+  { recorder }: RunScope,
+  stepIndex: number,
+  carry: ReadonlyArray<Change>
+): ReadonlyArray<Item> | undefined => {
+  const then = replay(recorder.checkpoint(), carry)
+  const step = E.isRight(then) ? then.right.workflow.steps[stepIndex] : undefined
+  return step?.kind === 'expanded' ? step.items : undefined
+}
+
+/** Asks the map for its items. What can't be its items has failed for good, and nothing was done. */
+const itemsOf = (
+  scope: RunScope,
+  place: { readonly stepIndex: number; readonly step: string },
+  map: ProgramMap
+): E.Either<StepFailure, ReadonlyArray<Item>> => {
+  const { runId, step, input, outputs, variables } = contextFor(scope, place, 1, () => scope.stopping)
+  const values = map.forEach({ runId, step, input, outputs, variables })
+  if (E.isLeft(values)) return E.left(notApplied(Failure.fromUnknown(values.left)))
+  if (!Array.isArray(values.right)) return notItems('forEach must give a list of items')
+  const items: Array<Item> = []
+  for (const [index, value] of values.right.entries()) {
+    const item = itemFrom(map, value, index)
+    if (E.isLeft(item)) return item
+    items.push(item.right)
+  }
+  const fits = check(items)
+  return E.isLeft(fits) ? notItems(describeProblem(fits.left)) : E.right(items)
+}
+
+const notApplied = (failure: StepFailure): StepFailure => ({ ...failure, outcome: 'notApplied' })
+
+const itemFrom = (map: ProgramMap, value: unknown, index: number): E.Either<StepFailure, Item> => {
+  const encoded = map.items.encode(value)
+  if (E.isLeft(encoded)) return notItems(`item ${index + 1} at ${encoded.left.path} is not ${encoded.left.expected}`)
+  const stored: Json = encoded.right ?? null
+  const item = map.items.decode(stored)
+  if (E.isLeft(item)) return misfit(String(index + 1), item.left)
+  const key = map.key(item.right, index)
+  if (E.isLeft(key)) return E.left(notApplied(Failure.fromUnknown(key.left)))
+  return typeof key.right === 'string'
+    ? E.right({ key: key.right, value: stored })
+    : notItems(`key must give a text, and gives a ${typeof key.right} for item ${index + 1}`)
+}
+
+/** The items on record, if they still fit an edited map. */
+const accepted = (map: ProgramMap, items: ReadonlyArray<Item>): E.Either<StepFailure, ReadonlyArray<Item>> => {
+  for (const { key, value } of items) {
+    const item = map.items.decode(value)
+    if (E.isLeft(item)) return misfit(`"${key}"`, item.left, ' any more: restart the map to find out its items anew')
+  }
+  return E.right(items)
+}
+
+const misfit = (
+  item: string,
+  { path, expected }: { readonly path: string; readonly expected: string },
+  more = ''
+): E.Either<StepFailure, never> => notItems(`item ${item} at ${path} is not ${expected}${more}`)
+
+const notItems = (message: string): E.Either<StepFailure, never> =>
+  E.left(Failure.permanent(StepError.make('NotItems', message, { code: 'NOT_ITEMS' }), 'notApplied'))

@@ -1,0 +1,65 @@
+/**
+ * What is damaged is never given.
+ *
+ * @since 0.1.0
+ */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { ArtifactStore } from '../../../ports/ArtifactStore.js'
+import { answerOf, left, right } from '../fixtures.js'
+import type { ArtifactBench, ArtifactCase } from './ArtifactCase.js'
+import { artifactCase } from './ArtifactCase.js'
+import { assertGets, BINARY, putAll } from './contents.js'
+
+/**
+ * What is damaged is never given.
+ *
+ * @category cases
+ * @since 0.1.0
+ */
+export const damageCases: ReadonlyArray<ArtifactCase> = [
+  artifactCase(
+    'AS-DAMAGE-01',
+    'damaged content is Corrupt, never given, and hurts no other artifact',
+    async (bench) => {
+      const { store } = bench
+      await damaged(bench)
+      for (const one of [store, await bench.reopen()]) {
+        const { runId } = await left(one.get('a', 'x'), 'Corrupt')
+        assert.equal(runId, 'a', 'the run that the error names')
+        await assertGets(one, 'a', 'y', 'y')
+        await assertGets(one, 'b', 'x', BINARY)
+      }
+    },
+    ['damage']
+  ),
+
+  artifactCase(
+    'AS-DAMAGE-02',
+    'what is damaged is replaced, removed and cleared like anything',
+    async (bench) => {
+      for (const mend of [
+        (store: ArtifactStore) => right(store.put('a', 'x', 'mended')),
+        (store: ArtifactStore) => right(store.remove('a', 'x')),
+        (store: ArtifactStore) => right(store.clear('a'))
+      ]) {
+        await damaged(bench)
+        await mend(bench.store)
+        const found = await answerOf(bench.store.get('a', 'x'))
+        assert.ok(E.isRight(found), 'it is damaged still')
+        if (O.isSome(found.right)) await assertGets(bench.store, 'a', 'x', 'mended')
+      }
+    },
+    ['damage']
+  )
+]
+
+const damaged = async ({ store, damage }: ArtifactBench): Promise<void> => {
+  await putAll(store, 'a', [
+    ['x', BINARY],
+    ['y', 'y']
+  ])
+  await right(store.put('b', 'x', BINARY))
+  await damage('a', 'x')
+}

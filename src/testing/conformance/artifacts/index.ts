@@ -1,0 +1,34 @@
+/**
+ * Everything that the kit asks of a store of artifacts.
+ *
+ * @since 0.1.0
+ */
+import { absenceCases } from './absence.js'
+import type { ArtifactCase } from './ArtifactCase.js'
+import { damageCases } from './damage.js'
+import { idCases } from './ids.js'
+import { replacementCases } from './replacement.js'
+import { roundTripCases } from './roundTrip.js'
+import { runCases } from './runs.js'
+
+/**
+ * Everything that the kit asks of a store of artifacts, in order.
+ *
+ * @example
+ * import { artifactStoreCases } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const first = artifactStoreCases.find(({ id }) => id === 'AS-PUT-02')
+ * assert.match(first?.title ?? '', /one is there, whole/)
+ *
+ * @category cases
+ * @since 0.1.0
+ */
+export const artifactStoreCases: ReadonlyArray<ArtifactCase> = [
+  ...roundTripCases,
+  ...idCases,
+  ...replacementCases,
+  ...absenceCases,
+  ...runCases,
+  ...damageCases
+]

@@ -1,0 +1,82 @@
+/**
+ * A put replaces what was there, as a whole.
+ *
+ * @since 0.1.0
+ */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { inWords } from '../difference.js'
+import { atOnce, right, upTo } from '../fixtures.js'
+import type { ArtifactCase } from './ArtifactCase.js'
+import { artifactCase } from './ArtifactCase.js'
+import { assertGets, assertLists, BINARY } from './contents.js'
+
+/**
+ * A put replaces what was there, as a whole.
+ *
+ * @category cases
+ * @since 0.1.0
+ */
+export const replacementCases: ReadonlyArray<ArtifactCase> = [
+  artifactCase('AS-PUT-01', 'a second put replaces the first, the shorter the longer', async ({ store, reopen }) => {
+    for (const content of ['a long first content', 'short', '', BINARY]) {
+      await right(store.put('a', 'x', content))
+      await assertGets(store, 'a', 'x', content)
+      await assertGets(await reopen(), 'a', 'x', content)
+      await assertLists(store, 'a', [['x', content]])
+    }
+  }),
+
+  artifactCase('AS-PUT-02', 'of puts of one id at once, one is there, whole', async ({ store, reopen }) => {
+    const other = await reopen()
+    for (const round of upTo(5)) {
+      const contents = upTo(8).map((n) => Buffer.alloc(20_000 + 1_000 * n, `${round}${n}`))
+      const results = await atOnce(contents.map((content, n) => (n % 2 === 0 ? store : other).put('a', 'x', content)))
+      for (const result of results) if (E.isLeft(result)) assert.fail(`a put was refused: ${inWords(result.left)}`)
+      const found = await right(other.get('a', 'x'))
+      assert.ok(O.isSome(found), 'none of the puts is there')
+      assert.ok(
+        contents.some((one) => one.equals(found.value)),
+        'what is there nobody put'
+      )
+      assert.equal((await right(store.list('a'))).length, 1, 'how many artifacts there are')
+    }
+  }),
+
+  artifactCase(
+    'AS-PUT-03',
+    'who reads while it is replaced gets the one or the other',
+    async ({ store, reopen, isOver }) => {
+      const contents = upTo(2).map((n) => Buffer.alloc(200_000 - 50_000 * n, String(n)))
+      const reader = await reopen()
+      await right(store.put('a', 'x', contents[0] as Buffer))
+      let over = false
+      const write = async (): Promise<void> => {
+        for (const n of upTo(20)) await right(store.put('a', 'x', contents[n % 2] as Buffer))
+      }
+      const read = async (): Promise<void> => {
+        while (!over && !isOver()) {
+          const found = await right(reader.get('a', 'x'))
+          assert.ok(O.isSome(found), 'it was gone while it was replaced')
+          assert.ok(
+            contents.some((one) => one.equals(found.value)),
+            'what was read nobody put'
+          )
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+      }
+      await Promise.all([write().finally(() => (over = true)), read()])
+    }
+  ),
+
+  artifactCase('AS-PUT-04', 'many put at once are all there', async ({ store, reopen }) => {
+    const ids = upTo(40).map((n) => `many/${n}`)
+    await atOnce(ids.map((id) => store.put('a', id, id)))
+    await assertLists(
+      await reopen(),
+      'a',
+      [...ids].sort().map((id) => [id, id])
+    )
+  })
+]

@@ -1,0 +1,107 @@
+/**
+ * Artifacts belong to their run.
+ *
+ * @since 0.1.0
+ */
+import type { ArtifactInfo } from '../../../ports/ArtifactStore.js'
+import { right } from '../fixtures.js'
+import type { ArtifactCase } from './ArtifactCase.js'
+import { artifactCase } from './ArtifactCase.js'
+import { assertGets, assertLists, assertNone, BINARY, putAll } from './contents.js'
+
+/**
+ * Artifacts belong to their run.
+ *
+ * @category cases
+ * @since 0.1.0
+ */
+export const runCases: ReadonlyArray<ArtifactCase> = [
+  artifactCase('AS-RUN-01', 'the artifacts of one run are not those of another', async ({ store, reopen }) => {
+    const runs = ['a', 'ab', 'a-b', 'a.b', 'b']
+    for (const runId of runs)
+      await putAll(store, runId, [
+        ['x', runId],
+        [`only/${runId}`, runId]
+      ])
+    await right(store.remove('ab', 'x'))
+    await right(store.clear('b'))
+    const next = await reopen()
+    for (const runId of ['a', 'a-b', 'a.b'])
+      await assertLists(next, runId, [
+        [`only/${runId}`, runId],
+        ['x', runId]
+      ])
+    await assertLists(next, 'ab', [['only/ab', 'ab']])
+    await assertLists(next, 'b', [])
+  }),
+
+  artifactCase('AS-LIST-01', 'the list is in the order of the ids, with size and digest', async ({ store }) => {
+    const ids = ['b', 'a/2', 'a/10', 'a', 'é', 'B', '😀', '～', 'z']
+    await putAll(
+      store,
+      'a',
+      ids.map((id) => [id, `of ${id}`])
+    )
+    await assertLists(
+      store,
+      'a',
+      [...ids].sort().map((id) => [id, `of ${id}`])
+    )
+  }),
+
+  artifactCase('AS-LIST-02', 'what is done to a list changes nothing', async ({ store }) => {
+    await putAll(store, 'a', [
+      ['x', 'x'],
+      ['y', 'y']
+    ])
+    const taken = (await right(store.list('a'))) as Array<ArtifactInfo>
+    for (const one of taken) Reflect.set(one, 'size', -1)
+    if (!Object.isFrozen(taken)) taken.pop()
+    await assertLists(store, 'a', [
+      ['x', 'x'],
+      ['y', 'y']
+    ])
+  }),
+
+  artifactCase(
+    'AS-CLEAR-01',
+    "clearing deletes all that steps put, and keeps what is Dogear's own",
+    async ({ store, reopen }) => {
+      const own = `_memo/${'0'.repeat(64)}`
+      const long = `_${'語'.repeat(300)}`
+      await putAll(store, 'a', [
+        ['x', 'x'],
+        ['memo/x', 'x'],
+        [own, 'kept'],
+        [long, 'kept'],
+        ['y/_memo/z', 'y'],
+        ['語'.repeat(300), 'x']
+      ])
+      await right(store.clear('a'))
+      const next = await reopen()
+      await assertLists(next, 'a', [
+        [own, 'kept'],
+        [long, 'kept']
+      ])
+      await assertNone(next, 'a', 'x')
+      await assertGets(next, 'a', own, 'kept')
+    }
+  ),
+
+  artifactCase('AS-OPEN-01', 'what was put is there for who opens the store later', async ({ store, reopen }) => {
+    await putAll(store, 'a', [
+      ['x', BINARY],
+      ['y/z', 'text']
+    ])
+    await assertGets(store, 'a', 'x', BINARY)
+    const next = await reopen()
+    await assertGets(next, 'a', 'x', BINARY)
+    await assertGets(next, 'a', 'y/z', 'text')
+    await right(next.put('a', 'x', 'newer'))
+    await assertGets(store, 'a', 'x', 'newer')
+    await assertLists(await reopen(), 'a', [
+      ['x', 'newer'],
+      ['y/z', 'text']
+    ])
+  })
+]

@@ -1,0 +1,199 @@
+/** Real folders and real git repositories. */
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import { afterAll, describe, test } from 'vitest'
+import { workspaces } from '../../../src/adapters/node/index.js'
+import { branchOf } from '../../../src/adapters/node/worktree.js'
+import type { Worktree } from '../../../src/domain/Workspace.js'
+
+const folders: Array<string> = []
+
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+const newFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'dogear work spaces '))
+  folders.push(folder)
+  return folder
+}
+
+const gitIn =
+  (folder: string) =>
+  (...args: ReadonlyArray<string>): string =>
+    execFileSync('git', ['-c', 'protocol.file.allow=always', ...args], {
+      cwd: folder,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore']
+    }).trim()
+
+const newRepository = () => {
+  const folder = join(newFolder(), 'a repository')
+  mkdirSync(folder)
+  const git = gitIn(folder)
+  git('init', '--initial-branch=main')
+  for (const [name, value] of [
+    ['user.name', 'A'],
+    ['user.email', 'a@example.org'],
+    ['commit.gpgsign', 'false']
+  ])
+    git('config', name ?? '', value ?? '')
+  writeFileSync(join(folder, 'a.txt'), 'a')
+  git('add', '.')
+  git('commit', '-m', 'begin')
+  return { folder, git, all: workspaces(join(newFolder(), 'state'), folder) }
+}
+
+const right = async <A>(ask: TaskEither<unknown, A>): Promise<A> => {
+  const answer = await ask()
+  return E.isRight(answer) ? answer.right : assert.fail(`refused: ${JSON.stringify(answer.left)}`)
+}
+
+const left = async <X>(ask: TaskEither<X, unknown>): Promise<X> => {
+  const answer = await ask()
+  return E.isLeft(answer) ? answer.left : assert.fail(`not refused: ${JSON.stringify(answer.right)}`)
+}
+
+const made = async ({ all }: ReturnType<typeof newRepository>, runId = 'r'): Promise<Worktree> => {
+  const worktree = await right(all.plan(runId, 'worktree'))
+  await right(all.make(runId, worktree))
+  return worktree as Worktree
+}
+
+describe('a worktree', () => {
+  test('of a repository with submodules is made and removed; they are empty in it, and may be filled', async () => {
+    const inner = newRepository()
+    const outer = newRepository()
+    outer.git('submodule', 'add', inner.folder, 'inner')
+    outer.git('commit', '-m', 'with a submodule')
+    const worktree = await made(outer)
+    assert.equal(existsSync(join(worktree.root, 'inner', 'a.txt')), false)
+    gitIn(worktree.root)('submodule', 'update', '--init')
+    assert.equal(readFileSync(join(worktree.root, 'inner', 'a.txt'), 'utf8'), 'a')
+    writeFileSync(join(worktree.root, 'b.txt'), 'b')
+    const end = await right(outer.all.merge('r', worktree))
+    assert.deepEqual(end, { _tag: 'Merged', into: 'main', committed: true })
+    assert.equal(readFileSync(join(outer.folder, 'b.txt'), 'utf8'), 'b')
+    assert.equal(existsSync(worktree.root), false)
+    assert.equal(outer.git('branch', '--list', 'dogear/*'), '')
+  })
+
+  test('that is made again is left as it is, with what was done in it', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    writeFileSync(join(worktree.root, 'a.txt'), 'changed')
+    await right(repository.all.make('r', worktree))
+    assert.equal(readFileSync(join(worktree.root, 'a.txt'), 'utf8'), 'changed')
+  })
+
+  test('is none where something is that nobody knows, which stays', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    assert.deepEqual(await left(repository.all.plan('r', 'directory')), {
+      _tag: 'WorkspaceTaken',
+      what: 'Folder',
+      path: worktree.root
+    })
+  })
+
+  test.each(['a..b', 'x.lock', 'a...b', 'lock'])('of run %j has a branch that git takes', async (runId) => {
+    const repository = newRepository()
+    const { branch } = await made(repository, runId)
+    assert.equal(repository.git('branch', '--list', '--format=%(refname:short)', 'dogear/*'), branch)
+  })
+
+  test('has another branch than that of any other run', () => {
+    const ids = ['a..b', 'a.b', 'a...b', 'a....b', 'x.lock', 'x', 'xlock', 'x.lock.lock']
+    assert.equal(new Set(ids.map(branchOf)).size, ids.length)
+  })
+
+  test('whose repository was moved is told from one that was cleaned up', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    renameSync(repository.folder, `${repository.folder} elsewhere`)
+    const error = await left(repository.all.find('r', worktree))
+    assert.equal(error._tag, 'WorkspaceFailed')
+    assert.match('why' in error ? error.why : '', /git worktree repair/)
+    rmSync(worktree.root, { recursive: true })
+    assert.deepEqual(await right(repository.all.find('r', worktree)), { there: false, folders: [] })
+  })
+
+  test('is not merged if what is uncommitted can not be committed, and git says why', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    const hook = join(repository.folder, '.git', 'hooks', 'pre-commit')
+    writeFileSync(hook, '#!/bin/sh\necho "no tests, no commit" >&2; exit 1\n')
+    chmodSync(hook, 0o755)
+    writeFileSync(join(worktree.root, 'b.txt'), 'b')
+    const end = await right(repository.all.merge('r', worktree))
+    assert.deepEqual(end, { _tag: 'NotMerged', why: 'Refused', said: 'no tests, no commit', committed: false })
+    assert.equal(readFileSync(join(worktree.root, 'b.txt'), 'utf8'), 'b')
+  })
+
+  test('that would overwrite a file nobody has committed is not merged, and the file stays', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    writeFileSync(join(worktree.root, 'b.txt'), 'theirs')
+    writeFileSync(join(repository.folder, 'b.txt'), 'ours')
+    const end = await right(repository.all.merge('r', worktree))
+    assert.equal(end._tag === 'NotMerged' ? end.why : end._tag, 'Refused')
+    assert.equal(readFileSync(join(repository.folder, 'b.txt'), 'utf8'), 'ours')
+    assert.equal(repository.git('log', '--format=%s'), 'begin')
+  })
+
+  test('leaves a merge of somebody else alone', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    writeFileSync(join(worktree.root, 'b.txt'), 'b')
+    repository.git('checkout', '-q', '-b', 'side')
+    repository.git('commit', '-q', '--allow-empty', '-m', 'side')
+    repository.git('checkout', '-q', 'main')
+    repository.git('merge', '--no-ff', '--no-commit', 'side')
+    const end = await right(repository.all.merge('r', worktree))
+    assert.equal(end._tag === 'NotMerged' && end.why === 'Refused' ? end.said : '', 'another merge is not concluded')
+    assert.ok(existsSync(join(repository.folder, '.git', 'MERGE_HEAD')))
+  })
+
+  test('that is removed loses no commit: its branch is kept if it has any, and what was committed beside it gets one', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    const git = gitIn(worktree.root)
+    git('checkout', '-q', '--detach')
+    git('commit', '-q', '--allow-empty', '-m', 'beside')
+    const removed = await right(repository.all.remove('r', worktree))
+    assert.deepEqual(removed, { folders: [worktree.root], keptBranch: 'dogear/r.attempt-1' })
+    assert.equal(repository.git('log', '--format=%s', '-1', 'dogear/r.attempt-1'), 'beside')
+    assert.deepEqual(await right(repository.all.remove('r', worktree)), { folders: [] })
+  })
+
+  test('is removed only where we make them, whatever is recorded', async () => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    const elsewhere = { ...worktree, root: repository.folder, path: repository.folder }
+    await right(repository.all.remove('other', elsewhere))
+    assert.ok(existsSync(join(repository.folder, 'a.txt')))
+    assert.ok(existsSync(worktree.root))
+  })
+})
+
+describe('the folders of steps', () => {
+  test('are different for different steps and groups, also where case makes no difference', async () => {
+    const { all } = newRepository()
+    const long = 'S'.repeat(128)
+    const units = [
+      { step: 'a' },
+      { step: 'A' },
+      { step: 'a', group: 'a' },
+      { step: 'a', group: 'A' },
+      { step: long },
+      { step: long.toLowerCase() }
+    ]
+    const paths = await Promise.all(units.map((unit) => right(all.stepFolder({ runId: 'r', ...unit }, true))))
+    assert.equal(new Set(paths.map((path) => path.toLowerCase())).size, units.length)
+  })
+})

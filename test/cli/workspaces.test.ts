@@ -1,0 +1,375 @@
+import { mkdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Ended, type Options, type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox
+afterEach(() => place.remove())
+
+/** No setting of this machine counts. */
+const git = { GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_SYSTEM: '/dev/null' }
+
+const dogear = (words: readonly string[], options: Options = {}): Promise<Ended> =>
+  place.dogear(words, { ...options, environment: { ...git, ...options.environment } })
+
+/** What a script prints, which must succeed. */
+const sh = async (script: string, cwd = place.folder): Promise<string> => {
+  const { code, stdout, stderr } = await place.shell(`set -e\n${script}`, { cwd, environment: git })
+  if (code !== 0) throw new Error(`${script}\n${stderr}`)
+  return stdout.trim()
+}
+
+const begin = `git init -q -b main . && git config user.email a@example.org && git config user.name A
+  echo a > a.txt && git add . && git commit -qm begin`
+
+/** Two steps of which the second needs somebody; what the first made is in the worktree. */
+const flow = `
+name: w
+workspace: worktree
+steps:
+  - { name: one, shell: echo one > one.txt, artifacts: [one.txt] }
+  - { name: two, shell: 'echo partial > partial.txt; test -e mended; rm mended partial.txt; git add .; git commit -qm two' }
+`
+
+/** A repository with a workflow, in a folder of this name. */
+const repository = async (text: string, name = '.'): Promise<string> => {
+  place = sandbox()
+  const folder = join(place.folder, name)
+  mkdirSync(folder, { recursive: true })
+  place.write(join(name, 'w.yml'), text)
+  place.write(join(name, '.gitignore'), '.bin\n')
+  await sh(begin, folder)
+  return folder
+}
+
+const worktree = '.dogear/workspaces/r'
+
+describe('a worktree', () => {
+  test('is kept with its partial work when a step fails, is the same on a resume, and goes when it was merged', async () => {
+    const folder = await repository(flow)
+    const failed = await dogear(['run', 'w.yml', '--id', 'r'])
+    expect(failed.code).toBe(1)
+    expect(failed.stderr).toContain(`Working in worktree ${join(folder, worktree)}, branch dogear/r`)
+    expect(failed.stderr).toContain(`  worktree: ${join(folder, worktree)} (branch dogear/r)\n`)
+    expect(place.read(`${worktree}/one.txt`)).toBe('one\n')
+    expect(place.read(`${worktree}/partial.txt`)).toBe('partial\n')
+    expect(place.exists('one.txt')).toBe(false)
+    expect(await sh('git status --porcelain')).toBe('')
+    const inode = statSync(join(folder, worktree)).ino
+    const list = await sh('git worktree list')
+    place.write(`${worktree}/mended`, '')
+    const kept = await dogear(['resume', 'r'], { cwd: folder })
+    expect(kept.code).toBe(0)
+    expect(kept.stderr).toContain(`Kept: worktree ${join(folder, worktree)}, branch dogear/r (1 commit)`)
+    expect(kept.stderr).toContain('To merge it into main:\n  dogear resume r --merge\n')
+    expect(statSync(join(folder, worktree)).ino).toBe(inode)
+    expect((await sh('git worktree list')).split('\n')).toHaveLength(list.split('\n').length)
+    const merged = await dogear(['resume', 'r', '--merge', '--json'])
+    expect(merged.code).toBe(0)
+    expect(JSON.parse(merged.stdout)).toMatchObject({
+      status: 'completed',
+      workspace: { branch: 'dogear/r', end: 'merged' }
+    })
+    expect(place.read('one.txt')).toBe('one\n')
+    expect(place.exists(worktree)).toBe(false)
+    expect(await sh('git branch --format="%(refname:short)"; git worktree list | wc -l')).toBe('main\n1')
+    expect(await dogear(['resume', 'r'])).toMatchObject({ code: 0, stderr: 'Run r: nothing left to do\n' })
+  })
+
+  test('is worked in at the place where the run was started, and artifacts are looked for there', async () => {
+    const folder = await repository('name: none\nsteps: [{ shell: "true" }]', 'a repository')
+    mkdirSync(join(folder, 'deep'))
+    place.write('a repository/deep/w.yml', `${flow.replace('one.txt,', 'one.txt; pwd,')}`)
+    await dogear(['run', 'w.yml', '--id', 'r'], { cwd: join(folder, 'deep') })
+    const root = join(folder, 'deep', worktree)
+    expect(readFileSync(join(root, 'deep', 'one.txt'), 'utf8')).toBe('one\n')
+    await sh(`rm one.txt; touch mended`, join(root, 'deep'))
+    const again = await dogear(['resume', 'r', '--no-merge'], { cwd: join(folder, 'deep') })
+    expect(again).toMatchObject({ code: 0, stdout: `${join(root, 'deep')}\n` })
+  })
+
+  test('is found by the id of its run from any folder, of whichever repository', async () => {
+    place = sandbox()
+    const home = join(place.folder, 'state')
+    for (const name of ['first', 'second']) {
+      place.write(`${name}/w.yml`, flow.replace('name: w', `name: ${name}`))
+      await sh(begin, join(place.folder, name))
+      await dogear(['run', 'w.yml', '--id', name, '--home', home], { cwd: join(place.folder, name) })
+    }
+    const mine = join(home, 'workspaces', 'second')
+    expect(await sh('git rev-parse --git-common-dir', mine)).toBe(join(place.folder, 'second', '.git'))
+    await sh('touch mended', mine)
+    const { code, stderr } = await dogear(['resume', 'second', '--home', home], { cwd: '/' })
+    expect(code).toBe(0)
+    expect(stderr).toContain(`Kept: worktree ${mine},`)
+    expect(await sh('git log --format=%s dogear/second', join(place.folder, 'second'))).toBe('two\nbegin')
+  })
+
+  test('that the file wants by now is none of a run that began without', async () => {
+    await repository('name: w\nsteps: [{ shell: test -e mended }]')
+    await dogear(['run', 'w.yml', '--id', 'r'])
+    place.write('w.yml', 'name: w\nworkspace: worktree\nsteps: [{ shell: test -e mended }]')
+    place.write('mended', '')
+    const { code, stderr } = await dogear(['resume', 'r'])
+    expect(code).toBe(0)
+    expect(stderr).toContain('warning: w.yml has "workspace: worktree", but the run keeps the one it began with: none')
+  })
+})
+
+describe('the merge', () => {
+  const committing = `
+name: w
+workspace: worktree
+steps: [{ shell: 'echo theirs > a.txt; git commit -qam work; echo rest > rest.txt' }]
+`
+
+  test('in a pipe is not made, which is said; asked for, it takes what was not committed too', async () => {
+    await repository(committing)
+    const { code, stderr } = await dogear(['run', 'w.yml', '--id', 'r'])
+    expect(code).toBe(0)
+    expect(stderr).toContain(', branch dogear/r (1 commit, 1 path not committed)\n')
+    expect(place.read('a.txt')).toBe('a\n')
+    const merged = await dogear(['run', 'w.yml', '--id', 's', '--merge'])
+    expect(merged.code).toBe(0)
+    expect(merged.stderr).toContain('What was not committed in the worktree was committed on branch dogear/s')
+    expect(place.read('rest.txt')).toBe('rest\n')
+    expect(await sh('git log --format=%s')).toBe('dogear: what run s left uncommitted\nwork\nbegin')
+  })
+
+  test('that conflicts is taken back: the run is completed, the target as it was, the worktree kept', async () => {
+    await repository(committing)
+    await dogear(['run', 'w.yml', '--id', 'r'])
+    await sh('echo ours > a.txt; git commit -qam ours')
+    const { code, stdout, stderr } = await dogear(['resume', 'r', '--merge', '--json'])
+    expect(code).toBe(0)
+    expect(stderr).toContain('Not merged: a.txt conflicts. The merge was taken back, and main is as it was')
+    expect(JSON.parse(stdout)).toMatchObject({ status: 'completed', workspace: { end: 'kept', why: 'Conflict' } })
+    expect(await sh('git status --porcelain; git log --format=%s -1; test ! -e .git/MERGE_HEAD')).toBe('ours')
+    expect(place.read(`${worktree}/a.txt`)).toBe('theirs\n')
+  })
+
+  test.each([
+    ['echo changed > a.txt', 'Dirty', 'has changes that are not committed: a.txt. Commit or stash them'],
+    ['git checkout -qb other', 'OtherBranch', 'is at branch other, not at main'],
+    ['git checkout -q --detach', 'OtherBranch', 'is at no branch, not at main'],
+    ['git -C .dogear/workspaces/r checkout -q --detach', 'Moved', 'is not at branch dogear/r any more']
+  ])('after %j is not made: %s', async (script, why, said) => {
+    await repository(committing)
+    await dogear(['run', 'w.yml', '--id', 'r'])
+    await sh(script)
+    const before = await sh('git status --porcelain; git log --all --format=%s')
+    const { code, stdout, stderr } = await dogear(['resume', 'r', '--merge', '--json'])
+    expect(code).toBe(0)
+    expect(stderr).toContain(said)
+    expect(JSON.parse(stdout)).toMatchObject({ workspace: { end: 'kept', why } })
+    expect(await sh('git status --porcelain; git log --all --format=%s')).toBe(before)
+    expect(place.exists(`${worktree}/rest.txt`)).toBe(true)
+  })
+})
+
+describe('a workspace that is gone', () => {
+  test('is not made again: nothing is executed, what is gone is named, and --force starts over with a new one', async () => {
+    await repository(flow.replace('echo one >', 'echo one >> "$DOGEAR_HOME/../.bin/log"; echo one >'))
+    await dogear(['run', 'w.yml', '--id', 'r'])
+    await sh(`git -C ${worktree} commit -qam kept --allow-empty; rm -r ${worktree}`)
+    const refused = await dogear(['resume', 'r'])
+    expect(refused.code).toBe(4)
+    expect(refused.stderr).toBe(
+      'dogear: Workspace not found for run r. It may have been cleaned up.\n' +
+        `The run works in ${join(place.folder, worktree)}\n` +
+        'Gone with it: one.txt of "one"\n' +
+        'Nothing was executed. To start over, with a new workspace:\n  dogear resume r --force\n'
+    )
+    expect(await dogear(['plan', 'r'])).toMatchObject({ code: 4, stderr: refused.stderr })
+    expect((await dogear(['verify', 'r'])).stdout).toContain('Workspace not found for run r')
+    expect((await dogear(['resume', 'r', '--from-step', 'two'])).code).toBe(4)
+    expect(place.read('.bin/log')).toBe('one\n')
+    expect(place.exists(worktree)).toBe(false)
+    const forced = await dogear(['resume', 'r', '--force', '--yes'])
+    expect(forced.code).toBe(1)
+    expect(forced.stderr).toContain('Branch dogear/r was there, with other work. That is now branch dogear/r.attempt-1')
+    expect(place.read(`${worktree}/one.txt`)).toBe('one\n')
+    expect(await sh('git log --format=%s dogear/r.attempt-1; git log --format=%s dogear/r')).toBe('kept\nbegin\nbegin')
+    place.write(`${worktree}/mended`, '')
+    expect((await dogear(['resume', 'r'])).code).toBe(0)
+  })
+})
+
+describe('no worktree can be made', () => {
+  const refused = async (setUp: string, environment: Readonly<Record<string, string>> = {}): Promise<Ended> => {
+    place = sandbox({ 'in/w.yml': flow })
+    await sh(setUp, join(place.folder, 'in'))
+    const ended = await dogear(['run', 'w.yml', '--id', 'r'], { cwd: join(place.folder, 'in'), environment })
+    expect(ended.code).toBe(4)
+    expect(place.exists('in/.dogear')).toBe(false)
+    return ended
+  }
+
+  test.each([
+    ['where there is no repository', 'true', 'it is in no git repository. Begin one ("git init") and commit'],
+    ['before the first commit', 'git init -q -b main .', 'its git repository has no commit yet. Make one'],
+    ['in a repository without a working tree', 'git init -q --bare .', 'its git repository has no working tree'],
+    ['where its branch is there', `${begin}\ngit branch dogear/r`, 'Branch dogear/r of'],
+    ['where a branch stands in the way of its name', `${begin}\ngit branch dogear`, 'Branch dogear of']
+  ])('%s: that is said, and nothing is written', async (_, setUp, said) => {
+    expect((await refused(setUp)).stderr).toContain(said)
+  })
+
+  test('without git: that is said, and nothing is written', async () => {
+    const { stderr } = await refused(begin, { PATH: '/nowhere' })
+    expect(stderr).toContain('git could not be started. Install it')
+  })
+
+  test('a detached HEAD is no obstacle, but then nobody knows where its work belongs', async () => {
+    await repository(flow)
+    await sh('git checkout -q --detach')
+    await dogear(['run', 'w.yml', '--id', 'r'])
+    place.write(`${worktree}/mended`, '')
+    const { code, stderr } = await dogear(['resume', 'r', '--merge'])
+    expect(code).toBe(0)
+    expect(stderr).toContain('Not merged: HEAD was detached when the run began')
+    expect(place.exists(worktree)).toBe(true)
+  })
+})
+
+describe('clean', () => {
+  test('deletes the workspaces of completed runs, with --all of all that rest, and never state', async () => {
+    await repository(flow)
+    await dogear(['run', 'w.yml', '--id', 'failed'])
+    place.write('w.yml', flow.replace('test -e mended; rm mended', 'rm'))
+    await dogear(['run', 'w.yml', '--id', 'done'])
+    const asked = await dogear(['clean'])
+    expect(asked).toMatchObject({ code: 2 })
+    expect(asked.stderr).toContain('To agree, add --yes')
+    const cleaned = await dogear(['clean', '-y'])
+    expect(cleaned).toMatchObject({ code: 0 })
+    expect(cleaned.stdout).toBe(
+      `Deleted ${place.folder}/.dogear/workspaces/done\nKept branch dogear/done: it has commits that are nowhere else\n`
+    )
+    expect(place.exists('.dogear/workspaces/failed/partial.txt')).toBe(true)
+    const all = await dogear(['clean', '--all', '--yes', '--json'])
+    expect(JSON.parse(all.stdout)).toEqual([
+      { run_id: 'failed', folders: [`${place.folder}/.dogear/workspaces/failed`], kept_branch: null }
+    ])
+    expect(all.stderr).toContain('A resume will miss one.txt of "one": resume it first')
+    expect(all.stderr).toContain('2 paths are not committed there, and will be lost')
+    const nothing = await dogear(['clean'])
+    expect(nothing.code).toBe(0)
+    expect(nothing.stdout).toContain('Nothing to clean: no completed run has a workspace in')
+    const runs = JSON.parse((await dogear(['runs', '--json'])).stdout) as { run_id: string; status: string }[]
+    expect(runs.map(({ run_id, status }) => `${run_id} ${status}`).sort()).toEqual(['done completed', 'failed failed'])
+    const { code, stderr } = await dogear(['resume', 'failed'])
+    expect(code).toBe(4)
+    expect(stderr).toContain('Workspace not found for run failed. It may have been cleaned up.\n')
+    expect(stderr).toContain('Gone with it: one.txt of "one"\n')
+    expect(await sh('git worktree list | wc -l')).toBe('1')
+  })
+
+  test('leaves a run alone that a live process holds, and knows none that there is not', async () => {
+    await repository(
+      'name: w\nworkspace: directory\nsteps: [{ shell: "echo > ready; until test -e go; do sleep 0.1; done" }]'
+    )
+    const running = place.start(['run', 'w.yml', '--id', 'live'])
+    await sh('until test -e .dogear/workspaces/live/ready; do sleep 0.1; done')
+    const refused = await dogear(['clean', 'live', '-y'])
+    expect(refused.code).toBe(4)
+    expect(refused.stderr).toContain('Run live is already in progress')
+    expect((await dogear(['clean', '--all'])).stdout).toContain('Nothing to clean')
+    place.write('.dogear/workspaces/live/go', '')
+    expect((await running.ended).code).toBe(0)
+    expect((await dogear(['clean', 'nobody', '-y'])).code).toBe(3)
+  })
+})
+
+describe('a folder of the run’s own', () => {
+  test('is empty at first, is where steps work, and knows nothing of a repository around it', async () => {
+    await repository(`
+name: w
+workspace: directory
+steps:
+  - { name: look, shell: 'ls -A; pwd; echo "$DOGEAR_WORKSPACE"; ! git rev-parse 2>&- || echo in git' }
+  - { name: make, shell: echo made > made.txt, artifacts: [made.txt] }
+  - { name: last, shell: test -e mended }
+`)
+    const own = `${place.folder}/.dogear/workspaces/r`
+    const { code, stdout, stderr } = await dogear(['run', 'w.yml', '--id', 'r'])
+    expect(code).toBe(1)
+    expect(stdout).toBe(`${own}\n${own}\n`)
+    expect(stderr).toContain(`  folder: ${own}\n`)
+    await sh(`rm ${own}/made.txt; touch ${own}/mended`)
+    expect((await dogear(['resume', 'r'])).stderr).toContain(
+      `What it made is in ${own}\nTo delete it:\n  dogear clean r\n`
+    )
+    expect(place.read('.dogear/workspaces/r/made.txt')).toBe('made\n')
+  })
+})
+
+describe('a fresh folder of a step', () => {
+  test('is empty for each attempt; what the one before left is kept beside it', async () => {
+    await repository(`
+name: w
+steps:
+  - name: build
+    workspace: fresh
+    shell: 'ls; echo junk > junk; cp junk "app-$DOGEAR_ATTEMPT"; test -e "$DOGEAR_WORKSPACE/mended"; echo app > app'
+    artifacts: [app]
+    retry: { attempts: 2, delay: 1ms }
+  - wave: checks
+    groups:
+      Unit: { workspace: fresh, shell: 'pwd; cat "$DOGEAR_WORKSPACE/a.txt" > copy' }
+      unit: { workspace: fresh, shell: 'ls; test -e "$DOGEAR_WORKSPACE/again"' }
+`)
+    const own = `${place.folder}/.dogear/workspaces/_steps/r/build/work`
+    const failed = await dogear(['run', 'w.yml', '--id', 'r'])
+    expect(failed).toMatchObject({ code: 1, stdout: '' })
+    expect(failed.stderr).toContain(`  its own folder: ${own}\n`)
+    expect(failed.stderr).toContain('It may pass by itself. Wait, or fix it, then go on with:\n  dogear resume r\n')
+    expect(await sh(`ls ${own}.attempt-1; ls ${own}`)).toBe('app-1\njunk\napp-2\njunk')
+    place.write('mended', '')
+    const built = await dogear(['resume', 'r'])
+    expect(built.code).toBe(1)
+    expect(await sh(`ls ${own}.attempt-2; ls ${own}`)).toBe('app-2\njunk\napp\napp-1\njunk')
+    place.write('again', '')
+    const ended = await dogear(['resume', 'r'])
+    expect(ended).toMatchObject({ code: 0, stdout: '' })
+    expect(await sh('cat .dogear/workspaces/_steps/r/checks/@+unit/work/copy')).toBe('a')
+    await sh(`rm ${own}/app`)
+    expect((await dogear(['plan', 'r'])).stdout).toContain(`${own}/app`)
+    expect((await dogear(['clean', 'r', '-y'])).code).toBe(0)
+    expect(place.exists('.dogear/workspaces/_steps/r')).toBe(false)
+  })
+
+  test('is no place for commits, which is said', async () => {
+    place = sandbox({ 'w.yml': 'name: w\nsteps: [{ shell: "true", workspace: fresh, expect: { commits: 1 } }]' })
+    const { code, stderr } = await dogear(['run', 'w.yml'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('"commits" and "cleanTree" are for steps without a folder of their own')
+    place.write('w.yml', 'name: w\nworkspace: wortree\nsteps: [{ shell: "true", workspace: own }]')
+    const wrong = await dogear(['run', 'w.yml'])
+    expect(wrong.stderr).toContain(
+      '"workspace" must be none, directory or worktree, not "wortree". Did you mean "worktree"?'
+    )
+    expect(wrong.stderr).toContain('"workspace" must be fresh, not "own"')
+  })
+})
+
+describe('the command that a failure prints', () => {
+  test('goes on as it is, whatever is in the paths', async () => {
+    const name = `it's a "strange" $HOME`
+    const folder = await repository(flow, name)
+    const home = join(place.folder, `st'ate of $(touch evil)`)
+    const { stderr } = await dogear(['run', 'w.yml', '--id', 'r', '--home', home], { cwd: folder })
+    const [, resume = ''] = /^Fix it, then go on with:\n {2}(dogear .*)$/m.exec(stderr) ?? []
+    const [, root = ''] = /^ {2}worktree: (.*) \(branch dogear\/r\)$/m.exec(stderr) ?? []
+    expect(root).toBe(join(home, 'workspaces', 'r'))
+    await sh('touch mended', root)
+    const resumed = await place.shell(resume, { cwd: folder, environment: git })
+    expect(resumed.code).toBe(0)
+    const [, merge = ''] = /^To merge it into main:\n {2}(dogear .*)$/m.exec(resumed.stderr) ?? []
+    const [, byHand = ''] = /^Or by hand:\n {2}(git .*)$/m.exec(resumed.stderr) ?? []
+    expect((await place.shell(byHand, { cwd: '/', environment: git })).code).toBe(0)
+    expect((await place.shell(merge, { cwd: folder, environment: git })).code).toBe(0)
+    expect(readFileSync(join(folder, 'one.txt'), 'utf8')).toBe('one\n')
+    expect(await sh('git worktree list | wc -l; find . -name evil', folder)).toBe('1')
+  })
+})

@@ -1,0 +1,34 @@
+// One process that works on a map of many items: starts the run of it, or goes on with it.
+//
+// Each item that is done is noted in effects.log, each that is recorded in acks.log, right after; so the logs of a run that was
+// killed again and again tell what was done, and what was known to be done.
+import { openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import { jsonFileStorage } from 'dogear/json-file'
+import { runOrResume, workflow } from 'dogear/promise'
+
+const { state, folder, items } = JSON.parse(process.argv[2])
+const [effects, acks] = ['effects.log', 'acks.log'].map((name) => openSync(join(folder, name), 'a'))
+
+const noting = (storage) => ({
+  ...storage,
+  save: (claim, revisions) => async () => {
+    const saved = await storage.save(claim, revisions)()
+    if (E.isRight(saved))
+      for (const { change } of revisions) if (change._tag === 'GroupCompleted') writeSync(acks, `${change.group}\n`)
+    return saved
+  }
+})
+
+const program = workflow('many')
+  .step('list', () => Array.from({ length: items }, (_, index) => `item-${index}`))
+  .map('each', { forEach: ({ outputs }) => outputs.list, key: (item) => item, concurrency: 10 }, async ({ item }) => {
+    await new Promise((resolve) => setImmediate(resolve))
+    writeSync(effects, `${item}\n`)
+    return item.length
+  })
+  .step('count', ({ outputs }) => Object.keys(outputs.each).length)
+
+const { count } = await runOrResume(program, { id: 'many', storage: noting(jsonFileStorage(state)) })
+writeSync(1, `${count}\n`)

@@ -1,0 +1,93 @@
+import { chmodSync } from 'node:fs'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Ended, type Sandbox, sandbox } from '../cli/dogear.js'
+
+let place: Sandbox
+afterEach(() => place.remove())
+
+const flow = `
+name: w
+workspace: worktree
+steps:
+  - { name: one, shell: 'echo one >> "$DOGEAR_HOME/../log"; cat a.txt; echo one > one.txt' }
+  - { name: two, shell: 'cat one.txt; test "$DOGEAR_RUN_ID" != dies || kill -9 $PPID' }
+`
+
+/** Kills the process that calls git: `before` the nth call, which is not made; `after` it; or `while` it is made, and goes on. */
+const killer = `#!/bin/sh
+n=$(($(cat "$CALLS.n" 2>/dev/null || echo 0) + 1)); echo $n > "$CALLS.n"; echo "$@" >> "$CALLS"
+PATH=\${PATH#*:}
+case "$KILL" in
+  "before $n") kill -9 $PPID; exit 1 ;;
+  "while $n") kill -9 $PPID ;;
+esac
+git "$@"; code=$?
+test "$KILL" != "after $n" || kill -9 $PPID
+exit $code
+`
+
+const setting = (kill: string): Readonly<Record<string, string>> => ({
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  CALLS: `${place.folder}/calls`,
+  KILL: kill
+})
+
+const dogear = (words: readonly string[], kill = ''): Promise<Ended> =>
+  place.dogear(words, { environment: setting(kill) })
+
+const sh = async (script: string): Promise<string> => (await place.shell(`PATH=\${PATH#*:}; ${script}`)).stdout.trim()
+
+const repository = async (): Promise<void> => {
+  place = sandbox({ 'w.yml': flow, 'a.txt': 'a\n', '.bin/git': killer })
+  chmodSync(`${place.folder}/.bin/git`, 0o755)
+  place.write('.gitignore', '.bin\nlog\ncalls*\n')
+  await sh(
+    'git init -q -b main . && git config user.email a@example.org && git config user.name A && git add . && git commit -qm begin'
+  )
+}
+
+/** Which calls of git change something when a worktree is made, by number. */
+const MAKING = ['worktree unlock', 'worktree add', 'symbolic-ref HEAD refs', 'reset --hard']
+
+describe('a process that is killed while it makes a worktree', () => {
+  test.each(MAKING.flatMap((call) => ['before', 'while', 'after'].map((when) => [when, call] as const)))(
+    '%s git %s is followed by one that finishes it: one worktree, whole, in which each step runs once',
+    async (when, call) => {
+      await repository()
+      await dogear(['run', 'w.yml', '--id', 'count'])
+      const at =
+        place
+          .read('calls')
+          .split('\n')
+          .findIndex((line) => line.startsWith(call)) + 1
+      expect(at).toBeGreaterThan(0)
+      await sh('rm log calls*')
+      expect((await dogear(['run', 'w.yml', '--id', 'r'], `${when} ${at}`)).signal).toBe('SIGKILL')
+      expect(place.exists('log')).toBe(false)
+      const { code, stdout } = await dogear(['resume', 'r'])
+      expect({ code, stdout }).toEqual({ code: 0, stdout: 'a\none\n' })
+      expect(place.read('log')).toBe('one\n')
+      expect(await sh('git -C .dogear/workspaces/r status --porcelain --branch')).toBe('## dogear/r\n?? one.txt')
+      expect(await sh('git branch --format="%(refname:short)"')).toBe('dogear/count\ndogear/r\nmain')
+      expect(await sh('git worktree list --porcelain | grep -c ^worktree')).toBe('3')
+    }
+  )
+
+  test('before anything is recorded leaves nothing behind: the id is free', async () => {
+    await repository()
+    expect((await dogear(['run', 'w.yml', '--id', 'r'], 'before 3')).signal).toBe('SIGKILL')
+    expect(await dogear(['resume', 'r'])).toMatchObject({ code: 3 })
+    expect(await dogear(['run', 'w.yml', '--id', 'r'])).toMatchObject({ code: 0 })
+  })
+
+  test('and once an attempt is recorded, a worktree that is gone is not made again', async () => {
+    await repository()
+    expect((await dogear(['run', 'w.yml', '--id', 'dies'])).signal).toBe('SIGKILL')
+    await sh('rm -r .dogear/workspaces/dies log')
+    const { code, stderr } = await dogear(['resume', 'dies'])
+    expect(code).toBe(4)
+    expect(stderr).toContain('Workspace not found for run dies. It may have been cleaned up.\n')
+    expect(place.exists('log')).toBe(false)
+    expect(place.exists('.dogear/workspaces/dies')).toBe(false)
+  })
+})

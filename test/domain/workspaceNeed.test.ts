@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { describe } from 'vitest'
+import { make } from '../../src/domain/Checkpoint.js'
+import { overrides } from '../../src/domain/Overrides.js'
+import type { PlanOptions, ResumePlan } from '../../src/domain/Plan.js'
+import { planResume } from '../../src/domain/planResume.js'
+import { replay } from '../../src/domain/Transition.js'
+import type { Checkpoint } from '../../src/domain/Checkpoint.js'
+import { of as identityOf } from '../../src/domain/WorkflowIdentity.js'
+import { needOf, wasAttempted } from '../../src/domain/WorkspaceNeed.js'
+import * as arb from '../../src/testing/planning/Arbitrary.js'
+import type { Moment } from '../../src/testing/planning/Tape.js'
+import { law } from './law.js'
+
+const inWorkspace = (checkpoint: Checkpoint): Checkpoint =>
+  make({ ...checkpoint, workspace: { kind: 'directory', path: '/ws/r' } })
+
+/** A run in a workspace of its own, a plan for it, and the checkpoint as it is when what the plan overrides is on record. */
+const planned = (
+  { checkpoint, workflow }: Moment,
+  options: PlanOptions
+): { readonly before: Checkpoint; readonly plan: ResumePlan; readonly after: Checkpoint } | undefined => {
+  const before = inWorkspace(checkpoint)
+  const plan = planResume(before, workflow, options)
+  if (E.isLeft(plan)) return undefined
+  const identified = { ...workflow, identity: identityOf(workflow) }
+  const carry = overrides(before, identified, plan.right, options, before.updatedAt)
+  const after = replay(before, carry)
+  return E.isRight(after) ? { before, plan: plan.right, after: after.right } : assert.fail(after.left.why)
+}
+
+const RUNS = 500
+
+describe('the workspace that a plan needs', () => {
+  law(
+    'is a new one only where no work of the run counts any more',
+    arb.momentWithOptions(),
+    ({ moment, options }) => {
+      const found = planned(moment, options)
+      if (found === undefined || needOf(found.before, found.plan) !== 'Make') return
+      if (!wasAttempted(found.before)) return
+      assert.deepEqual([...found.plan.skipSteps], [])
+      assert.equal(found.after.completedSteps.length, 0)
+    },
+    RUNS
+  )
+
+  law(
+    'is a new one for whoever goes on after a crash, as it was for who asked for it',
+    arb.moment(),
+    (moment) => {
+      const [first] = moment.workflow.steps
+      const found = planned(moment, { fromStep: first?.name ?? '', changes: 'ignore' })
+      if (found === undefined || needOf(found.before, found.plan) !== 'Make') return
+      assert.equal(wasAttempted(found.after), false)
+      const again = planResume(found.after, moment.workflow)
+      assert.ok(E.isRight(again))
+      assert.equal(needOf(found.after, again.right), 'Make')
+    },
+    RUNS
+  )
+
+  law(
+    'is none where nothing runs',
+    arb.momentWithOptions(),
+    ({ moment, options }) => {
+      const found = planned(moment, options)
+      if (found === undefined) return
+      const runs = found.plan.decisions.some(({ _tag }) => _tag !== 'Skip' && _tag !== 'Poll')
+      assert.equal(needOf(found.before, found.plan) === 'Nothing', !runs)
+    },
+    RUNS
+  )
+
+  law(
+    'has to be there for whatever was begun, unless somebody asks for all of it again',
+    arb.momentWithOptions(),
+    ({ moment, options: { fromStep: _, restartWave: __, ...options } }) => {
+      const found = planned(moment, options)
+      if (found === undefined || !wasAttempted(found.before)) return
+      assert.notEqual(needOf(found.before, found.plan), 'Make')
+    },
+    RUNS
+  )
+})

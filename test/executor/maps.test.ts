@@ -1,0 +1,406 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as t from 'io-ts'
+import { describe, test } from 'vitest'
+import type { Json, Program as ProgramType, StepError } from '../../src/index.js'
+import { explain, planResume, poll, Program, resume, run } from '../../src/index.js'
+import type { Process, World } from './fixtures.js'
+import { ended, historyOf, newProcess, newWorld, patiently, right, stored } from './fixtures.js'
+
+/** What the outside is like: which pages there are, and which of them are broken. */
+interface Site {
+  pages: ReadonlyArray<string>
+  broken: ReadonlySet<string>
+}
+
+const siteOf = (...pages: ReadonlyArray<string>): Site => ({ pages, broken: new Set() })
+
+/** Lists pages, fetches each, and counts what it got. What is fetched is written to the world's log. */
+const crawl = (
+  { world }: Process,
+  site: Site,
+  options: { readonly idempotent?: boolean; readonly concurrency?: number; readonly version?: string } = {}
+) => {
+  const { concurrency, ...ofEach } = options
+  return pipe(
+    Program.start('crawl'),
+    Program.step('list', {
+      output: t.array(t.string),
+      run: () =>
+        TE.fromIO(() => {
+          world.log.push('list')
+          return [...site.pages]
+        })
+    }),
+    Program.map(
+      'fetch',
+      {
+        forEach: ({ outputs }) => outputs.list,
+        item: t.string,
+        key: (page) => page,
+        ...(concurrency === undefined ? {} : { concurrency })
+      },
+      {
+        output: t.number,
+        ...ofEach,
+        run: ({ item, group }) =>
+          TE.tryCatch(
+            async () => {
+              assert.equal(item, group)
+              if (site.broken.has(item)) throw new Error(`${item} is broken`)
+              world.log.push(item)
+              return await Promise.resolve(item.length)
+            },
+            (error) => error
+          )
+      }
+    ),
+    Program.step('report', {
+      run: ({ outputs: { fetch } }) =>
+        TE.fromIO(() => {
+          world.log.push(JSON.stringify(fetch))
+          return Object.values(fetch).reduce((sum, size) => sum + size, 0)
+        })
+    })
+  )
+}
+
+const again = (world: World): Process => newProcess(world)
+
+const tagsOf = async (process: Process): Promise<ReadonlyArray<string>> => await historyOf(process.storage)
+
+describe('a map', () => {
+  test('runs its task for each item of what an earlier step gave, and later steps see what it gave by key', async () => {
+    const process = newProcess()
+    ended(await process.perform(run(crawl(process, siteOf('a', 'bb', 'ccc')), 'r', {})), 'Completed')
+    assert.deepEqual(process.world.log, ['list', 'a', 'bb', 'ccc', '{"a":1,"bb":2,"ccc":3}'])
+    const records = [...(await stored(process.storage)).completedSteps].map(({ step, group, output }) => [
+      group === undefined ? step : `${step}/${group}`,
+      output
+    ])
+    assert.deepEqual(records, [
+      ['list', ['a', 'bb', 'ccc']],
+      ['fetch/a', 1],
+      ['fetch/bb', 2],
+      ['fetch/ccc', 3],
+      ['fetch', undefined],
+      ['report', 6]
+    ])
+  })
+
+  test('has its items on record before the first of them starts', async () => {
+    const process = newProcess()
+    const seen: Array<unknown> = []
+    const program = pipe(
+      Program.start('m'),
+      Program.map(
+        'each',
+        { forEach: () => ['x', 'y'] },
+        {
+          run: () =>
+            pipe(
+              TE.fromTask(() => stored(process.storage)),
+              TE.map(({ workflow }) => void seen.push(workflow.steps[0]))
+            )
+        }
+      )
+    )
+    ended(await process.perform(run(program, 'r', {})), 'Completed')
+    const items = [
+      { key: '1', value: 'x' },
+      { key: '2', value: 'y' }
+    ]
+    assert.deepEqual(
+      seen.map((step) => (step as { readonly items: unknown }).items),
+      [items, items]
+    )
+    assert.deepEqual(
+      process.events.filter(({ _tag }) => _tag === 'MapExpanded'),
+      [{ _tag: 'MapExpanded', runId: 'r', stepIndex: 0, step: 'each', items: 2 }]
+    )
+  })
+
+  test('goes on with the items on record: only those run that are missing', async () => {
+    const [world, site] = [newWorld(), siteOf('a', 'b', 'c', 'd')]
+    const first = newProcess(world)
+    site.broken = new Set(['c'])
+    ended(await first.perform(run(crawl(first, site), 'r', {})), 'Failed')
+    assert.deepEqual(world.log, ['list', 'a', 'b', 'd'])
+    site.broken = new Set()
+    site.pages = ['other']
+    const second = again(world)
+    const plan = right(planResume(await stored(first.storage), crawl(second, site)))
+    assert.deepEqual(
+      plan.decisions.map(({ _tag, step, group = '' }) => `${_tag} ${step}/${group}`),
+      ['Skip list/', 'Retry fetch/', 'Skip fetch/a', 'Skip fetch/b', 'Retry fetch/c', 'Skip fetch/d', 'Run report/']
+    )
+    ended(await second.perform(resume(crawl(second, site), 'r')), 'Completed')
+    assert.deepEqual(world.log.slice(4), ['c', '{"a":1,"b":1,"c":1,"d":1}'])
+    assert.equal((await tagsOf(second)).filter((tag) => tag === 'Expanded').length, 1)
+  })
+
+  test('of no items has completed when it is due', async () => {
+    const process = newProcess()
+    ended(await process.perform(run(crawl(process, siteOf()), 'r', {})), 'Completed')
+    assert.deepEqual(process.world.log, ['list', '{}'])
+    const plan = right(planResume(await stored(process.storage), crawl(process, siteOf())))
+    assert.equal(plan.startIndex, 3)
+  })
+
+  test('is one decision of a plan until it is known of what', async () => {
+    const process = newProcess()
+    const program = crawl(process, siteOf('a'))
+    const started = newProcess()
+    started.stop()
+    ended(await started.perform(run(program, 'r', {})), 'Interrupted')
+    const plan = right(planResume(await stored(started.storage), program))
+    assert.deepEqual(
+      plan.decisions.map(({ _tag, step, group }) => [_tag, step, group]),
+      [
+        ['Run', 'list', undefined],
+        ['Run', 'fetch', undefined],
+        ['Run', 'report', undefined]
+      ]
+    )
+    assert.match(explain(plan), /2\/3 {2}run {6}fetch {3}not started/)
+  })
+
+  test('finds its items out anew after it was restarted, or a step before it', async () => {
+    for (const [options, listed] of [
+      [{ restartWave: 'fetch' }, ['bb']],
+      [{ fromStep: 'list' }, ['list', 'new']]
+    ] as const) {
+      const [world, site] = [newWorld(), siteOf('a', 'bb')]
+      const first = newProcess(world)
+      site.broken = new Set(['bb'])
+      ended(await first.perform(run(crawl(first, site), 'r', {})), 'Failed')
+      site.broken = new Set(['a'])
+      site.pages = ['new']
+      const second = again(world)
+      const plan = right(planResume(await stored(first.storage), crawl(second, site), options))
+      assert.deepEqual(
+        plan.decisions.filter(({ step }) => step === 'fetch').map(({ _tag, group }) => [_tag, group]),
+        [['Run', undefined]]
+      )
+      await second.perform(resume(crawl(second, site), 'r', options))
+      assert.deepEqual(world.log.slice(2, 2 + listed.length), listed)
+      const step = (await stored(second.storage)).workflow.steps[1]
+      assert.deepEqual(
+        step?.kind === 'expanded' ? step.items.map(({ key }) => key) : step,
+        options === undefined || 'restartWave' in options ? ['a', 'bb'] : ['new']
+      )
+    }
+  })
+
+  test('keeps its items when what all of them left behind is gone', async () => {
+    const [world, site] = [newWorld(), siteOf('a', 'b')]
+    const first = newProcess(world)
+    ended(await first.perform(run(crawl(first, site), 'r', {})), 'Completed')
+    site.pages = ['z']
+    const missing = [{ _tag: 'File', path: 'x' }] as const
+    const evidence = ['a', 'b'].map((group) => ({ step: 'fetch', group, missing }))
+    const second = again(world)
+    const plan = right(planResume(await stored(first.storage), crawl(second, site), { evidence }))
+    assert.deepEqual(
+      plan.decisions.filter(({ step }) => step === 'fetch').map(({ _tag, group = '' }) => `${_tag} ${group}`),
+      ['Run ', 'Run a', 'Run b']
+    )
+    ended(await second.perform(resume(crawl(second, site), 'r', { evidence })), 'Completed')
+    assert.deepEqual(world.log.slice(4), ['a', 'b', '{"a":1,"b":1}'])
+    assert.equal((await tagsOf(second)).filter((tag) => tag === 'Expanded').length, 1)
+  })
+
+  test('keeps to a restart that was cut short', async () => {
+    const [world, site] = [newWorld(), siteOf('a', 'b')]
+    const first = newProcess(world)
+    ended(await first.perform(run(crawl(first, site), 'r', {})), 'Completed')
+    site.broken = new Set(['b'])
+    const second = again(world)
+    ended(await second.perform(resume(crawl(second, site), 'r', { restartWave: 'fetch' })), 'Failed')
+    site.broken = new Set()
+    const third = again(world)
+    ended(await third.perform(resume(crawl(third, site), 'r')), 'Completed')
+    assert.deepEqual(world.log.slice(4), ['a', 'b', '{"a":1,"b":1}'])
+  })
+
+  test('whose task was changed after some of it is done is refused, once', async () => {
+    const [world, site] = [newWorld(), siteOf('a', 'b', 'c')]
+    const first = newProcess(world)
+    site.broken = new Set(['c'])
+    ended(await first.perform(run(crawl(first, site), 'r', {})), 'Failed')
+    const plan = planResume(await stored(first.storage), crawl(first, site, { version: '2' }))
+    assert.ok(E.isLeft(plan))
+    assert.deepEqual(
+      plan.left.problems.map((problem) => [
+        problem._tag,
+        'edit' in problem && problem.edit,
+        'step' in problem && problem.step
+      ]),
+      [['WorkflowChanged', 'changed', 'fetch']]
+    )
+    const accepted = right(
+      planResume(await stored(first.storage), crawl(first, site, { version: '2' }), { changes: 'ignore' })
+    )
+    assert.deepEqual(
+      accepted.decisions.filter(({ step }) => step === 'fetch').map(({ _tag }) => _tag),
+      ['Retry', 'Skip', 'Skip', 'Retry']
+    )
+  })
+
+  test('keeps its items through an edit of another step', async () => {
+    const [world, site] = [newWorld(), siteOf('a', 'b')]
+    const first = newProcess(world)
+    site.broken = new Set(['b'])
+    ended(await first.perform(run(crawl(first, site), 'r', {})), 'Failed')
+    site.broken = new Set()
+    site.pages = ['z']
+    const second = again(world)
+    const edited = pipe(crawl(second, site), Program.step('more', { run: () => TE.right(1) }))
+    ended(await second.perform(resume(edited, 'r')), 'Completed')
+    assert.deepEqual(world.log.slice(2), ['b', '{"a":1,"b":1}'])
+  })
+
+  test('that is not idempotent is asked about, group by group, and as a whole when its items may change', async () => {
+    const [world, site] = [newWorld(), siteOf('a', 'b')]
+    const first = newProcess(world)
+    site.broken = new Set(['b'])
+    ended(await first.perform(run(crawl(first, site, { idempotent: false }), 'r', {})), 'Failed')
+    const checkpoint = await stored(first.storage)
+    const program = crawl(first, site, { idempotent: false })
+    const asked = (options: Parameters<typeof planResume>[2]): ReadonlyArray<string> =>
+      right(planResume(checkpoint, program, options))
+        .decisions.filter(({ _tag }) => _tag === 'Confirm')
+        .map(({ step, group = '' }) => `${step}/${group}`)
+    assert.deepEqual(asked({}), ['fetch/', 'fetch/b'])
+    const gone = { step: 'list', missing: [{ _tag: 'File', path: 'x' }] } as const
+    assert.deepEqual(asked({ evidence: [gone] }), ['fetch/'])
+    assert.deepEqual(asked({ evidence: [gone], confirm: new Map([['fetch', { _tag: 'Again' }]]) }), [])
+    assert.deepEqual(asked({ restartWave: 'fetch' }), [])
+  })
+
+  test('hands its items over as jobs, each once', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    const submitted: Array<string> = []
+    const program = pipe(
+      Program.start('jobs'),
+      Program.map(
+        'each',
+        { forEach: () => [{ id: 7 }, { id: 8 }] },
+        {
+          job: {
+            submit: ({ item, group }) =>
+              TE.fromIO(() => {
+                submitted.push(`${group} ${JSON.stringify(item)}`)
+                return item
+              }),
+            poll: () => TE.right({ _tag: 'Finished' }),
+            collect: ({ job, item }) => TE.right([job, item])
+          }
+        }
+      ),
+      Program.step('report', { run: ({ outputs }) => TE.right(outputs.each) })
+    )
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    const polled = right(await patiently(process.clock, poll(program, 'r')(process.environment)()))
+    assert.ok(polled._tag === 'Polled')
+    assert.deepEqual(
+      polled.jobs.map(({ end }) => end._tag),
+      ['Collected', 'Collected']
+    )
+    ended(await again(world).perform(resume(program, 'r')), 'Completed')
+    assert.deepEqual(submitted, ['1 {"id":7}', '2 {"id":8}'])
+    const last = [...(await stored(process.storage)).completedSteps].at(-1)
+    assert.deepEqual(last?.output, {
+      1: [{ id: 7 }, { id: 7 }],
+      2: [{ id: 8 }, { id: 8 }]
+    })
+  })
+})
+
+/** A text as its own key. */
+const itself = (item: unknown): string => item as string
+
+describe('what can not be the items of a map', () => {
+  const failing = async (
+    options: ProgramType.MapOptions<object, Json.Json, undefined>
+  ): Promise<{ readonly error: StepError.StepError; readonly outcome: string }> => {
+    const process = newProcess()
+    const program = pipe(
+      Program.start('m'),
+      Program.map('each', options, { run: () => TE.fromIO(() => process.world.log.push('ran')) })
+    )
+    const outcome = ended(await process.perform(run(program, 'r', {})), 'Failed')
+    assert.deepEqual(process.world.log, [])
+    const [failure] = outcome.failures
+    assert.ok(failure !== undefined)
+    return failure
+  }
+
+  test('fails the map before anything runs, and says what is wrong with which', async () => {
+    const cases: ReadonlyArray<readonly [ProgramType.MapOptions<object, Json.Json, undefined>, RegExp]> = [
+      [{ forEach: () => 'abc' as never }, /forEach must give a list/],
+      [{ forEach: () => ['x', 'y', 'x'], key: itself }, /item 3 has the key "x", which an earlier item has/],
+      [{ forEach: () => ['a/b'], key: itself }, /item 1 has the key "a\/b", which can't be a name/],
+      [{ forEach: () => [1, new Date(0)] }, /item 2 at \$ is not plain JSON/],
+      [
+        { forEach: () => Array.from({ length: 100_001 }, () => 1) },
+        /there are 100001 items, and a map has at most 100000/
+      ],
+      [
+        {
+          forEach: () => {
+            throw new Error('no list')
+          }
+        },
+        /no list/
+      ]
+    ]
+    for (const [options, message] of cases) {
+      const { error, outcome } = await failing(options)
+      assert.match(error.message, message)
+      assert.equal(outcome, 'notApplied')
+    }
+  })
+
+  test('can be found out again by a plain resume', async () => {
+    const world = newWorld()
+    const site: { items?: ReadonlyArray<string> } = {}
+    const program = pipe(
+      Program.start('m'),
+      Program.map(
+        'each',
+        {
+          forEach: () => {
+            if (site.items === undefined) throw Object.assign(new Error('busy'), { status: 503 })
+            return site.items
+          }
+        },
+        { run: ({ item }) => TE.fromIO(() => world.log.push(itself(item))) }
+      )
+    )
+    const outcome = ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
+    assert.equal(outcome.retryable, true)
+    site.items = ['x']
+    ended(await again(world).perform(resume(program, 'r')), 'Completed')
+    assert.deepEqual(world.log, ['x'])
+  })
+
+  test('is an item on record that the codec of an edited map no longer takes', async () => {
+    const world = newWorld()
+    const failing = pipe(
+      Program.start('m'),
+      Program.map('each', { forEach: () => [1, 2] }, { run: () => TE.left(new Error('no')) })
+    )
+    ended(await newProcess(world).perform(run(failing, 'r', {})), 'Failed')
+    const edited = pipe(
+      Program.start('m'),
+      Program.map('each', { forEach: () => ['1'], item: t.string }, { run: () => TE.right(1) })
+    )
+    const outcome = ended(await again(world).perform(resume(edited, 'r')), 'Failed')
+    assert.match(outcome.failures.at(-1)?.error.message ?? '', /item "1" at \$ is not string any more: restart the map/)
+    ended(await again(world).perform(resume(edited, 'r', { restartWave: 'each' })), 'Completed')
+  })
+})

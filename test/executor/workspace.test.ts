@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import type { WorkspaceFailed, Workspaces } from '../../src/index.js'
+import { cleanWorkspace, poll, Program, resume, run, runOrResume } from '../../src/index.js'
+import { memoryTree } from '../../src/testing/memoryTree.js'
+import type { World } from './fixtures.js'
+import { ended, newProcess, newWorld, right, stored } from './fixtures.js'
+
+/** Workspaces that are only noted. `there`: those that exist. */
+const noted = (world: World, given: Partial<Workspaces> = {}): Workspaces & { readonly there: Set<string> } => {
+  const there = new Set<string>()
+  return {
+    there,
+    plan: (runId, kind) => TE.right(kind === 'directory' ? { kind, path: `/ws/${runId}` } : assert.fail()),
+    make: (_, { path }) => {
+      world.log.push('make')
+      there.add(path)
+      return TE.right(undefined)
+    },
+    find: (_, workspace) =>
+      TE.right({ there: workspace === undefined || there.has(workspace.path), folders: [...there] }),
+    stepFolder: ({ runId, step, group }, fresh) => {
+      world.log.push(`folder of ${step}${group ?? ''}, ${fresh ? 'fresh' : 'as it is'}`)
+      return TE.right(`/steps/${runId}/${step}`)
+    },
+    tree: () => memoryTree(world.tree),
+    merge: () => assert.fail('nothing is to be merged'),
+    remove: (_, workspace) => {
+      there.delete(workspace?.path ?? '')
+      return TE.right({ folders: [workspace?.path ?? ''] })
+    },
+    ...given
+  }
+}
+
+const full: WorkspaceFailed = {
+  _tag: 'WorkspaceFailed',
+  where: '/ws',
+  operation: 'mkdir',
+  code: 'ENOSPC',
+  why: 'full',
+  cause: 0
+}
+
+const failing = (world: World) =>
+  pipe(
+    Program.start('w'),
+    Program.step('one', {
+      evidence: [{ _tag: 'File', path: 'one.txt' }],
+      run: ({ folder }) => {
+        world.tree.files.set('one.txt', '')
+        world.log.push(`one in ${folder ?? 'no folder'}`)
+        return TE.right(1)
+      }
+    }),
+    Program.step('two', {
+      run: ({ workspace }) => {
+        world.log.push('two')
+        return world.log.includes('mended') ? TE.right(workspace?.kind) : TE.left(new Error('not mended'))
+      }
+    })
+  )
+
+describe('the workspace of a run', () => {
+  test('is made when it is on record, and before anything is attempted', async () => {
+    const world = newWorld()
+    const process = newProcess(world, { workspaces: noted(world) })
+    ended(await process.perform(run(failing(world), 'r', {}, { workspace: 'directory' })), 'Failed')
+    assert.deepEqual(world.log, ['make', 'one in /ws/r', 'two'])
+    assert.deepEqual(process.events.map(({ _tag }) => _tag).slice(0, 4), [
+      'RunPlanned',
+      'CheckpointSaved',
+      'WorkspaceReady',
+      'CheckpointSaved'
+    ])
+    assert.deepEqual((await stored(process.storage)).workspace, { kind: 'directory', path: '/ws/r' })
+  })
+
+  test('that could not be made is made by the next that goes on, and once an attempt is recorded by nobody', async () => {
+    const world = newWorld()
+    const workspaces = noted(world)
+    const broken = newProcess(world, { workspaces: { ...workspaces, make: () => TE.left(full) } })
+    assert.deepEqual(await broken.perform(run(failing(world), 'r', {}, { workspace: 'directory' })), E.left(full))
+    assert.equal(world.log.length, 0)
+    ended(await newProcess(world, { workspaces }).perform(resume(failing(world), 'r')), 'Failed')
+    assert.deepEqual(world.log, ['make', 'one in /ws/r', 'two'])
+    world.log.push('mended')
+    const outcome = ended(await newProcess(world, { workspaces }).perform(resume(failing(world), 'r')), 'Completed')
+    assert.deepEqual(world.log.slice(3), ['mended', 'two'])
+    assert.deepEqual(
+      [...outcome.checkpoint.completedSteps].map(({ output }) => output),
+      [1, 'directory']
+    )
+  })
+
+  test('that is gone is missed, with what was left in it, and nothing runs; what is completed needs it no more', async () => {
+    const world = newWorld()
+    const workspaces = noted(world)
+    const process = (): ReturnType<typeof newProcess> => newProcess(world, { workspaces })
+    await process().perform(run(failing(world), 'r', {}, { workspace: 'directory' }))
+    workspaces.there.clear()
+    const before = [...world.log]
+    assert.deepEqual(await process().perform(resume(failing(world), 'r')), {
+      _tag: 'Left',
+      left: {
+        _tag: 'WorkspaceGone',
+        runId: 'r',
+        kind: 'directory',
+        path: '/ws/r',
+        gone: [{ step: 'one', missing: [{ _tag: 'File', path: 'one.txt' }] }]
+      }
+    })
+    assert.deepEqual(world.log, before)
+    workspaces.there.add('/ws/r')
+    world.log.push('mended')
+    ended(await process().perform(resume(failing(world), 'r')), 'Completed')
+    right(await cleanWorkspace('r')(process().environment)())
+    assert.equal(workspaces.there.size, 0)
+    ended(await process().perform(resume(failing(world), 'r')), 'Completed')
+  })
+
+  test('is made anew when everything is to run again, after that is on record; an end in between changes nothing', async () => {
+    const world = newWorld()
+    const workspaces = noted(world)
+    await newProcess(world, { workspaces }).perform(run(failing(world), 'r', {}, { workspace: 'directory' }))
+    workspaces.there.clear()
+    world.log.length = 0
+    const cut = newProcess(world, { workspaces: { ...workspaces, make: () => TE.left(full) } })
+    assert.deepEqual(await cut.perform(resume(failing(world), 'r', { fromStep: 'one' })), E.left(full))
+    const { completedSteps, generation } = await stored(cut.storage)
+    assert.deepEqual({ completed: completedSteps.length, generation }, { completed: 0, generation: 1 })
+    ended(await newProcess(world, { workspaces }).perform(resume(failing(world), 'r')), 'Failed')
+    assert.deepEqual(world.log, ['make', 'one in /ws/r', 'two'])
+  })
+
+  test('needs an environment that can make it, and without one nothing is stored', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    const refused = await process.perform(run(failing(world), 'r', {}, { workspace: 'worktree' }))
+    assert.deepEqual(refused, E.left({ _tag: 'NoWorkspaces', runId: 'r' }))
+    assert.deepEqual(await process.storage.list()(), E.right([]))
+  })
+
+  test('of a run that is there is not planned: an id that exists is told first', async () => {
+    const world = newWorld()
+    const workspaces = noted(world, { plan: () => assert.fail('it exists') })
+    await newProcess(world).perform(run(failing(world), 'r', {}))
+    const process = newProcess(world, { workspaces })
+    const again = await process.perform(run(failing(world), 'r', {}, { workspace: 'worktree' }))
+    assert.deepEqual(again, E.left({ _tag: 'RunExists', runId: 'r' }))
+    world.log.push('mended')
+    ended(await process.perform(runOrResume(failing(world), 'r', {}, { workspace: 'worktree' })), 'Completed')
+  })
+})
+
+describe('a folder of a step’s own', () => {
+  test('is fresh for each attempt, and what the step leaves in it is found from anywhere', async () => {
+    const world = newWorld()
+    world.tree.files.set('app', '')
+    world.tree.files.set('/steps/r/build/app', '')
+    const program = pipe(
+      Program.start('w'),
+      Program.step('build', {
+        workspace: 'fresh',
+        evidence: [{ _tag: 'File', path: 'app' }],
+        run: ({ folder }) => TE.right(folder)
+      })
+    )
+    const process = newProcess(world, { workspaces: noted(world) })
+    const { checkpoint } = ended(await process.perform(run(program, 'r', {})), 'Completed')
+    const [record] = [...checkpoint.completedSteps]
+    assert.equal(record?.output, '/steps/r/build')
+    assert.deepEqual(record.evidence, [{ _tag: 'File', path: '/steps/r/build/app' }])
+    assert.deepEqual(world.log, ['folder of build, fresh'])
+  })
+
+  test('that can not be made is a failure of the step, which has done nothing', async () => {
+    const world = newWorld()
+    const program = pipe(
+      Program.start('w'),
+      Program.step('build', { workspace: 'fresh', idempotent: false, run: () => assert.fail('not begun') })
+    )
+    const { failures } = ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
+    assert.equal(failures[0]?.error.code, 'NO_WORKSPACES')
+    assert.equal(failures[0].outcome, 'notApplied')
+  })
+
+  test('of a job is fresh for its submission, and as it is when that is asked for', async () => {
+    const world = newWorld()
+    const folders: Array<string | undefined> = []
+    const program = pipe(
+      Program.start('w'),
+      Program.step('train', {
+        workspace: 'fresh',
+        job: {
+          submit: ({ folder }) => TE.right(folder),
+          poll: ({ folder }) => (folders.push(folder), TE.right({ _tag: 'Finished' })),
+          collect: ({ folder }) => (folders.push(folder), TE.right('done'))
+        }
+      })
+    )
+    const process = newProcess(world, { workspaces: noted(world) })
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    right(await poll(program, 'r')(process.environment)())
+    assert.deepEqual(folders, ['/steps/r/train', '/steps/r/train'])
+    assert.deepEqual(world.log, ['folder of train, fresh', 'folder of train, as it is', 'folder of train, as it is'])
+  })
+
+  test('is part of the definition: with it a completed step is another', () => {
+    const plain = Program.task('build', { run: () => TE.right(1) })
+    const fresh = Program.task('build', { run: () => TE.right(1), workspace: 'fresh' })
+    assert.notEqual(plain.fingerprint, fresh.fingerprint)
+  })
+
+  test('has no commits and no clean tree to expect, which is said before anything runs', () => {
+    const guarded = Program.task('build', { run: () => TE.right(1), workspace: 'fresh', expect: { commits: 1 } })
+    const problems = Program.problems({ name: 'w', steps: [guarded] })
+    assert.equal(problems[0]?._tag === 'InvalidSetting' ? problems[0].field : '', 'expect')
+  })
+})
