@@ -8,6 +8,7 @@ import type { Checkpoint } from '../domain/Checkpoint.js'
 import { status } from '../domain/Checkpoint.js'
 import { encode } from '../domain/CheckpointCodec.js'
 import * as StepError from '../domain/StepError.js'
+import { isOwn } from '../domain/Workspace.js'
 import type { ArtifactError, ArtifactStore } from '../ports/ArtifactStore.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
@@ -44,6 +45,8 @@ export const disposing =
 /** First it is in the archive, then its state goes: in between it is in both. */
 const dispose = async (environment: Environment, checkpoint: Checkpoint, how: 'archive' | 'delete'): Promise<void> => {
   const { runId } = checkpoint
+  const kept = await keptBy(environment, checkpoint)
+  if (kept !== undefined) return report(environment, { _tag: 'RunLeft', runId, why: kept })
   const archived = how === 'archive' ? await keep(environment, checkpoint) : E.right(undefined)
   const gone = E.isLeft(archived) ? archived : E.mapLeft(describeLeft)(await removeRun(environment, runId))
   if (E.isLeft(gone)) return report(environment, { _tag: 'RunLeft', runId, why: gone.left })
@@ -62,6 +65,23 @@ const keep = async (
   } catch (cause) {
     return E.left(StepError.fromUnknown(cause).message)
   }
+}
+
+/**
+ * Why a run is not removed yet: it has a workspace of its own, where work may be that is wanted. Without its state nobody could
+ * merge that, or clean it.
+ *
+ * @category looking
+ * @since 0.1.0
+ */
+export const keptBy = async (
+  { workspaces }: Environment,
+  { runId, workspace }: Pick<Checkpoint, 'runId' | 'workspace'>
+): Promise<string | undefined> => {
+  if (!isOwn(workspace) || workspaces === undefined) return undefined
+  const found = await workspaces.find(runId, workspace)()
+  if (E.isRight(found) && !found.right.there) return undefined
+  return `its workspace is still there: ${workspace.path}. Merge it, or clean it`
 }
 
 /**

@@ -9,13 +9,14 @@ import type { RetainedRun, RetentionPolicy } from '../domain/Retention.js'
 import { expired } from '../domain/Retention.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Executor } from './Executor.js'
-import { describeLeft, removeRun } from './onSuccess.js'
+import { describeLeft, keptBy, removeRun } from './onSuccess.js'
 import { describe } from './RunError.js'
 import type { RunSummary } from './runs.js'
 import { listRuns, viewRun } from './runs.js'
 
 /**
- * What was removed; what was to be removed and is still there, because somebody took it up meanwhile or because that failed,
+ * What was removed; what was to be removed and is still there, because somebody took it up meanwhile, because it has a workspace
+ * of its own (`clean` deletes that), or because that failed,
  * `why` in words; and whether a stop came before all was tried.
  *
  * @category model
@@ -35,7 +36,7 @@ export interface Pruned {
  */
 export interface LeftRun {
   readonly run: RunSummary
-  readonly reason: 'takenUp' | 'failed'
+  readonly reason: 'takenUp' | 'hasWorkspace' | 'failed'
   readonly why: string
 }
 
@@ -94,6 +95,8 @@ const removeUnchanged = async (
   const now = await viewRun(run.runId)(environment)()
   if (E.isLeft(now)) return { reason: 'failed', why: describe(now.left) }
   if (O.isSome(now.right) && hasMovedOn(run, now.right.value)) return TAKEN_UP
+  const kept = O.isNone(now.right) ? undefined : await keptBy(environment, now.right.value.checkpoint)
+  if (kept !== undefined) return { reason: 'hasWorkspace', why: kept }
   const gone = await removeRun(environment, run.runId)
   if (E.isRight(gone)) return undefined
   return gone.left._tag === 'HeldBy' ? TAKEN_UP : { reason: 'failed', why: describeLeft(gone.left) }

@@ -147,6 +147,18 @@ describe('a workflow file says what becomes of a run that has completed:', () =>
     expect(runs()).toEqual([])
   })
 
+  test('delete, but not before its workspace is merged or cleaned: until then its state is needed', async () => {
+    within({ 'w.yml': 'name: w\nworkspace: directory\nonSuccess: delete\nsteps:\n  - shell: echo made > made\n' })
+    const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('its state is kept: its workspace is still there')])
+    const pruned = await place.dogear(['prune', '--keep', '0', '-y'])
+    expect([pruned.code, pruned.stderr]).toEqual([0, expect.stringContaining('run r is still there: its workspace')])
+    expect(runs()).toEqual(['r'])
+    expect((await place.dogear(['clean', 'r', '-y'])).code).toBe(0)
+    expect((await place.dogear(['prune', '--keep', '0', '-y'])).stdout).toBe('Deleted 1 run\n')
+    expect(runs()).toEqual([])
+  })
+
   test('and no other word', async () => {
     within({ 'w.yml': file('remove') })
     const { code, stderr } = await place.dogear(['run', 'w.yml'])
