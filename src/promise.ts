@@ -222,7 +222,7 @@ type AsyncEach<S> = Omit<S, 'capture' | 'numbered'>
  */
 export const workflow = <C extends OutputCodec | undefined = undefined>(
   name: string,
-  options: { readonly input?: C } = {}
+  options: P.ProgramOptions & { readonly input?: C } = {}
 ): AsyncWorkflow<object, OutputOf<C>> => extendable(P.start(name, options))
 
 const extendable = <Outputs, Input>(program: Program<Outputs, Input>): AsyncWorkflow<Outputs, Input> => {
@@ -327,6 +327,10 @@ class View<Outputs, Input> implements AsyncContext<Outputs, Input> {
 
   get variables(): Variables {
     return this.#of.variables
+  }
+
+  get secrets(): Readonly<Record<string, string>> {
+    return this.#of.secrets
   }
 
   get signal(): AbortSignal {

@@ -19,7 +19,7 @@ import type { CliError } from './CliError.js'
  * | 1 | a step failed; of `dogear conformance`: a case failed |
  * | 2 | wrong use: of the command, of a workflow file, of a spec |
  * | 3 | no such run |
- * | 4 | refused: held by a live process, workflow changed, unconfirmed step, plan changed, id in use, answered with no |
+ * | 4 | refused: held by a live process, secrets missing, workflow changed, unconfirmed step, plan changed, id in use, answered with no |
  * | 5 | state could not be read or written, or is damaged |
  * | 6 | fenced: another process has taken the run over |
  * | 70 | a bug in dogear |
@@ -107,6 +107,8 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'HeldBy':
     case 'RunExists':
     case 'InputChanged':
+    case 'SecretsMissing':
+    case 'NoArchive':
     case 'PlanError':
     case 'PlanChanged':
     case 'Unconfirmed':

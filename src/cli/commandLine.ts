@@ -13,6 +13,7 @@ import type { CleanFlags } from './commands/clean.js'
 import type { ConformanceFlags } from './commands/conformance.js'
 import type { Attended } from './commands/execution.js'
 import type { PlanFlags } from './commands/planFlags.js'
+import type { PruneFlags } from './commands/prune.js'
 import type { ResumeFlags } from './commands/resumeRun.js'
 import type { RunFlags } from './commands/run.js'
 import type { RunsFlags } from './commands/runs.js'
@@ -153,6 +154,7 @@ const programOf = (version: string, perform: Perform): Command => {
   addShow(program, common, perform)
   addClean(program, common, perform)
   addVerify(program, common, perform)
+  addPrune(program, common, perform)
   addConformance(program, common, perform)
   return program
 }
@@ -323,6 +325,30 @@ const addVerify = (program: Command, common: Common, perform: Perform): void => 
       perform({ ...common(), ...flags }, async (context) => {
         const { verifyCommand } = await import('./commands/verify.js')
         return verifyCommand(context, id)
+      })
+    )
+}
+
+const addPrune = (program: Command, common: Common, perform: Perform): void => {
+  program
+    .command('prune')
+    .summary('delete the state of runs that are over')
+    .description('Deletes the state of runs that are over: completed ones, unless --status says otherwise.')
+    .option('--keep <n>', 'so many of each workflow stay, the newest')
+    .option('--older-than <duration>', 'those stay that ended no longer ago: 12h, 30d')
+    .option(
+      '--status <status>',
+      'these in place of completed ones: failed, interrupted, pending or queued; repeat for more',
+      collect
+    )
+    .option('--dry-run', 'tell which they are, and delete none')
+    .option('-y, --yes', 'answer yes to every question')
+    .option('--json', 'print the result as JSON')
+    .addHelpText('after', exampleOf('dogear prune --keep 10 --older-than 30d --dry-run'))
+    .action((flags: PruneFlags & CommonFlags) =>
+      perform({ ...common(), ...flags }, async (context) => {
+        const { pruneCommand } = await import('./commands/prune.js')
+        return attending(context, false, (attended) => pruneCommand(attended, flags))
       })
     )
 }

@@ -232,6 +232,7 @@ export const workflowIdentity: t.Type<WorkflowIdentity> = checked(
     name: t.string,
     path: optional(t.string),
     fingerprint: t.string,
+    secrets: optional(list(t.string)),
     steps: list(
       tagged<StepIdentity>('a step', 'kind', {
         task: taskIdentity as t.Type<StepIdentity>,

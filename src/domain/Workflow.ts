@@ -96,7 +96,8 @@ export interface MapWave {
 export type Step = Task | Wave | MapWave
 
 /**
- * A named list of steps, done in order.
+ * A named list of steps, done in order. `secrets`: the names of the secrets that the steps get; a checkpoint keeps these, and
+ * never what they stand for.
  *
  * @category model
  * @since 0.1.0
@@ -104,6 +105,7 @@ export type Step = Task | Wave | MapWave
 export interface Workflow {
   readonly name: string
   readonly steps: ReadonlyArray<Step>
+  readonly secrets?: ReadonlyArray<string>
 }
 
 /**
@@ -323,7 +325,8 @@ export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => 
     ...duplicates(names, workflow.name),
     ...workflow.steps.filter((step) => step._tag === 'Wave').flatMap(waveProblems),
     ...workflow.steps.filter((step) => step._tag === 'Map').flatMap(mapProblems),
-    ...captureProblems(workflow)
+    ...captureProblems(workflow),
+    ...secretProblems(workflow)
   ]
 }
 
@@ -413,6 +416,40 @@ const captureProblems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => 
   }
   return [...twice].map(([variable, places]) => ({ _tag: 'DuplicateCapture', variable, places }))
 }
+
+/** What is recorded under the name of a secret would pass for it. */
+const secretProblems = ({ name, steps, secrets = [] }: Workflow): ReadonlyArray<WorkflowProblem> => {
+  if (secrets.length === 0) return []
+  const known = new Set(secrets)
+  const invalid = (place: string, field: string, expected: string): WorkflowProblem => ({
+    _tag: 'InvalidSetting',
+    place,
+    field,
+    expected
+  })
+  const captured = steps.flatMap((step) =>
+    tasks(step).flatMap((one) =>
+      one.captures
+        .filter((variable) => known.has(variable))
+        .map((variable) =>
+          invalid(
+            step._tag === 'Task' ? step.name : `${step.name}/${one.name}`,
+            'capture',
+            `another name than "${variable}", which is that of a secret`
+          )
+        )
+    )
+  )
+  return [
+    ...(secrets.every((one) => SECRET_NAME.test(one)) ? [] : [invalid(name, 'secrets', SECRET_NAMES)]),
+    ...(known.size === secrets.length ? [] : [invalid(name, 'secrets', 'a list in which each name stands once')]),
+    ...captured
+  ]
+}
+
+const SECRET_NAME = /^[^\s\p{Cc}=]{1,128}$/u
+
+const SECRET_NAMES = 'a list of names: 1 to 128 characters each, without blanks and "="'
 
 /**
  * A problem as a sentence for people.

@@ -83,7 +83,8 @@ export interface Item {
 export type StepIdentity = TaskIdentity | WaveIdentity | MapIdentity | ExpandedIdentity
 
 /**
- * A workflow as it was defined; `path` is the file it came from, if it came from one.
+ * A workflow as it was defined; `path` is the file it came from, if it came from one; `secrets` the names of its secrets, if it
+ * has any.
  *
  * @category model
  * @since 0.1.0
@@ -92,6 +93,7 @@ export interface WorkflowIdentity {
   readonly name: string
   readonly path?: string
   readonly fingerprint: string
+  readonly secrets?: ReadonlyArray<string>
   readonly steps: ReadonlyArray<StepIdentity>
 }
 
@@ -116,17 +118,21 @@ export const of = (workflow: Workflow, path?: string): WorkflowIdentity => ({
   name: workflow.name,
   ...(path === undefined ? {} : { path }),
   fingerprint: fingerprintOf(workflow),
+  ...secretsOf(workflow),
   steps: workflow.steps.map(ofStep)
 })
 
+const secretsOf = ({ secrets = [] }: Workflow): { readonly secrets?: ReadonlyArray<string> } =>
+  secrets.length === 0 ? {} : { secrets }
+
 /**
- * The fingerprint of a whole workflow: of its name and of its steps' fingerprints, in order.
+ * The fingerprint of a whole workflow: of its name, of its steps' fingerprints, in order, and of the names of its secrets.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const fingerprintOf = (workflow: Workflow): string =>
-  fingerprint({ name: workflow.name, steps: workflow.steps.map((step) => step.fingerprint) })
+  fingerprint({ name: workflow.name, steps: workflow.steps.map((step) => step.fingerprint), ...secretsOf(workflow) })
 
 const ofStep = (step: Step): StepIdentity => {
   const { name, fingerprint } = step

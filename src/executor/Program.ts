@@ -11,6 +11,7 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../domain/Json.js'
 import { expand } from '../domain/Expansion.js'
 import { keyOf } from '../domain/PendingJob.js'
+import type { OnSuccess } from '../domain/Retention.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { never as noRetry, problemOf as problemOfRetry } from '../domain/RetryPolicy.js'
 import type { Group, MapWave, OutputMismatch, Task, Wave, Workflow } from '../domain/Workflow.js'
@@ -137,7 +138,8 @@ export interface ProgramMap extends MapWave, Items, Omit<ProgramWave, '_tag' | '
 export type ProgramStep = ProgramTask | ProgramWave | ProgramMap
 
 /**
- * A workflow that can run. `Outputs` are the types of what its steps give, by name; `Input` that of its input.
+ * A workflow that can run. `Outputs` are the types of what its steps give, by name; `Input` that of its input. `onSuccess`: what
+ * becomes of a run that has completed, default `keep`.
  *
  * @category model
  * @since 0.1.0
@@ -149,8 +151,20 @@ export interface Program<Outputs, Input = Json> extends Workflow {
   readonly decodeInput: (input: Json) => E.Either<OutputMismatch, unknown>
   /** An input as JSON. */
   readonly encodeInput: (input: Input) => E.Either<OutputMismatch, Json>
+  readonly onSuccess?: OnSuccess
   /** Only a type: what the steps give. */
   readonly Outputs?: Outputs
+}
+
+/**
+ * What a program is declared with beside its steps: see {@link start}.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ProgramOptions {
+  readonly secrets?: ReadonlyArray<string>
+  readonly onSuccess?: OnSuccess
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -318,7 +332,7 @@ const position = (_: unknown, index: number): string => String(index + 1)
 const atLeastOne = (concurrency: number): number => (concurrency >= 1 ? Math.floor(concurrency) : 1)
 
 /**
- * A program of these steps. `path` is the file that it came from.
+ * A program of these steps. `path` is the file that it came from; `options` are those of {@link start}.
  *
  * @category constructors
  * @since 0.1.0
@@ -326,9 +340,10 @@ const atLeastOne = (concurrency: number): number => (concurrency >= 1 ? Math.flo
 export const fromSteps = (
   name: string,
   steps: ReadonlyArray<ProgramStep>,
-  path?: string
+  path?: string,
+  options: ProgramOptions = {}
 ): Program<Readonly<Record<string, unknown>>> =>
-  build({ name, decodeInput: E.right, encodeInput: anyInput }, steps, path)
+  build({ name, ...options, decodeInput: E.right, encodeInput: anyInput }, steps, path)
 
 /**
  * Everything that is wrong with a program: with its definition, and with how its tasks are to be tried.
@@ -337,9 +352,12 @@ export const fromSteps = (
  * @since 0.1.0
  */
 export const problems = (
-  program: Pick<Program<unknown, never>, 'name' | 'steps'>
+  program: Pick<Program<unknown, never>, 'name' | 'steps' | 'secrets' | 'onSuccess'>
 ): ReadonlyArray<W.WorkflowProblem> => {
   const found = [...W.problems(program)]
+  // A host in JavaScript may say anything, and nothing is deleted on a word that we do not know.
+  if (program.onSuccess !== undefined && !Object.hasOwn(ON_SUCCESS, program.onSuccess))
+    found.push({ _tag: 'InvalidSetting', place: program.name, field: 'onSuccess', expected: 'keep, archive or delete' })
   const look = (place: string, { retry, timeoutMillis, job, workspace, guard }: ProgramTask): void => {
     const wrong = problemOfRetry(retry)
     if (wrong !== undefined)
@@ -358,6 +376,8 @@ export const problems = (
   }
   return found
 }
+
+const ON_SUCCESS: Readonly<Record<OnSuccess, true>> = { keep: true, archive: true, delete: true }
 
 const NO_REPOSITORY = 'without commits and cleanTree: the folder of its own that the step has is no repository'
 
@@ -379,25 +399,27 @@ export const expanded = <Outputs, Input>(
 ): Program<Outputs, Input> => {
   const steps: ReadonlyArray<ProgramStep> = expand(program.steps, recorded)
   if (steps === program.steps) return program
-  const { name, decodeInput, encodeInput } = program
-  return { name, steps, identity: recorded, decodeInput, encodeInput }
+  const { name, secrets = [], onSuccess = 'keep', decodeInput, encodeInput } = program
+  return { name, steps, secrets, onSuccess, identity: recorded, decodeInput, encodeInput }
 }
 
 /** The identity is made when it is first asked for: a builder's intermediate programs never are. */
 const build = <Outputs, Input>(
-  base: Pick<Program<Outputs, Input>, 'name' | 'decodeInput' | 'encodeInput'>,
+  base: Pick<Program<Outputs, Input>, 'name' | 'secrets' | 'onSuccess' | 'decodeInput' | 'encodeInput'>,
   steps: ReadonlyArray<ProgramStep>,
   path?: string
 ): Program<Outputs, Input> => {
   let identity: WorkflowIdentity | undefined
-  const { name, decodeInput, encodeInput } = base
+  const { name, secrets = [], onSuccess = 'keep', decodeInput, encodeInput } = base
   return {
     name,
     steps,
+    secrets,
+    onSuccess,
     decodeInput,
     encodeInput,
     get identity() {
-      identity ??= Identity.of({ name, steps }, path)
+      identity ??= Identity.of({ name, steps, secrets }, path)
       return identity
     }
   }
@@ -405,7 +427,9 @@ const build = <Outputs, Input>(
 
 /**
  * A program without steps, to which {@link step} and {@link wave} add. `input` is the codec of the run's input; without
- * one that is plain JSON.
+ * one that is plain JSON. `secrets` are the names of what the steps get from whoever keeps secrets, at each start and resume
+ * anew: a checkpoint keeps the names alone, and what steps give is recorded without the values. `onSuccess`: what becomes of a
+ * run that has completed. Once that is durable it is archived or deleted; its id is free then.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
@@ -426,14 +450,15 @@ const build = <Outputs, Input>(
  */
 export const start = <C extends OutputCodec | undefined = undefined>(
   name: string,
-  options: { readonly input?: C } = {}
+  options: ProgramOptions & { readonly input?: C } = {}
 ): Program<object, OutputOf<C>> => {
   const codec: OutputCodec | undefined = options.input
-  if (codec === undefined) return build({ name, decodeInput: E.right, encodeInput: anyInput }, [])
+  const { input: _, ...more } = options
+  if (codec === undefined) return build({ name, ...more, decodeInput: E.right, encodeInput: anyInput }, [])
   const { encode, decode } = conversions(codec)
   const encodeInput = (input: unknown): E.Either<OutputMismatch, Json> =>
     E.chain((json: Json | undefined) => (json === undefined ? E.left(NO_INPUT) : E.right(json)))(encode(input))
-  return build({ name, decodeInput: decode, encodeInput }, [])
+  return build({ name, ...more, decodeInput: decode, encodeInput }, [])
 }
 
 /** What a codec makes nothing of could not be told from no input on a resume. */

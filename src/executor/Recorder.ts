@@ -11,6 +11,7 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change } from '../domain/Change.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import { encode } from '../domain/CheckpointCodec.js'
+import * as Redaction from '../domain/Redaction.js'
 import type { TransitionError } from '../domain/Transition.js'
 import { apply } from '../domain/Transition.js'
 import type { CheckpointStorage, Claim, Revision, StorageError } from '../ports/CheckpointStorage.js'
@@ -31,7 +32,8 @@ export interface Recorder {
 type Saved = E.Either<StorageError | TransitionError, Checkpoint>
 
 /**
- * A recorder that goes on from a checkpoint. `first`: revisions made already that are to go out with the first save.
+ * A recorder that goes on from a checkpoint. `first`: revisions made already that are to go out with the first save;
+ * `redaction`: what no change that is recorded may have in it.
  *
  * @category constructors
  * @since 0.1.0
@@ -41,8 +43,11 @@ export const make = (
   claim: Claim,
   from: Checkpoint,
   first: ReadonlyArray<Revision>,
-  onSaved: (checkpoint: Checkpoint, revisions: ReadonlyArray<Revision>) => void
+  onSaved: (checkpoint: Checkpoint, revisions: ReadonlyArray<Revision>) => void,
+  redaction: Redaction.Redaction = Redaction.none
 ): Recorder => {
+  const recordable = (changes: ReadonlyArray<Change>): ReadonlyArray<Change> =>
+    Redaction.isNone(redaction) ? changes : changes.map((one) => Redaction.change(redaction, one))
   let checkpoint = from
   let waiting: Array<Revision> = [...first]
   let failure: E.Left<StorageError | TransitionError> | undefined
@@ -85,7 +90,7 @@ export const make = (
     checkpoint: () => checkpoint,
     record: (changes) => () => {
       if (failure !== undefined) return Promise.resolve(failure)
-      const applied = applyAll(checkpoint, changes)
+      const applied = applyAll(checkpoint, recordable(changes))
       if (E.isLeft(applied)) return Promise.resolve(applied)
       checkpoint = applied.right.checkpoint
       for (const revision of applied.right.revisions) waiting.push(revision)

@@ -104,6 +104,43 @@ export interface RecoveryRefused {
 }
 
 /**
+ * Why a secret can't be used: nobody knows of it or it is empty (`missing`), it could not be asked for (`unreadable`), or it is
+ * too short to be hidden (`tooShort`); `why` says so in words.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface SecretProblem {
+  readonly name: string
+  readonly problem: 'missing' | 'tooShort' | 'unreadable'
+  readonly why: string
+}
+
+/**
+ * Secrets that the program declares can't be used: all of them, and where they were looked for. Nothing was started, and
+ * nothing written.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface SecretsMissing {
+  readonly _tag: 'SecretsMissing'
+  readonly where: string
+  readonly secrets: ReadonlyNonEmptyArray<SecretProblem>
+}
+
+/**
+ * The program wants its completed runs archived, and the environment has no `archive`. Nothing was started.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface NoArchive {
+  readonly _tag: 'NoArchive'
+  readonly runId: string
+}
+
+/**
  * The folder that a run works in is gone, and what completed steps left in it (`gone`). Nothing was executed.
  *
  * @category errors
@@ -143,6 +180,8 @@ export type RunError =
   | RunExists
   | InputChanged
   | InvalidInput
+  | SecretsMissing
+  | NoArchive
   | PlanChanged
   | Unconfirmed
   | RecoveryRefused
@@ -176,6 +215,14 @@ export const describe = (error: RunError): string => {
       return `Run ${error.runId} exists already, with another input. Resume it without one, or choose another id`
     case 'InvalidInput':
       return `The input does not fit: at ${error.path} expected ${error.expected}`
+    case 'NoArchive':
+      return `Run ${error.runId} is to be archived when it has completed, and there is no archive: give the environment one (\`archive\`). Nothing was started`
+    case 'SecretsMissing':
+      return [
+        `Secrets can't be used. Looked for in ${error.where}:`,
+        ...error.secrets.map(({ name, why }) => `  ${name} ${why}`),
+        'Nothing was changed'
+      ].join('\n')
     case 'PlanError':
       return ['There is no plan for this:', ...error.problems.map((one) => `  ${describeProblem(one)}`)].join('\n')
     case 'PlanChanged':

@@ -21,6 +21,7 @@ import type { Program, StepContext } from './Program.js'
 import { idempotencyKey } from './Program.js'
 import { onAbort } from './onAbort.js'
 import type { Recorder } from './Recorder.js'
+import type { Secured } from './secrets.js'
 import type { StepArtifacts } from './StepArtifacts.js'
 import type { Place, Values } from './Values.js'
 import { outputsFor, variablesFor } from './Values.js'
@@ -78,7 +79,7 @@ export type StepEnd =
  * @since 0.1.0
  */
 export interface RunScope {
-  readonly environment: Environment
+  readonly environment: Secured
   readonly definition: Program<unknown, never>
   readonly program: Program<unknown, never>
   readonly recorder: Recorder
@@ -207,6 +208,9 @@ export const contextFor = (
     },
     get variables() {
       return (made.variables ??= variablesFor(program, values, place, input))
+    },
+    get secrets() {
+      return scope.environment.vault.values
     },
     get signal() {
       return signal()

@@ -21,6 +21,7 @@ import type { Memo, StepArtifacts } from './StepArtifacts.js'
  *   nothing else. All are copies of what is stored: the same on a resume as in an undisturbed run.
  * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit, another after a rewind.
  * - `signal` fires when the attempt is to stop: interrupted, timed out, or the run was taken over. Its `reason` says why.
+ * - `secrets`: the values of the secrets that the program declares, by name. They are in nothing else.
  * - `workspace`: where the run works; `folder`: where the step does, which is a folder of its own if it has one. Both absent if
  *   nothing is recorded of that.
  * - `artifacts`: what the run keeps beside outputs, by id. `memo`: a cache of the run for what is dear to compute again.
@@ -37,6 +38,7 @@ export interface StepContext<Outputs, Input = Json> {
   readonly input: Input
   readonly outputs: Outputs
   readonly variables: Variables
+  readonly secrets: Readonly<Record<string, string>>
   readonly signal: AbortSignal
   readonly workspace?: Workspace
   readonly folder?: string

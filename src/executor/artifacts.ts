@@ -9,16 +9,18 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as ArtifactId from '../domain/ArtifactId.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import { fingerprint } from '../domain/Digest.js'
+import type { Json } from '../domain/Json.js'
+import * as Redaction from '../domain/Redaction.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
 import { groupNamed } from '../domain/Workflow.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../ports/ArtifactStore.js'
-import type { Environment } from '../ports/Environment.js'
 import { toJson } from './conversions.js'
 import type { Program } from './Program.js'
 import type { Recorder } from './Recorder.js'
 import { describeArtifact } from './RunError.js'
+import type { Secured } from './secrets.js'
 import type { Memo, Reuse, StepArtifacts } from './StepArtifacts.js'
 import type { Place } from './Values.js'
 
@@ -34,7 +36,7 @@ import type { Place } from './Values.js'
  */
 export interface Holder {
   readonly scope: {
-    readonly environment: Environment
+    readonly environment: Secured
     readonly program: Program<unknown, never>
     readonly recorder: Recorder
     readonly stop: () => { readonly _tag: string } | undefined
@@ -64,6 +66,8 @@ const NOTHING: ReadonlyArray<Evidence> = []
 export const artifactsFor = (holder: Holder): StepArtifacts => {
   const { runId } = holder.scope.recorder.checkpoint()
   const put = async (id: string, data: Uint8Array | string): Promise<E.Either<StepFailure, ArtifactInfo>> => {
+    const { redaction } = holder.scope.environment.vault
+    if (Redaction.isIn(redaction, id) || Redaction.isIn(redaction, data)) return E.left(HAS_SECRET)
     if (over.has(holder.attempt)) return E.left(ATTEMPT_OVER)
     if (!isData(data)) return E.left(NOT_BYTES(id))
     const store = writable(holder)
@@ -187,9 +191,11 @@ const recall = async <Error, A>(
   if (E.isLeft(computed)) return computed
   const json = toJson(computed.right)
   if (E.isLeft(json)) return E.left(notStorable(key, json.left))
-  const text = JSON.stringify({ key, value: json.right })
-  const kept = await using(holder, ({ put }) => put(runId, id, text), writable)
-  return E.map(() => text)(kept)
+  const { redaction } = holder.scope.environment.vault
+  const kept: Json = json.right === undefined ? { key } : { key, value: json.right }
+  const text = JSON.stringify(Redaction.isNone(redaction) ? kept : Redaction.json(redaction, kept))
+  const put = await using(holder, (into) => into.put(runId, id, text), writable)
+  return E.map(() => text)(put)
 }
 
 const valueIn = (text: string): unknown => (JSON.parse(text) as { readonly value?: unknown }).value
@@ -270,6 +276,11 @@ const READ_ONLY = failure(
 
 const SYSTEM_ID = (id: string): StepFailure =>
   failure('InvalidArtifactId', `"${id}" is not a valid artifact id: those that begin with "_" are Dogear's own`)
+
+const HAS_SECRET = failure(
+  'SecretInArtifact',
+  'the value of a secret stands in the artifact or in its id: artifacts are stored as they are, so it was not put'
+)
 
 const missing = ({ fromRun, artifact }: Reuse): StepFailure =>
   failure('ArtifactMissing', `there is no artifact "${artifact}" of run ${fromRun}`)

@@ -8,6 +8,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { failures } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
+import * as Redaction from '../domain/Redaction.js'
 import { none } from '../domain/PendingJob.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { delay } from '../domain/RetryPolicy.js'
@@ -25,6 +26,7 @@ import { onAbort } from './onAbort.js'
 import type { ProgramTask } from './Program.js'
 import type { Ended, RunScope, TaskResult } from './RunScope.js'
 import { contextFor, report } from './RunScope.js'
+import type { Secured } from './secrets.js'
 import type { Place } from './Values.js'
 import { ownPlace, seenFrom } from './workspace.js'
 
@@ -66,7 +68,7 @@ export const runAttempts = async (
   for (let attempt = first; ; attempt++) {
     const startedAt = clock.now()
     begunAt ??= startedAt
-    const result = await runAttempt(scope, place, task, attempt, stopping)
+    const result = hidden(scope.environment, task, await runAttempt(scope, place, task, attempt, stopping))
     const ended = { attempt, startedAt, endedAt: clock.now() }
     if (result._tag === 'Done') return E.right({ ...result, ...ended })
     if (result._tag === 'Stopped') return E.right(stopped(result.failure, ended))
@@ -327,3 +329,50 @@ const keep = (
   )
   return { _tag: 'Failed', failure: Failure.permanent(error), settled: true }
 }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// secrets
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What an attempt gave without the values of secrets: this is what is recorded, reported, and seen by later steps, in the
+ * first run as after a resume. Where nothing is left of it that could be used, the attempt has failed.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const hidden = (
+  { vault: { redaction } }: Secured,
+  { job, accepts }: Pick<ProgramTask, 'job' | 'accepts'>,
+  result: AttemptResult
+): AttemptResult => {
+  if (Redaction.isNone(redaction)) return result
+  const without = <F extends StepFailure>(failure: F): F => ({
+    ...failure,
+    error: Redaction.error(redaction, failure.error)
+  })
+  switch (result._tag) {
+    case 'Stopped':
+      return result.failure === undefined ? result : { ...result, failure: without(result.failure) }
+    case 'Failed':
+      return { ...result, failure: without(result.failure) }
+    case 'Done': {
+      if (result.evidence.some((one) => Redaction.evidence(redaction, one) !== one)) return unusable(IN_EVIDENCE)
+      if (result.output === undefined) return result
+      const output = Redaction.json(redaction, result.output)
+      const accepted = output === result.output || job !== undefined ? E.right(undefined) : accepts(output)
+      return E.isRight(accepted)
+        ? { ...result, output }
+        : unusable(`without the value of a secret the output at ${accepted.left.path} is not ${accepted.left.expected}`)
+    }
+  }
+}
+
+const IN_EVIDENCE = 'the value of a secret stands in a path or an id of what it leaves behind: name that otherwise'
+
+/** It ran, so its outcome is unknown. */
+const unusable = (message: string): AttemptResult => ({
+  _tag: 'Failed',
+  failure: Failure.permanent(StepError.make('SecretInOutput', message, { code: 'SECRET_IN_OUTPUT' })),
+  settled: true
+})

@@ -13,23 +13,26 @@ import type { PendingJob } from '../domain/PendingJob.js'
 import type { Decision } from '../domain/Plan.js'
 import { unitName } from '../domain/Plan.js'
 import { planResume } from '../domain/planResume.js'
+import * as Redaction from '../domain/Redaction.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import { groupNamed } from '../domain/Workflow.js'
 import type { Claim, StorageError, Stored } from '../ports/CheckpointStorage.js'
-import type { Environment } from '../ports/Environment.js'
 import { lookingOnly } from './artifacts.js'
 import type { AttemptResult } from './attempts.js'
-import { runAttempt } from './attempts.js'
+import { hidden, runAttempt } from './attempts.js'
 import { taskCompleted } from './changes.js'
 import type { Executor } from './Executor.js'
+import { disposing } from './onSuccess.js'
 import type { JobContext, JobStatus, Program, ProgramTask, RunnableJob } from './Program.js'
 import type { RunError } from './RunError.js'
 import { checkDefinition, scopeOf } from './run.js'
 import type { RunScope } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
+import type { Secured } from './secrets.js'
+import { secure } from './secrets.js'
 import { answering, holding, restoreStored } from './stored.js'
 import { goneOf, hasWorkspace } from './workspace.js'
 
@@ -119,7 +122,10 @@ export type PollOutcome =
  * @category running
  * @since 0.1.0
  */
-export const poll =
+export const poll = <Outputs, Input>(program: Program<Outputs, Input>, runId: string): Executor<PollOutcome> =>
+  disposing(program, runId, askForAll(program, runId))
+
+const askForAll =
   <Outputs, Input>(program: Program<Outputs, Input>, runId: string): Executor<PollOutcome> =>
   (environment) =>
   async () => {
@@ -127,11 +133,13 @@ export const poll =
     if (E.isLeft(runnable)) return runnable
     const there = await answering('load', () => environment.storage.load(runId))
     if (E.isLeft(there)) return there
+    const secured = await secure(environment, program)
+    if (E.isLeft(secured)) return secured
     const said: Said = new Map()
-    const looked = await pollStored(environment, program, unclaimed(runId), there.right, { said, mayRecord: false })
+    const looked = await pollStored(secured.right, program, unclaimed(runId), there.right, { said, mayRecord: false })
     if (E.isLeft(looked) || looked.right !== NEEDS_CLAIM) return looked as E.Either<RunError, PollOutcome>
     return await holding(environment, runId, async (claim, stored) => {
-      const polled = await pollStored(environment, program, claim, stored, { said, mayRecord: true })
+      const polled = await pollStored(secured.right, program, claim, stored, { said, mayRecord: true })
       return polled as E.Either<RunError, PollOutcome>
     })
   }
@@ -153,7 +161,7 @@ type Polling = PollOutcome | typeof NEEDS_CLAIM
 const unclaimed = (runId: string): Claim => ({ runId, epoch: -1, lost: new AbortController().signal })
 
 const pollStored = async <Outputs, Input>(
-  environment: Environment,
+  environment: Secured,
   program: Program<Outputs, Input>,
   claim: Claim,
   found: O.Option<Stored>,
@@ -219,10 +227,14 @@ const pollAll = async (
     if (found === 'stopped') break
     const saved = found.change === undefined ? E.right(undefined) : await scope.recorder.record([found.change])()
     if (E.isLeft(saved)) return saved
-    polled.push({ ...job, end: found.end })
+    polled.push({ ...job, end: endWithout(scope.environment.vault.redaction, found.end) })
   }
   return E.right(polled)
 }
+
+/** What a job gave was hidden when it was collected. */
+const endWithout = (redaction: Redaction.Redaction, end: JobEnd): JobEnd =>
+  'error' in end && !Redaction.isNone(redaction) ? { ...end, error: Redaction.error(redaction, end.error) } : end
 
 type NotKnown = Extract<JobEnd, { readonly _tag: 'NotKnown' }>
 
@@ -322,7 +334,8 @@ const collect = async (scope: RunScope, waiting: Waiting): Promise<Found | 'stop
   const { job, task, place } = waiting
   const collecting = { guard: task.job.guard, encode: task.encode }
   for (;;) {
-    const collected = await call(scope, waiting, collecting, task.job.collect)
+    const given = await call(scope, waiting, collecting, task.job.collect)
+    const collected = hidden(scope.environment, { ...task, job: undefined }, given)
     if (collected._tag === 'Stopped') return 'stopped'
     if (collected._tag === 'Failed') {
       if (collected.again === true) continue

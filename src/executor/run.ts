@@ -21,16 +21,20 @@ import type { WantedWorkspace, Workspace } from '../domain/Workspace.js'
 import type { Claim, Revision, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import { eventsOf } from './changes.js'
+import { disposing } from './onSuccess.js'
 import type { Executor } from './Executor.js'
 import { execute } from './execute.js'
 import { collectEvidence } from './evidence.js'
 import type { Program } from './Program.js'
 import { expanded, problems as problemsOf } from './Program.js'
+import * as Redaction from '../domain/Redaction.js'
 import { make as makeRecorder, revisionOf } from './Recorder.js'
 import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
 import type { RunScope } from './RunScope.js'
 import { report, stopOn, timestamp } from './RunScope.js'
+import type { Secured } from './secrets.js'
+import { secure, withoutSecrets } from './secrets.js'
 import { answering, holding, restoreStored } from './stored.js'
 import { make as makeValues } from './Values.js'
 import { hasWorkspace, makeReady, treeOf, unlessGone, workspaceFor } from './workspace.js'
@@ -119,7 +123,7 @@ export const run = <Outputs, Input>(
   runId: string,
   input: Input,
   options: RunOptions = {}
-): Executor<RunOutcome> => perform(program, runId, { _tag: 'Run', input, options })
+): Executor<RunOutcome> => disposing(program, runId, perform(program, runId, { _tag: 'Run', input, options }))
 
 /**
  * Goes on with a run at the right step. A completed run runs nothing and is `Completed` again.
@@ -131,7 +135,7 @@ export const resume = <Outputs, Input>(
   program: Program<Outputs, Input>,
   runId: string,
   options: ResumeOptions = {}
-): Executor<RunOutcome> => perform(program, runId, { _tag: 'Resume', options })
+): Executor<RunOutcome> => disposing(program, runId, perform(program, runId, { _tag: 'Resume', options }))
 
 /**
  * Starts a run, or goes on with it if it exists. If it exists with another input, that is `InputChanged`.
@@ -144,14 +148,14 @@ export const runOrResume = <Outputs, Input>(
   runId: string,
   input: Input,
   options: RunOptions & ResumeOptions = {}
-): Executor<RunOutcome> => perform(program, runId, { _tag: 'RunOrResume', input, options })
+): Executor<RunOutcome> => disposing(program, runId, perform(program, runId, { _tag: 'RunOrResume', input, options }))
 
 const perform =
   <Outputs, Input>(program: Program<Outputs, Input>, runId: string, request: Request<Input>): Executor<RunOutcome> =>
   (environment) =>
   async () => {
-    const input = request._tag === 'Resume' ? E.right(undefined) : inputOf(program, request.input)
-    if (E.isLeft(input)) return input
+    const given = request._tag === 'Resume' ? E.right(undefined) : inputOf(program, request.input)
+    if (E.isLeft(given)) return given
     const runnable = checkDefinition(program)
     if (E.isLeft(runnable)) return runnable
     const { storage } = environment
@@ -160,14 +164,18 @@ const perform =
       if (E.isLeft(there)) return there
       if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
     }
+    const secured = await secure(environment, program)
+    if (E.isLeft(secured)) return secured
+    const input = given.right === undefined ? given : withoutSecrets(secured.right, given.right)
+    if (E.isLeft(input)) return input
     const wanted = request._tag === 'Resume' ? undefined : request.options.workspace
     const workspace = await workspaceFor(environment, runId, wanted)
     if (E.isLeft(workspace)) return workspace
     return await holding(environment, runId, async (claim, stored) => {
       const prepared = O.isNone(stored)
-        ? begin(environment, program, runId, request, input.right, workspace.right)
-        : await goOn(environment, program, runId, stored.value, request, input.right)
-      return E.isLeft(prepared) ? prepared : await executePrepared(environment, program, claim, prepared.right)
+        ? begin(secured.right, program, runId, request, input.right, workspace.right)
+        : await goOn(secured.right, program, runId, stored.value, request, input.right)
+      return E.isLeft(prepared) ? prepared : await executePrepared(secured.right, program, claim, prepared.right)
     })
   }
 
@@ -177,7 +185,9 @@ const perform =
  * @category validation
  * @since 0.1.0
  */
-export const checkDefinition = (program: Pick<Program<unknown, never>, 'name' | 'steps'>): E.Either<RunError, void> => {
+export const checkDefinition = (
+  program: Pick<Program<unknown, never>, 'name' | 'steps' | 'secrets' | 'onSuccess'>
+): E.Either<RunError, void> => {
   const [problem, ...more] = problemsOf(program).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem }))
   return problem === undefined ? E.right(undefined) : E.left({ _tag: 'PlanError', problems: [problem, ...more] })
 }
@@ -313,12 +323,13 @@ const agree = async (
 // ---------------------------------------------------------------------------------------------------------------------
 
 const executePrepared = async <Outputs, Input>(
-  environment: Environment,
+  environment: Secured,
   program: Program<Outputs, Input>,
   claim: Claim,
-  { checkpoint, first, plan, carry, resumed }: Prepared
+  { checkpoint, first, plan, carry: due, resumed }: Prepared
 ): Promise<E.Either<RunError, RunOutcome>> => {
   const { runId } = checkpoint
+  const carry = due.map((one) => Redaction.change(environment.vault.redaction, one))
   report(environment, { _tag: 'RunPlanned', runId, resumed, plan })
   const after = replay(checkpoint, carry)
   if (E.isLeft(after)) return after
@@ -343,7 +354,7 @@ const executePrepared = async <Outputs, Input>(
  * @since 0.1.0
  */
 export const scopeOf = <Outputs, Input>(
-  environment: Environment,
+  environment: Secured,
   program: Program<Outputs, Input>,
   claim: Claim,
   checkpoint: Checkpoint,
@@ -356,7 +367,8 @@ export const scopeOf = <Outputs, Input>(
     for (const { change } of revisions)
       for (const event of eventsOf(scope.program, runId, change)) report(environment, event)
   }
-  const recorder = makeRecorder(environment.storage, claim, checkpoint, first, onSaved)
+  const { redaction } = environment.vault
+  const recorder = makeRecorder(environment.storage, claim, checkpoint, first, onSaved, redaction)
   const { stopping, stop, dispose } = stopOn(environment, claim)
   let known: { readonly workflow: WorkflowIdentity; readonly program: Program<unknown, never> } | undefined
   const scope: RunScope = {

@@ -3,12 +3,14 @@
  *
  * @since 0.1.0
  */
+import type { Archive } from './Archive.js'
 import type { ArtifactStore } from './ArtifactStore.js'
 import type { CheckpointStorage, Owner } from './CheckpointStorage.js'
 import type { OnCheckFailed } from './Checks.js'
 import type { Clock } from './Clock.js'
 import type { Events } from './Events.js'
 import type { Interrupt } from './Interrupt.js'
+import type { Secrets } from './Secrets.js'
 import type { WorkingTree } from './WorkingTree.js'
 import type { Workspaces } from './Workspaces.js'
 
@@ -19,6 +21,8 @@ import type { Workspaces } from './Workspaces.js'
  * - `owner`: who runs, for the message that another claimant gets. `random`: from 0 to below 1, for jitter.
  * - `graceMillis`: how long an attempt that was told to stop may take to do so before the run goes on without it.
  * - `artifacts`: where steps keep what they put. A run whose steps put nothing needs none.
+ * - `secrets`: who keeps the secrets that a program declares. A program that declares none needs none.
+ * - `archive`: where completed runs go, of a program that says so (`onSuccess: 'archive'`).
  * - `workspaces`: makes the workspaces that runs and steps have of their own. Without these it is not needed.
  *
  * @category model
@@ -37,5 +41,7 @@ export interface Environment {
   /** Answers for a check that failed. Without it the unit has failed. */
   readonly onCheckFailed?: OnCheckFailed
   readonly artifacts?: ArtifactStore
+  readonly secrets?: Secrets
+  readonly archive?: Archive
   readonly workspaces?: Workspaces
 }

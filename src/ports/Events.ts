@@ -28,7 +28,8 @@ export interface EventUnit {
  * `CheckpointRecovered` tell what was found and decided before anything is written, and change nothing; `RunFenced` tells
  * that nothing more can be written. `CheckFailed` tells of a check around a unit and what was answered, before any of it is
  * recorded. `WorkspaceReady` tells that the workspace of a run is there, before its first step; `renamed`: what a branch with
- * earlier work is called now that had its name.
+ * earlier work is called now that had its name. `RunRemoved` and `RunLeft` come last: a completed run was removed, as its
+ * program says, and where it was archived; or that failed, and it is left as it is.
  *
  * @category model
  * @since 0.1.0
@@ -65,6 +66,8 @@ export type Event =
   | { readonly _tag: 'RunFailed'; readonly runId: string; readonly stepIndex: number; readonly step: string }
   | { readonly _tag: 'RunInterrupted'; readonly runId: string; readonly stepIndex: number; readonly step: string }
   | { readonly _tag: 'RunFenced'; readonly runId: string }
+  | { readonly _tag: 'RunRemoved'; readonly runId: string; readonly archivedAt?: string }
+  | { readonly _tag: 'RunLeft'; readonly runId: string; readonly why: string }
 
 /**
  * The one hook for logs, metrics and progress. An observer that throws is ignored.

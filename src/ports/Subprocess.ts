@@ -25,6 +25,8 @@ export interface Command {
   readonly graceMillis: number
   /** How many bytes of standard output are kept. */
   readonly captureBytes: number
+  /** Values that are `***` in all output that is kept or handed on: see `Redaction`. */
+  readonly secrets?: ReadonlyArray<string>
   /** Gets every piece of output as it comes. Must not throw. */
   readonly onOutput: (stream: 'stdout' | 'stderr', chunk: Uint8Array) => void
 }

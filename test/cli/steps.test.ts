@@ -156,13 +156,13 @@ describe('wrong use', () => {
     expect(help.stdout).toMatch(/^Usage/)
   })
 
-  test.each(['pause --help', 'cleanse -h', 'sweep x --help', '--home x prune --help'])(
+  test.each(['seal --help', 'cleanse -h', 'sweep x --help', '--home x gather --help'])(
     'is to ask for the help of a command that there is not: dogear %s',
     async (words) => {
       place = sandbox()
       const { code, stdout, stderr } = await place.dogear(words.split(' '))
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(stderr).toMatch(/^dogear: unknown command '(pause|cleanse|sweep|prune)'\n/)
+      expect(stderr).toMatch(/^dogear: unknown command '(seal|cleanse|sweep|gather)'\n/)
     }
   )
 })
@@ -191,7 +191,16 @@ const captured = (
     { _tag: 'Shell', script: 'x' }
   )
   return step({
-    ...{ runId: 'r', step: 'a', attempt: 1, idempotencyKey: 'k', input: {}, outputs: {}, variables: new Map() },
+    ...{
+      runId: 'r',
+      step: 'a',
+      attempt: 1,
+      idempotencyKey: 'k',
+      input: {},
+      outputs: {},
+      variables: new Map(),
+      secrets: {}
+    },
     signal: new AbortController().signal
   } as unknown as Parameters<typeof step>[0])()
 }

@@ -329,6 +329,16 @@ test.each([
   expect(Duration.parse(text)).toEqual({ _tag: 'Some', value: millis })
 })
 
+test('an age may be in days, and a duration of a step is not', () => {
+  expect([Duration.parseAge('30d'), Duration.parseAge('12h')]).toEqual([
+    { _tag: 'Some', value: 2_592_000_000 },
+    { _tag: 'Some', value: 43_200_000 }
+  ])
+  expect([Duration.parseAge('1.5d'), Duration.parseAge('d'), Duration.parse('30d')]).toEqual(
+    Array(3).fill({ _tag: 'None' })
+  )
+})
+
 test.each(['', '5', 's', '-5s', '5 s', '5d', '1e3s', '9999999999s', '٥s'])('%j is no duration', (text) => {
   expect(Duration.parse(text)).toEqual({ _tag: 'None' })
 })

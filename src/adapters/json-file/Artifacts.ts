@@ -16,7 +16,7 @@ import type { Corrupt, TooLarge, UnsupportedFormat } from '../../ports/Checkpoin
 import type { FileSystem } from '../../ports/FileSystem.js'
 import type { FileError } from './Fault.js'
 import { quietly, reading, writing } from './Fault.js'
-import { isFolder, namesIn, readBetween, readWhole, sync, withFile, writeFully } from './Files.js'
+import { isFolder, namesIn, readBetween, readWhole, replaceWhole, withFile } from './Files.js'
 import { nodeFileSystem } from './FileSystem.js'
 import { ensureIn } from './Folders.js'
 import * as Layout from './Layout.js'
@@ -135,25 +135,8 @@ const put = async (place: Place, id: string, bytes: Buffer): Answer<ArtifactInfo
   const made = await ensureIn(fs, layout, Layout.artifacts(layout))
   if (E.isLeft(made)) return made
   const unfinished = Layout.artifactInTheMaking(layout, randomBytes(16).toString('hex'))
-  const written = await write(fs, unfinished, Buffer.concat([headOf(info), bytes]))
-  const path = Layout.artifact(layout, id)
-  const named = E.isLeft(written) ? written : await writing(path, 'rename', () => fs.renameSync(unfinished, path))
-  if (E.isLeft(named)) {
-    await quietly(() => fs.unlinkSync(unfinished))
-    return named
-  }
-  const durable = await syncNames(place)
-  return E.isLeft(durable) ? durable : E.right(info)
-}
-
-/** The content is durable before it has a name that anybody reads. */
-const write = async (fs: FileSystem, path: string, bytes: Buffer): Promise<E.Either<FileError, void>> => {
-  const fd = await writing(path, 'open', () => fs.open(path, 'create'))
-  if (E.isLeft(fd)) return fd
-  const written = await writeFully(fs, path, fd.right, bytes, 0)
-  const result = E.isLeft(written) ? written : await sync(fs, path, fd.right)
-  await quietly(() => fs.close(fd.right))
-  return result
+  const content = Buffer.concat([headOf(info), bytes])
+  return E.map(() => info)(await replaceWhole(fs, Layout.artifact(layout, id), unfinished, content))
 }
 
 const syncNames = ({ fs, layout }: Place): Promise<E.Either<FileError, void>> =>

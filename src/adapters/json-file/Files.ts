@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { dirname } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
@@ -199,3 +200,31 @@ export const sync = (fs: FileSystem, path: string, fd: number): Promise<E.Either
       done(cause)
     }
   })
+
+/**
+ * Writes a file under another name, and gives it its own when it is durable: nobody reads half of it.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const replaceWhole = async (
+  fs: FileSystem,
+  path: string,
+  unfinished: string,
+  bytes: Buffer
+): Promise<E.Either<FileError, void>> => {
+  const written = await writeNew(fs, unfinished, bytes)
+  const named = E.isLeft(written) ? written : await writing(path, 'rename', () => fs.renameSync(unfinished, path))
+  if (E.isRight(named)) return await writing(dirname(path), 'fsync', () => fs.fsyncFolder(dirname(path)))
+  await quietly(() => fs.unlinkSync(unfinished))
+  return named
+}
+
+const writeNew = async (fs: FileSystem, path: string, bytes: Buffer): Promise<E.Either<FileError, void>> => {
+  const fd = await writing(path, 'open', () => fs.open(path, 'create'))
+  if (E.isLeft(fd)) return fd
+  const written = await writeFully(fs, path, fd.right, bytes, 0)
+  const result = E.isLeft(written) ? written : await sync(fs, path, fd.right)
+  await quietly(() => fs.close(fd.right))
+  return result
+}

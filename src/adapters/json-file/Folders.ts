@@ -28,14 +28,26 @@ export const ensure = ({ fs }: Context, layout: Layout): Promise<E.Either<FileEr
  * @category constructors
  * @since 0.1.0
  */
-export const ensureIn = async (
+export const ensureIn = (
   fs: FileSystem,
   { root, runs, run }: Layout,
   inner: string
+): Promise<E.Either<FileError, void>> => ensureBelow(fs, root, [runs, run, inner])
+
+/**
+ * The same for folders below a root, each in the one before it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ensureBelow = async (
+  fs: FileSystem,
+  root: string,
+  folders: ReadonlyArray<string>
 ): Promise<E.Either<FileError, void>> => {
   const made = await ensureRoot(fs, root)
   if (E.isLeft(made)) return made
-  for (const folder of [runs, run, inner]) {
+  for (const folder of folders) {
     const result = await ensureFolder(fs, folder)
     if (E.isLeft(result)) return result
     const durable = await writing(dirname(folder), 'fsync', () => fs.fsyncFolder(dirname(folder)))

@@ -142,6 +142,31 @@ export const artifact = (self: Layout, id: string): string =>
 export const artifactInTheMaking = (self: Layout, token: string): string => join(artifacts(self), `put-${token}.tmp`)
 
 /**
+ * The folder of the archive.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const archiveOf = (root: string): string => join(resolve(root), 'archive')
+
+/**
+ * Where a run is in the archive. `createdAt`: when it was made, which tells runs apart that had one id after the other.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const archived = (root: string, runId: string, createdAt: string): string =>
+  join(archiveOf(root), `${runId}-${createdAt.replace(/[^0-9TZ]/g, '')}.json`)
+
+/**
+ * Where a run is written before it has its name in the archive.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const archivedInTheMaking = (root: string, token: string): string => join(archiveOf(root), `keep-${token}.tmp`)
+
+/**
  * Where a removed run goes before it is deleted.
  *
  * @category constructors

@@ -31,6 +31,7 @@ import { longestJournal, save } from './Save.js'
 import type { Holding } from './Holding.js'
 
 export type { Beat, Facts, FileSystem } from '../../ports/FileSystem.js'
+export { fileArchive } from './Archive.js'
 export type { FileArtifactsOptions } from './Artifacts.js'
 export { fileArtifacts } from './Artifacts.js'
 export { nodeFileSystem } from './FileSystem.js'

@@ -8,11 +8,13 @@ import type { Environment } from '../../ports/Environment.js'
 import { systemClock } from './clock.js'
 import { neverInterrupted } from './interrupt.js'
 import { processOwner } from './owner.js'
+import { environmentSecrets } from './secrets.js'
 import { workingTree } from './workingTree.js'
 
 /**
- * The environment of this process around a store: system clock, the current folder, no observer, never interrupted, 10
- * seconds of grace for a step that was told to stop. Give what should be otherwise.
+ * The environment of this process around a store: system clock, the current folder, secrets out of its environment
+ * variables, no observer, never interrupted, 10 seconds of grace for a step that was told to stop. Give what should be
+ * otherwise.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'
@@ -34,6 +36,7 @@ export const nodeEnvironment = (
   clock: systemClock,
   tree: workingTree('.'),
   owner: processOwner(),
+  secrets: environmentSecrets(),
   interrupt: neverInterrupted,
   events: { report: () => undefined },
   random: Math.random,

@@ -12,6 +12,7 @@ export { abortOnSignals, exitCode, interruptFrom, neverInterrupted } from './int
 export type { SignalHandlers, StopSignal } from './interrupt.js'
 export { nodeEnvironment } from './environment.js'
 export { processOwner } from './owner.js'
+export { environmentSecrets } from './secrets.js'
 export { subprocess } from './subprocess.js'
 export { workingTree } from './workingTree.js'
 export { workspaces } from './workspaces.js'

@@ -10,6 +10,7 @@ import type { Readable } from 'node:stream'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as Redaction from '../../domain/Redaction.js'
 import type { Command, Ended, NotStarted, Subprocess } from '../../ports/Subprocess.js'
 import { keepHead, keepTail } from './output.js'
 import { guard, isWindows, stopGroup } from './processGroup.js'
@@ -116,13 +117,14 @@ const supervise =
   async () => {
     const stdout = keepHead(command.captureBytes)
     const stderr = keepTail(STDERR_TAIL_BYTES)
-    child.stdout.on('data', (chunk: Buffer) => {
-      stdout.add(chunk)
-      command.onOutput('stdout', chunk)
-    })
-    child.stderr.on('data', (chunk: Buffer) => {
-      stderr.add(chunk)
-      command.onOutput('stderr', chunk)
+    const take = (stream: 'stdout' | 'stderr', chunk: Uint8Array): void => {
+      ;(stream === 'stdout' ? stdout : stderr).add(chunk)
+      command.onOutput(stream, chunk)
+    }
+    const ends = (['stdout', 'stderr'] as const).map((stream) => {
+      const output = hiding(command.secrets ?? [], (chunk) => take(stream, chunk))
+      child[stream].on('data', output.add)
+      return output.end
     })
     const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
     const stop = stopOnAbort(command, pid)
@@ -132,6 +134,7 @@ const supervise =
     await drained(child, closed)
     stop.disarm()
     await stop.done()
+    for (const end of ends) end()
     return E.right({
       exit,
       stdout: stdout.text(),
@@ -139,6 +142,25 @@ const supervise =
       stderrTail: stderr.text()
     })
   }
+
+/** Hands output on without the values of secrets. What may be the begin of one waits for what follows, or for the end. */
+const hiding = (
+  secrets: ReadonlyArray<string>,
+  then: (chunk: Uint8Array) => void
+): { readonly add: (chunk: Uint8Array) => void; readonly end: () => void } => {
+  const redaction = Redaction.make(secrets)
+  if (Redaction.isNone(redaction)) return { add: then, end: () => undefined }
+  let held = Redaction.nothingHeld
+  const tell = (told: Uint8Array): void => (told.length === 0 ? undefined : then(told))
+  return {
+    add: (chunk) => {
+      const next = Redaction.next(redaction, held, chunk)
+      held = next.held
+      tell(next.told)
+    },
+    end: () => tell(Redaction.rest(redaction, held))
+  }
+}
 
 const exitOf = (child: Child): Promise<Ended['exit']> =>
   new Promise((resolve) =>

@@ -6,8 +6,8 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
-import { fileArtifacts, jsonFileStorage } from '../../adapters/json-file/index.js'
-import { nodeEnvironment, workspaces } from '../../adapters/node/index.js'
+import { fileArchive, fileArtifacts, jsonFileStorage } from '../../adapters/json-file/index.js'
+import { environmentSecrets, nodeEnvironment, workspaces } from '../../adapters/node/index.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
@@ -87,11 +87,13 @@ const isDefaultHome = ({ home, folder }: Pick<Context, 'home' | 'folder'>): bool
  * @since 0.1.0
  */
 export const environmentFor = (
-  { home, folder }: Context,
+  { home, folder, inherited }: Context,
   given: Partial<Omit<Environment, 'storage'>> = {}
 ): Environment =>
   nodeEnvironment(jsonFileStorage(home), {
     artifacts: fileArtifacts(home),
+    archive: fileArchive(home),
+    secrets: environmentSecrets(inherited),
     workspaces: workspaces(home, folder),
     ...given
   })

@@ -212,6 +212,13 @@ export const ofRunError = (
               command: dogearCommand(place, restart)
             }
           ]
+    case 'SecretsMissing':
+      return [
+        {
+          text: 'When they are set:',
+          command: restart === undefined ? resumeLine(place, runId) : dogearCommand(place, restart)
+        }
+      ]
     case 'RecoveryRefused':
       return ofDamage(place, runId, {})
     case 'Unconfirmed':

@@ -7,10 +7,13 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import { isObject } from '../../domain/Json.js'
+import * as Redaction from '../../domain/Redaction.js'
 import type { RunSummary } from '../../executor/runs.js'
 import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
 import { objection } from '../workflow/Variable.js'
+import type { WorkflowFile } from '../workflow/WorkflowFile.js'
+import type { Context } from './Context.js'
 
 /**
  * What the command line gives, by name. Its values are text.
@@ -51,6 +54,36 @@ export const inputOf = (texts: ReadonlyArray<string>): E.Either<CliError, Given>
     input.set(name, text.slice(at + 1))
   }
   return E.right(Object.fromEntries(input))
+}
+
+/**
+ * What keeps the secrets of a workflow out of what is recorded and told.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const redactionFor = (
+  { inherited }: Pick<Context, 'inherited'>,
+  { secrets }: WorkflowFile
+): Redaction.Redaction => Redaction.make(secrets.flatMap((name) => inherited[name] ?? []))
+
+/**
+ * What the command line gives, as it may be recorded: a secret is not given in this way, and its value does not stand in what is.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const recordable = (
+  context: Pick<Context, 'inherited'>,
+  file: WorkflowFile,
+  given: Given
+): E.Either<CliError, Given> => {
+  const secret = file.secrets.find((name) => Object.hasOwn(given, name))
+  if (secret !== undefined)
+    return E.left(usage(`--input: "${secret}" is a secret, and an input is stored: give it in the environment`))
+  const redaction = redactionFor(context, file)
+  const hidden = Object.entries(given).map(([name, value]) => [name, Redaction.text(redaction, value)])
+  return E.right(Object.fromEntries(hidden) as Given)
 }
 
 /**

@@ -5,6 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Answer, Changes, PlanOptions } from '../../domain/Plan.js'
+import * as Redaction from '../../domain/Redaction.js'
 import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
 import { didYouMean } from '../workflow/Suggestion.js'
@@ -76,6 +77,17 @@ const answersOf = (texts: ReadonlyArray<string>): E.Either<CliError, ReadonlyMap
  */
 export const doneWith = (output: string | undefined): Answer =>
   output === undefined ? { _tag: 'Done' } : { _tag: 'Done', output }
+
+/**
+ * The flags without the values of secrets, which may stand in what somebody says that a step gave.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withoutSecrets = <F extends PlanFlags>(flags: F, redaction: Redaction.Redaction): F =>
+  flags.confirm === undefined || Redaction.isNone(redaction)
+    ? flags
+    : { ...flags, confirm: flags.confirm.map((answer) => Redaction.text(redaction, answer)) }
 
 /**
  * The flags again as words of a command line, without the answers.

@@ -16,6 +16,7 @@ import type { Holder } from '../../ports/CheckpointStorage.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
+import { removal } from '../report/Narrator.js'
 import { jobJson, printed } from '../report/runJson.js'
 import { runnerIn } from '../steps/jobStep.js'
 import type { Surroundings } from '../steps/commandStep.js'
@@ -47,7 +48,12 @@ export const pollCommand = async (context: Attended, id: string | undefined): Pr
   warnOf(context, workflow.right)
   const { file, path } = workflow.right
   const program = toProgram(file, path, runnerIn(surroundingsOf(context, folder)))
-  const environment = environmentFor(context, { tree: treeAt(context, folder), interrupt: context.signals.interrupt })
+  const { screen } = context
+  const environment = environmentFor(context, {
+    tree: treeAt(context, folder),
+    interrupt: context.signals.interrupt,
+    events: { report: (event) => removal(event, screen.style).forEach(screen.line) }
+  })
   const polled = await poll(program, runId)(environment)()
   if (E.isLeft(polled)) {
     const planning = { checkpoint, workflow: program, options: {}, flags: {} }

@@ -28,8 +28,9 @@ import type { Attended, Loaded } from './execution.js'
 import { remainsOf, unlessWorkspaceGone } from './evidence.js'
 import { execute, programFor, warnOf } from './execution.js'
 import { answers, captures, ofDamage, ofPlanError } from './hints.js'
+import { redactionFor } from './input.js'
 import type { PlanFlags } from './planFlags.js'
-import { doneWith, planOptions } from './planFlags.js'
+import { doneWith, planOptions, withoutSecrets } from './planFlags.js'
 import { plannable } from './workflowOf.js'
 import type { MergeFlags } from './workspace.js'
 import { warnOfOtherKind } from './workspace.js'
@@ -56,9 +57,10 @@ export const resumeRun = async (
   context: Attended,
   view: RunView,
   workflow: Loaded,
-  flags: ResumeFlags
+  typed: ResumeFlags
 ): Promise<Result> => {
   const { runId, checkpoint, heldBy } = view
+  const flags = withoutSecrets(typed, redactionFor(context, workflow.file))
   if (O.isSome(heldBy)) return E.left(notDone({ _tag: 'HeldBy', runId, holder: heldBy.value }))
   const folder = checkpoint.workspace?.path ?? context.folder
   const given = planOptions(flags, workflow.file)

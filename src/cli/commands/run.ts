@@ -21,7 +21,7 @@ import { execute, programFor, warnOf } from './execution.js'
 import { allRuns, findRun, isUnfinished, minute, viewOf, warnOfDamaged } from './find.js'
 import { ofExisting, ofNoRunOf, ofOtherInput, resumeLine } from './hints.js'
 import type { Given } from './input.js'
-import { differencesFrom, inputOf } from './input.js'
+import { differencesFrom, inputOf, recordable } from './input.js'
 import { offer } from './offer.js'
 import type { PlanFlags } from './planFlags.js'
 import { resumeRun } from './resumeRun.js'
@@ -58,12 +58,15 @@ type Choice =
 export const runCommand = async (context: Attended, file: string, flags: RunFlags): Promise<Result> => {
   const senseless = nonsense(context, flags)
   if (O.isSome(senseless)) return E.left(senseless.value)
-  const given = inputOf(flags.input ?? [])
-  if (E.isLeft(given)) return given
+  const typed = inputOf(flags.input ?? [])
+  if (E.isLeft(typed)) return typed
   const parsed = flags.id === undefined ? E.right(undefined) : RunId.parse(flags.id)
   if (E.isLeft(parsed)) return E.left(notDone(parsed.left))
   const workflow = await loadWorkflow(resolve(context.folder, file), file)
   if (E.isLeft(workflow)) return workflow
+  const given = recordable(context, workflow.right.file, typed.right)
+  if (E.isLeft(given)) return given
+  warnOfHidden(context, typed.right, given.right)
   const choice = await choose(context, workflow.right, given.right, flags)
   if (E.isLeft(choice)) return choice
   return choice.right._tag === 'Start'
@@ -73,6 +76,15 @@ export const runCommand = async (context: Attended, file: string, flags: RunFlag
         ...(flags.yes === true ? { yes: true } : {}),
         ...(flags.merge === undefined ? {} : { merge: flags.merge })
       })
+}
+
+/** Who gives a secret in this way sees why it does not work. */
+const warnOfHidden = ({ screen }: Attended, typed: Given, given: Given): void => {
+  for (const name of Object.keys(typed))
+    if (given[name] !== typed[name])
+      screen.line(
+        screen.style.yellow(`warning: --input "${name}" has the value of a secret in it: steps see *** there`)
+      )
 }
 
 /** Flags that make no sense together. */
@@ -127,7 +139,7 @@ const start = async (
   for (const stray of strayInputs(workflow.file, workflow.shown, Object.keys(given))) {
     context.screen.line(context.screen.style.yellow(`warning: ${stray}`))
   }
-  const start = wordsOf(workflow, flags)
+  const start = wordsOf(workflow, given, flags)
   const execution = { workflow, runId, folder: context.folder, done: 0, start, merging: flags }
   const { program, narrator } = programFor(context, execution)
   const { workspace: kind } = workflow.file
@@ -137,11 +149,11 @@ const start = async (
 }
 
 /** The command line of a run again, as words. */
-const wordsOf = ({ shown }: Loaded, { id, input, merge }: RunFlags): ReadonlyArray<string> => [
+const wordsOf = ({ shown }: Loaded, given: Given, { id, merge }: RunFlags): ReadonlyArray<string> => [
   'run',
   shown,
   ...(id === undefined ? [] : ['--id', id]),
-  ...(input ?? []).flatMap((one) => ['--input', one]),
+  ...inputWords(given),
   ...(merge === undefined ? [] : [merge ? '--merge' : '--no-merge'])
 ]
 

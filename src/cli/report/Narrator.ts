@@ -11,6 +11,7 @@ import type { Source, Surroundings } from '../steps/commandStep.js'
 import type { Prefixed } from '../terminal/Prefixed.js'
 import * as Prefix from '../terminal/Prefixed.js'
 import type { Screen } from '../terminal/Screen.js'
+import type { Style } from '../terminal/Style.js'
 import { printable } from '../terminal/Style.js'
 import * as Duration from '../workflow/Duration.js'
 import type { StepEntry } from '../workflow/WorkflowFile.js'
@@ -183,12 +184,28 @@ const linesOf = (
       return [...decisions.values()].every((decision) => decision._tag === 'Skip') ? [] : [style.green('Run completed')]
     case 'CheckFailed':
       return checkFailed(telling, event)
+    case 'RunRemoved':
+    case 'RunLeft':
+      return removal(event, style)
     case 'WorkspaceReady':
     case 'RunFailed':
     case 'RunInterrupted':
     case 'RunFenced':
       return []
   }
+}
+
+/**
+ * What became of the state of a run that has completed; nothing of another event.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const removal = (event: Event, style: Style): ReadonlyArray<string> => {
+  if (event._tag === 'RunLeft')
+    return [style.yellow(`warning: the run has completed, and its state is kept: ${printable(event.why)}`)]
+  if (event._tag !== 'RunRemoved') return []
+  return [event.archivedAt === undefined ? 'Its state was deleted' : `Archived in ${printable(event.archivedAt)}`]
 }
 
 /** What has failed for it is told at the end. */

@@ -154,6 +154,7 @@ const commandFor = (
     signal: context.signal,
     graceMillis: GRACE_MILLIS,
     captureBytes: task.capture === undefined ? 0 : CAPTURE_BYTES,
+    secrets: Object.values(context.secrets),
     onOutput: (stream, chunk) => onOutput(source, stream, chunk)
   })
 }

@@ -1,5 +1,5 @@
 /**
- * The environment of a step: that of the process, the run's variables, and what dogear says of the step.
+ * The environment of a step: that of the process, the run's variables, its secrets, and what dogear says of the step.
  *
  * @since 0.1.0
  */
@@ -57,7 +57,7 @@ export const environmentOf = (
   context: StepContext<unknown, unknown> | JobContext<unknown, unknown>,
   home: string
 ): Readonly<Record<string, string>> => {
-  const { runId, step, group, attempt, idempotencyKey } = context
+  const { runId, step, group, attempt, idempotencyKey, secrets } = context
   const environment = new Map<string, string>()
   for (const [name, value] of Object.entries(inherited)) if (value !== undefined) environment.set(name, value)
   // In a workspace of its own neither the repository of a hook, nor one around the state folder, is to be worked on.
@@ -69,6 +69,7 @@ export const environmentOf = (
     environment.set('GIT_CEILING_DIRECTORIES', others === '' ? ours : `${ours}${delimiter}${others}`)
   }
   for (const [name, value] of variables) environment.set(name, value)
+  for (const [name, value] of Object.entries(secrets)) environment.set(name, value)
   environment.set('DOGEAR_RUN_ID', runId)
   environment.set('DOGEAR_STEP', group === undefined ? step : `${step}/${group}`)
   environment.set('DOGEAR_ATTEMPT', String(attempt))

@@ -20,6 +20,19 @@ export const parse = (text: string): O.Option<number> => {
 }
 
 /**
+ * The same for how old something is: in days too, `30d`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const parseAge = (text: string): O.Option<number> => {
+  const [, days] = /^(\d{1,6})d$/.exec(text) ?? []
+  return days === undefined ? parse(text) : O.some(Number(days) * DAY_MILLIS)
+}
+
+const DAY_MILLIS = 86_400_000
+
+/**
  * Milliseconds as people read them: `40ms`, `1.2s`, `3m 5s`, `2h 10m`.
  *
  * @category destructors

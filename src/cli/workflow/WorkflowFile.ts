@@ -5,6 +5,7 @@
  */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
+import type { OnSuccess } from '../../domain/Retention.js'
 import type { Workspace } from '../../domain/Workspace.js'
 import type { RetryPolicy } from '../../domain/RetryPolicy.js'
 import type { Expectation, OnCheckFailure } from '../../executor/Guard.js'
@@ -159,7 +160,8 @@ export interface MapEntry extends Omit<WaveEntry, '_tag' | 'groups'> {
 export type StepEntry = TaskEntry | WaveEntry | MapEntry
 
 /**
- * A workflow file. `workspace`: of which kind that of a new run is. `warnings` are for people; nothing in them keeps it from running.
+ * A workflow file. `secrets` are names of environment variables; `workspace`: of which kind that of a new run is. `warnings` are
+ * for people, and nothing in them keeps it from running.
  *
  * @category model
  * @since 0.1.0
@@ -167,6 +169,8 @@ export type StepEntry = TaskEntry | WaveEntry | MapEntry
 export interface WorkflowFile {
   readonly name: string
   readonly input: JsonObject
+  readonly secrets: ReadonlyArray<string>
+  readonly onSuccess: OnSuccess
   readonly workspace: Workspace['kind']
   readonly steps: ReadonlyArray<StepEntry>
   readonly warnings: ReadonlyArray<Problem>

@@ -7,6 +7,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
+import type { OnSuccess } from '../../domain/Retention.js'
 import { describeProblem, NAME } from '../../domain/Workflow.js'
 import type { Workspace } from '../../domain/Workspace.js'
 import type { Reports } from './decodeTask.js'
@@ -21,9 +22,10 @@ import { objection } from './Variable.js'
 import type { StepEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
 import { MAX_TASKS, numberedName } from './WorkflowFile.js'
 
-const WORKFLOW_KEYS = ['name', 'input', 'workspace', 'steps', 'commands']
+const WORKFLOW_KEYS = ['name', 'input', 'secrets', 'onSuccess', 'workspace', 'steps', 'commands']
 const WORKSPACES: ReadonlyArray<Workspace['kind']> = ['none', 'directory', 'worktree']
 const STEP_KEYS = ['name', 'wave', ...TASK_KEYS]
+const ON_SUCCESS: ReadonlyArray<OnSuccess> = ['keep', 'archive', 'delete']
 
 /**
  * Reads a workflow. `fileName` is its name if it gives itself none, and if that can be one.
@@ -52,16 +54,26 @@ export const decode = (
   const fields = Field.fieldsOf(report, node, WORKFLOW_KEYS, 'a workflow')
   const name = nameOf(report, fields.get('name'), node.at, fileName)
   const input = inputOf(report, fields.get('input'))
+  const secrets = secretsOf(report, fields.get('secrets'), input)
+  const onSuccess = Field.word(report, fields.get('onSuccess'), ON_SUCCESS)
   const workspace = pipe(
     Field.word(report, fields.get('workspace'), WORKSPACES),
     O.getOrElse((): Workspace['kind'] => 'none')
   )
   const steps = stepsOf(reports, fields, node.at)
   const named = { name, at: fields.get('name')?.value.at ?? node.at }
-  if (steps !== undefined) problems.push(...definitionProblems(named, steps.entries, steps.at))
+  if (steps !== undefined) problems.push(...definitionProblems(named, steps.entries, steps.at, secrets))
   return problems.length > 0
     ? E.left(inFileOrder(problems))
-    : E.right({ name, input, workspace, steps: steps?.entries ?? [], warnings: inFileOrder(warnings) })
+    : E.right({
+        name,
+        input,
+        secrets,
+        onSuccess: O.getOrElse((): OnSuccess => 'keep')(onSuccess),
+        workspace,
+        steps: steps?.entries ?? [],
+        warnings: inFileOrder(warnings)
+      })
 }
 
 /** No name for all files whose own can't be one: runs are found by it, and those of other workflows would be too. */
@@ -84,6 +96,27 @@ const inputOf = (report: Report, entry: Entry | undefined): JsonObject => {
     return [key, Field.json(report, value)]
   })
   return Object.fromEntries(input)
+}
+
+/** The names of environment variables, each once. What is recorded under one of them would pass for the secret. */
+const secretsOf = (report: Report, entry: Entry | undefined, input: JsonObject): ReadonlyArray<string> => {
+  const names = Field.list(report, entry)
+  if (O.isNone(names)) return []
+  const known = new Set<string>()
+  for (const item of names.value.items) {
+    if (item._tag !== 'Scalar' || typeof item.value !== 'string') {
+      report(item.at, `"secrets" lists names of environment variables, not ${Field.kindOf(item)}`)
+      continue
+    }
+    const name = item.value
+    const why = objection(name)
+    if (O.isSome(why)) report(item.at, `"${name}" can't be a secret: ${why.value}`)
+    if (known.has(name)) report(item.at, `"${name}" is listed twice`)
+    if (Object.hasOwn(input, name))
+      report(item.at, `"${name}" is a secret and a field of "input", which would be stored: take it out of one of them`)
+    known.add(name)
+  }
+  return [...known]
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -26,14 +26,15 @@ interface Named {
 export const definitionProblems = (
   workflow: Named,
   steps: ReadonlyArray<StepEntry>,
-  stepsAt: Position
+  stepsAt: Position,
+  secrets: ReadonlyArray<string> = []
 ): ReadonlyArray<Problem> => {
   const units: ReadonlyArray<Named> = [
     workflow,
     ...steps.flatMap((step): ReadonlyArray<Named> => (step._tag === 'Task' ? [step] : [step, ...tasksOf(step)]))
   ]
   const found = new Map<string, Problem>()
-  for (const problem of W.problems({ name: workflow.name, steps: steps.map(sketchOf) })) {
+  for (const problem of W.problems({ name: workflow.name, steps: steps.map(sketchOf), secrets })) {
     if (problem._tag === 'NoSteps' || problem._tag === 'NoGroups') continue
     const placed = { at: placeOf(problem, units, steps, stepsAt), message: W.describeProblem(problem) }
     found.set(describe('', placed), placed)

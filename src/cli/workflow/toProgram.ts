@@ -62,7 +62,8 @@ export const toProgram = (
   fromSteps(
     file.name,
     file.steps.map((entry, index) => stepFrom(runner, entry, index)),
-    path
+    path,
+    { secrets: file.secrets, onSuccess: file.onSuccess }
   )
 
 const stepFrom = (runner: Runner, entry: StepEntry, index: number): ProgramStep => {

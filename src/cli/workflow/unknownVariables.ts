@@ -74,7 +74,9 @@ const behind = ({ artifacts, commits, files, after }: ChecksEntry, capture: stri
     ({ name }) => name !== capture
   )
 
-const messageFor = ({ input }: WorkflowFile, name: string, known: ReadonlySet<string>): string => {
+const messageFor = ({ input, secrets }: WorkflowFile, name: string, known: ReadonlySet<string>): string => {
+  if (secrets.includes(name))
+    return `"${name}" is a secret, and others can see the arguments of a command: let it read its environment, or use "shell"`
   const unknown = `unknown variable "${name}"`
   if (Object.hasOwn(input, name)) return `${unknown}. The run keeps the input that it was started with, which had none`
   const near = didYouMean(name, [...known])

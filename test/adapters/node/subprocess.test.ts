@@ -231,6 +231,40 @@ describe('the output of a command', () => {
     assert.equal(stdout, '')
   })
 
+  test('has no value of a secret, however it comes, where it is kept and where it is told', async () => {
+    const secrets = ['geheimnis-ü', 'imnis-ü-zwei']
+    const told: Array<string> = []
+    const byByte = `for at in $(seq 1 39); do printf %s "$text" | head -c $at | tail -c 1; done`
+    for (const stream of ['1', '2']) {
+      const { stdout, stderrTail } = await ended(shell(`{ ${byByte}; } >&${stream}`), {
+        env: { PATH, text: '<geheimnis-ü-zwei|geheimnis-ü|geheim>' },
+        secrets,
+        onOutput: (from, chunk) => told.push(from, Buffer.from(chunk).toString())
+      })
+      const whole = '<***|***|geheim>'
+      assert.deepEqual([stdout, stderrTail], stream === '1' ? [whole, ''] : ['', whole])
+    }
+    assert.ok(
+      told.every((one) => !/[üwz]/.test(one)),
+      told.join()
+    )
+  })
+
+  test('has no part of a secret where it is cut because it is too long', async () => {
+    const secrets = ['s3cr3t-token']
+    for (const at of [5, 10, 15]) {
+      const { stdout } = await ended(shell(`printf 'xxxx%s' "$t"`), {
+        env: { PATH, t: secrets[0] ?? '' },
+        secrets,
+        captureBytes: at
+      })
+      assert.equal(stdout, 'xxxx***'.slice(0, at))
+    }
+    const script = `printf %s "$t" >&2; head -c 4090 /dev/zero | tr '\\0' x >&2`
+    const { stderrTail } = await ended(shell(script), { env: { PATH, t: secrets[0] ?? '' }, secrets })
+    assert.match(stderrTail, /^\*{0,3}x{4090}$/)
+  })
+
   test('is complete when the command ends before it was read', async () => {
     let blocked = false
     const onOutput = (): void => {

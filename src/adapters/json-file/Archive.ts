@@ -1,0 +1,70 @@
+/**
+ * The archive: a file for each run, as people and other tools read it. `docs/file-format.md` §14 is the norm.
+ *
+ * @since 0.1.0
+ */
+import { randomBytes } from 'node:crypto'
+import { join, resolve } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as RunId from '../../domain/RunId.js'
+import type { Archive } from '../../ports/Archive.js'
+import type { FileSystem } from '../../ports/FileSystem.js'
+import { quietly } from './Fault.js'
+import { replaceWhole } from './Files.js'
+import { nodeFileSystem } from './FileSystem.js'
+import { ensureBelow } from './Folders.js'
+import * as Layout from './Layout.js'
+
+const HOUR_MILLIS = 3_600_000
+
+/**
+ * An archive below the root of a {@link jsonFileStorage}: `archive/<runId>-<created>.json`, the last checkpoint of a run,
+ * indented. `fs`: the outside world, for tests.
+ *
+ * @example
+ * import { fileArchive, jsonFileStorage } from 'dogear/json-file'
+ * import { run, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ * import { mkdtemp, readdir, rm } from 'node:fs/promises'
+ * import { tmpdir } from 'node:os'
+ * import { join } from 'node:path'
+ *
+ * const root = await mkdtemp(join(tmpdir(), 'dogear-'))
+ * const greet = workflow('greet', { onSuccess: 'archive' }).step('hello', () => 'hello')
+ * const environment = { archive: fileArchive(root) }
+ * await run(greet, { id: 'greet-1', storage: jsonFileStorage(root), environment })
+ * assert.deepEqual(await readdir(join(root, 'runs')), [])
+ * assert.match(String(await readdir(join(root, 'archive'))), /^greet-1-\d{8}T\d{9}Z\.json$/)
+ * await rm(root, { recursive: true })
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fileArchive = (root: string, { fs = nodeFileSystem }: { readonly fs?: FileSystem } = {}): Archive => ({
+  keep:
+    ({ runId, createdAt, checkpoint }) =>
+    async () => {
+      const valid = RunId.parse(runId)
+      if (E.isLeft(valid)) return valid
+      const made = await ensureBelow(fs, resolve(root), [Layout.archiveOf(root)])
+      if (E.isLeft(made)) return made
+      const path = Layout.archived(root, valid.right, createdAt)
+      const unfinished = Layout.archivedInTheMaking(root, randomBytes(16).toString('hex'))
+      const text = Buffer.from(`${JSON.stringify(checkpoint, null, 2)}\n`)
+      const kept = await replaceWhole(fs, path, unfinished, text)
+      await tidy(fs, root)
+      return E.map(() => path)(kept)
+    }
+})
+
+/** Deletes what crashes left in the making, when it is older than an hour: a younger one may be somebody's. */
+const tidy = (fs: FileSystem, root: string): Promise<void> =>
+  quietly(async () => {
+    for (const name of await fs.readdir(Layout.archiveOf(root))) {
+      if (!/^keep-[0-9a-f]{32}\.tmp$/.test(name)) continue
+      const path = join(Layout.archiveOf(root), name)
+      const facts = fs.lstatSync(path)
+      if (facts !== undefined && facts.modifiedMillis + HOUR_MILLIS < Date.now())
+        await quietly(() => fs.unlinkSync(path))
+    }
+  })

@@ -1,0 +1,133 @@
+/**
+ * `dogear prune`: deletes the state of runs that are over.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { exitCode as ofSignal } from '../../adapters/node/index.js'
+import type { PrunableStatus, RetentionPolicy } from '../../domain/Retention.js'
+import type { Pruned } from '../../executor/prune.js'
+import { findExpired, removeRuns } from '../../executor/prune.js'
+import type { RunSummary } from '../../executor/runs.js'
+import type { CliError } from '../CliError.js'
+import { notDone, usage } from '../CliError.js'
+import { ExitCode } from '../ExitCode.js'
+import { printed, summaryJson } from '../report/runJson.js'
+import { confirm, isYes } from '../terminal/Prompt.js'
+import { printable } from '../terminal/Style.js'
+import * as Duration from '../workflow/Duration.js'
+import { didYouMean } from '../workflow/Suggestion.js'
+import type { Result } from './Context.js'
+import { environmentFor } from './Context.js'
+import type { Attended } from './execution.js'
+import { minute } from './find.js'
+
+/**
+ * Which runs go, and how.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface PruneFlags {
+  readonly keep?: string
+  readonly olderThan?: string
+  readonly status?: ReadonlyArray<string>
+  readonly dryRun?: boolean
+  readonly yes?: boolean
+}
+
+/** What can be asked for. A run in the hands of a live process stays, whatever is asked. */
+const STATUSES: ReadonlyArray<PrunableStatus> = ['completed', 'failed', 'interrupted', 'pending', 'queued']
+
+/**
+ * Deletes the runs that the flags let go, once somebody has agreed.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export const pruneCommand = async (context: Attended, flags: PruneFlags): Promise<Result> => {
+  const policy = policyOf(flags)
+  if (E.isLeft(policy)) return policy
+  const environment = environmentFor(context, { interrupt: context.signals.interrupt })
+  const found = await findExpired(policy.right)(environment)()
+  if (E.isLeft(found)) return E.left(notDone(found.left))
+  const runs = found.right
+  const { screen } = context
+  if (flags.dryRun === true || runs.length === 0) {
+    if (context.json) screen.out(printed(documentOf(flags, runs, { removed: [], left: [], isStopped: false })))
+    else for (const line of [...runs.map(lineOf), summaryOf(runs)]) screen.out(`${line}\n`)
+    return E.right(ExitCode.done)
+  }
+  const agreed = await agree(context, runs, flags)
+  if (E.isLeft(agreed)) return agreed
+  const pruned = await removeRuns(runs)(environment)()
+  return E.isLeft(pruned) ? E.left(notDone(pruned.left)) : E.right(tell(context, flags, runs, pruned.right))
+}
+
+const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, RetentionPolicy> => {
+  if (keep === undefined && olderThan === undefined)
+    return E.left(usage('Say which runs may go: --keep N, --older-than 30d, or both'))
+  if (keep !== undefined && !/^\d{1,9}$/.test(keep))
+    return E.left(usage(`--keep is how many runs of each workflow stay, not "${keep}"`))
+  const age = olderThan === undefined ? O.none : Duration.parseAge(olderThan)
+  if (olderThan !== undefined && O.isNone(age))
+    return E.left(usage(`--older-than is a duration like 12h or 30d, not "${olderThan}"`))
+  const statuses: Array<PrunableStatus> = []
+  for (const word of status ?? ['completed']) {
+    const known = STATUSES.find((one) => one === word)
+    if (known === undefined) {
+      const hint = didYouMean(word, STATUSES)
+      return E.left(usage(`--status is one of ${STATUSES.join(', ')}, not "${word}"${hint}`))
+    }
+    statuses.push(known)
+  }
+  return E.right({
+    statuses,
+    ...(keep === undefined ? {} : { keep: Number(keep) }),
+    ...(O.isNone(age) ? {} : { olderThanMillis: age.value })
+  })
+}
+
+const agree = async (
+  { interactive, prompt, screen }: Attended,
+  runs: ReadonlyArray<RunSummary>,
+  { yes }: PruneFlags
+): Promise<E.Either<CliError, void>> => {
+  if (yes === true) return E.right(undefined)
+  if (!interactive) return E.left(usage(`${count(runs)} would be deleted. To agree, add --yes; to see them, --dry-run`))
+  for (const run of runs) screen.line(lineOf(run))
+  return isYes(await confirm(prompt, `Delete ${count(runs)}, with outputs and artifacts?`, false))
+    ? E.right(undefined)
+    : E.left({ _tag: 'Declined' })
+}
+
+/** Tells what was done, and gives the exit code. */
+const tell = (context: Attended, flags: PruneFlags, runs: ReadonlyArray<RunSummary>, pruned: Pruned): ExitCode => {
+  const { screen, signals } = context
+  if (context.json) screen.out(printed(documentOf(flags, runs, pruned)))
+  else screen.out(`Deleted ${count(pruned.removed)}\n`)
+  for (const { run, why } of pruned.left)
+    screen.line(screen.style.yellow(`warning: run ${run.runId} is still there: ${printable(why)}`))
+  if (pruned.isStopped) {
+    screen.line(screen.style.yellow('Stopped: not all were deleted'))
+    const received = signals.received()
+    return ofSignal(O.isSome(received) ? received.value : 'SIGINT')
+  }
+  return pruned.left.some(({ reason }) => reason === 'failed') ? ExitCode.storage : ExitCode.done
+}
+
+const documentOf = ({ dryRun }: PruneFlags, runs: ReadonlyArray<RunSummary>, { removed, left }: Pruned) => ({
+  dry_run: dryRun === true,
+  expired: runs.map(summaryJson),
+  removed: removed.map(({ runId }) => runId),
+  left: left.map(({ run, why }) => ({ run_id: run.runId, why }))
+})
+
+const lineOf = ({ runId, workflow, status, updatedAt }: RunSummary): string =>
+  `${runId}  ${printable(workflow.name)}  ${status}  ${minute(updatedAt)}`
+
+const summaryOf = (runs: ReadonlyArray<RunSummary>): string =>
+  runs.length === 0 ? 'Nothing to delete' : `${count(runs)} would be deleted`
+
+const count = ({ length }: ReadonlyArray<unknown>): string => `${length} run${length === 1 ? '' : 's'}`

@@ -1,0 +1,398 @@
+/**
+ * Keeping the values of secrets out of what is recorded and told: every occurrence becomes `***`.
+ *
+ * A value is looked for as it is, line by line if it has several, and as it stands in JSON text. What a program makes of it
+ * (base64, a hash, its first half) is not known to be one.
+ *
+ * @module
+ * @since 0.1.0
+ */
+import type { Change } from './Change.js'
+import type { Evidence } from './CompletedStep.js'
+import type { Json, JsonArray, JsonObject } from './Json.js'
+import type { StepError } from './StepError.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What is to be hidden: `texts` to look for, and the same as UTF-8, with a character for each byte.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Redaction {
+  readonly texts: ReadonlyArray<string>
+  readonly bytes: ReadonlyArray<string>
+}
+
+/**
+ * What stands in place of a value.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const MARK = '***'
+
+/**
+ * How many characters a secret has at least, without blanks around it: 4. A shorter one would be found in half of all texts,
+ * and what is hidden there would tell it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const MIN_CHARACTERS = 4
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Hides nothing.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const none: Redaction = { texts: [], bytes: [] }
+
+/**
+ * Hides these values. Those that are too short to be secrets ({@link MIN_CHARACTERS}) are left out.
+ *
+ * @example
+ * import { Redaction } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const redaction = Redaction.make(['s3cr3t-token'])
+ * assert.equal(Redaction.text(redaction, 'login with s3cr3t-token failed'), 'login with *** failed')
+ * assert.deepEqual(Redaction.json(redaction, { token: 's3cr3t-token', left: 3 }), { token: '***', left: 3 })
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (values: Iterable<string>): Redaction => {
+  const texts = [...new Set([...values].flatMap(formsOf))]
+  return texts.length === 0 ? none : { texts, bytes: texts.map((one) => asCharacters(new TextEncoder().encode(one))) }
+}
+
+/** A value, and each line of it: as it is, and as it stands between the quotes of JSON text. */
+const formsOf = (value: string): ReadonlyArray<string> =>
+  [value, ...value.split(/[\r\n]+/)]
+    .map((part) => part.trim())
+    .filter(({ length }) => length >= MIN_CHARACTERS)
+    .flatMap((part) => {
+      const escaped = JSON.stringify(part).slice(1, -1)
+      return [part, escaped, escaped.replace(/[^ -~]/g, asEscape)]
+    })
+
+/** As JSON text has it that is ASCII only. */
+const asEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** A character for each byte: so bytes are searched as quickly as texts. */
+const asCharacters = (bytes: Uint8Array): string => new TextDecoder('latin1').decode(bytes)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// refinements
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Whether nothing is hidden.
+ *
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isNone = ({ texts }: Redaction): boolean => texts.length === 0
+
+/**
+ * Whether there is anything to hide in a text or in bytes.
+ *
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isIn = (self: Redaction, content: string | Uint8Array): boolean => {
+  if (typeof content === 'string') return self.texts.some((one) => content.includes(one))
+  const characters = isNone(self) ? '' : asCharacters(content)
+  return self.bytes.some((one) => characters.includes(one))
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// finding
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** From a character up to, and without, another. */
+interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+/** Where the texts are found, those that overlap as one. `before`: a span at the begin that is known already. */
+const spansOf = (
+  texts: ReadonlyArray<string>,
+  within: string,
+  before: ReadonlyArray<Span> = []
+): ReadonlyArray<Span> => {
+  const found = [...before]
+  for (const one of texts)
+    for (let from = within.indexOf(one); from !== -1; from = within.indexOf(one, from + 1))
+      found.push({ from, to: from + one.length })
+  const spans: Array<Span> = []
+  for (const span of found.sort((a, b) => a.from - b.from)) {
+    const last = spans.at(-1)
+    if (last === undefined || span.from >= last.to) spans.push(span)
+    else if (span.to > last.to) spans[spans.length - 1] = { from: last.from, to: span.to }
+  }
+  return spans
+}
+
+/** How many characters at the end may be the begin of one of the texts. */
+const begunAtEnd = (texts: ReadonlyArray<string>, within: string): number => {
+  const longest = texts.reduce((most, { length }) => Math.max(most, length), 0)
+  for (let from = Math.max(0, within.length - longest + 1); from < within.length; from++) {
+    const end = within.slice(from)
+    if (texts.some((one) => one.length > end.length && one.startsWith(end))) return end.length
+  }
+  return 0
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what is recorded and told
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A text without the values. Doing it twice is doing it once, also for values that look like what stands in their place.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const text = ({ texts }: Redaction, value: string): string => {
+  let rest = value
+  for (;;) {
+    const spans = spansOf(texts, rest)
+    if (spans.length === 0) return rest
+    rest = marked(rest, spans)
+  }
+}
+
+const marked = (value: string, spans: ReadonlyArray<Span>): string => {
+  const starts = [0, ...spans.map(({ to }) => to)]
+  return starts.map((from, index) => value.slice(from, spans[index]?.from)).join(MARK)
+}
+
+/**
+ * A value without the values of secrets, in its texts and in the names of its fields; a number that has one in its digits is
+ * a text. Fields that are one by that are numbered. The same value if there is nothing to hide.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const json = (self: Redaction, value: Json): Json => {
+  switch (typeof value) {
+    case 'string':
+      return text(self, value)
+    case 'number':
+      return isIn(self, String(value)) ? MARK : value
+    case 'object':
+      return value === null ? null : Array.isArray(value) ? list(self, value) : object(self, value as JsonObject)
+    default:
+      return value
+  }
+}
+
+const list = (self: Redaction, value: JsonArray): JsonArray => {
+  const items = value.map((item) => json(self, item))
+  return items.some((item, index) => item !== value[index]) ? items : value
+}
+
+const object = (self: Redaction, value: JsonObject): JsonObject => {
+  const fields = new Map<string, Json>()
+  let isSame = true
+  for (const [name, field] of Object.entries(value)) {
+    const [shown, hidden] = [unlessTaken(text(self, name), fields), json(self, field)]
+    isSame &&= shown === name && hidden === field
+    fields.set(shown, hidden)
+  }
+  return isSame ? value : Object.fromEntries(fields)
+}
+
+const unlessTaken = (name: string, taken: ReadonlyMap<string, Json>): string => {
+  let free = name
+  for (let number = 2; taken.has(free); number++) free = `${name} (${number})`
+  return free
+}
+
+/** What a text that is too long ends with, when it was cut. */
+const CUT = /… \(\d+ characters\)$/
+
+/** The same, also of what is left at the end of a value that was cut in two. */
+const uncut = (self: Redaction, value: string): string => {
+  const hidden = text(self, value)
+  const note = CUT.exec(hidden)?.[0]
+  if (note === undefined) return hidden
+  const kept = hidden.slice(0, -note.length)
+  const begun = begunAtEnd(self.texts, kept)
+  return begun === 0 ? hidden : `${kept.slice(0, -begun)}${MARK}${note}`
+}
+
+/**
+ * An error without the values.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const error = (self: Redaction, { name, message, code, stack, data }: StepError): StepError => ({
+  name: uncut(self, name),
+  message: uncut(self, message),
+  ...(code === undefined ? {} : { code: uncut(self, code) }),
+  ...(stack === undefined ? {} : { stack: uncut(self, stack) }),
+  ...(data === undefined ? {} : { data: json(self, data) })
+})
+
+/**
+ * A change without the values: what is stored of it has none. What stands in the definition of the workflow (names,
+ * summaries, its path) is no place for a secret and stays as it is.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const change = (self: Redaction, one: Change): Change => {
+  switch (one._tag) {
+    case 'Started':
+      return { ...one, input: json(self, one.input) }
+    case 'Recovered':
+      return { ...one, from: text(self, one.from), lost: text(self, one.lost), agreedBy: text(self, one.agreedBy) }
+    case 'AttemptFailed':
+    case 'GroupFailed':
+    case 'JobEnded':
+      return { ...one, error: error(self, one.error) }
+    case 'StepFailed':
+      return one.last === undefined ? one : { ...one, last: { ...one.last, error: error(self, one.last.error) } }
+    case 'StepCompleted':
+    case 'GroupCompleted':
+      return { ...withOutput(self, one), evidence: one.evidence.map((left) => evidence(self, left)) }
+    case 'JobSubmitted':
+      return one.job === undefined ? one : { ...one, job: json(self, one.job) }
+    case 'Assumed':
+      return withOutput(self, one)
+    case 'Expanded':
+      return { ...one, items: one.items.map(({ key, value }) => ({ key, value: json(self, value) })) }
+    case 'Rewound':
+      return { ...one, why: text(self, one.why) }
+    case 'WorkflowEdited':
+    case 'AttemptStarted':
+    case 'Interrupted':
+    case 'Confirmed':
+      return one
+  }
+}
+
+const withOutput = <A extends { readonly output?: Json }>(self: Redaction, one: A): A =>
+  one.output === undefined ? one : { ...one, output: json(self, one.output) }
+
+/**
+ * Evidence without the values: in paths, and in the ids of artifacts.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const evidence = (self: Redaction, one: Evidence): Evidence => {
+  switch (one._tag) {
+    case 'Artifact':
+    case 'File':
+      return isIn(self, one.path) ? { ...one, path: text(self, one.path) } : one
+    case 'Stored':
+      return isIn(self, one.id) ? { ...one, id: text(self, one.id) } : one
+    case 'Commit':
+      return one
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// streams
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What is held back of a stream because it may be the begin of a value: less than the longest of them. The first `covered`
+ * bytes of it belong to a value that {@link MARK} has been given for.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Held {
+  readonly bytes: Uint8Array
+  readonly covered: number
+}
+
+/**
+ * Before the first piece of a stream nothing is held back.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const nothingHeld: Held = { bytes: new Uint8Array(), covered: 0 }
+
+/**
+ * The next piece of a stream: what can be told of it, and what is held back. However a stream is cut into pieces, what is
+ * told of all of them is the same. It may be bytes of any kind.
+ *
+ * @example
+ * import { Redaction } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const redaction = Redaction.make(['s3cr3t'])
+ * const first = Redaction.next(redaction, Redaction.nothingHeld, Buffer.from('it is s3c'))
+ * const second = Redaction.next(redaction, first.held, Buffer.from('r3t, really'))
+ * assert.equal(Buffer.from(first.told).toString(), 'it is ')
+ * assert.equal(Buffer.from(second.told).toString(), '***, really')
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const next = (
+  self: Redaction,
+  held: Held,
+  piece: Uint8Array
+): { readonly told: Uint8Array; readonly held: Held } => {
+  const bytes = joined([held.bytes, piece])
+  return upTo(self, { bytes, covered: held.covered }, (characters) => bytes.length - begunAtEnd(self.bytes, characters))
+}
+
+/**
+ * What was held back, once the stream has ended.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const rest = (self: Redaction, held: Held): Uint8Array => upTo(self, held, () => held.bytes.length).told
+
+const upTo = (
+  self: Redaction,
+  { bytes, covered }: Held,
+  endOf: (characters: string) => number
+): { readonly told: Uint8Array; readonly held: Held } => {
+  const characters = asCharacters(bytes)
+  const end = endOf(characters)
+  const told: Array<Uint8Array> = []
+  let at = 0
+  for (const { from, to } of spansOf(self.bytes, characters, covered === 0 ? [] : [{ from: 0, to: covered }])) {
+    const isTold = from === 0 && covered > 0
+    if (from >= end && !isTold) break
+    told.push(bytes.subarray(at, from), ...(isTold ? [] : [MARK_BYTES]))
+    at = to
+  }
+  if (at < end) told.push(bytes.subarray(at, end))
+  return { told: joined(told), held: { bytes: bytes.slice(end), covered: Math.max(0, at - end) } }
+}
+
+const MARK_BYTES = new TextEncoder().encode(MARK)
+
+const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const [first, ...more] = parts.filter(({ length }) => length > 0)
+  if (first === undefined || more.length === 0) return first ?? new Uint8Array()
+  const whole = new Uint8Array(more.reduce((sum, { length }) => sum + length, first.length))
+  let at = 0
+  for (const part of [first, ...more]) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
+}

@@ -1,0 +1,168 @@
+/**
+ * The secrets of a program: asked for before anything runs, given to its steps, and told to nobody else.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { Json } from '../domain/Json.js'
+import { isObject } from '../domain/Json.js'
+import type { ResumePlan } from '../domain/Plan.js'
+import * as Redaction from '../domain/Redaction.js'
+import * as StepError from '../domain/StepError.js'
+import type { Environment } from '../ports/Environment.js'
+import type { Event } from '../ports/Events.js'
+import type { InvalidInput, SecretProblem, SecretsMissing } from './RunError.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The values of a program's secrets, by name, and what keeps them out of all that is recorded and told.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Vault {
+  readonly values: Readonly<Record<string, string>>
+  readonly redaction: Redaction.Redaction
+}
+
+/**
+ * An environment that knows the secrets of a program. What it reports and asks has none of them.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Secured extends Environment {
+  readonly vault: Vault
+}
+
+const EMPTY: Vault = { values: Object.freeze({}), redaction: Redaction.none }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// asking
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Asks for all secrets of a program. If some can't be had, all of these are told at once.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const secure = async (
+  environment: Environment,
+  { secrets: names = [] }: { readonly secrets?: ReadonlyArray<string> }
+): Promise<E.Either<SecretsMissing, Secured>> => {
+  if (names.length === 0) return E.right({ ...environment, vault: EMPTY })
+  const values = new Map<string, string>()
+  const problems: Array<SecretProblem> = []
+  for (const name of names) {
+    const found = await valueOf(environment, name)
+    if (E.isLeft(found)) problems.push({ name, ...found.left })
+    else values.set(name, found.right)
+  }
+  const where = environment.secrets?.where ?? NOWHERE
+  const [first, ...more] = problems
+  if (first !== undefined) return E.left({ _tag: 'SecretsMissing', where, secrets: [first, ...more] })
+  return E.right(around(environment, Redaction.make(values.values()), Object.freeze(Object.fromEntries(values))))
+}
+
+const NOWHERE = 'nothing: the environment of the run has no `secrets`'
+
+const valueOf = async (
+  { secrets }: Environment,
+  name: string
+): Promise<E.Either<Pick<SecretProblem, 'problem' | 'why'>, string>> => {
+  try {
+    const found = secrets === undefined ? E.right(O.none) : await secrets.read(name)()
+    if (E.isLeft(found)) return E.left({ problem: 'unreadable', why: `can't be read: ${found.left.why}` })
+    const value = O.isSome(found.right) ? found.right.value : undefined
+    if (value === undefined) return E.left({ problem: 'missing', why: 'is not set' })
+    const { length } = value.trim()
+    if (length === 0) return E.left({ problem: 'missing', why: 'is empty' })
+    return length < Redaction.MIN_CHARACTERS ? E.left({ problem: 'tooShort', why: TOO_SHORT }) : E.right(value)
+  } catch (cause) {
+    return E.left({ problem: 'unreadable', why: `can't be read: ${StepError.fromUnknown(cause).message}` })
+  }
+}
+
+const TOO_SHORT = `has fewer than ${Redaction.MIN_CHARACTERS} characters, and could not be hidden: other text is full of it`
+
+const around = (environment: Environment, redaction: Redaction.Redaction, values: Vault['values']): Secured => {
+  const { events, onCheckFailed } = environment
+  return {
+    ...environment,
+    vault: { values, redaction },
+    events: { report: (event) => events.report(told(redaction, event)) },
+    ...(onCheckFailed === undefined
+      ? {}
+      : { onCheckFailed: (failed) => onCheckFailed({ ...failed, wrong: texts(redaction, failed.wrong) }) })
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what is given
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * An input is recorded, so it is no way to give a secret; nor is the value of one recorded in it.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const withoutSecrets = (
+  { vault: { values, redaction } }: Secured,
+  input: Json
+): E.Either<InvalidInput, Json> => {
+  const name = isObject(input) ? Object.keys(values).find((one) => Object.hasOwn(input, one)) : undefined
+  return name === undefined
+    ? E.right(Redaction.isNone(redaction) ? input : Redaction.json(redaction, input))
+    : E.left({ _tag: 'InvalidInput', path: `$.${name}`, expected: NO_FIELD })
+}
+
+const NO_FIELD = 'no such field: it is the name of a secret, which an input would store. Give it where secrets are kept'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what is told
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** An event without the values. What is told of a checkpoint has none already. */
+const told = (redaction: Redaction.Redaction, event: Event): Event => {
+  switch (event._tag) {
+    case 'RunPlanned':
+      return { ...event, plan: planWithout(redaction, event.plan) }
+    case 'CheckpointRecovered':
+      return { ...event, from: Redaction.text(redaction, event.from), lost: Redaction.text(redaction, event.lost) }
+    case 'StepRetrying':
+    case 'StepFailed':
+      return { ...event, error: Redaction.error(redaction, event.error) }
+    case 'JobSubmitted':
+      return event.job === undefined ? event : { ...event, job: Redaction.json(redaction, event.job) }
+    case 'CheckFailed':
+      return { ...event, wrong: texts(redaction, event.wrong) }
+    default:
+      return event
+  }
+}
+
+const texts = (
+  redaction: Redaction.Redaction,
+  [first, ...more]: ReadonlyNonEmptyArray<string>
+): ReadonlyNonEmptyArray<string> => [
+  Redaction.text(redaction, first),
+  ...more.map((one) => Redaction.text(redaction, one))
+]
+
+/** What a plan tells of the record has none already; what somebody says that a step gave may have. */
+const planWithout = (redaction: Redaction.Redaction, plan: ResumePlan): ResumePlan => ({
+  ...plan,
+  decisions: plan.decisions.map((one) =>
+    one._tag === 'Skip' && one.reason._tag === 'Assumed' && one.reason.output !== undefined
+      ? { ...one, reason: { ...one.reason, output: Redaction.json(redaction, one.reason.output) } }
+      : one
+  ),
+  variables: new Map(Array.from(plan.variables, ([name, value]) => [name, Redaction.json(redaction, value)]))
+})

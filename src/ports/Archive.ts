@@ -1,0 +1,40 @@
+/**
+ * Where the last checkpoints of runs go that are over and whose state is deleted.
+ *
+ * @since 0.1.0
+ */
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { Json } from '../domain/Json.js'
+import type { Insecure, InvalidRunId, ReadFailed, TooLarge, WriteFailed } from './CheckpointStorage.js'
+
+/**
+ * A run that goes to the archive: which it was, when it was made (UTC, ISO 8601), and its last checkpoint as it is stored.
+ * Two runs that had the same id, one after the other, were made at different times.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ArchivedRun {
+  readonly runId: string
+  readonly createdAt: string
+  readonly checkpoint: Json
+}
+
+/**
+ * What can go wrong with an archive.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type ArchiveError = InvalidRunId | Insecure | ReadFailed | TooLarge | WriteFailed
+
+/**
+ * Keeps runs that are over.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Archive {
+  /** Keeps a run, in place of what was kept of the same run before; durable when it resolves, with where that is. */
+  readonly keep: (run: ArchivedRun) => TaskEither<ArchiveError, string>
+}

@@ -1,0 +1,170 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
+import { afterEach, describe, expect, test } from 'vitest'
+import { fileArtifacts, jsonFileStorage } from '../../src/adapters/json-file/index.js'
+import { run as start, workflow } from '../../src/promise.js'
+import type { Environment } from '../../src/index.js'
+import { type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox
+const within = (files: Readonly<Record<string, string>> = {}): Sandbox => (place = sandbox(files))
+afterEach(() => place.remove())
+
+const home = (): string => join(place.folder, '.dogear')
+
+const DAY = 86_400_000
+
+/** Runs w-0 (the oldest) to w-n that completed a day after one another, the newest today; quicker than by the command. */
+const withRuns = async (count: number, name = 'w'): Promise<void> => {
+  for (let index = 0; index < count; index++) {
+    const clock: Environment['clock'] = {
+      now: () => Date.now() - (count - 1 - index) * DAY - 1000,
+      sleep: () => () => Promise.resolve()
+    }
+    const flow = workflow(name).step('only', ({ artifacts }) => artifacts.put('log', `text of ${index}`))
+    const environment = { clock, artifacts: fileArtifacts(home()) }
+    await start(flow, { id: `${name}-${index}`, storage: jsonFileStorage(home()), environment })
+  }
+}
+
+const runs = (): readonly string[] => readdirSync(join(home(), 'runs')).sort()
+
+describe('dogear prune', () => {
+  test('deletes what is old and not among the newest of its workflow, after it has told what that is', async () => {
+    within({ 'broken.yml': 'name: w\nsteps: [{ shell: exit 1 }]\n' })
+    await withRuns(5)
+    await withRuns(1, 'v')
+    await place.dogear(['run', 'broken.yml', '--id', 'broken'])
+    const dry = await place.dogear(['prune', '--keep', '1', '--older-than', '2d', '--dry-run'])
+    expect(dry.code).toBe(0)
+    expect(dry.stdout).toMatch(/^w-0 {2}w {2}completed {2}\S+ \S+ UTC\nw-1 .*\nw-2 .*\n3 runs would be deleted\n$/)
+    expect(runs()).toHaveLength(7)
+    const asked = await place.dogear(['prune', '--keep', '1', '--older-than', '2d'])
+    expect([asked.code, asked.stderr]).toEqual([
+      2,
+      expect.stringContaining('3 runs would be deleted. To agree, add --yes')
+    ])
+    expect(runs()).toHaveLength(7)
+    const done = await place.dogear(['prune', '--keep', '1', '--older-than', '2d', '--yes'])
+    expect([done.code, done.stdout]).toEqual([0, 'Deleted 3 runs\n'])
+    expect(runs()).toEqual(['broken', 'v-0', 'w-3', 'w-4'])
+    const again = await place.dogear(['prune', '--keep', '1', '--older-than', '2d', '-y'])
+    expect([again.code, again.stdout]).toEqual([0, 'Nothing to delete\n'])
+    const failed = await place.dogear(['prune', '--keep', '0', '--status', 'failed', '-y', '--json'])
+    expect(JSON.parse(failed.stdout)).toMatchObject({
+      dry_run: false,
+      expired: [{ run_id: 'broken', status: 'failed' }],
+      removed: ['broken'],
+      left: []
+    })
+    expect(runs()).toEqual(['v-0', 'w-3', 'w-4'])
+  })
+
+  test('leaves a run that a live process has, whatever is asked', async () => {
+    within({ 'w.yml': 'name: w\nsteps: [{ shell: echo begun; sleep 60 }]\n' })
+    const running = place.start(['run', 'w.yml', '--id', 'live'])
+    await running.said('begun')
+    const every = ['--status', 'completed', '--status', 'failed', '--status', 'interrupted', '--status', 'queued']
+    expect((await place.dogear(['prune', '--keep', '0', ...every, '-y'])).stdout).toBe('Nothing to delete\n')
+    expect(runs()).toEqual(['live'])
+    running.child.kill('SIGKILL')
+    await running.ended
+    expect((await place.dogear(['prune', '--keep', '0', '-y'])).stdout).toBe('Nothing to delete\n')
+    expect((await place.dogear(['prune', '--keep', '0', '--status', 'interrupted', '-y'])).stdout).toBe(
+      'Deleted 1 run\n'
+    )
+  })
+
+  test.each([
+    [[], 'Say which runs may go: --keep N, --older-than 30d, or both'],
+    [['--keep', '-1'], '--keep is how many runs of each workflow stay, not "-1"'],
+    [['--older-than', '30'], '--older-than is a duration like 12h or 30d, not "30"'],
+    [['--keep', '1', '--status', 'running'], '--status is one of completed, failed, interrupted, pending, queued'],
+    [['--keep', '1', '--status', 'complete'], 'Did you mean "completed"?']
+  ])('with %j is wrong use', async (flags, message) => {
+    within()
+    const { code, stderr } = await place.dogear(['prune', ...flags])
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
+    expect(existsSync(home())).toBe(false)
+  })
+
+  test('that is killed leaves each run whole or gone, and nothing of a gone one comes back under its id', async () => {
+    within({ 'w.yml': 'name: w\nsteps:\n  - shell: echo anew\n    capture: said\n' })
+    await withRuns(30)
+    const pruning = place.start(['prune', '--keep', '0', '-y'])
+    while (runs().length === 30 && pruning.child.exitCode === null) await turn()
+    pruning.child.kill('SIGKILL')
+    const { signal } = await pruning.ended
+    expect(signal).toBe('SIGKILL')
+    const left = runs()
+    expect(left.length).toBeGreaterThan(0)
+    expect(left.length).toBeLessThan(30)
+    expect((await place.dogear(['verify'])).code).toBe(0)
+    for (const id of left) expect(existsSync(join(home(), 'runs', id, 'artifacts'))).toBe(true)
+    const started = await place.dogear(['run', 'w.yml', '--id', 'w-0'])
+    expect([started.code, started.stdout]).toEqual([0, expect.stringContaining('anew')])
+    const shown = JSON.parse((await place.dogear(['show', 'w-0', '--json'])).stdout) as object
+    expect(shown).toMatchObject({ revision: 2, artifacts: [], variables: { said: 'anew' } })
+    expect((await place.dogear(['prune', '--keep', '0', '-y'])).code).toBe(0)
+    expect(runs()).toEqual([])
+    expect(readdirSync(home()).filter((name) => name.startsWith('removed-'))).toEqual([])
+  })
+})
+
+describe('a workflow file says what becomes of a run that has completed:', () => {
+  const file = (onSuccess: string): string =>
+    `name: w\nonSuccess: ${onSuccess}\nsteps:\n  - { name: one, shell: echo 1, capture: one }\n  - { name: two, shell: test -e mended }\n`
+
+  test('archive: a file with its last checkpoint; a failed one is kept', async () => {
+    within({ 'w.yml': file('archive') })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(1)
+    expect(runs()).toEqual(['r'])
+    place.write('mended', '')
+    const { code, stderr } = await place.dogear(['resume', 'r'])
+    expect(code).toBe(0)
+    const [name = '', ...others] = readdirSync(join(home(), 'archive'))
+    expect(others).toEqual([])
+    expect(stderr).toContain(`Run completed\nArchived in ${join(home(), 'archive', name)}\n`)
+    const archived = JSON.parse(readFileSync(join(home(), 'archive', name), 'utf8')) as object
+    expect(archived).toMatchObject({ runId: 'r', state: { _tag: 'Completed' }, variables: { one: '1' } })
+    expect(runs()).toEqual([])
+  })
+
+  test('delete: nothing', async () => {
+    within({ 'w.yml': file('delete'), mended: '' })
+    const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('Run completed\nIts state was deleted\n')])
+    expect(runs()).toEqual([])
+    expect(existsSync(join(home(), 'archive'))).toBe(false)
+  })
+
+  test('delete, also of one whose last step is a job that a poll collects', async () => {
+    within({ 'w.yml': 'name: w\nonSuccess: delete\nsteps:\n  - job: { submit: echo 1, poll: "true" }\n' })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(75)
+    const { code, stderr } = await place.dogear(['poll', 'r'])
+    expect([code, stderr]).toEqual([0, 'Its state was deleted\n'])
+    expect(runs()).toEqual([])
+  })
+
+  test('delete, but not before its workspace is merged or cleaned: until then its state is needed', async () => {
+    within({ 'w.yml': 'name: w\nworkspace: directory\nonSuccess: delete\nsteps:\n  - shell: echo made > made\n' })
+    const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('its state is kept: its workspace is still there')])
+    const pruned = await place.dogear(['prune', '--keep', '0', '-y'])
+    expect([pruned.code, pruned.stderr]).toEqual([0, expect.stringContaining('run r is still there: its workspace')])
+    expect(runs()).toEqual(['r'])
+    expect((await place.dogear(['clean', 'r', '-y'])).code).toBe(0)
+    expect((await place.dogear(['prune', '--keep', '0', '-y'])).stdout).toBe('Deleted 1 run\n')
+    expect(runs()).toEqual([])
+  })
+
+  test('and no other word', async () => {
+    within({ 'w.yml': file('remove') })
+    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('"onSuccess" must be keep, archive or delete, not "remove"')
+    ])
+  })
+})

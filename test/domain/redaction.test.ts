@@ -1,0 +1,245 @@
+/** No value of a secret is left in what is recorded or told, however it got there and however a stream is cut. */
+import assert from 'node:assert/strict'
+import * as fc from 'fast-check'
+import { describe, test } from 'vitest'
+import type { Change } from '../../src/domain/Change.js'
+import type { Json } from '../../src/domain/Json.js'
+import * as Redaction from '../../src/domain/Redaction.js'
+import * as StepError from '../../src/domain/StepError.js'
+import { law } from './law.js'
+
+/** Few letters, so that values overlap, contain one another, and are found; and what stands in their place. */
+const letters = fc.constantFrom('a', 'b', 'a', 'b', 'é', '"', '*')
+
+const secret = fc.string({ unit: letters, minLength: 4, maxLength: 9 })
+
+const secrets = fc.array(secret, { minLength: 1, maxLength: 3 })
+
+const around = fc.string({ unit: fc.constantFrom('a', 'b', 'é', '"', '*', '\n', 'x'), maxLength: 12 })
+
+/** A text that is full of the values. */
+const textWith = (values: ReadonlyArray<string>): fc.Arbitrary<string> =>
+  fc.array(fc.oneof(around, fc.constantFrom(...values)), { maxLength: 8 }).map((parts) => parts.join(''))
+
+const secretsAndText = secrets.chain((values) => fc.tuple(fc.constant(values), textWith(values)))
+
+const jsonWith = (values: ReadonlyArray<string>): fc.Arbitrary<Json> =>
+  fc.letrec<{ one: Json }>((tie) => ({
+    one: fc.oneof(
+      { depthSize: 'small' },
+      textWith(values),
+      fc.integer(),
+      fc.constantFrom<Json>(null, true),
+      fc.array(tie('one'), { maxLength: 3 }),
+      fc.dictionary(textWith(values), tie('one'), { maxKeys: 3 })
+    )
+  })).one
+
+const secretsAndJson = secrets.chain((values) => fc.tuple(fc.constant(values), jsonWith(values)))
+
+/** All texts in a value, the names of fields too. */
+const textsIn = (value: Json): ReadonlyArray<string> => {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, field]: [string, Json]) => [name, ...textsIn(field)])
+}
+
+const streamed = (redaction: Redaction.Redaction, pieces: ReadonlyArray<Uint8Array>): Buffer => {
+  let held = Redaction.nothingHeld
+  const told: Array<Uint8Array> = []
+  for (const piece of pieces) {
+    const next = Redaction.next(redaction, held, piece)
+    told.push(next.told)
+    held = next.held
+  }
+  return Buffer.concat([...told, Redaction.rest(redaction, held)])
+}
+
+const cutAt = (bytes: Uint8Array, places: ReadonlyArray<number>): ReadonlyArray<Uint8Array> => {
+  const cuts = [...new Set(places.map((place) => place % (bytes.length + 1)))].sort((a, b) => a - b)
+  return [0, ...cuts].map((from, index) => bytes.subarray(from, cuts[index] ?? bytes.length))
+}
+
+describe('a text', () => {
+  law('has no value left, and doing it twice is doing it once', secretsAndText, ([values, text]) => {
+    const redaction = Redaction.make(values)
+    const hidden = Redaction.text(redaction, text)
+    for (const value of values) assert.ok(!hidden.includes(value), JSON.stringify({ value, text, hidden }))
+    assert.equal(Redaction.text(redaction, hidden), hidden)
+  })
+
+  law(
+    'without a value is as it was',
+    fc.tuple(secrets, fc.string({ unit: fc.constantFrom('x', 'y', '"', ' ') })),
+    ([values, text]) => assert.equal(Redaction.text(Redaction.make(values), text), text)
+  )
+
+  test('has nothing left of values that overlap, contain one another or stand side by side', () => {
+    const redaction = Redaction.make(['abcdef', 'defghi', 'abcdefgh', 'cdef'])
+    assert.equal(Redaction.text(redaction, '<abcdefghi>'), '<***>')
+    assert.equal(Redaction.text(redaction, 'abcdef|abcdefgh|cdefcdef'), '***|***|******')
+  })
+
+  test('has no line left of a value of several, and none of it as it stands in JSON', () => {
+    const key = '-----BEGIN-----\nfirst"line\nsecond line\nab\n-----END-----\n'
+    const redaction = Redaction.make([key])
+    assert.equal(Redaction.text(redaction, `key: ${key}.`), 'key: ***\n.')
+    assert.equal(Redaction.text(redaction, 'it has first"line and, later, second line'), 'it has *** and, later, ***')
+    assert.equal(Redaction.text(redaction, JSON.stringify({ key })), '{"key":"***\\n"}')
+    const umlaut = Redaction.make(['pässwört'])
+    assert.equal(Redaction.text(umlaut, '"p\\u00e4ssw\\u00f6rt"'), '"***"')
+  })
+
+  test('is not searched for what is too short to be a secret', () => {
+    assert.ok(Redaction.isNone(Redaction.make(['', '   ', 'abc', ' ab\n'])))
+    assert.equal(Redaction.text(Redaction.make(['abcd']), 'abc abcd'), 'abc ***')
+  })
+})
+
+describe('a value', () => {
+  law('has no secret left in any text or name of a field', secretsAndJson, ([values, value]) => {
+    const redaction = Redaction.make(values)
+    const hidden = Redaction.json(redaction, value)
+    for (const text of textsIn(hidden)) for (const one of values) assert.ok(!text.includes(one), JSON.stringify(hidden))
+    assert.deepEqual(Redaction.json(redaction, hidden), hidden)
+  })
+
+  test('with nothing to hide is itself, not a copy', () => {
+    const value = { a: [1, { b: 'text' }], c: null }
+    assert.equal(Redaction.json(Redaction.make(['s3cr3t']), value), value)
+  })
+
+  test('loses no field whose name is hidden', () => {
+    const redaction = Redaction.make(['first', 'second'])
+    assert.deepEqual(Redaction.json(redaction, { first: 1, second: 2, '***': 3 }), {
+      '***': 1,
+      '*** (2)': 2,
+      '*** (3)': 3
+    })
+  })
+
+  test('that is a number with a secret in its digits is a text', () =>
+    assert.deepEqual(Redaction.json(Redaction.make(['4711']), [4711, 147110, 471]), ['***', '***', 471]))
+})
+
+describe('an error', () => {
+  const token = 'tok-1234567890'
+  const redaction = Redaction.make([token])
+
+  test('has no value left in its name, message, code, stack and data', () => {
+    const error = StepError.make(token, `no ${token}`, {
+      code: token,
+      stack: `at ${token}`,
+      data: { [token]: [token] }
+    })
+    assert.ok(!JSON.stringify(Redaction.error(redaction, error)).includes(token))
+  })
+
+  test('has nothing left of a value that was cut in two because the message is too long', () => {
+    for (let before = 19_900; before < 20_000; before++) {
+      const { message } = StepError.make('Error', `${'x'.repeat(before)}${token}${'y'.repeat(200)}`)
+      const hidden = Redaction.error(redaction, StepError.make('Error', message)).message
+      assert.ok(!/xt/.test(hidden), hidden.slice(-60))
+    }
+  })
+})
+
+describe('a change', () => {
+  const token = 'tok-1234567890'
+  const place = { at: '2026-01-02T03:04:05.000Z', stepIndex: 0, step: 'a' }
+  const error = StepError.make('Error', token)
+  const completed = {
+    ...place,
+    output: { token },
+    captured: [],
+    attempts: 1,
+    startedAt: place.at,
+    durationMillis: 1,
+    evidence: [
+      { _tag: 'File', path: token },
+      { _tag: 'Artifact', path: token, size: 1, sha256: 'x' },
+      { _tag: 'Stored', id: token, size: 1, sha256: 'x' }
+    ]
+  } as const
+  const failed = { attempt: 1, startedAt: place.at, error, outcome: 'unknown' } as const
+  const workflow = { name: 'w', fingerprint: 'v1:x', steps: [] }
+  const changes: ReadonlyArray<Change> = [
+    { _tag: 'Started', at: place.at, runId: 'r', workflow, input: [token] },
+    { _tag: 'Recovered', at: place.at, from: token, lost: token, agreedBy: token },
+    { _tag: 'AttemptFailed', ...place, ...failed, delayBeforeNextMillis: 0 },
+    { _tag: 'StepCompleted', ...completed },
+    { _tag: 'GroupCompleted', ...completed, group: 'g' },
+    { _tag: 'GroupFailed', ...place, ...failed, group: 'g' },
+    { _tag: 'StepFailed', ...place, retryable: false, last: failed },
+    { _tag: 'JobSubmitted', ...place, attempt: 1, job: { id: token } },
+    { _tag: 'JobEnded', ...place, error, outcome: 'unknown', retryable: false },
+    { _tag: 'Rewound', ...place, why: token },
+    { _tag: 'Assumed', ...place, output: token, captured: [] },
+    { _tag: 'Expanded', ...place, items: [{ key: 'one', value: { token } }] }
+  ]
+
+  for (const change of changes)
+    test(`has no value left wherever a text of others can stand: ${change._tag}`, () => {
+      assert.ok(JSON.stringify(change).includes(token))
+      assert.ok(!JSON.stringify(Redaction.change(Redaction.make([token]), change)).includes(token))
+    })
+})
+
+describe('a stream', () => {
+  law(
+    'is the same however it is cut into pieces, and has no value left',
+    secretsAndText.chain(([values, text]) =>
+      fc.tuple(fc.constant(values), fc.constant(text), fc.array(fc.nat(), { maxLength: 6 }))
+    ),
+    ([values, text, places]) => {
+      const redaction = Redaction.make(values)
+      const bytes = Buffer.from(text)
+      const whole = streamed(redaction, [bytes])
+      assert.deepEqual(streamed(redaction, cutAt(bytes, places)), whole)
+      assert.deepEqual(
+        streamed(
+          redaction,
+          Array.from(bytes, (byte) => Uint8Array.of(byte))
+        ),
+        whole
+      )
+      for (const value of values)
+        if (!value.includes('*'))
+          assert.ok(!whole.includes(value), JSON.stringify({ value, text, whole: String(whole) }))
+    }
+  )
+
+  law(
+    'of bytes that are no text is passed on whole',
+    fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 5 }),
+    (pieces) => {
+      const redaction = Redaction.make(['unlikely-to-be-there'])
+      assert.deepEqual(streamed(redaction, pieces), Buffer.concat(pieces))
+    }
+  )
+
+  law(
+    'holds back less than the longest value, and nothing that can not be the begin of one',
+    secretsAndText,
+    ([values, text]) => {
+      const redaction = Redaction.make(values)
+      const longest = Math.max(...redaction.bytes.map(({ length }) => length))
+      const { held } = Redaction.next(redaction, Redaction.nothingHeld, Buffer.from(text))
+      assert.ok(held.bytes.length < longest)
+      const kept = Buffer.from(held.bytes).toString('latin1')
+      assert.ok(kept === '' || redaction.bytes.some((one) => one.startsWith(kept)), kept)
+    }
+  )
+
+  test('hides a value between bytes that are no UTF-8', () => {
+    const redaction = Redaction.make(['geheimnis-ü'])
+    const bytes = Buffer.concat([Buffer.from([0xff, 0xc3]), Buffer.from('geheimnis-ü'), Buffer.from([0x80, 0x00])])
+    assert.deepEqual(
+      streamed(
+        redaction,
+        Array.from(bytes, (byte) => Uint8Array.of(byte))
+      ),
+      Buffer.from([0xff, 0xc3, 0x2a, 0x2a, 0x2a, 0x80, 0x00])
+    )
+  })
+})

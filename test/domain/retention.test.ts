@@ -1,0 +1,133 @@
+/** What may go: never what is in use, never what is to stay, and in the end all that may. */
+import assert from 'node:assert/strict'
+import * as fc from 'fast-check'
+import { describe, test } from 'vitest'
+import type { PrunableStatus, RetainedRun, RetentionPolicy } from '../../src/domain/Retention.js'
+import { expired } from '../../src/domain/Retention.js'
+import { law } from './law.js'
+
+const STATUSES = ['queued', 'running', 'completed', 'failed', 'interrupted', 'paused', 'pending'] as const
+
+const PRUNABLE = STATUSES.filter((one): one is PrunableStatus => one !== 'running')
+
+const runs: fc.Arbitrary<ReadonlyArray<RetainedRun>> = fc.uniqueArray(
+  fc.record({
+    runId: fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 4 }),
+    workflow: fc.constantFrom('w', 'v'),
+    status: fc.constantFrom(...STATUSES, 'completed', 'completed'),
+    isHeld: fc.integer({ max: 9 }).map((one) => one === 1),
+    isDamaged: fc.integer({ max: 9 }).map((one) => one === 0),
+    endedAtMillis: fc.oneof(fc.integer({ min: 0, max: 20 }), fc.constant(Number.NaN))
+  }),
+  { selector: ({ runId }) => runId, maxLength: 12 }
+)
+
+const policies: fc.Arbitrary<RetentionPolicy> = fc.record(
+  {
+    keep: fc.nat({ max: 4 }),
+    olderThanMillis: fc.nat({ max: 15 }),
+    statuses: fc.subarray(PRUNABLE)
+  },
+  { requiredKeys: [] }
+)
+
+const cases = fc.tuple(runs, policies, fc.integer({ min: 0, max: 30 }))
+
+const idsOf = (some: ReadonlyArray<RetainedRun>): ReadonlyArray<string> => some.map(({ runId }) => runId).sort()
+
+const without = (all: ReadonlyArray<RetainedRun>, gone: ReadonlyArray<RetainedRun>): ReadonlyArray<RetainedRun> =>
+  all.filter((one) => !gone.includes(one))
+
+describe('a run', () => {
+  law(
+    'that is held, damaged, of no time or of another status stays, and so does a young one',
+    cases,
+    ([all, policy, now]) => {
+      for (const run of expired(all, policy, now)) {
+        assert.ok(!run.isHeld && !run.isDamaged)
+        assert.ok((policy.statuses ?? ['completed']).some((one) => one === run.status))
+        assert.ok(now - run.endedAtMillis > (policy.olderThanMillis ?? -Infinity))
+      }
+    }
+  )
+
+  law('stays if it is among the newest that are kept of its workflow', cases, ([all, policy, now]) => {
+    const gone = expired(all, policy, now)
+    for (const run of gone) {
+      const kept = without(all, gone).filter(
+        (one) => one.workflow === run.workflow && one.status !== 'running' && one.endedAtMillis >= run.endedAtMillis
+      )
+      assert.ok(kept.length >= (policy.keep ?? 0), JSON.stringify({ run, kept }))
+    }
+  })
+
+  law('that stays is there for a reason', cases, ([all, policy, now]) => {
+    const { keep, olderThanMillis, statuses = ['completed'] } = policy
+    const gone = expired(all, policy, now)
+    const may = all.filter(
+      (one) =>
+        statuses.some((status) => status === one.status) &&
+        !one.isHeld &&
+        !one.isDamaged &&
+        !Number.isNaN(one.endedAtMillis)
+    )
+    for (const run of without(may, gone)) {
+      const newer = may.filter(
+        (one) => one.workflow === run.workflow && one !== run && one.endedAtMillis >= run.endedAtMillis
+      )
+      const isYoung = olderThanMillis !== undefined && now - run.endedAtMillis <= olderThanMillis
+      const isKept =
+        keep !== undefined &&
+        may.filter((one) => newer.includes(one) && one.endedAtMillis > run.endedAtMillis).length < keep
+      assert.ok(isYoung || isKept || (keep === undefined && olderThanMillis === undefined))
+    }
+  })
+})
+
+describe('what goes', () => {
+  law(
+    'does not depend on the order in which runs are listed, and is told oldest first',
+    cases,
+    ([all, policy, now]) => {
+      const gone = expired(all, policy, now)
+      assert.deepEqual(idsOf(expired([...all].reverse(), policy, now)), idsOf(gone))
+      gone.forEach((run, index) => assert.ok(index === 0 || (gone[index - 1]?.endedAtMillis ?? 0) <= run.endedAtMillis))
+    }
+  )
+
+  law(
+    'has gone: the same policy finds nothing more, and half of it gone leaves the other half',
+    cases,
+    ([all, policy, now]) => {
+      const gone = expired(all, policy, now)
+      assert.deepEqual(expired(without(all, gone), policy, now), [])
+      const [first, ...rest] = gone
+      if (first !== undefined) assert.deepEqual(idsOf(expired(without(all, [first]), policy, now)), idsOf(rest))
+    }
+  )
+
+  law('goes later too, and what a laxer policy lets go is no less', cases, ([all, policy, now]) => {
+    const gone = new Set(idsOf(expired(all, policy, now)))
+    const later = new Set(idsOf(expired(all, policy, now + 5)))
+    const { keep, ...lax } = policy
+    const more = new Set(
+      idsOf(expired(all, keep === undefined ? policy : { ...lax, keep: Math.max(0, keep - 1) }, now))
+    )
+    for (const one of gone) assert.ok(later.has(one) && more.has(one))
+  })
+
+  test('is nothing if nothing is said', () => {
+    const run = {
+      runId: 'a',
+      workflow: 'w',
+      status: 'completed',
+      isHeld: false,
+      isDamaged: false,
+      endedAtMillis: 0
+    } as const
+    assert.deepEqual(expired([run], {}, 1e15), [])
+    assert.deepEqual(expired([run], { keep: 0 }, 0), [run])
+    assert.deepEqual(expired([run], { olderThanMillis: 5 }, 5), [])
+    assert.deepEqual(expired([run], { olderThanMillis: 5 }, 6), [run])
+  })
+})

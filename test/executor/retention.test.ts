@@ -1,0 +1,218 @@
+/** A completed run goes when its program says so, and not before that is durable; a pruned one goes as a whole. */
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import { memoryArtifacts, memoryStorage } from '../../src/adapters/memory.js'
+import type { Archive, ArchivedRun, CheckpointStorage, Environment, Retention } from '../../src/index.js'
+import {
+  CheckpointCodec,
+  findExpired,
+  poll,
+  Program,
+  prune,
+  removeRuns,
+  resume,
+  run,
+  runOrResume
+} from '../../src/index.js'
+import * as Async from '../../src/promise.js'
+import { ended, loaded, newProcess, newWorld, outputsOf, refused, right, WRITE_FAILED } from './fixtures.js'
+
+const archiveIn = (kept: Array<ArchivedRun>): Archive => ({
+  keep: (one) => TE.fromIO(() => `place ${kept.push(one)}`)
+})
+
+const program = (onSuccess: Retention.OnSuccess, last: TE.TaskEither<unknown, unknown> = TE.right('two')) =>
+  pipe(
+    Program.start('p', { onSuccess }),
+    Program.step('one', { run: ({ artifacts }) => artifacts.put('log', 'text') }),
+    Program.step('two', { run: () => last })
+  )
+
+const ports = (
+  data = newWorld()
+): { readonly world: typeof data; readonly given: Pick<Required<Environment>, 'artifacts'> } => ({
+  world: data,
+  given: { artifacts: memoryArtifacts(data.data) }
+})
+
+const tagsOf = (events: ReadonlyArray<{ readonly _tag: string }>): ReadonlyArray<string> =>
+  events.map(({ _tag }) => _tag)
+
+describe('a run that has completed', () => {
+  test('is kept unless its program says otherwise', async () => {
+    const { world, given } = ports()
+    const process = newProcess(world, given)
+    ended(await process.perform(run(program('keep'), 'r', {})), 'Completed')
+    assert.ok(O.isSome(await loaded(process.storage)))
+    assert.deepEqual(tagsOf(process.events).slice(-1), ['RunCompleted'])
+  })
+
+  test('is deleted with its artifacts once that is durable, and gives its outcome and outputs all the same', async () => {
+    const { world, given } = ports()
+    const process = newProcess(world, given)
+    const outcome = ended(await process.perform(run(program('delete'), 'r', {})), 'Completed')
+    assert.equal(outputsOf(outcome.checkpoint)['two'], 'two')
+    assert.deepEqual(process.calls.slice(-3), ['save', 'release', 'remove'])
+    assert.deepEqual(tagsOf(process.events).slice(-2), ['RunCompleted', 'RunRemoved'])
+    assert.deepEqual(await loaded(process.storage), O.none)
+    assert.deepEqual(right(await memoryArtifacts(world.data).list('r')()), [])
+    const flow = Async.workflow('q', { onSuccess: 'delete' }).step('a', () => 1)
+    const storage = memoryStorage(world.data)
+    assert.deepEqual(await Async.run(flow, { id: 'q', storage }), { a: 1 })
+    assert.deepEqual(right(await storage.list()()), [])
+  })
+
+  test('is in the archive before its state goes, as it was last', async () => {
+    const { world, given } = ports()
+    const kept: Array<ArchivedRun> = []
+    let there: unknown
+    const archive: Archive = {
+      keep: (one) => async () => {
+        there = await loaded(memoryStorage(world.data))
+        return archiveIn(kept).keep(one)()
+      }
+    }
+    const process = newProcess(world, { ...given, archive })
+    const outcome = ended(await process.perform(run(program('archive'), 'r', { a: 1 })), 'Completed')
+    assert.notDeepEqual(there, O.none)
+    assert.deepEqual(kept, [
+      { runId: 'r', createdAt: outcome.checkpoint.createdAt, checkpoint: CheckpointCodec.encode(outcome.checkpoint) }
+    ])
+    assert.deepEqual(process.events.at(-1), { _tag: 'RunRemoved', runId: 'r', archivedAt: 'place 1' })
+    assert.deepEqual(await loaded(process.storage), O.none)
+  })
+
+  test('is kept whole if it can not be archived or removed, is completed, and goes with the next resume', async () => {
+    const sealed: Archive = { keep: () => TE.left(WRITE_FAILED) }
+    const stuck = (storage: CheckpointStorage): CheckpointStorage => ({
+      ...storage,
+      remove: () => TE.left(WRITE_FAILED)
+    })
+    const throwing: Archive = { keep: () => () => Promise.reject(new Error('it throws')) }
+    for (const trouble of [{ archive: sealed }, { archive: throwing }, { archive: archiveIn([]), around: stuck }]) {
+      const { world, given } = ports()
+      const first = newProcess(world, { ...given, ...trouble })
+      ended(await first.perform(run(program('archive'), 'r', {})), 'Completed')
+      assert.equal(first.events.at(-1)?._tag, 'RunLeft')
+      const second = newProcess(world, { ...given, archive: archiveIn([]) })
+      assert.ok(O.isSome(await loaded(second.storage)))
+      ended(await second.perform(resume(program('archive'), 'r')), 'Completed')
+      assert.ok(!tagsOf(second.events).includes('StepStarted'))
+      assert.deepEqual(await loaded(second.storage), O.none)
+    }
+  })
+
+  test('by a poll goes as well', async () => {
+    const { world, given } = ports()
+    const job = pipe(
+      Program.start('p', { onSuccess: 'delete' }),
+      Program.step('a', {
+        job: { submit: () => TE.right(1), poll: () => TE.right({ _tag: 'Finished' }), collect: () => TE.right(2) }
+      })
+    )
+    const process = newProcess(world, given)
+    ended(await process.perform(run(job, 'r', {})), 'Pending')
+    assert.ok(O.isSome(await loaded(process.storage)))
+    assert.equal(right(await poll(job, 'r')(process.environment)())._tag, 'Polled')
+    assert.deepEqual(await loaded(process.storage), O.none)
+  })
+})
+
+test('a run that has not completed stays, whatever its program says', async () => {
+  for (const onSuccess of ['delete', 'archive'] as const) {
+    const { world, given } = ports()
+    const process = newProcess(world, { ...given, archive: archiveIn([]) })
+    ended(await process.perform(run(program(onSuccess, TE.left('no')), 'r', {})), 'Failed')
+    assert.ok(O.isSome(await loaded(process.storage)))
+    assert.ok(!process.calls.includes('remove'))
+  }
+})
+
+test('without an archive a run that is to go there does not start, nor does one of an unknown wish', async () => {
+  const process = newProcess()
+  refused(await process.perform(run(program('archive'), 'r', {})), 'NoArchive')
+  refused(await process.perform(runOrResume(program('remove' as 'delete'), 'r', {})), 'PlanError')
+  assert.deepEqual(process.calls, [])
+})
+
+describe('pruning', () => {
+  const simple = (last: TE.TaskEither<unknown, unknown>) =>
+    pipe(Program.start('p'), Program.step('a', { run: () => last }))
+
+  /** Runs done-1 … done-3 that completed one after the other, and one that failed. */
+  const withRuns = async () => {
+    const { world, given } = ports()
+    for (const [index, id] of ['done-1', 'done-2', 'done-3', 'broken'].entries()) {
+      const process = newProcess(world, given)
+      await process.clock.advance(index * 1000)
+      await process.perform(run(simple(id === 'broken' ? TE.left('no') : TE.right(id)), id, {}))
+    }
+    return { world, given }
+  }
+
+  test('removes what the policy lets go, oldest first, and nothing that can be resumed', async () => {
+    const { world, given } = await withRuns()
+    const process = newProcess(world, given)
+    const found = right(await findExpired({ keep: 1 })(process.environment)())
+    assert.deepEqual(
+      found.map(({ runId }) => runId),
+      ['done-1', 'done-2']
+    )
+    assert.deepEqual(right(await process.storage.list()()), ['broken', 'done-1', 'done-2', 'done-3'])
+    const pruned = right(await prune({ keep: 1 })(process.environment)())
+    assert.deepEqual(pruned, { removed: found, left: [], isStopped: false })
+    assert.deepEqual(right(await process.storage.list()()), ['broken', 'done-3'])
+    right(await prune({ keep: 0, statuses: ['failed'] })(process.environment)())
+    assert.deepEqual(right(await process.storage.list()()), ['done-3'])
+  })
+
+  test('removes artifacts also where they are kept apart from the checkpoints', async () => {
+    const { world } = await withRuns()
+    const apart = memoryArtifacts()
+    right(await apart.put('done-1', 'log', 'text')())
+    right(await apart.put('done-1', '_memo/x', 'text')())
+    right(await prune({ keep: 2 })(newProcess(world, { artifacts: apart }).environment)())
+    assert.deepEqual(right(await apart.list('done-1')()), [])
+  })
+
+  test('leaves a run that somebody took up after it was found, and goes on with the others', async () => {
+    const { world, given } = await withRuns()
+    const found = right(await findExpired({ keep: 0 })(newProcess(world, given).environment)())
+    await newProcess(world, given).perform(resume(simple(TE.left('no')), 'done-1', { fromStep: 'a' }))
+    const process = newProcess(world, given)
+    const claimed = right(await process.storage.claim('done-2', { host: 'h', pid: 1 })())
+    const { removed, left } = right(await removeRuns(found)(process.environment)())
+    assert.deepEqual(
+      removed.map(({ runId }) => runId),
+      ['done-3']
+    )
+    assert.deepEqual(
+      left.map(({ run: { runId }, reason }) => [runId, reason]),
+      [
+        ['done-1', 'takenUp'],
+        ['done-2', 'takenUp']
+      ]
+    )
+    await process.storage.release(claimed.claim)()
+    assert.deepEqual(right(await process.storage.list()()), ['broken', 'done-1', 'done-2'])
+  })
+
+  test('says what could not be removed, and ends between two runs when it is told to', async () => {
+    const { world, given } = await withRuns()
+    const stuck = newProcess(world, {
+      ...given,
+      around: (storage) => ({ ...storage, remove: () => TE.left(WRITE_FAILED) })
+    })
+    const { removed, left } = right(await prune({ keep: 2 })(stuck.environment)())
+    assert.deepEqual([removed, left.map(({ reason }) => reason)], [[], ['failed']])
+    assert.match(left[0]?.why ?? '', /the disk is full/)
+    const stopped = newProcess(world, given)
+    stopped.stop()
+    assert.deepEqual(right(await prune({ keep: 0 })(stopped.environment)()), { removed: [], left: [], isStopped: true })
+    assert.ok(E.isRight(await stopped.storage.load('done-1')()))
+  })
+})

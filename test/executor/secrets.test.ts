@@ -1,0 +1,384 @@
+/** Steps get secrets, and nobody else does: no file, no event, no outcome, and no later step through what is recorded. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as t from 'io-ts'
+import { afterEach, describe, test } from 'vitest'
+import { fileArtifacts, jsonFileStorage } from '../../src/adapters/json-file/index.js'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import { environmentSecrets, nodeEnvironment } from '../../src/adapters/node/index.js'
+import type { Environment, Secrets } from '../../src/index.js'
+import { poll, Program, resume, run, RunError, runOrResume, StepError, StepFailure } from '../../src/index.js'
+import * as Async from '../../src/promise.js'
+import { ended, newProcess, newWorld, outputsOf, refused, right, stored } from './fixtures.js'
+
+const TOKEN = 'canary-"zq7w\\9c"'
+const PIN = '90210471'
+
+const folders: Array<string> = []
+
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
+})
+
+/** A state folder, and an environment around it that notes everything that is told. */
+const onDisk = (given: Partial<Environment> = {}) => {
+  const folder = mkdtempSync(join(tmpdir(), 'dogear-secrets-'))
+  folders.push(folder)
+  const told: Array<unknown> = []
+  const environment = nodeEnvironment(jsonFileStorage(folder), {
+    artifacts: fileArtifacts(folder),
+    secrets: environmentSecrets({ TOKEN, PIN }),
+    events: { report: (event) => void told.push(event) },
+    onCheckFailed: (failed) => {
+      told.push(failed)
+      return Promise.resolve('abort')
+    },
+    ...given
+  })
+  return { folder, told, environment }
+}
+
+/** Everything that stands in files below a folder, and their names. */
+const bytesBelow = (folder: string): string =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) =>
+      [name, statSync(join(folder, name)).isFile() ? readFileSync(join(folder, name), 'latin1') : ''].join()
+    )
+    .join('\n')
+
+/** What of a text tells a secret: as it is, in JSON, in base64, its number. */
+const SIGNS = [
+  TOKEN,
+  JSON.stringify(TOKEN).slice(1, -1),
+  PIN,
+  'canary',
+  'zq7w',
+  ...[TOKEN, PIN].flatMap((one) => [
+    Buffer.from(one).toString('base64').slice(0, 8),
+    Buffer.from(one).toString('hex').slice(0, 12)
+  ])
+]
+
+const assertNone = (text: string, where: string): void => {
+  for (const sign of SIGNS)
+    assert.ok(
+      !text.includes(sign),
+      `${where} has ${sign}: ${text.slice(Math.max(0, text.indexOf(sign) - 80)).slice(0, 200)}`
+    )
+}
+
+const everything = (value: unknown): string =>
+  inspect(value, { depth: null, maxStringLength: null, maxArrayLength: null })
+
+const start = (name: string) => Program.start(name, { secrets: ['TOKEN', 'PIN'] })
+
+const fail = (error: unknown) => TE.left(error)
+
+describe('a secret', () => {
+  test('is in what a step gets, and in no file, event or outcome, whatever steps give, keep, throw and hand out', async () => {
+    const { folder, told, environment } = onDisk()
+    const got: Array<unknown> = []
+    const leak = ({ secrets }: { readonly secrets: Readonly<Record<string, string>> }): string =>
+      `<${secrets['TOKEN']}>`
+    const program = pipe(
+      start('leaky'),
+      Program.step('output', {
+        capture: 'login',
+        run: (context) => TE.right({ [leak(context)]: [leak(context)], pin: Number(context.secrets['PIN']) })
+      }),
+      Program.step('memo', { run: (context) => context.memo(leak(context), TE.right([leak(context)])) }),
+      Program.step('retried', {
+        retry: { _tag: 'Constant', attempts: 2, delayMillis: 0, maxDelayMillis: 0, jitter: 0 },
+        run: (context) =>
+          context.attempt === 1
+            ? fail(StepFailure.transient(StepError.make(leak(context), leak(context))))
+            : TE.right(null)
+      }),
+      Program.wave('checked', { a: { run: (context) => TE.right(leak(context)) } }),
+      Program.step('job', {
+        job: {
+          submit: (context) => TE.right({ url: leak(context) }),
+          poll: (context) => (got.push(context.job), TE.right({ _tag: 'Finished' } as const)),
+          collect: (context) => TE.right(leak(context))
+        }
+      }),
+      Program.step('later', {
+        run: (context) => {
+          const { output, memo, retried, checked, job } = context.outputs
+          got.push(
+            { output, memo, retried, checked, job },
+            context.variables.get('login'),
+            context.input,
+            context.secrets
+          )
+          const error = Object.assign(new Error(leak(context), { cause: new Error(leak(context)) }), {
+            token: leak(context)
+          })
+          return fail(error)
+        }
+      })
+    )
+    const input = { note: `the token is ${TOKEN}` }
+    const resting = right(await run(program, 'r', input)(environment)())
+    assert.equal(resting._tag, 'Pending')
+    const polled = right(await poll(program, 'r')(environment)())
+    const failed = ended(await resume(program, 'r')(environment)(), 'Failed')
+    assertNone(bytesBelow(folder), 'the state folder')
+    assertNone(everything(told), 'an event')
+    assertNone(everything([resting, polled, failed]), 'an outcome')
+    assert.deepEqual(got, [
+      { url: '<***>' },
+      {
+        output: { '<***>': ['<***>'], pin: '***' },
+        memo: ['<***>'],
+        retried: null,
+        checked: { a: '<***>' },
+        job: '<***>'
+      },
+      { '<***>': ['<***>'], pin: '***' },
+      { note: 'the token is ***' },
+      { TOKEN, PIN }
+    ])
+    assert.match(failed.failures[0]?.error.message ?? '', /^<\*\*\*>/)
+  })
+
+  test('is in no check that fails, around a step or a wave, nor in what somebody is asked', async () => {
+    for (const place of ['step', 'wave'] as const) {
+      const { folder, told, environment } = onDisk()
+      const before = ({ secrets }: { readonly secrets: Readonly<Record<string, string>> }) =>
+        fail(new Error(secrets['TOKEN']))
+      const program =
+        place === 'step'
+          ? pipe(start('p'), Program.step('a', { before, run: () => TE.right(1) }))
+          : pipe(start('p'), Program.wave('a', { g: { run: () => TE.right(1) } }, { before }))
+      const failed = ended(await run(program, 'r', {})(environment)(), 'Failed')
+      assert.match(failed.failures[0]?.error.message ?? '', /^not started: \*\*\*$/)
+      assert.ok(told.some((one) => everything(one).includes("'***'")))
+      assertNone(bytesBelow(folder) + everything(told), 'what was told')
+    }
+  })
+
+  test('is in nothing of a job that can not be asked, or has failed', async () => {
+    const { folder, told, environment } = onDisk()
+    const program = (how: (token: string) => TE.TaskEither<unknown, Program.JobStatus>) =>
+      pipe(
+        start('p'),
+        Program.step('a', {
+          job: {
+            submit: () => TE.right(null),
+            poll: ({ secrets }) => how(secrets['TOKEN'] ?? ''),
+            collect: () => TE.right(1)
+          }
+        })
+      )
+    const asking = program((token) => fail(new Error(token)))
+    ended(await run(asking, 'r', {})(environment)(), 'Pending')
+    const unknown = right(await poll(asking, 'r')(environment)())
+    const failing = program((token) => TE.right({ _tag: 'Failed', error: new Error(token) }))
+    const failed = right(await poll(failing, 'r')(environment)())
+    assert.ok(unknown._tag === 'Polled' && unknown.jobs[0]?.end._tag === 'NotKnown')
+    assert.ok(failed._tag === 'Polled' && failed.jobs[0]?.end._tag === 'Failed')
+    assertNone(bytesBelow(folder) + everything([told, unknown, failed]), 'what was told')
+  })
+
+  test('is not seen by later steps in what earlier ones gave, in the first run as after a resume', async () => {
+    const { environment } = onDisk()
+    const seen: Array<unknown> = []
+    const program = pipe(
+      start('p'),
+      Program.step('a', { capture: 'a', run: ({ secrets }) => TE.right(secrets['TOKEN']) }),
+      Program.step('b', {
+        run: ({ outputs, variables }) => (seen.push([outputs.a, variables.get('a')]), fail(new Error('stop here')))
+      })
+    )
+    ended(await run(program, 'r', {})(environment)(), 'Failed')
+    ended(await resume(program, 'r')(environment)(), 'Failed')
+    assert.deepEqual(seen, [
+      ['***', '***'],
+      ['***', '***']
+    ])
+  })
+
+  test('is in nothing that somebody says a step gave', async () => {
+    const { folder, told, environment } = onDisk()
+    const got: Array<unknown> = []
+    const program = pipe(
+      start('p'),
+      Program.step('a', { capture: 'a', run: () => fail(new Error('no')) }),
+      Program.step('b', { run: ({ outputs, variables }) => TE.right(got.push(outputs.a, variables.get('a'))) })
+    )
+    ended(await run(program, 'r', {})(environment)(), 'Failed')
+    const outputs = new Map([['a', `token=${TOKEN}`]])
+    const outcome = ended(await resume(program, 'r', { fromStep: 'b', outputs })(environment)(), 'Completed')
+    assert.deepEqual(got, ['token=***', 'token=***'])
+    assert.equal(outputsOf(outcome.checkpoint)['a'], 'token=***')
+    assertNone(bytesBelow(folder) + everything(told), 'what was told')
+  })
+
+  test('fails the step that puts it into an artifact or into a path of its evidence, or whose output is not one without it', async () => {
+    const Token = t.refinement(t.string, (text) => text.startsWith('canary'), 'Token')
+    const leaks = {
+      SecretInArtifact: pipe(
+        start('p'),
+        Program.step('a', {
+          run: ({ artifacts, secrets }) => artifacts.put('log', Buffer.from(`\xff${secrets['TOKEN']}`, 'latin1'))
+        })
+      ),
+      SECRET_IN_OUTPUT: pipe(
+        start('p'),
+        Program.step('a', { output: Token, run: ({ secrets }) => TE.right(secrets['TOKEN'] ?? '') })
+      )
+    }
+    for (const [code, program] of Object.entries(leaks)) {
+      const { folder, environment } = onDisk()
+      const failed = ended(await run(program, 'r', {})(environment)(), 'Failed')
+      assert.equal(failed.failures[0]?.error.code, code)
+      assertNone(bytesBelow(folder), 'the state folder')
+    }
+    const world = newWorld()
+    world.tree.files.set(PIN, 'content')
+    const process = newProcess(world, { secrets: environmentSecrets({ TOKEN, PIN }) })
+    const named = pipe(
+      start('p'),
+      Program.step('a', { evidence: [{ _tag: 'File', path: PIN }], run: () => TE.right(1) })
+    )
+    const failed = ended(await process.perform(run(named, 'r', {})), 'Failed')
+    assert.equal(failed.failures[0]?.error.code, 'SECRET_IN_OUTPUT')
+  })
+
+  test('is no field of an input: that is refused, and nothing is written', async () => {
+    const process = newProcess(newWorld(), { secrets: environmentSecrets({ TOKEN, PIN }) })
+    const program = pipe(start('p'), Program.step('a', { run: () => TE.right(1) }))
+    const error = refused(await process.perform(run(program, 'r', { TOKEN: 'x' })), 'InvalidInput')
+    assert.equal(error.path, '$.TOKEN')
+    assert.match(RunError.describe(error), /secret/)
+    assert.deepEqual(process.calls, [])
+  })
+
+  test('whose value stands in an input makes no other input of it', async () => {
+    const process = newProcess(newWorld(), { secrets: environmentSecrets({ TOKEN, PIN }) })
+    const program = pipe(start('p'), Program.step('a', { run: ({ input }) => TE.right(input) }))
+    const input = { url: `https://${TOKEN}@host` }
+    for (let time = 0; time < 2; time++) {
+      const outcome = ended(await process.perform(runOrResume(program, 'r', input)), 'Completed')
+      assert.deepEqual(outputsOf(outcome.checkpoint), { a: { url: 'https://***@host' } })
+    }
+  })
+})
+
+describe('the names of secrets', () => {
+  const program = pipe(
+    start('p'),
+    Program.step('a', { run: ({ secrets }) => (secrets['TOKEN'] === 'second value' ? TE.right(1) : fail('no')) })
+  )
+
+  test('stand in the checkpoint, and their values are asked for anew by each resume', async () => {
+    const world = newWorld()
+    const environment = (value: string) => newProcess(world, { secrets: environmentSecrets({ TOKEN: value, PIN }) })
+    ended(await environment('first value').perform(run(program, 'r', {})), 'Failed')
+    assert.deepEqual((await stored(memoryStorage(world.data))).workflow.secrets, ['TOKEN', 'PIN'])
+    ended(await environment('second value').perform(resume(program, 'r')), 'Completed')
+  })
+
+  test('that cannot be used are refused all at once, before anything is claimed, in run, resume and poll', async () => {
+    const values: Readonly<Record<string, E.Either<string, O.Option<string>>>> = {
+      UNSET: E.right(O.none),
+      EMPTY: E.right(O.some(' \n')),
+      SHORT: E.right(O.some('abc')),
+      SEALED: E.left('the vault is sealed'),
+      FINE: E.right(O.some('long enough'))
+    }
+    const vault: Secrets = {
+      where: 'the vault',
+      read: (name) => {
+        const found = values[name]
+        assert.ok(found !== undefined, 'it throws')
+        return TE.fromEither(
+          E.mapLeft((why: string) => ({ _tag: 'SecretUnreadable', why, cause: why }) as const)(found)
+        )
+      }
+    }
+    const needy = pipe(
+      Program.start('p', { secrets: [...Object.keys(values), 'THROWS'] }),
+      Program.step('a', { run: () => TE.right(1) })
+    )
+    const world = newWorld()
+    const simple = pipe(Program.start('p'), Program.step('a', { run: () => fail('no') }))
+    ended(await newProcess(world).perform(run(simple, 'r', {})), 'Failed')
+    for (const act of [run(needy, 'new', {}), resume(needy, 'r'), runOrResume(needy, 'r', {}), poll(needy, 'r')]) {
+      const process = newProcess(world, { secrets: vault })
+      const error = refused(await act(process.environment)(), 'SecretsMissing')
+      assert.deepEqual(error.where, 'the vault')
+      assert.deepEqual(
+        error.secrets.map(({ name, problem }) => [name, problem]),
+        [
+          ['UNSET', 'missing'],
+          ['EMPTY', 'missing'],
+          ['SHORT', 'tooShort'],
+          ['SEALED', 'unreadable'],
+          ['THROWS', 'unreadable']
+        ]
+      )
+      assert.match(
+        RunError.describe(error),
+        /the vault:\n {2}UNSET is not set\n.*\n {2}SHORT has fewer than 4 characters/
+      )
+      assert.deepEqual(
+        process.calls.filter((call) => call !== 'load'),
+        []
+      )
+    }
+  })
+
+  test('need somebody to ask', async () => {
+    const error = refused(await newProcess().perform(run(program, 'r', {})), 'SecretsMissing')
+    assert.match(error.where, /no `secrets`/)
+  })
+
+  test('are no names of captured variables, stand once, and have no blanks', async () => {
+    const wrong = [
+      pipe(start('p'), Program.step('a', { capture: 'PIN', run: () => TE.right(1) })),
+      pipe(Program.start('p', { secrets: ['A', 'A'] }), Program.step('a', { run: () => TE.right(1) })),
+      pipe(Program.start('p', { secrets: ['A B'] }), Program.step('a', { run: () => TE.right(1) }))
+    ]
+    for (const one of wrong) {
+      const [problem] = refused(await newProcess().perform(run(one, 'r', {})), 'PlanError').problems
+      assert.ok(problem._tag === 'InvalidWorkflow' && problem.problem._tag === 'InvalidSetting')
+    }
+  })
+
+  test('may change without running again what completed', async () => {
+    const world = newWorld()
+    const environment = { secrets: environmentSecrets({ TOKEN, PIN }) }
+    const steps = (names: ReadonlyArray<string>, last: TE.TaskEither<unknown, unknown>) =>
+      pipe(
+        Program.start('p', { secrets: names }),
+        Program.step('a', { run: () => TE.fromIO(() => world.log.push('a')) }),
+        Program.step('b', { run: () => last })
+      )
+    ended(await newProcess(world, environment).perform(run(steps([], fail('no')), 'r', {})), 'Failed')
+    ended(await newProcess(world, environment).perform(resume(steps(['TOKEN'], TE.right(1)), 'r')), 'Completed')
+    assert.deepEqual(world.log, ['a'])
+    assert.deepEqual((await stored(memoryStorage(world.data))).workflow.secrets, ['TOKEN'])
+  })
+})
+
+test('steps of async functions get secrets in the same way, and reject with none', async () => {
+  const { folder, environment } = onDisk()
+  const { storage, ...ports } = environment
+  const flow = Async.workflow('p', { secrets: ['TOKEN', 'PIN'] })
+    .step('a', ({ secrets }) => `${secrets['TOKEN']}`)
+    .step('b', ({ secrets }) => Promise.reject(new Error(secrets['TOKEN'])))
+  const failure: unknown = await Async.run(flow, { id: 'r', storage, environment: ports }).catch(
+    (error: unknown) => error
+  )
+  assert.ok(failure instanceof Async.RunFailure)
+  assertNone(everything(failure) + bytesBelow(folder), 'what it rejected with')
+})
