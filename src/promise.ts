@@ -199,8 +199,13 @@ export interface AsyncWorkflow<Outputs, Input> extends Program<Outputs, Input> {
   ) => AsyncWorkflow<Outputs & { readonly [K in N]: Readonly<Record<string, OutputOf<C>>> }, Input>
 }
 
-/** What is done for each item of a map captures nothing. */
-type AsyncEach<S> = Omit<S, 'capture' | 'numbered'>
+/**
+ * What is done for each item of a map, with promises. It captures nothing: each item would set the same variable.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type AsyncEach<S> = Omit<S, 'capture' | 'numbered'>
 
 /**
  * A workflow without steps yet.

@@ -126,7 +126,7 @@ export interface Items {
  */
 export interface ProgramMap extends MapWave, Items, Omit<ProgramWave, '_tag' | 'groups'> {
   readonly each: ProgramTask
-  readonly items: Conversions
+  readonly items: Pick<ProgramTask, 'encode' | 'decode'>
 }
 
 /**
