@@ -34,7 +34,7 @@ export const overrides = (
   const records = new Map<string, CompletedStep>()
   for (const record of checkpoint.completedSteps) records.set(unitName(record), record)
   const steps = expand(workflow.steps, checkpoint.workflow)
-  const back = rewound(workflow, plan, records, at)
+  const back = rewound(checkpoint, workflow, plan, records, at)
   return [
     ...edited(checkpoint, workflow.identity, at),
     ...(back === undefined ? [] : [back]),
@@ -69,7 +69,13 @@ const recordsFit = (checkpoint: Checkpoint): boolean => {
 }
 
 /** Taken back is the record of whatever runs again, and of what somebody says has another outcome than the recorded one. */
-const rewound = (workflow: Workflow, plan: ResumePlan, records: Records, at: string): Change.Rewound | undefined => {
+const rewound = (
+  checkpoint: Checkpoint,
+  workflow: Workflow,
+  plan: ResumePlan,
+  records: Records,
+  at: string
+): Change.Rewound | undefined => {
   const kindOf = (decision: Decision): Step['_tag'] | undefined => workflow.steps[decision.stepIndex]?._tag
   const isWhole = (index: number): boolean => plan.decisions[index + 1]?.group === undefined
   const isWork = (decision: Decision, index: number): boolean =>
@@ -85,6 +91,7 @@ const rewound = (workflow: Workflow, plan: ResumePlan, records: Records, at: str
       isWork(decision, index) &&
       !keeps(decision) &&
       (records.has(unitName(decision)) ||
+        (kindOf(decision) === 'Map' && isWhole(index) && hasItems(checkpoint, decision)) ||
         (decision._tag === 'Run' && (decision.reason._tag === 'Forced' || decision.givesUp !== undefined)))
   )
   if (first === undefined) return undefined
@@ -100,6 +107,10 @@ const rewound = (workflow: Workflow, plan: ResumePlan, records: Records, at: str
     why: `${first.reason._tag}${givenUp(plan)}`
   }
 }
+
+/** Whether a step is a map of items that are on record. */
+const hasItems = ({ workflow: { steps } }: Checkpoint, { step }: Decision): boolean =>
+  steps.some((one) => one.kind === 'expanded' && one.name === step && one.items.length > 0)
 
 /** Which jobs nobody will ask for any more. */
 const givenUp = ({ decisions }: ResumePlan): string => {

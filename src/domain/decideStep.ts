@@ -80,7 +80,9 @@ const decideMap = (context: PlanContext, map: MapWave, stepIndex: number, out: P
   const task: Task = { ...each, name, summary, fingerprint, captures: [], numbered: false, accepts: hasNoOutput }
   const was = context.was(name, stepIndex)
   const isInDoubt = context.checkpoint.state.step === name && context.inDoubt.size > 0
-  decideTask(context, { step: name, stepIndex, task, hasBegun: isInDoubt || hasBegun(context.records, was) }, out)
+  const job = context.checkpoint.pending.find(({ step }) => step === name)
+  const begun = { hasBegun: isInDoubt || hasBegun(context.records, was), ...(job === undefined ? {} : { job }) }
+  decideTask(context, { step: name, stepIndex, task, ...begun }, out)
 }
 
 /** Outputs are what its groups give. */
@@ -168,7 +170,7 @@ const waveDecision = (
 
 /**
  * A step, or a group of a wave, at its place; `again` are the groups of its wave that run once more. `hasBegun`: of a map, whether
- * groups of it were started.
+ * groups of it were started; `job`: one that a group of it waits for.
  */
 interface Placed<A extends Pick<Task, 'summary' | 'fingerprint'> = Pick<Task, 'summary' | 'fingerprint'>> {
   readonly step: string
@@ -177,6 +179,7 @@ interface Placed<A extends Pick<Task, 'summary' | 'fingerprint'> = Pick<Task, 's
   readonly group?: string
   readonly again?: ReadonlySet<string>
   readonly hasBegun?: boolean
+  readonly job?: PendingJob
 }
 
 const unitOf = ({ stepIndex, step, group, task: { summary, fingerprint } }: Placed): Unit => ({
@@ -225,7 +228,7 @@ const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): v
     assume(placed, given === undefined ? context.outputs.get(unitName(placed)) : given, out)
     return
   }
-  const job = context.jobs.size === 0 ? undefined : context.jobs.get(unitName(placed))
+  const job = placed.job ?? (context.jobs.size === 0 ? undefined : context.jobs.get(unitName(placed)))
   if (job !== undefined && scheduled === undefined) {
     if (answer !== undefined) out.problems.push({ _tag: 'JobPending', ...nameOf(placed) })
     out.decisions.push(poll(placed, job))

@@ -323,6 +323,37 @@ describe('a map', () => {
 /** A text as its own key. */
 const itself = (item: unknown): string => item as string
 
+describe('a map of jobs that must not be there twice', () => {
+  test('is not restarted unasked while one of its jobs is pending', async () => {
+    const process = newProcess()
+    const submitted: Array<string> = []
+    const program = pipe(
+      Program.start('jobs'),
+      Program.map(
+        'each',
+        { forEach: () => [1, 2] },
+        {
+          idempotent: false,
+          job: {
+            submit: ({ group }) => TE.fromIO(() => void submitted.push(group ?? '')),
+            poll: () => TE.right({ _tag: 'Unfinished' }),
+            collect: () => TE.right(null)
+          }
+        }
+      )
+    )
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    const checkpoint = await stored(process.storage)
+    for (const options of [{ restartWave: 'each' }, { fromStep: 'each' }]) {
+      const [decision] = right(planResume(checkpoint, program, options)).decisions
+      assert.deepEqual([decision?._tag, decision?.reason._tag], ['Confirm', 'JobPending'])
+      const confirm = new Map([['each', { _tag: 'Again' } as const]])
+      const [again] = right(planResume(checkpoint, program, { ...options, confirm })).decisions
+      assert.deepEqual([again?._tag, again?._tag === 'Run' && again.givesUp?._tag], ['Run', 'JobPending'])
+    }
+  })
+})
+
 describe('what can not be the items of a map', () => {
   const failing = async (
     options: ProgramType.MapOptions<object, Json.Json, undefined>

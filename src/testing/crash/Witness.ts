@@ -266,7 +266,7 @@ const atFirst = (found: Note, course: Course, changes: ReadonlyArray<Change>): v
   for (const unit of taken) {
     if (!expected.has(unit)) found(law, `${unit} is taken back, though it is done: ${why}`, unit)
     const place = places.get(unit)
-    if (place === undefined || !given.jobs.has(unit) || answers.has(unit)) continue
+    if (place === undefined || !given.jobs.has(unit) || answers.has(unit) || answers.has(place.step)) continue
     if (isOnce(program, unit)) found('AtMostOnce', `the pending job of ${unit} is given up, and nobody said so`, unit)
   }
   for (const unit of toAssume(course, now))
