@@ -9,6 +9,7 @@ import type { OnCheckFailed } from './Checks.js'
 import type { Clock } from './Clock.js'
 import type { Events } from './Events.js'
 import type { Interrupt } from './Interrupt.js'
+import type { Pauses } from './Pauses.js'
 import type { WorkingTree } from './WorkingTree.js'
 import type { Workspaces } from './Workspaces.js'
 
@@ -19,6 +20,7 @@ import type { Workspaces } from './Workspaces.js'
  * - `owner`: who runs, for the message that another claimant gets. `random`: from 0 to below 1, for jitter.
  * - `graceMillis`: how long an attempt that was told to stop may take to do so before the run goes on without it.
  * - `artifacts`: where steps keep what they put. A run whose steps put nothing needs none.
+ * - `pauses`: where requests to pause are left and found. Without it nobody can ask a run to pause.
  * - `workspaces`: makes the workspaces that runs and steps have of their own. Without these it is not needed.
  *
  * @category model
@@ -37,5 +39,6 @@ export interface Environment {
   /** Answers for a check that failed. Without it the unit has failed. */
   readonly onCheckFailed?: OnCheckFailed
   readonly artifacts?: ArtifactStore
+  readonly pauses?: Pauses
   readonly workspaces?: Workspaces
 }

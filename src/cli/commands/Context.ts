@@ -6,7 +6,7 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
-import { fileArtifacts, jsonFileStorage } from '../../adapters/json-file/index.js'
+import { fileArtifacts, filePauses, jsonFileStorage } from '../../adapters/json-file/index.js'
 import { nodeEnvironment, workspaces } from '../../adapters/node/index.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { CliError } from '../CliError.js'
@@ -92,6 +92,7 @@ export const environmentFor = (
 ): Environment =>
   nodeEnvironment(jsonFileStorage(home), {
     artifacts: fileArtifacts(home),
+    pauses: filePauses(home),
     workspaces: workspaces(home, folder),
     ...given
   })

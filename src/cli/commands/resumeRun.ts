@@ -32,6 +32,7 @@ import type { PlanFlags } from './planFlags.js'
 import { doneWith, planOptions } from './planFlags.js'
 import { plannable } from './workflowOf.js'
 import type { MergeFlags } from './workspace.js'
+import { tellPosition } from './pointer.js'
 import { warnOfOtherKind } from './workspace.js'
 
 /**
@@ -47,7 +48,7 @@ export interface ResumeFlags extends PlanFlags, MergeFlags {
 type AnyProgram = Program<Readonly<Record<string, unknown>>>
 
 /**
- * Goes on with a run.
+ * Goes on with a run. `pointed`: it was found by the pointer that a pause has left, so where it goes on is said.
  *
  * @category effects
  * @since 0.1.0
@@ -56,7 +57,8 @@ export const resumeRun = async (
   context: Attended,
   view: RunView,
   workflow: Loaded,
-  flags: ResumeFlags
+  flags: ResumeFlags,
+  pointed = false
 ): Promise<Result> => {
   const { runId, checkpoint, heldBy } = view
   if (O.isSome(heldBy)) return E.left(notDone({ _tag: 'HeldBy', runId, holder: heldBy.value }))
@@ -71,6 +73,7 @@ export const resumeRun = async (
   const execution = { workflow, runId, folder, done: progress(checkpoint).completed, merging: flags }
   const { program, narrator } = programFor(context, execution)
   const plan = planResume(checkpoint, program, options)
+  if (pointed && E.isRight(plan)) tellPosition(context, checkpoint, plan.right)
   const usable = E.isLeft(plan)
     ? E.right(undefined)
     : unlessWorkspaceGone(context, checkpoint, plan.right, remains.right)
