@@ -1,6 +1,7 @@
 /**
  * Requests to pause, and the pointer that a pause leaves, as JSON.
  *
+ * @module
  * @since 0.1.0
  */
 import * as t from 'io-ts'
