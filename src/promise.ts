@@ -18,6 +18,8 @@ import { planResume } from './domain/planResume.js'
 import { unitsInNeed } from './domain/evidenceOf.js'
 import { collectEvidence } from './executor/evidence.js'
 import type { PollOutcome } from './executor/jobs.js'
+import type { PauseAnswer, PauseOptions } from './executor/pause.js'
+import { pause as askToPause } from './executor/pause.js'
 import { poll as pollJobs } from './executor/jobs.js'
 import { isStepFailure } from './domain/StepFailure.js'
 import type { Workspace } from './domain/Workspace.js'
@@ -595,6 +597,28 @@ export const poll = async <Outputs, Input>(
   if (E.isLeft(ended)) throw new RunFailure({ _tag: 'Refused', runId: options.id, error: ended.left })
   if (ended.right._tag === 'Fenced') throw new RunFailure(ended.right)
   return ended.right
+}
+
+/**
+ * Asks the process that runs a run to pause it; see `pause` of `dogear`. The environment needs `pauses`. Rejects with a
+ * {@link RunFailure} if there is no such run, or the request can't be left.
+ *
+ * @example
+ * import { memoryPauses, memoryStorage } from 'dogear/memory'
+ * import { pause, run, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const options = { id: 'tidy-1', storage: memoryStorage(), environment: { pauses: memoryPauses() } }
+ * await run(workflow('tidy').step('sweep', () => 'swept'), options)
+ * assert.deepEqual(await pause(options), { _tag: 'AtRest', runId: 'tidy-1', status: 'completed' })
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const pause = async (options: Options & PauseOptions): Promise<PauseAnswer> => {
+  const asked = await askToPause(options.id, options)(environmentOf(options))()
+  if (E.isLeft(asked)) throw new RunFailure({ _tag: 'Refused', runId: options.id, error: asked.left })
+  return asked.right
 }
 
 /**

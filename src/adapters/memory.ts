@@ -18,7 +18,9 @@ import type { Change } from '../domain/Change.js'
 import { sha256 } from '../domain/Digest.js'
 import type { Json } from '../domain/Json.js'
 import * as RunId from '../domain/RunId.js'
+import type { ContinueHere, PauseRequest } from '../domain/Pause.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../ports/ArtifactStore.js'
+import type { Pauses } from '../ports/Pauses.js'
 import type {
   CheckpointStorage,
   Claim,
@@ -239,6 +241,40 @@ export const memoryArtifacts = (data: MemoryData = memoryData()): ArtifactStore 
     list: (runId) =>
       on(runId, (run) => [...run.values()].map(({ info }) => ({ ...info })).sort((a, b) => (a.id < b.id ? -1 : 1))),
     clear: (runId) => on(runId, (run) => [...run.keys()].forEach((id) => ArtifactId.isSystem(id) || run.delete(id)))
+  }
+}
+
+/**
+ * Requests to pause, and the pointer, in memory: for runs that are paused from their own process.
+ *
+ * @example
+ * import { memoryPauses } from 'dogear/memory'
+ * import assert from 'node:assert/strict'
+ *
+ * const pauses = memoryPauses()
+ * assert.equal(pauses.isRequested('release-42'), false)
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const memoryPauses = (): Pauses => {
+  const requests = new Map<string, PauseRequest>()
+  let pointer: O.Option<ContinueHere> = O.none
+  return {
+    request: (request) => TE.fromIO(() => void requests.set(request.runId, request)),
+    isRequested: (runId) => requests.has(runId),
+    requested: (runId) => TE.fromIO(() => O.fromNullable(requests.get(runId))),
+    withdraw: (runId) => TE.fromIO(() => void requests.delete(runId)),
+    point: (to) =>
+      TE.fromIO(() => {
+        pointer = O.some(to)
+        return 'memory'
+      }),
+    pointer: TE.fromIO(() => pointer),
+    unpoint: (runId) =>
+      TE.fromIO(() => {
+        if (O.isSome(pointer) && pointer.value.runId === runId) pointer = O.none
+      })
   }
 }
 

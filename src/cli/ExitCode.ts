@@ -23,7 +23,7 @@ import type { CliError } from './CliError.js'
  * | 5 | state could not be read or written, or is damaged |
  * | 6 | fenced: another process has taken the run over |
  * | 70 | a bug in dogear |
- * | 75 | pending: jobs of the run have not ended |
+ * | 75 | pending: jobs of the run have not ended; paused |
  * | 129, 130, 143 | stopped by SIGHUP, SIGINT (Ctrl+C), SIGTERM |
  *
  * @category model
@@ -39,7 +39,8 @@ export const ExitCode = {
   storage: 5,
   fenced: 6,
   bug: 70,
-  pending: 75
+  pending: 75,
+  paused: 75
 } as const
 
 /**
@@ -63,6 +64,7 @@ export const ofOutcome = (outcome: RunOutcome, received: O.Option<StopSignal>): 
     case 'Failed':
       return ExitCode.stepFailed
     case 'Interrupted':
+      if (outcome.reason === 'paused') return ExitCode.paused
       return ofSignal(O.isSome(received) ? received.value : 'SIGINT')
     case 'Pending':
       return ExitCode.pending
@@ -116,6 +118,7 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'WorkspaceTaken':
     case 'NoWorktree':
     case 'NoWorkspaces':
+    case 'NoPauses':
       return ExitCode.refused
     case 'RecoveryRefused':
     case 'RevisionConflict':
@@ -126,6 +129,7 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'ReadFailed':
     case 'WriteFailed':
     case 'TreeUnreadable':
+    case 'InvalidPointer':
     case 'WorkspaceFailed':
       return ExitCode.storage
     case 'Fenced':

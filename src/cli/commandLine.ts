@@ -12,6 +12,7 @@ import { homeOf } from './commands/Context.js'
 import type { CleanFlags } from './commands/clean.js'
 import type { ConformanceFlags } from './commands/conformance.js'
 import type { Attended } from './commands/execution.js'
+import type { PauseFlags } from './commands/pause.js'
 import type { PlanFlags } from './commands/planFlags.js'
 import type { PruneFlags } from './commands/prune.js'
 import type { ResumeFlags } from './commands/resumeRun.js'
@@ -149,6 +150,7 @@ const programOf = (version: string, perform: Perform): Command => {
   addResume(program, common, perform)
   addPlan(program, common, perform)
   addPoll(program, common, perform)
+  addPause(program, common, perform)
   addRuns(program.command('runs'), common, perform).summary('list runs')
   addRuns(program.command('list', { hidden: true }).command('runs'), common, perform)
   addShow(program, common, perform)
@@ -211,7 +213,9 @@ const addResume = (program: Command, common: Common, perform: Perform): void => 
   const command = program
     .command('resume')
     .summary('go on with a run')
-    .description('Goes on with a run at the right step. Without an id: with the only unfinished one.')
+    .description(
+      'Goes on with a run at the right step. Without an id: with the one that paused last, else with the only unfinished one.'
+    )
     .argument('[id]', 'the run, or the beginning of its id (4 characters or more)')
   withPlanFlags(command)
     .option('--plan <hash>', 'only if the plan is the one that "dogear plan" showed')
@@ -246,6 +250,25 @@ const addPlan = (program: Command, common: Common, perform: Perform): void => {
     )
 }
 
+const addPause = (program: Command, common: Common, perform: Perform): void => {
+  program
+    .command('pause')
+    .summary('let a run stop at the next safe point')
+    .description(
+      'Asks the process that runs a run to pause it: what it runs now ends, nothing more is started. Go on with "dogear resume".'
+    )
+    .argument('<id>', 'the run, or the beginning of its id (4 characters or more)')
+    .option('--no-commit', 'leave what is not committed in its worktree as it is')
+    .option('--json', 'print it as JSON')
+    .addHelpText('after', exampleOf('dogear pause 3f2a81c0'))
+    .action((id: string, flags: PauseFlags & CommonFlags) =>
+      perform({ ...common(), ...flags }, async (context) => {
+        const { pauseCommand } = await import('./commands/pause.js')
+        return pauseCommand(context, id, flags)
+      })
+    )
+}
+
 const addPoll = (program: Command, common: Common, perform: Perform): void => {
   program
     .command('poll')
@@ -267,7 +290,7 @@ const addPoll = (program: Command, common: Common, perform: Perform): void => {
 const addRuns = (command: Command, common: Common, perform: Perform): Command =>
   command
     .description('Lists runs, newest first. Also: dogear list runs')
-    .option('--status <status>', 'only these: queued, running, completed, failed, interrupted or pending')
+    .option('--status <status>', 'only these: queued, running, completed, failed, interrupted, paused or pending')
     .option('--output <form>', 'table or json', 'table')
     .option('--json', 'the same as --output json')
     .addHelpText('after', exampleOf('dogear runs --status failed'))
@@ -338,7 +361,7 @@ const addPrune = (program: Command, common: Common, perform: Perform): void => {
     .option('--older-than <duration>', 'those stay that ended no longer ago: 12h, 30d')
     .option(
       '--status <status>',
-      'these in place of completed ones: failed, interrupted, pending or queued; repeat for more',
+      'these in place of completed ones: failed, interrupted, paused, pending or queued; repeat for more',
       collect
     )
     .option('--dry-run', 'tell which they are, and delete none')
@@ -410,5 +433,5 @@ Exit codes:
   0 completed, or nothing left to do    4 refused, nothing was changed
   1 a step, or a case, failed           5 state could not be read or written
   2 wrong use, or a bad workflow file   6 taken over by another process
-                                        75 pending: jobs have not ended
+                                        75 pending: jobs have not ended, or paused
   3 no such run                         130, 143 stopped by Ctrl+C, SIGTERM`

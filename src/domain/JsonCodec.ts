@@ -161,6 +161,15 @@ export const millis: t.Type<number> = refined(
   (value) => Number.isFinite(value) && (value as number) >= 0
 )
 
+/**
+ * A text that a test says yes to.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const matching = (name: string, is: (text: string) => boolean): t.Type<string> =>
+  refined(name, (value) => typeof value === 'string' && is(value))
+
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
 /**

@@ -13,6 +13,7 @@ import type { TransitionError } from '../domain/Transition.js'
 import type { Workspace } from '../domain/Workspace.js'
 import type { ArtifactError } from '../ports/ArtifactStore.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
+import type { InvalidPointer } from '../ports/Pauses.js'
 import type { TreeUnreadable } from '../ports/WorkingTree.js'
 import type { NoWorktree, WorkspaceError } from '../ports/Workspaces.js'
 
@@ -166,6 +167,17 @@ export interface NoWorkspaces {
 }
 
 /**
+ * A run is to be asked to pause, and the environment has no `pauses`.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface NoPauses {
+  readonly _tag: 'NoPauses'
+  readonly runId: string
+}
+
+/**
  * Why a run could not be decided. `_tag` is the stable code.
  *
  * @category errors
@@ -188,6 +200,8 @@ export type RunError =
   | WorkspaceError
   | WorkspaceGone
   | NoWorkspaces
+  | NoPauses
+  | InvalidPointer
 
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors
@@ -239,6 +253,10 @@ export const describe = (error: RunError): string => {
       return `Workspace not found for run ${error.runId}. It may have been cleaned up.\n${whatIsGone(error)}`
     case 'NoWorkspaces':
       return `Run ${error.runId} is to have a workspace of its own: give its environment \`workspaces\``
+    case 'NoPauses':
+      return `Run ${error.runId} can't be asked to pause: give the environment \`pauses\``
+    case 'InvalidPointer':
+      return `${error.where} is no pointer to a paused run: ${error.why}. Name the run that is meant, or delete the file`
     case 'NoWorktree':
     case 'WorkspaceTaken':
     case 'WorkspaceFailed':

@@ -20,6 +20,7 @@ import { artifactsFor, memoFor } from './artifacts.js'
 import type { Program, StepContext } from './Program.js'
 import { idempotencyKey } from './Program.js'
 import { onAbort } from './onAbort.js'
+import type { PauseWatch } from './PauseWatch.js'
 import type { Recorder } from './Recorder.js'
 import type { Secured } from './secrets.js'
 import type { StepArtifacts } from './StepArtifacts.js'
@@ -73,7 +74,7 @@ export type StepEnd =
 /**
  * What the parts of one execution share. `definition` is what the author has written; in `program`, maps whose items are known by
  * now are the waves of these. `values` is what completed units left; `stopping` fires when all work
- * is to stop, and `stop` then says why.
+ * is to stop, and `stop` then says why; `pauses` tells whether nothing more is to start.
  *
  * @category model
  * @since 0.1.0
@@ -86,6 +87,7 @@ export interface RunScope {
   readonly values: Values
   readonly stopping: AbortSignal
   readonly stop: () => Stop | undefined
+  readonly pauses: PauseWatch
 }
 
 /**

@@ -13,9 +13,10 @@ import type { StorageError } from '../ports/CheckpointStorage.js'
 import { runAttempts } from './attempts.js'
 import { attemptsStart, attemptStopped, jobSubmitted, taskCompleted, taskFailed } from './changes.js'
 import { runMap } from './map.js'
+import { leavePointer } from './pause.js'
 import type { ProgramTask } from './Program.js'
 import type { RunOutcome } from './RunOutcome.js'
-import type { RunScope, StepEnd } from './RunScope.js'
+import type { RunScope, StepEnd, Stop } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
 import { runWave } from './wave.js'
 
@@ -41,6 +42,8 @@ export const execute = async (
     at += 1 + groups.length
     if (decision._tag === 'Skip') continue
     if (scope.stop() !== undefined) return await interrupt(scope, stepIndex, step.name, due)
+    const asked = scope.pauses.look()
+    if (asked !== false && (await asked)) return await interrupt(scope, stepIndex, step.name, due)
     if (decision._tag === 'Poll') return await rest(scope, stepIndex, step.name, due)
     const ended =
       step._tag === 'Task'
@@ -140,6 +143,8 @@ const rest = async (
   return E.right({ _tag: 'Pending', runId, checkpoint, stepIndex, step, jobs })
 }
 
+const PAUSED: Stop = { _tag: 'Interrupted', reason: 'paused' }
+
 /** Records the interruption. A run that was taken over records nothing; that it was is reported once, where it is seen. */
 const interrupt = async (
   scope: RunScope,
@@ -147,7 +152,8 @@ const interrupt = async (
   step: string,
   carry: ReadonlyArray<Change>
 ): Promise<E.Either<Failure, RunOutcome>> => {
-  const stop = scope.stop()
+  const pause = scope.pauses.seen()
+  const stop = scope.stop() ?? (pause === undefined ? undefined : PAUSED)
   const { runId } = scope.recorder.checkpoint()
   if (stop === undefined || stop._tag === 'Fenced') return E.right({ _tag: 'Fenced', runId })
   const at = timestamp(scope.environment.clock.now())
@@ -159,5 +165,6 @@ const interrupt = async (
   const checkpoint = saved.right
   const inProgress = checkpoint.state._tag === 'Interrupted' && checkpoint.state.inProgress
   report(scope.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
+  if (pause !== undefined && stop === PAUSED) await leavePointer(scope.environment, checkpoint, pause)
   return E.right({ _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason: stop.reason })
 }

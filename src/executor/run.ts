@@ -25,6 +25,7 @@ import { disposing } from './onSuccess.js'
 import type { Executor } from './Executor.js'
 import { execute } from './execute.js'
 import { collectEvidence } from './evidence.js'
+import { clearRequest, removePointer, watchFor } from './pause.js'
 import type { Program } from './Program.js'
 import { expanded, problems as problemsOf } from './Program.js'
 import * as Redaction from '../domain/Redaction.js'
@@ -336,7 +337,9 @@ const executePrepared = async <Outputs, Input>(
   const { scope, dispose } = scopeOf(environment, program, claim, checkpoint, first, after.right)
   try {
     const ready = await makeReady(scope, checkpoint, plan, carry)
+    if (resumed && E.isRight(ready)) await removePointer(environment, runId)
     const ended = E.isLeft(ready) ? ready : await execute(scope, plan, ready.right)
+    if (scope.stop()?._tag !== 'Fenced') await clearRequest(environment, runId)
     if (E.isLeft(ended) && ended.left._tag !== 'Fenced') return ended
     if (E.isRight(ended) && ended.right._tag !== 'Fenced') return ended
     report(environment, { _tag: 'RunFenced', runId })
@@ -382,7 +385,8 @@ export const scopeOf = <Outputs, Input>(
     recorder,
     values: makeValues(after),
     stopping,
-    stop
+    stop,
+    pauses: watchFor(environment, runId)
   }
   return { scope, dispose }
 }

@@ -63,6 +63,7 @@ interface Board {
   readonly failed: Array<Failure.StepFailure>
   pending: number
   stopped: boolean
+  paused: boolean
 }
 
 /**
@@ -91,7 +92,7 @@ export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<Recor
   let changes: Array<Change> = [...due.carry]
   let failure: E.Left<RecordError> | undefined
   for (;;) {
-    const ready = failure === undefined && !halt.signal.aborted ? take(board, due.wave) : []
+    const ready = failure === undefined && !halt.signal.aborted ? await next(scope, board, due.wave) : []
     if (ready.length > 0) {
       const attempts = ready.map(({ name, attempt }) => ({ group: name, attempt }))
       const submitting = submits
@@ -129,7 +130,8 @@ const boardOf = ({ wave, decisions }: Due): Board => {
     done: new Set(),
     failed: [],
     pending: 0,
-    stopped: false
+    stopped: false,
+    paused: false
   }
   for (const [index, group] of wave.groups.entries()) {
     const decision = decisions[index]
@@ -180,6 +182,14 @@ const complete = ({ done, needing, ready }: Board, name: string): void => {
 /** Whether no failure forbids the start of further groups. */
 const mayStart = ({ failed }: Board, { onFailure }: ProgramWave): boolean =>
   failed.length === 0 || onFailure === 'continue'
+
+/** The groups that start now: none any more, once the run is to pause. */
+const next = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<ReadonlyArray<Waiting>> => {
+  if (board.ready.length === 0 || board.running.size >= wave.concurrency) return none
+  const asked = scope.pauses.look()
+  if (asked !== false && (await asked)) board.paused = true
+  return board.paused || scope.stopping.aborted ? none : take(board, wave)
+}
 
 /** Takes the groups that may start now: what they need is done, there is room, and no failure forbids it. */
 const take = (board: Board, wave: ProgramWave): ReadonlyArray<Waiting> => {
@@ -241,7 +251,7 @@ const conclude = async (
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
   if (board.done.size === wave.groups.length) return await close(scope, place, wave, changes, startedAt)
-  const heldBack = scope.stopping.aborted && board.ready.length > 0 && mayStart(board, wave)
+  const heldBack = (scope.stopping.aborted || board.paused) && board.ready.length > 0 && mayStart(board, wave)
   const waits = !board.stopped && !heldBack && board.pending > 0 && board.failed.length === 0
   if (waits) return E.right({ _tag: 'Pending', carry: changes })
   if (board.stopped || heldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped', carry: changes })

@@ -5,10 +5,13 @@
  */
 import type { CheckpointState } from '../domain/CheckpointState.js'
 import type { Json } from '../domain/Json.js'
+import type { ContinueHere } from '../domain/Pause.js'
 import type { ResumePlan } from '../domain/Plan.js'
 import type { StepError } from '../domain/StepError.js'
 import type { OwnWorkspace } from '../domain/Workspace.js'
 import type { CheckAnswer, FailedCheck } from './Checks.js'
+import type { PointerError } from './Pauses.js'
+import type { WorkspaceError } from './Workspaces.js'
 
 /**
  * A step, or a group of it, and where it stands in the workflow.
@@ -28,7 +31,8 @@ export interface EventUnit {
  * `CheckpointRecovered` tell what was found and decided before anything is written, and change nothing; `RunFenced` tells
  * that nothing more can be written. `CheckFailed` tells of a check around a unit and what was answered, before any of it is
  * recorded. `WorkspaceReady` tells that the workspace of a run is there, before its first step; `renamed`: what a branch with
- * earlier work is called now that had its name. `RunRemoved` and `RunLeft` come last: a completed run was removed, as its
+ * earlier work is called now that had its name. `RunPaused` comes after the `RunInterrupted` of a pause and tells what that has left
+ * behind: the pointer, `where` it is, and what could not be done of that. `RunRemoved` and `RunLeft` come last: a completed run was removed, as its
  * program says, and where it was archived; or that failed, and it is left as it is.
  *
  * @category model
@@ -65,6 +69,13 @@ export type Event =
   | { readonly _tag: 'RunCompleted'; readonly runId: string }
   | { readonly _tag: 'RunFailed'; readonly runId: string; readonly stepIndex: number; readonly step: string }
   | { readonly _tag: 'RunInterrupted'; readonly runId: string; readonly stepIndex: number; readonly step: string }
+  | {
+      readonly _tag: 'RunPaused'
+      readonly runId: string
+      readonly pointer: ContinueHere
+      readonly where?: string
+      readonly problems: ReadonlyArray<PointerError | WorkspaceError>
+    }
   | { readonly _tag: 'RunFenced'; readonly runId: string }
   | { readonly _tag: 'RunRemoved'; readonly runId: string; readonly archivedAt?: string }
   | { readonly _tag: 'RunLeft'; readonly runId: string; readonly why: string }

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { OwnWorkspace, Workspace, Worktree } from '../domain/Workspace.js'
 import type { WorkingTree } from './WorkingTree.js'
@@ -152,6 +153,8 @@ export interface Workspaces {
   readonly stepFolder: (unit: StepFolder, fresh: boolean) => TaskEither<WorkspaceError, string>
   /** The files and commits at a folder of a run. */
   readonly tree: (folder: string) => WorkingTree
+  /** Commits what is not committed in a worktree; the hash of that commit, if there was anything. */
+  readonly commit: (runId: string, worktree: Worktree) => TaskEither<WorkspaceError, Option<string>>
   /** Commits what is not committed, merges the branch where the run was started, and removes the worktree. */
   readonly merge: (runId: string, worktree: Worktree) => TaskEither<WorkspaceError, MergeEnd>
   /** Deletes all folders of a run, and a branch that has nothing of its own. */

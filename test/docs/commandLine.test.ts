@@ -113,6 +113,11 @@ describe('what the guide shows', () => {
     expect(troubles).toMatch(/\*\*Resume first, clean up later\.\*\*[^*]*Delete nothing of an unfinished run\./)
   })
 
+  test('it tells the pointer of a pause from the state', () => {
+    const [, pausing = ''] = guide.split('## Pausing')
+    expect(pausing).toMatch(/`continue-here\.json` is a pointer\s+to it and no state: only the id in it is used\./)
+  })
+
   test('the documents for programs have the fields that it names', async () => {
     writeFileSync(join(terminal.folder, 'one.yml'), 'steps:\n  - { name: one, shell: "test -e there" }\n')
     const documents = table(guide, 'For programs')

@@ -28,6 +28,7 @@ const noted = (world: World, given: Partial<Workspaces> = {}): Workspaces & { re
       return TE.right(`/steps/${runId}/${step}`)
     },
     tree: () => memoryTree(world.tree),
+    commit: () => assert.fail('nothing is to be committed'),
     merge: () => assert.fail('nothing is to be merged'),
     remove: (_, workspace) => {
       there.delete(workspace?.path ?? '')

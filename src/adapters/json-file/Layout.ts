@@ -116,6 +116,22 @@ export const copyInTheMaking = (self: Layout, token: string): string => `${self.
 export const heartbeat = (self: Layout, token: string): string => join(self.run, `heartbeat-${token}.lock`)
 
 /**
+ * Where a request to pause a run is.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const pauseRequest = (self: Layout): string => join(self.run, 'pause.json')
+
+/**
+ * Where the pointer is to the run that paused last.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const pointer = (root: string): string => join(dirname(runsOf(root)), 'continue-here.json')
+
+/**
  * The folder that holds a run's artifacts.
  *
  * @category constructors

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { Worktree } from '../../domain/Workspace.js'
 import type { MergeEnd, WorkspaceFailed } from '../../ports/Workspaces.js'
 import { git } from './git.js'
@@ -23,7 +24,7 @@ export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<
   const obstacle = await obstacleTo(worktree)
   if (E.isLeft(obstacle)) return obstacle
   if (obstacle.right !== undefined || into === undefined) return E.right(obstacle.right ?? DETACHED)
-  const committed = await commitRest(runId, worktree)
+  const committed = await commitRest(worktree, `dogear: what run ${runId} left uncommitted`)
   if (E.isLeft(committed)) return committed
   if (typeof committed.right === 'string')
     return E.right({ _tag: 'NotMerged', why: 'Refused', said: committed.right, committed: false })
@@ -81,14 +82,41 @@ const filesOf = async (
     await demand(repository, ['diff', '--name-only', '-z', '--ignore-submodules=dirty', ...which, '--'])
   )
 
+/**
+ * Commits what is not committed in a worktree, and gives the hash of that commit, if there was anything. Nothing is committed to a
+ * branch that is not the run's.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const commitWorktree = async (
+  runId: string,
+  worktree: Worktree
+): Promise<E.Either<WorkspaceFailed, O.Option<string>>> => {
+  const { root, branch } = worktree
+  const refused = (why: string): E.Either<WorkspaceFailed, never> =>
+    E.left({ _tag: 'WorkspaceFailed', where: root, operation: 'git commit', code: 'GIT', why, cause: undefined })
+  if ((await ask(root, ['symbolic-ref', '--quiet', '--short', 'HEAD'])) !== branch)
+    return refused(`the worktree is not at its branch ${branch}`)
+  const committed = await commitRest(worktree, `dogear: what run ${runId} had not committed when it paused`)
+  if (E.isLeft(committed)) return committed
+  if (typeof committed.right === 'string') return refused(committed.right)
+  return committed.right
+    ? E.map(O.some<string>)(await demand(root, ['rev-parse', '--verify', 'HEAD']))
+    : E.right(O.none)
+}
+
 /** Whether there was something to commit; or what git said, if it would not. */
-const commitRest = async (runId: string, { root }: Worktree): Promise<E.Either<WorkspaceFailed, boolean | string>> => {
+const commitRest = async (
+  { root }: Worktree,
+  message: string
+): Promise<E.Either<WorkspaceFailed, boolean | string>> => {
   const open = await demand(root, ['status', '--porcelain'])
   if (E.isLeft(open)) return open
   if (open.right === '') return E.right(false)
   const added = await demand(root, ['add', '--all'])
   if (E.isLeft(added)) return added
-  const ended = await git(root, ['commit', '--quiet', '--message', `dogear: what run ${runId} left uncommitted`])
+  const ended = await git(root, ['commit', '--quiet', '--message', message])
   if (E.isLeft(ended)) return E.left(failed(root, 'git commit', ended.left))
   return E.right(ended.right.code === 0 ? true : saidBy(ended.right))
 }

@@ -9,7 +9,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { sha256 } from '../../domain/Digest.js'
 import type { OwnWorkspace, Workspace } from '../../domain/Workspace.js'
 import type { FoundWorkspace, StepFolder, WorkspaceError, WorkspaceFailed, Workspaces } from '../../ports/Workspaces.js'
-import { mergeWorktree } from './merging.js'
+import { commitWorktree, mergeWorktree } from './merging.js'
 import { workingTree } from './workingTree.js'
 import {
   gitFolderOf,
@@ -57,6 +57,7 @@ export const workspaces = (stateFolder: string, folder = '.'): Workspaces => {
     find: (runId, workspace) => () => find(places, runId, workspace),
     stepFolder: (unit, fresh) => () => stepFolder(places, unit, fresh),
     tree: (path) => workingTree(path, [], places.all),
+    commit: (runId, worktree) => () => commitWorktree(runId, worktree),
     merge: (runId, worktree) => async () => {
       const ended = await mergeWorktree(runId, worktree)
       if (E.isLeft(ended) || ended.right._tag === 'NotMerged') return ended

@@ -6,7 +6,7 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
-import { fileArchive, fileArtifacts, jsonFileStorage } from '../../adapters/json-file/index.js'
+import { fileArchive, fileArtifacts, filePauses, jsonFileStorage } from '../../adapters/json-file/index.js'
 import { environmentSecrets, nodeEnvironment, workspaces } from '../../adapters/node/index.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { CliError } from '../CliError.js'
@@ -94,6 +94,7 @@ export const environmentFor = (
     artifacts: fileArtifacts(home),
     archive: fileArchive(home),
     secrets: environmentSecrets(inherited),
+    pauses: filePauses(home),
     workspaces: workspaces(home, folder),
     ...given
   })

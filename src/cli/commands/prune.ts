@@ -38,7 +38,7 @@ export interface PruneFlags {
 }
 
 /** What can be asked for. A run in the hands of a live process stays, whatever is asked. */
-const STATUSES: ReadonlyArray<PrunableStatus> = ['completed', 'failed', 'interrupted', 'pending', 'queued']
+const STATUSES: ReadonlyArray<PrunableStatus> = ['completed', 'failed', 'interrupted', 'paused', 'pending', 'queued']
 
 /**
  * Deletes the runs that the flags let go, once somebody has agreed.

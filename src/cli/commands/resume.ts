@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { RunView } from '../../executor/runs.js'
 import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
@@ -13,6 +14,7 @@ import type { Result } from './Context.js'
 import type { Attended } from './execution.js'
 import { findOrOnly, viewOf } from './find.js'
 import { wordsOf } from './planFlags.js'
+import { pointedRun } from './pointer.js'
 import type { ResumeFlags } from './resumeRun.js'
 import { resumeRun } from './resumeRun.js'
 import { workflowOf } from './workflowOf.js'
@@ -20,19 +22,21 @@ import type { MergeFlags } from './workspace.js'
 import { settleWorkspace } from './workspace.js'
 
 /**
- * Goes on with the run of this id; without an id, with the only unfinished one.
+ * Goes on with the run of this id; without an id, with the one that paused last, else with the only unfinished one.
  *
  * @category commands
  * @since 0.1.0
  */
 export const resumeCommand = async (context: Attended, id: string | undefined, flags: ResumeFlags): Promise<Result> => {
-  const view = await findOrOnly(context, id)
+  const pointed = id === undefined ? await pointedRun(context) : E.right(O.none)
+  if (E.isLeft(pointed)) return pointed
+  const view = O.isSome(pointed.right) ? E.right(pointed.right.value) : await findOrOnly(context, id)
   if (E.isLeft(view)) {
     if (!isAllDone(view.left, flags)) return view
     return flags.merge === true ? E.left(WHICH) : nothingLeft(context, view.left.completed)
   }
   const workflow = await workflowOf(context, view.right.checkpoint)
-  if (E.isRight(workflow)) return resumeRun(context, view.right, workflow.right, flags)
+  if (E.isRight(workflow)) return resumeRun(context, view.right, workflow.right, flags, O.isSome(pointed.right))
   // What is completed needs its file no more, unless something is to run again.
   if (view.right.status !== 'completed' || workflow.left._tag !== 'Usage' || wordsOf(flags).length > 0) return workflow
   return sayDone(context, view.right, flags)

@@ -33,6 +33,7 @@ import type { PlanFlags } from './planFlags.js'
 import { doneWith, planOptions, withoutSecrets } from './planFlags.js'
 import { plannable } from './workflowOf.js'
 import type { MergeFlags } from './workspace.js'
+import { tellPosition } from './pointer.js'
 import { warnOfOtherKind } from './workspace.js'
 
 /**
@@ -48,7 +49,7 @@ export interface ResumeFlags extends PlanFlags, MergeFlags {
 type AnyProgram = Program<Readonly<Record<string, unknown>>>
 
 /**
- * Goes on with a run.
+ * Goes on with a run. `pointed`: it was found by the pointer that a pause has left, so where it goes on is said.
  *
  * @category effects
  * @since 0.1.0
@@ -57,7 +58,8 @@ export const resumeRun = async (
   context: Attended,
   view: RunView,
   workflow: Loaded,
-  typed: ResumeFlags
+  typed: ResumeFlags,
+  pointed = false
 ): Promise<Result> => {
   const { runId, checkpoint, heldBy } = view
   const flags = withoutSecrets(typed, redactionFor(context, workflow.file))
@@ -73,6 +75,7 @@ export const resumeRun = async (
   const execution = { workflow, runId, folder, done: progress(checkpoint).completed, merging: flags }
   const { program, narrator } = programFor(context, execution)
   const plan = planResume(checkpoint, program, options)
+  if (pointed && E.isRight(plan)) tellPosition(context, checkpoint, plan.right)
   const usable = E.isLeft(plan)
     ? E.right(undefined)
     : unlessWorkspaceGone(context, checkpoint, plan.right, remains.right)

@@ -29,7 +29,7 @@ export interface RunsFlags {
 }
 
 /** What a run of a workflow file can be. */
-const STATUSES: ReadonlyArray<Status> = ['queued', 'running', 'completed', 'failed', 'interrupted', 'pending']
+const STATUSES: ReadonlyArray<Status> = ['queued', 'running', 'completed', 'failed', 'interrupted', 'paused', 'pending']
 
 /**
  * Lists runs, newest first.
@@ -103,7 +103,7 @@ const table = (all: Runs, shown: ReadonlyArray<RunSummary>, style: Style): Reado
 const coloured = (style: Style, status: string | undefined, cell: string): string => {
   if (status === 'completed') return style.green(cell)
   if (status === 'failed') return style.red(cell)
-  return status === 'interrupted' ? style.yellow(cell) : cell
+  return status === 'interrupted' || status === 'paused' ? style.yellow(cell) : cell
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/

@@ -4,8 +4,10 @@
  * @since 0.1.0
  */
 import { describeJob, explain } from '../../domain/Explain.js'
+import { describePosition } from '../../domain/Pause.js'
 import type { Decision, ResumePlan } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
+import { describe } from '../../executor/RunError.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
 import type { Source, Surroundings } from '../steps/commandStep.js'
 import type { Prefixed } from '../terminal/Prefixed.js'
@@ -187,6 +189,8 @@ const linesOf = (
     case 'RunRemoved':
     case 'RunLeft':
       return removal(event, style)
+    case 'RunPaused':
+      return paused(telling, event)
     case 'WorkspaceReady':
     case 'RunFailed':
     case 'RunInterrupted':
@@ -206,6 +210,22 @@ export const removal = (event: Event, style: Style): ReadonlyArray<string> => {
     return [style.yellow(`warning: the run has completed, and its state is kept: ${printable(event.why)}`)]
   if (event._tag !== 'RunRemoved') return []
   return [event.archivedAt === undefined ? 'Its state was deleted' : `Archived in ${printable(event.archivedAt)}`]
+}
+
+/** Where it goes on, and what the pause has left behind. How to go on is told at the end. */
+const paused = (
+  { screen: { style } }: Telling,
+  { pointer, where, problems }: Event & { readonly _tag: 'RunPaused' }
+): ReadonlyArray<string> => {
+  const { group, commits, committed } = pointer
+  const position = printable(describePosition(pointer))
+  const more = committed === undefined ? '' : `, and ${committed.slice(0, 12)} of what was not committed`
+  return [
+    style.yellow(`Paused ${group === undefined ? 'before' : 'at'} ${position}`),
+    ...(where === undefined ? [] : [`Progress saved to ${printable(where)}`]),
+    `Commits: ${commits.length} completed${more}`,
+    ...problems.map((problem) => style.yellow(`warning: ${printable(describe(problem))}`))
+  ]
 }
 
 /** What has failed for it is told at the end. */

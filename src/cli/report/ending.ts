@@ -50,6 +50,7 @@ export const endingOf = (
       const where = `step ${outcome.stepIndex + 1}/${file.steps.length} ${outcome.step}`
       const { workspace } = outcome.checkpoint
       const place = isOwn(workspace) ? [workspaceLine(workspace)] : []
+      if (outcome.reason === 'paused') return [...place, ...goOn]
       return [style.yellow(`Interrupted ${outcome.inProgress ? 'in' : 'before'} ${where}`), ...place, ...goOn]
     }
     case 'Pending': {

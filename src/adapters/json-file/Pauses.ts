@@ -1,0 +1,196 @@
+/**
+ * Requests to pause, and the pointer to the run that paused last, in files. `docs/file-format.md` §14 is the norm.
+ *
+ * @since 0.1.0
+ */
+import { randomBytes } from 'node:crypto'
+import { dirname } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { Json } from '../../domain/Json.js'
+import type { ContinueHere, PauseRequest } from '../../domain/Pause.js'
+import { decodePointer, decodeRequest, describe, encode } from '../../domain/PauseCodec.js'
+import * as RunId from '../../domain/RunId.js'
+import type { FileSystem } from '../../ports/FileSystem.js'
+import type { PauseError, Pauses, PointerError } from '../../ports/Pauses.js'
+import type { FileError } from './Fault.js'
+import { quietly, writing } from './Fault.js'
+import { isFolder, readWhole, sync, writeFully } from './Files.js'
+import { nodeFileSystem } from './FileSystem.js'
+import * as Layout from './Layout.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * How requests are kept. `fs`: the outside world, for tests.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface FilePausesOptions {
+  readonly fs?: FileSystem
+}
+
+/** What a file may have. A request is small; a pointer has the commits of a run, 43 bytes each. */
+const REQUEST_BYTES = 65_536
+
+const POINTER_BYTES = 16_777_216
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Requests to pause the runs of a {@link jsonFileStorage}, and the pointer `continue-here.json`, below the same root. Any process
+ * that may write there can ask.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { pause } from 'dogear'
+ * import { filePauses, jsonFileStorage } from 'dogear/json-file'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const environment = nodeEnvironment(jsonFileStorage('state'), { pauses: filePauses('state') })
+ * const asked = await pause('nightly-1')(environment)()
+ * assert.ok(E.isLeft(asked) && asked.left._tag === 'NoSuchRun')
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const filePauses = (root: string, { fs = nodeFileSystem }: FilePausesOptions = {}): Pauses => {
+  /** Nothing touches a file before the run id is known to be one. */
+  const on =
+    <A>(runId: string, act: (layout: Layout.Layout) => Promise<E.Either<PauseError, A>>): TaskEither<PauseError, A> =>
+    () => {
+      const valid = RunId.parse(runId)
+      return E.isLeft(valid) ? Promise.resolve(valid) : act(Layout.of(root, runId))
+    }
+  const pointer = Layout.pointer(root)
+  return {
+    request: (request) => on(request.runId, (layout) => leaveRequest(fs, layout, request)),
+    isRequested: (runId) => E.isRight(RunId.parse(runId)) && isFile(fs, Layout.pauseRequest(Layout.of(root, runId))),
+    requested: (runId) => on(runId, (layout) => requestIn(fs, layout)),
+    withdraw: (runId) => on(runId, (layout) => remove(fs, Layout.pauseRequest(layout))),
+    point: (to) => async () => E.map(() => pointer)(pointed(pointer, await replace(fs, pointer, encode(to)))),
+    pointer: () => pointerAt(fs, pointer),
+    unpoint: (runId) => async () => {
+      const found = await pointerAt(fs, pointer)
+      if (E.isLeft(found)) return found
+      if (O.isNone(found.right) || found.right.value.runId !== runId) return E.right(undefined)
+      return pointed(pointer, await remove(fs, pointer))
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// requests
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** One look. A link, or whatever else is no file, is no request; nor is what can't be looked at. */
+const isFile = (fs: FileSystem, path: string): boolean => {
+  try {
+    return fs.lstatSync(path)?.kind === 'file'
+  } catch {
+    return false
+  }
+}
+
+/** A link in the place of a folder would lead somewhere else. */
+const isThere = (fs: FileSystem, { runs, run }: Layout.Layout): E.Either<FileError, boolean> => {
+  const above = isFolder(fs, runs)
+  return E.isLeft(above) || !above.right ? above : isFolder(fs, run)
+}
+
+const leaveRequest = async (
+  fs: FileSystem,
+  layout: Layout.Layout,
+  request: PauseRequest
+): Promise<E.Either<PauseError, void>> => {
+  const there = isThere(fs, layout)
+  return E.isLeft(there) ? there : replace(fs, Layout.pauseRequest(layout), encode(request))
+}
+
+const requestIn = async (
+  fs: FileSystem,
+  layout: Layout.Layout
+): Promise<E.Either<PauseError, O.Option<PauseRequest>>> => {
+  const there = isThere(fs, layout)
+  if (E.isLeft(there)) return there
+  const { runId } = layout
+  const where = Layout.pauseRequest(layout)
+  const bytes = there.right ? await readWhole(fs, where, REQUEST_BYTES, runId) : E.right(O.none)
+  if (E.isLeft(bytes)) return bytes
+  if (O.isNone(bytes.right)) return E.right(O.none)
+  const found = decodeRequest(parsed(bytes.right.value))
+  if (E.isRight(found) && found.right.runId === runId) return E.right(O.some(found.right))
+  if (E.isLeft(found) && found.left._tag === 'NewerFormat')
+    return E.left({ ...found.left, _tag: 'UnsupportedFormat', runId, where })
+  const why = E.isLeft(found) ? describe(found.left) : `it is for run ${found.right.runId}`
+  return E.left({ _tag: 'Corrupt', runId, where, why })
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// the pointer
+// ---------------------------------------------------------------------------------------------------------------------
+
+const pointerAt = async (fs: FileSystem, where: string): Promise<E.Either<PointerError, O.Option<ContinueHere>>> => {
+  const bytes = pointed(where, await readWhole(fs, where, POINTER_BYTES, ''))
+  if (E.isLeft(bytes)) return bytes
+  if (O.isNone(bytes.right)) return E.right(O.none)
+  const found = decodePointer(parsed(bytes.right.value))
+  return E.isRight(found)
+    ? E.right(O.some(found.right))
+    : E.left({ _tag: 'InvalidPointer', where, why: describe(found.left) })
+}
+
+const pointed = <A>(where: string, result: E.Either<FileError, A>): E.Either<PointerError, A> =>
+  E.isLeft(result) && result.left._tag === 'TooLarge'
+    ? E.left({ _tag: 'InvalidPointer', where, why: `it has ${result.left.bytes} bytes` })
+    : (result as E.Either<Exclude<FileError, { readonly _tag: 'TooLarge' }>, A>)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// files
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What is no JSON in UTF-8 is nothing that a codec takes. */
+const parsed = (bytes: Buffer): unknown => {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+/** The content is durable before it has its name, and the name before this resolves. A link that has the name is replaced. */
+const replace = async (fs: FileSystem, path: string, content: Json): Promise<E.Either<FileError, void>> => {
+  const unfinished = `${path}.${randomBytes(16).toString('hex')}`
+  const written = await writeNew(fs, unfinished, Buffer.from(`${JSON.stringify(content, null, 2)}\n`))
+  const renamed = E.isLeft(written) ? written : await writing(path, 'rename', () => fs.renameSync(unfinished, path))
+  if (E.isLeft(renamed)) {
+    await quietly(() => fs.unlinkSync(unfinished))
+    return renamed
+  }
+  return syncNames(fs, path)
+}
+
+const writeNew = async (fs: FileSystem, path: string, bytes: Buffer): Promise<E.Either<FileError, void>> => {
+  const fd = await writing(path, 'open', () => fs.open(path, 'create'))
+  if (E.isLeft(fd)) return fd
+  const written = await writeFully(fs, path, fd.right, bytes, 0)
+  const result = E.isLeft(written) ? written : await sync(fs, path, fd.right)
+  await quietly(() => fs.close(fd.right))
+  return result
+}
+
+const remove = async (fs: FileSystem, path: string): Promise<E.Either<FileError, void>> => {
+  const gone = await writing(path, 'unlink', () => fs.unlinkSync(path))
+  if (E.isLeft(gone)) return gone.left.code === 'ENOENT' ? E.right(undefined) : gone
+  return syncNames(fs, path)
+}
+
+const syncNames = (fs: FileSystem, path: string): Promise<E.Either<FileError, void>> =>
+  writing(dirname(path), 'fsync', () => fs.fsyncFolder(dirname(path)))

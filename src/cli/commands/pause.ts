@@ -1,0 +1,58 @@
+/**
+ * `dogear pause`: asks the process that runs a run to pause it.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Status } from '../../domain/Checkpoint.js'
+import { pause } from '../../executor/pause.js'
+import { notDone } from '../CliError.js'
+import { ExitCode } from '../ExitCode.js'
+import { printed } from '../report/runJson.js'
+import type { Context, Result } from './Context.js'
+import { environmentFor } from './Context.js'
+import { findRun } from './find.js'
+
+/**
+ * How to pause: without `commit`, what is not committed in the worktree of the run stays as it is.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface PauseFlags {
+  readonly commit?: boolean
+}
+
+/**
+ * Asks for a pause of the run of this id. It does not wait for it: a step may take hours. A run that rests is not paused, and nothing
+ * is written; of one that is paused already there is nothing left to do.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export const pauseCommand = async (context: Context, id: string, { commit = true }: PauseFlags): Promise<Result> => {
+  const view = await findRun(context, id)
+  if (E.isLeft(view)) return view
+  const { runId } = view.right
+  const asked = await pause(runId, { commit })(environmentFor(context))()
+  if (E.isLeft(asked)) return E.left(notDone(asked.left, [], runId))
+  const { screen, json } = context
+  const answer = asked.right
+  const requested = answer._tag === 'Requested'
+  if (json) screen.out(printed({ run_id: runId, requested, status: requested ? 'running' : answer.status }))
+  else if (requested) {
+    const { pid, host } = answer.holder
+    screen.out(`Run ${runId} pauses when what it runs now has ended (process ${pid} on ${host})\n`)
+  } else screen.out(`Run ${runId} ${AT_REST[answer.status]}\n`)
+  return E.right(requested || answer.status === 'paused' ? ExitCode.done : ExitCode.refused)
+}
+
+const AT_REST: Readonly<Record<Status, string>> = {
+  queued: 'has not begun: there is nothing to pause',
+  running: 'has changed hands in the meantime: ask again',
+  completed: 'has completed: there is nothing to pause',
+  failed: 'has failed and rests: there is nothing to pause',
+  interrupted: 'was interrupted and rests: there is nothing to pause',
+  paused: 'is paused already',
+  pending: 'waits for its jobs and rests: there is nothing to pause'
+}

@@ -1,0 +1,80 @@
+/**
+ * The pointer that a pause has left: followed by a resume that names no run.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import type { ContinueHere } from '../../domain/Pause.js'
+import { continueHere, describePosition } from '../../domain/Pause.js'
+import type { ResumePlan } from '../../domain/Plan.js'
+import type { RunView } from '../../executor/runs.js'
+import { viewRun } from '../../executor/runs.js'
+import type { CliError } from '../CliError.js'
+import { notDone } from '../CliError.js'
+import { printable } from '../terminal/Style.js'
+import type { Context } from './Context.js'
+import { environmentFor } from './Context.js'
+
+/**
+ * The run that paused last, if it is there and not completed. Of the pointer only the id is used. One that leads nowhere is taken
+ * away.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const pointedRun = async (context: Context): Promise<E.Either<CliError, O.Option<RunView>>> => {
+  const environment = environmentFor(context)
+  const { pauses } = environment
+  if (pauses === undefined) return E.right(O.none)
+  const pointer = await pauses.pointer()
+  if (E.isLeft(pointer)) return E.left(notDone(pointer.left))
+  if (O.isNone(pointer.right)) return E.right(O.none)
+  const { runId } = pointer.right.value
+  const view = await viewRun(runId)(environment)()
+  if (E.isLeft(view)) return E.left(notDone(view.left))
+  // Somebody else goes on with it.
+  if (O.isSome(view.right) && O.isSome(view.right.value.heldBy)) return E.right(O.none)
+  if (O.isSome(view.right) && view.right.value.status !== 'completed') {
+    await warnOfLostCommit(context, pointer.right.value, view.right.value.checkpoint)
+    return E.right(view.right)
+  }
+  const why = O.isNone(view.right) ? 'is gone' : 'has completed'
+  context.screen.line(`Run ${runId}, which was paused last, ${why}. The pointer to it is removed`)
+  const removed = await pauses.unpoint(runId)()
+  return E.isLeft(removed) ? E.left(notDone(removed.left)) : E.right(O.none)
+}
+
+/** What a pause has committed is no evidence of a step. So nothing runs again if it is gone, and somebody should know. */
+const warnOfLostCommit = async (
+  context: Context,
+  { committed }: ContinueHere,
+  { workspace }: Checkpoint
+): Promise<void> => {
+  if (committed === undefined || workspace?.kind !== 'worktree') return
+  const missing = await environmentFor(context).workspaces?.tree(workspace.root).missingCommits([committed])()
+  if (missing === undefined || E.isLeft(missing) || missing.right.length === 0) return
+  const { screen } = context
+  screen.line(
+    screen.style.yellow(`warning: commit ${committed}, made by the pause, is not in ${printable(workspace.root)}`)
+  )
+}
+
+/**
+ * Says which commits were found, and where a plan goes on.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const tellPosition = ({ screen }: Context, checkpoint: Checkpoint, { decisions }: ResumePlan): void => {
+  const due = decisions.filter(({ _tag }) => _tag !== 'Skip')
+  const [first] = due
+  if (first === undefined) return
+  const next = due.find(({ stepIndex, group }) => stepIndex === first.stepIndex && group !== undefined) ?? first
+  const { commits } = continueHere(checkpoint)
+  const isGone = due.some(({ reason }) => reason._tag === 'EvidenceMissing')
+  if (commits.length > 0 && !isGone)
+    screen.line(`Verified: ${commits.length} ${commits.length === 1 ? 'commit' : 'commits'} found`)
+  screen.line(`Continuing from ${printable(describePosition(next))}`)
+}

@@ -1,0 +1,139 @@
+/**
+ * Pausing a run: the request for it, and the pointer to where a paused run goes on.
+ *
+ * @module
+ * @since 0.1.0
+ */
+import type { Checkpoint } from './Checkpoint.js'
+import type { CompletedStep } from './CompletedStep.js'
+import * as Steps from './CompletedStep.js'
+import { groupsOf } from './WorkflowIdentity.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Whom a request to pause is for: the process that held the run when it was asked for, and since when (UTC, ISO 8601).
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Addressee {
+  readonly host: string
+  readonly pid: number
+  readonly since: string
+}
+
+/**
+ * Somebody wants a run to pause. It is for one execution of it, and means nothing to a later one. `commit`: whether what is not
+ * committed in a worktree of the run's own is to be. `requestedAt`: UTC, ISO 8601.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface PauseRequest {
+  readonly runId: string
+  readonly addressee: Addressee
+  readonly commit: boolean
+  readonly requestedAt: string
+}
+
+/**
+ * Where a paused run goes on. A pointer for people, and for a resume that names no run: what counts is in the checkpoint.
+ *
+ * - `stepIndex` and `step`: the step that comes next; `group`: of a wave, the first of its groups that is not done.
+ * - `commits`: those that its steps have recorded, oldest first, each once.
+ * - `committed`: the commit that the pause has made of what was not committed, if there was any.
+ * - `pausedAt`: UTC, ISO 8601.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ContinueHere {
+  readonly runId: string
+  readonly workflow: string
+  readonly stepIndex: number
+  readonly step: string
+  readonly group?: string
+  readonly commits: ReadonlyArray<string>
+  readonly committed?: string
+  readonly pausedAt: string
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The pointer to where a run goes on that is interrupted at a step. In the order of the workflow: which groups of a wave may start
+ * first, a plan decides.
+ *
+ * @example
+ * import { Checkpoint, Pause, Workflow, WorkflowIdentity } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const at = '2026-01-02T03:04:05.000Z'
+ * const workflow = WorkflowIdentity.of({ name: 'release', steps: [Workflow.task('build'), Workflow.task('publish')] })
+ * const checkpoint = Checkpoint.start({ _tag: 'Started', at, runId: 'release-1', workflow, input: {} })
+ * const pointer = Pause.continueHere(checkpoint)
+ * assert.equal(Pause.describePosition(pointer), 'step 1: build')
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const continueHere = (
+  { runId, workflow, state, completedSteps, updatedAt }: Checkpoint,
+  committed?: string
+): ContinueHere => {
+  const { stepIndex, step } = state
+  const identity = workflow.steps[stepIndex]
+  const done = Steps.groupsOf(completedSteps, stepIndex)
+  const next = identity === undefined ? undefined : groupsOf(identity).find(({ name }) => !done.has(name))
+  return {
+    runId,
+    workflow: workflow.name,
+    stepIndex,
+    step,
+    ...(next === undefined ? {} : { group: next.name }),
+    commits: commitsOf(completedSteps),
+    ...(committed === undefined ? {} : { committed }),
+    pausedAt: updatedAt
+  }
+}
+
+const commitsOf = (records: Iterable<CompletedStep>): ReadonlyArray<string> => {
+  const hashes = new Set<string>()
+  for (const { evidence } of records) for (const one of evidence) if (one._tag === 'Commit') hashes.add(one.hash)
+  return [...hashes]
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// refinements
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Whether a request is for the execution of this holder. One for an earlier execution is out of date.
+ *
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isFor = ({ addressee }: PauseRequest, { host, pid, since }: Addressee): boolean =>
+  addressee.host === host && addressee.pid === pid && addressee.since === since
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Where a pointer leads, for people: `wave 2, group lint`, where a wave has the number of its step, or `step 3: publish`.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describePosition = ({
+  stepIndex,
+  step,
+  group
+}: Pick<ContinueHere, 'stepIndex' | 'step' | 'group'>): string =>
+  group === undefined ? `step ${stepIndex + 1}: ${step}` : `wave ${stepIndex + 1}, group ${group}`

@@ -1,0 +1,128 @@
+/**
+ * Requests to pause, and the pointer that a pause leaves, as JSON.
+ *
+ * @module
+ * @since 0.1.0
+ */
+import * as t from 'io-ts'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Json } from './Json.js'
+import type { Malformed, Spec } from './JsonCodec.js'
+import { decodeWith, fields, list, matching, natural, optional, time } from './JsonCodec.js'
+import type { Addressee, ContinueHere, PauseRequest } from './Pause.js'
+import * as RunId from './RunId.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The format that is written. A higher one is refused.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const FORMAT = 1
+
+/**
+ * What can be wrong with a request or a pointer.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type PauseCodecError =
+  Malformed | { readonly _tag: 'NewerFormat'; readonly found: number; readonly supported: number }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// codecs
+// ---------------------------------------------------------------------------------------------------------------------
+
+const runId: t.Type<string> = matching('a run id', (text) => E.isRight(RunId.parse(text)))
+
+/** Names of steps and groups, and of what else people see. No control characters reach a terminal by this way. */
+const name: t.Type<string> = matching('a name of 1 to 512 characters', (text) => /^[^\p{Cc}]{1,512}$/u.test(text))
+
+const hash: t.Type<string> = matching('the hash of a commit', (text) => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text))
+
+const addressee: t.Type<Addressee> = fields<Addressee>('an addressee', {
+  host: t.string,
+  pid: natural,
+  since: t.string
+})
+
+const request: t.Type<PauseRequest> = fields<PauseRequest>('a request to pause', {
+  runId,
+  addressee,
+  commit: t.boolean,
+  requestedAt: time
+})
+
+const pointer: t.Type<ContinueHere> = fields<ContinueHere>('a pointer to a paused run', {
+  runId,
+  workflow: name,
+  stepIndex: natural,
+  step: name,
+  group: optional(name),
+  commits: list(hash),
+  committed: optional(hash),
+  pausedAt: time
+} satisfies Spec<ContinueHere>)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// encoding
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A request, or a pointer, as plain JSON.
+ *
+ * @category encoding
+ * @since 0.1.0
+ */
+export const encode = (value: PauseRequest | ContinueHere): Json => ({ format: FORMAT, ...value }) as unknown as Json
+
+// ---------------------------------------------------------------------------------------------------------------------
+// decoding
+// ---------------------------------------------------------------------------------------------------------------------
+
+const supported =
+  <A extends object>(codec: t.Type<A>) =>
+  (content: unknown): E.Either<PauseCodecError, A> => {
+    const read = decodeWith(codec)(content)
+    const found = typeof content === 'object' && content !== null && 'format' in content ? content.format : undefined
+    if (typeof found === 'number' && found > FORMAT) return E.left({ _tag: 'NewerFormat', found, supported: FORMAT })
+    if (found !== FORMAT) return E.left({ _tag: 'Malformed', path: '$.format', expected: String(FORMAT) })
+    if (E.isLeft(read)) return read
+    const { format: _, ...known } = read.right as A & { readonly format: unknown }
+    return E.right(known as unknown as A)
+  }
+
+/**
+ * Decodes a request to pause.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const decodeRequest: (content: unknown) => E.Either<PauseCodecError, PauseRequest> = supported(request)
+
+/**
+ * Decodes the pointer to a paused run.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const decodePointer: (content: unknown) => E.Either<PauseCodecError, ContinueHere> = supported(pointer)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What is wrong, as a sentence.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describe = (error: PauseCodecError): string =>
+  error._tag === 'Malformed'
+    ? `at ${error.path} expected ${error.expected}`
+    : `it has format ${error.found}, this version of Dogear reads up to ${error.supported}: upgrade Dogear`

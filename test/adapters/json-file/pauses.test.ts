@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { afterEach, beforeEach, describe, test } from 'vitest'
+import { filePauses } from '../../../src/adapters/json-file/index.js'
+import type { Pause, Pauses } from '../../../src/index.js'
+
+const request: Pause.PauseRequest = {
+  runId: 'r',
+  addressee: { host: 'build-1', pid: 100, since: '2026-01-02T03:04:05.000Z' },
+  commit: true,
+  requestedAt: '2026-01-02T03:04:06.000Z'
+}
+
+const pointer: Pause.ContinueHere = {
+  runId: 'r',
+  workflow: 'release',
+  stepIndex: 1,
+  step: 'checks',
+  group: 'lint',
+  commits: ['a'.repeat(40)],
+  pausedAt: '2026-01-02T03:04:07.000Z'
+}
+
+let root: string
+let pauses: Pauses
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'dogear-pauses-'))
+  mkdirSync(join(root, 'runs/r'), { recursive: true })
+  pauses = filePauses(root)
+})
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+const right = <A>(result: E.Either<unknown, A>): A =>
+  E.isRight(result) ? result.right : assert.fail(JSON.stringify(result.left))
+
+const left = (result: E.Either<{ readonly _tag: string }, unknown>): string =>
+  E.isLeft(result) ? result.left._tag : assert.fail('it was accepted')
+
+describe('a request to pause', () => {
+  test('that was left is found by another process, and not any more once it is withdrawn', async () => {
+    assert.equal(pauses.isRequested('r'), false)
+    right(await pauses.request(request)())
+    const other = filePauses(root)
+    assert.equal(other.isRequested('r'), true)
+    assert.deepEqual(right(await other.requested('r')()), O.some(request))
+    right(await other.withdraw('r')())
+    assert.equal(pauses.isRequested('r'), false)
+    assert.deepEqual(readdirSync(join(root, 'runs/r')), [])
+    right(await other.withdraw('r')())
+  })
+
+  test('is for its user alone', async () => {
+    right(await pauses.request(request)())
+    assert.equal(lstatSync(join(root, 'runs/r/pause.json')).mode & 0o777, 0o600)
+  })
+
+  test.each([
+    ['not JSON', '{', 'Corrupt'],
+    ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'Corrupt'],
+    ['of another run', JSON.stringify({ format: 1, ...request, runId: 'other' }), 'Corrupt'],
+    ['without a format', JSON.stringify(request), 'Corrupt'],
+    ['of a newer format', JSON.stringify({ ...request, format: 2 }), 'UnsupportedFormat'],
+    ['too large', 'x'.repeat(70_000), 'TooLarge']
+  ])('%s is refused and left as it is', async (_, content, tag) => {
+    const path = join(root, 'runs/r/pause.json')
+    writeFileSync(path, content)
+    assert.equal(left(await pauses.requested('r')()), tag)
+    assert.deepEqual(readFileSync(path), Buffer.from(content))
+  })
+
+  test('that is a link is none, and what it leads to is not written to', async () => {
+    const target = join(root, 'target')
+    writeFileSync(target, 'mine')
+    symlinkSync(target, join(root, 'runs/r/pause.json'))
+    assert.equal(pauses.isRequested('r'), false)
+    assert.equal(left(await pauses.requested('r')()), 'Insecure')
+    right(await pauses.request(request)())
+    assert.equal(readFileSync(target, 'utf8'), 'mine')
+    assert.deepEqual(right(await pauses.requested('r')()), O.some(request))
+  })
+
+  test('in a run folder that is a link is refused', async () => {
+    symlinkSync(join(root, 'runs/r'), join(root, 'runs/linked'))
+    assert.equal(left(await pauses.request({ ...request, runId: 'linked' })()), 'Insecure')
+    assert.deepEqual(readdirSync(join(root, 'runs/r')), [])
+  })
+
+  test('for what is no run id touches no file', async () => {
+    assert.equal(left(await pauses.request({ ...request, runId: '../r' })()), 'InvalidRunId')
+    assert.equal(pauses.isRequested('../r'), false)
+  })
+})
+
+describe('the pointer to the run that paused last', () => {
+  test('says where it is, is found by another process, and is replaced by the next', async () => {
+    assert.deepEqual(right(await pauses.pointer()), O.none)
+    assert.equal(right(await pauses.point(pointer)()), join(root, 'continue-here.json'))
+    assert.deepEqual(right(await filePauses(root).pointer()), O.some(pointer))
+    right(await pauses.point({ ...pointer, runId: 'other' })())
+    assert.deepEqual(O.toUndefined(right(await pauses.pointer()))?.runId, 'other')
+    assert.equal(lstatSync(join(root, 'continue-here.json')).mode & 0o777, 0o600)
+  })
+
+  test('is taken away with the run that it leads to, and with no other', async () => {
+    right(await pauses.point(pointer)())
+    right(await pauses.unpoint('other')())
+    assert.deepEqual(right(await pauses.pointer()), O.some(pointer))
+    right(await pauses.unpoint('r')())
+    assert.deepEqual(right(await pauses.pointer()), O.none)
+  })
+
+  test.each([
+    ['not JSON', '{'],
+    ['whose id leads elsewhere', JSON.stringify({ format: 1, ...pointer, runId: '../../etc' })],
+    ['with a hash that is an option of git', JSON.stringify({ format: 1, ...pointer, committed: '--upload-pack=x' })],
+    ['with control characters', JSON.stringify({ format: 1, ...pointer, group: '\u001b[2J' })],
+    ['of a newer format', JSON.stringify({ ...pointer, format: 2 })]
+  ])('%s is refused and left as it is', async (_, content) => {
+    const path = join(root, 'continue-here.json')
+    writeFileSync(path, content)
+    assert.equal(left(await pauses.pointer()), 'InvalidPointer')
+    assert.equal(readFileSync(path, 'utf8'), content)
+  })
+
+  test('that is a link is not followed, and is replaced and not written through', async () => {
+    const target = join(root, 'target')
+    writeFileSync(target, JSON.stringify({ format: 1, ...pointer }))
+    symlinkSync(target, join(root, 'continue-here.json'))
+    assert.equal(left(await pauses.pointer()), 'Insecure')
+    right(await pauses.point({ ...pointer, runId: 'other' })())
+    assert.equal(readFileSync(target, 'utf8'), JSON.stringify({ format: 1, ...pointer }))
+  })
+})

@@ -1,0 +1,192 @@
+import { afterEach, expect, test } from 'vitest'
+import { type Ended, linesOf, type Running, type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox
+afterEach(() => place.remove())
+
+const until = 'while [ ! -e go ]; do sleep 0.02; done'
+
+/** A wave whose second group waits for the file `go`, with a step before and one behind it. */
+const workflow = `
+name: w
+steps:
+  - { name: first, shell: echo first >> log }
+  - wave: checks
+    concurrency: 1
+    groups:
+      G1: { shell: echo G1 >> log }
+      G2: { shell: 'echo G2 >> log; echo ready; ${until}' }
+      G3: { shell: echo G3 >> log }
+  - { name: last, shell: echo last >> log }
+`
+
+const started = async (words: readonly string[] = []): Promise<Running> => {
+  const running = place.start(['run', 'w.yml', '--id', 'r', ...words])
+  await running.said('ready')
+  return running
+}
+
+/** Asks for a pause while the step waits, then lets it go. */
+const paused = async (running: Running, words: readonly string[] = []): Promise<Ended> => {
+  const asked = await place.dogear(['pause', 'r', ...words])
+  expect(asked.stdout).toContain('Run r pauses when what it runs now has ended')
+  expect(asked.code).toBe(0)
+  place.write('go', '')
+  return running.ended
+}
+
+const statusOf = async (id = 'r'): Promise<unknown> =>
+  (JSON.parse((await place.dogear(['show', id, '--json'])).stdout) as { readonly status: unknown }).status
+
+test('a pause lets the group that runs end, and says where the run stands, in which file, how many commits, and how to go on', async () => {
+  place = sandbox({ 'w.yml': workflow })
+  const ended = await paused(await started())
+  expect(ended.code).toBe(75)
+  expect(linesOf(ended.stderr).slice(-5)).toEqual([
+    'Paused at wave 2, group G3',
+    `Progress saved to ${place.folder}/.dogear/continue-here.json`,
+    'Commits: 0 completed',
+    'Go on with:',
+    '  dogear resume r'
+  ])
+  expect(await statusOf()).toBe('paused')
+  expect(JSON.parse(place.read('.dogear/continue-here.json'))).toMatchObject({
+    format: 1,
+    runId: 'r',
+    workflow: 'w',
+    stepIndex: 1,
+    step: 'checks',
+    group: 'G3',
+    commits: []
+  })
+  expect(place.exists('.dogear/runs/r/pause.json')).toBe(false)
+})
+
+test('a resume without an id follows the pointer, past other unfinished runs, and removes it', async () => {
+  place = sandbox({ 'w.yml': workflow, 'bad.yml': 'steps: [{ shell: exit 1 }]' })
+  await paused(await started())
+  expect((await place.dogear(['run', 'bad.yml', '--id', 'bad'])).code).toBe(1)
+  const resumed = await place.dogear(['resume'])
+  expect(resumed.code).toBe(0)
+  expect(linesOf(resumed.stderr).slice(0, 3)).toEqual([
+    'Continuing from wave 2, group G3',
+    'Resuming run r',
+    'Loaded checkpoint: 1/3 steps completed'
+  ])
+  expect(place.read('log')).toBe('first\nG1\nG2\nG3\nlast\n')
+  expect(place.exists('.dogear/continue-here.json')).toBe(false)
+})
+
+test('a resume by id removes the pointer as well', async () => {
+  place = sandbox({ 'w.yml': workflow })
+  await paused(await started())
+  expect((await place.dogear(['resume', 'r'])).code).toBe(0)
+  expect(place.exists('.dogear/continue-here.json')).toBe(false)
+})
+
+test.each([
+  ['is gone', (id: string) => place.shell(`rm -r .dogear/runs/${id}`)],
+  [
+    'has completed',
+    (id: string) =>
+      place.shell(`cp .dogear/continue-here.json p && dogear resume ${id} && mv p .dogear/continue-here.json`)
+  ]
+])('a pointer to a run that %s is removed, and the only unfinished run is taken', async (why, spoil) => {
+  place = sandbox({ 'w.yml': workflow, 'bad.yml': 'steps: [{ shell: test -e go2 }]' })
+  await paused(await started())
+  expect((await place.dogear(['run', 'bad.yml', '--id', 'bad'])).code).toBe(1)
+  await spoil('r')
+  place.write('go2', '')
+  const resumed = await place.dogear(['resume'])
+  expect(resumed.stderr).toContain(`Run r, which was paused last, ${why}. The pointer to it is removed\n`)
+  expect(resumed.stderr).toContain('Resuming run bad\n')
+  expect(resumed.code).toBe(0)
+  expect(place.exists('.dogear/continue-here.json')).toBe(false)
+})
+
+test('a pointer that is none is refused with exit code 5 and left; a run that is named is resumed all the same', async () => {
+  place = sandbox({ 'w.yml': workflow })
+  await paused(await started())
+  place.write('.dogear/continue-here.json', '{"format":1,"runId":"../../r"}')
+  const refused = await place.dogear(['resume', '--json'])
+  expect(refused.code).toBe(5)
+  expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'InvalidPointer' } })
+  expect(await statusOf()).toBe('paused')
+  expect((await place.dogear(['resume', 'r'])).code).toBe(0)
+})
+
+test('a run that rests is not paused: it is said how it rests, and nothing is written', async () => {
+  place = sandbox({ 'w.yml': workflow, 'bad.yml': 'steps: [{ shell: exit 1 }]' })
+  await place.dogear(['run', 'bad.yml', '--id', 'bad0'])
+  const before = (await place.shell('ls -laR .dogear')).stdout
+  expect(await place.dogear(['pause', 'bad0'])).toMatchObject({
+    code: 4,
+    stdout: 'Run bad0 has failed and rests: there is nothing to pause\n'
+  })
+  expect((await place.shell('ls -laR .dogear')).stdout).toBe(before)
+  expect((await place.dogear(['pause', 'none'])).code).toBe(3)
+  await paused(await started())
+  expect(await place.dogear(['pause', 'r'])).toMatchObject({ code: 0, stdout: 'Run r is paused already\n' })
+})
+
+test('Ctrl+C during a pause is a stop, and leaves no request', async () => {
+  place = sandbox({ 'w.yml': workflow })
+  const running = await started()
+  await place.dogear(['pause', 'r'])
+  process.kill(running.pid, 'SIGINT')
+  expect((await running.ended).code).toBe(130)
+  expect(await statusOf()).toBe('interrupted')
+  expect(place.exists('.dogear/runs/r/pause.json')).toBe(false)
+  expect(place.exists('.dogear/continue-here.json')).toBe(false)
+})
+
+const inWorktree = `
+name: w
+workspace: worktree
+steps:
+  - name: build
+    shell: 'echo 1 > built; git add built; git commit -qm built; echo half > half; echo ready; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done'
+    expect: { commits: 1 }
+  - { name: last, shell: test -e half }
+`
+
+const repository = async (): Promise<void> => {
+  place = sandbox({ 'w.yml': inWorktree, '.gitignore': '.dogear\n.bin\n' })
+  const made = await place.shell(
+    'git init -q . && git config user.email a@example.org && git config user.name a && git add . && git commit -qm init'
+  )
+  expect(made).toMatchObject({ code: 0 })
+}
+
+const inThere = async (command: string): Promise<string> =>
+  (await place.shell(`git -C .dogear/workspaces/r ${command}`)).stdout
+
+test('what is not committed in the worktree is committed by the pause, and the state folder never', async () => {
+  await repository()
+  const running = place.start(['run', 'w.yml', '--id', 'r'], { environment: { PLACE: place.folder } })
+  await running.said('ready')
+  const ended = await paused(running)
+  expect(await inThere('status --porcelain')).toBe('')
+  const hash = (await inThere('rev-parse HEAD')).trim()
+  expect(ended.stderr).toContain(`Commits: 1 completed, and ${hash.slice(0, 12)} of what was not committed\n`)
+  expect(JSON.parse(place.read('.dogear/continue-here.json'))).toMatchObject({
+    commits: [(await inThere('rev-parse HEAD~1')).trim()],
+    committed: hash
+  })
+  expect((await inThere('ls-tree -r --name-only HEAD')).split('\n').sort().join(' ').trim()).toBe(
+    '.gitignore built half w.yml'
+  )
+  expect((await place.shell('git status --porcelain --untracked-files=no')).stdout).toBe('')
+  const resumed = await place.dogear(['resume', '--no-merge'])
+  expect(linesOf(resumed.stderr).slice(0, 2)).toEqual(['Verified: 1 commit found', 'Continuing from step 2: last'])
+  expect(resumed.code).toBe(0)
+})
+
+test('with --no-commit it stays as it is', async () => {
+  await repository()
+  const running = place.start(['run', 'w.yml', '--id', 'r'], { environment: { PLACE: place.folder } })
+  await running.said('ready')
+  await paused(running, ['--no-commit'])
+  expect(await inThere('status --porcelain')).toBe('?? half\n')
+  expect(JSON.parse(place.read('.dogear/continue-here.json'))).not.toHaveProperty('committed')
+})

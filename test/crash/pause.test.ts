@@ -1,0 +1,95 @@
+/** A process that is killed while it pauses, or while it takes a pause up, loses nothing and does nothing twice. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { describe, test } from 'vitest'
+import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
+import { Plan, restoreStored } from '../../src/index.js'
+import { eachOf, inWorld } from './world.js'
+
+const WORKER = fileURLToPath(new URL('./workers/pauser.mjs', import.meta.url))
+
+interface End {
+  readonly signal: NodeJS.Signals | null
+  readonly calls: number
+}
+
+/** Runs a process that dies before its nth call, if it makes so many. */
+const life = (folder: string, how: 'run' | 'resume', at = 0): Promise<End> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [WORKER, folder, how, String(at)], { stdio: ['ignore', 'pipe', 'pipe'] })
+    let said = ''
+    let wrong = ''
+    child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    child.stderr.on('data', (chunk: Buffer) => (wrong += chunk.toString()))
+    child.once('close', (code, signal) =>
+      code === 0 || signal === 'SIGKILL'
+        ? resolve({ signal, calls: Number(said) })
+        : reject(new Error(`it ended with ${code}:\n${wrong}`))
+    )
+  })
+
+const effectsIn = (folder: string): ReadonlyArray<string> =>
+  readFileSync(join(folder, 'effects'), 'utf8').trim().split('\n')
+
+/** The units that are on record as completed. */
+const completedIn = async (folder: string): Promise<ReadonlySet<string>> => {
+  const loaded = await jsonFileStorage(join(folder, 'state')).load('r')()
+  if (E.isLeft(loaded)) return assert.fail(JSON.stringify(loaded.left))
+  const checkpoint = O.isSome(loaded.right) ? restoreStored(loaded.right.value) : assert.fail('nothing is stored')
+  if (E.isLeft(checkpoint)) return assert.fail(JSON.stringify(checkpoint.left))
+  return new Set([...checkpoint.right.completedSteps].map(Plan.unitName))
+}
+
+/** One resume ends it: what was on record did not run again, what was not has run, and nothing of the pause is left. */
+const endsWell = async (folder: string): Promise<void> => {
+  const recorded = await completedIn(folder)
+  const before = effectsIn(folder)
+  assert.equal((await life(folder, 'resume')).signal, null)
+  const after = effectsIn(folder).slice(before.length)
+  const due = [
+    ['one', 'one'],
+    ['two', 'two'],
+    ['three/a', 'a'],
+    ['three/b', 'b']
+  ].flatMap(([unit = '', effect]) => (recorded.has(unit) ? [] : [effect]))
+  assert.deepEqual([...after].sort(), [...due].sort())
+  assert.ok((await completedIn(folder)).has('three'))
+  assert.equal(existsSync(join(folder, 'state/runs/r/pause.json')), false)
+  assert.equal(existsSync(join(folder, 'state/continue-here.json')), false)
+}
+
+const callsOf = (how: 'run' | 'resume'): Promise<number> =>
+  inWorld('nobody is killed', async ({ folder }) => {
+    const paused = await life(folder, 'run')
+    return how === 'run' ? paused.calls : (await life(folder, 'resume')).calls
+  })
+
+describe('a process that is killed', () => {
+  test('at any call while it pauses is followed by one that goes on: nothing is lost, and nothing done twice', async () => {
+    const calls = await callsOf('run')
+    assert.ok(calls > 10, `only ${calls} calls`)
+    await eachOf([...Array(calls).keys()], (index) =>
+      inWorld(`killed before call ${index + 1}`, async ({ folder }) => {
+        assert.equal((await life(folder, 'run', index + 1)).signal, 'SIGKILL')
+        await endsWell(folder)
+      })
+    )
+  })
+
+  test('at any call by which it takes the pause up is followed by one that goes on, too', async () => {
+    const calls = await callsOf('resume')
+    assert.ok(calls > 1, `only ${calls} calls`)
+    await eachOf([...Array(calls).keys()], (index) =>
+      inWorld(`killed before call ${index + 1}`, async ({ folder }) => {
+        await life(folder, 'run')
+        assert.equal((await life(folder, 'resume', index + 1)).signal, 'SIGKILL')
+        await endsWell(folder)
+      })
+    )
+  })
+})

@@ -1,0 +1,57 @@
+/**
+ * A run that is asked to pause by its own second step, and is killed at one of the calls to the file system that come after.
+ *
+ * Arguments: the folder; `run` or `resume`; the number of the call before which it dies, 0 for none. Says at its end how many
+ * calls there were.
+ */
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pause } from 'dogear'
+import { filePauses, jsonFileStorage, nodeFileSystem } from 'dogear/json-file'
+import { nodeEnvironment } from 'dogear/node'
+import { resume, runOutcome, workflow } from 'dogear/promise'
+
+const [folder, how, at] = process.argv.slice(2)
+const CHANGING = new Set([
+  'open',
+  'write',
+  'writeSync',
+  'fdatasync',
+  'renameSync',
+  'unlinkSync',
+  'fsyncFolder',
+  'replace'
+])
+
+let counting = how === 'resume'
+let calls = 0
+const fs = Object.fromEntries(
+  Object.entries(nodeFileSystem).map(([name, call]) => [
+    name,
+    (...given) => {
+      if (counting && CHANGING.has(name) && (calls += 1) === Number(at)) process.kill(process.pid, 'SIGKILL')
+      return call(...given)
+    }
+  ])
+)
+
+const state = join(folder, 'state')
+// While a pause is taken up, those calls count that are made for the pause: the others are made by every resume.
+const storage = jsonFileStorage(state, how === 'resume' ? {} : { fs })
+const environment = nodeEnvironment(storage, { pauses: filePauses(state, { fs }) })
+const effect = (name) => appendFileSync(join(folder, 'effects'), `${name}\n`)
+
+const program = workflow('w')
+  .step('one', () => effect('one'))
+  .step('two', async () => {
+    effect('two')
+    if (how === 'resume') return
+    await pause('r')(environment)()
+    counting = true
+  })
+  .wave('three', { a: () => effect('a'), b: () => effect('b') })
+
+const options = { id: 'r', storage, environment }
+if (how === 'resume') await resume(program, options)
+else await runOutcome(program, options)
+process.stdout.write(`${calls}\n`)

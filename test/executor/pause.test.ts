@@ -1,0 +1,323 @@
+import assert from 'node:assert/strict'
+import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import { memoryPauses } from '../../src/adapters/memory.js'
+import type { Checkpoint, Environment, Event, Pauses, Program as ProgramType } from '../../src/index.js'
+import { pause, Program, resume, run } from '../../src/index.js'
+import type { LooseSpec, Process, World } from './fixtures.js'
+import { ended, group, historyOf, newProcess, newWorld, refused, right, stored, task } from './fixtures.js'
+
+const asking = (process: Process, commit?: boolean) =>
+  pause('r', commit === undefined ? {} : { commit })(process.environment)()
+
+/** Three steps; what the middle one does beside is given. */
+const threeSteps = ({ log }: World, during: LooseSpec['run'] = () => TE.right('two')): ProgramType.Program<unknown> => {
+  const note =
+    (name: string): LooseSpec['run'] =>
+    () => {
+      log.push(name)
+      return TE.right(name)
+    }
+  return Program.fromSteps('w', [
+    task('one', { run: note('one') }),
+    task('two', {
+      run: (context) => {
+        log.push('two')
+        return during(context)
+      }
+    }),
+    task('three', { run: note('three') })
+  ])
+}
+
+const asks =
+  (process: () => Process): LooseSpec['run'] =>
+  () =>
+    TE.fromTask(async () => void assert.equal(right(await asking(process()))._tag, 'Requested'))
+
+/** A process whose second step asks for a pause, and what came of it. */
+const paused = async (pauses: Pauses, world = newWorld(), events?: Environment['events']) => {
+  const process: Process = newProcess(world, { pauses, ...(events === undefined ? {} : { events }) })
+  const outcome = ended(
+    await process.perform(
+      run(
+        threeSteps(
+          world,
+          asks(() => process)
+        ),
+        'r',
+        {}
+      )
+    ),
+    'Interrupted'
+  )
+  return { process, outcome }
+}
+
+const nothingIsLeft = (pauses: Pauses): void => assert.equal(pauses.isRequested('r'), false)
+
+describe('a pause', () => {
+  test('lets the step that runs end, starts no other, and is on record as paused', async () => {
+    const pauses = memoryPauses()
+    const { process, outcome } = await paused(pauses)
+    assert.deepEqual(
+      [outcome.stepIndex, outcome.step, outcome.inProgress, outcome.reason],
+      [2, 'three', false, 'paused']
+    )
+    assert.deepEqual(process.world.log, ['one', 'two'])
+    assert.deepEqual((await historyOf(process.storage)).slice(-2), ['StepCompleted', 'Interrupted'])
+    nothingIsLeft(pauses)
+  })
+
+  test('is taken up once: a resume goes on to the end, and does again nothing that was done', async () => {
+    const pauses = memoryPauses()
+    const { process } = await paused(pauses)
+    assert.equal(O.toUndefined(right(await pauses.pointer()))?.step, 'three')
+    const next = newProcess(process.world, { pauses })
+    ended(await next.perform(resume(threeSteps(process.world), 'r')), 'Completed')
+    assert.deepEqual(process.world.log, ['one', 'two', 'three'])
+    assert.deepEqual(right(await pauses.pointer()), O.none)
+  })
+
+  test('leaves its pointer when it is on record, and takes its request away after that', async () => {
+    const order: Array<string> = []
+    const kept = memoryPauses()
+    const pauses: Pauses = {
+      ...kept,
+      point: (pointer) => async () => {
+        order.push('point')
+        return kept.point(pointer)()
+      },
+      withdraw: (runId) => {
+        order.push('withdraw')
+        return kept.withdraw(runId)
+      }
+    }
+    const report = ({ _tag }: Event): void => {
+      if (_tag === 'RunInterrupted' || _tag === 'RunPaused') order.push(_tag)
+    }
+    await paused(pauses, newWorld(), { report })
+    assert.deepEqual(order, ['RunInterrupted', 'point', 'RunPaused', 'withdraw'])
+  })
+
+  test('that is asked for while the last step runs leaves a completed run, and nothing else', async () => {
+    const pauses = memoryPauses()
+    const process: Process = newProcess(newWorld(), { pauses })
+    const only = Program.fromSteps('w', [task('only', { run: asks(() => process) })])
+    ended(await process.perform(run(only, 'r', {})), 'Completed')
+    nothingIsLeft(pauses)
+    assert.deepEqual(right(await pauses.pointer()), O.none)
+  })
+
+  test('during which a stop comes is a stop, and leaves nothing of the pause', async () => {
+    const pauses = memoryPauses()
+    const process: Process = newProcess(newWorld(), { pauses })
+    const program = threeSteps(process.world, (context) =>
+      TE.fromTask(async () => {
+        await asks(() => process)(context)()
+        process.stop('signal')
+      })
+    )
+    assert.equal(ended(await process.perform(run(program, 'r', {})), 'Interrupted').reason, 'signal')
+    nothingIsLeft(pauses)
+    assert.deepEqual(right(await pauses.pointer()), O.none)
+  })
+
+  test('that a stop overtakes while groups still run is a stop', async () => {
+    const pauses = memoryPauses()
+    const process: Process = newProcess(newWorld(), { pauses })
+    const until: LooseSpec['run'] = ({ signal }) =>
+      TE.tryCatch(
+        () => new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('told to stop')))),
+        (error) => error
+      )
+    const wave = Program.waveOf(
+      'wave',
+      [group('a', { run: until }), group('b', { run: asks(() => process) }), group('c', { run: until })],
+      { concurrency: 2 }
+    )
+    const seen: Pauses = {
+      ...pauses,
+      requested: (runId) => async () => {
+        setImmediate(() => setImmediate(() => process.stop('signal')))
+        return pauses.requested(runId)()
+      }
+    }
+    const program = Program.fromSteps('w', [wave])
+    const running = run(program, 'r', {})({ ...process.environment, pauses: seen })
+    assert.equal(ended(await running(), 'Interrupted').reason, 'signal')
+    nothingIsLeft(pauses)
+    assert.deepEqual(right(await pauses.pointer()), O.none)
+  })
+
+  test('of a wave lets its running groups end and starts no other; a resume runs only those', async () => {
+    const pauses = memoryPauses()
+    const process: Process = newProcess(newWorld(), { pauses })
+    const { log } = process.world
+    const wave = (asked: boolean) =>
+      Program.fromSteps('w', [
+        Program.waveOf(
+          'wave',
+          ['a', 'b', 'c', 'd'].map((name) =>
+            group(name, {
+              run: (context) => {
+                log.push(name)
+                return asked && name === 'b' ? asks(() => process)(context) : TE.right(name)
+              }
+            })
+          ),
+          { concurrency: 2 }
+        )
+      ])
+    const outcome = ended(await process.perform(run(wave(true), 'r', {})), 'Interrupted')
+    assert.deepEqual([outcome.reason, outcome.inProgress], ['paused', true])
+    const done = [...log]
+    assert.ok(done.includes('b') && done.length < 4, done.join())
+    const pointer = O.toUndefined(right(await pauses.pointer()))
+    assert.equal(
+      pointer?.group,
+      ['a', 'b', 'c', 'd'].find((name) => !done.includes(name))
+    )
+    ended(await newProcess(process.world, { pauses }).perform(resume(wave(false), 'r')), 'Completed')
+    assert.deepEqual([...log].sort(), ['a', 'b', 'c', 'd'])
+  })
+})
+
+describe('a request to pause', () => {
+  test('for an earlier execution pauses no later one, and is taken away', async () => {
+    const kept = memoryPauses()
+    // The process dies before it takes the request away.
+    const { process } = await paused({ ...kept, withdraw: () => TE.right(undefined) })
+    assert.equal(kept.isRequested('r'), true)
+    const next = newProcess(process.world, { pauses: kept, owner: { host: 'build-1', pid: 200 } })
+    ended(await next.perform(resume(threeSteps(process.world), 'r')), 'Completed')
+    assert.deepEqual(process.world.log, ['one', 'two', 'three'])
+    nothingIsLeft(kept)
+  })
+
+  test('of a run that rests is not left, and says how the run rests', async () => {
+    const pauses = memoryPauses()
+    const { process } = await paused(pauses)
+    assert.deepEqual(right(await asking(process)), { _tag: 'AtRest', runId: 'r', status: 'paused' })
+    nothingIsLeft(pauses)
+  })
+
+  test('that comes too late, when the run has come to rest, is taken back', async () => {
+    const kept = memoryPauses()
+    const process: Process = newProcess(newWorld(), { pauses: kept })
+    const late: Pauses = {
+      ...kept,
+      request: (request) => async () => {
+        process.stop()
+        await running
+        return kept.request(request)()
+      }
+    }
+    const program = threeSteps(process.world, () =>
+      TE.fromTask(async () => {
+        answer = pause('r')({ ...process.environment, pauses: late })()
+        await new Promise((resolve) => setImmediate(resolve))
+      })
+    )
+    let answer: ReturnType<ReturnType<ReturnType<typeof pause>>> | undefined
+    const running = process.perform(run(program, 'r', {}))
+    ended(await running, 'Interrupted')
+    assert.ok(answer !== undefined)
+    assert.deepEqual(right(await answer), { _tag: 'AtRest', runId: 'r', status: 'interrupted' })
+    nothingIsLeft(kept)
+  })
+
+  test('that can not be read pauses the run, and commits nothing', async () => {
+    const pauses: Pauses = {
+      ...memoryPauses(),
+      isRequested: () => true,
+      requested: () => TE.left({ _tag: 'Corrupt', runId: 'r', where: 'pause.json', why: 'it is damaged' })
+    }
+    const process = newProcess(newWorld(), { pauses })
+    assert.equal(ended(await process.perform(run(threeSteps(process.world), 'r', {})), 'Interrupted').reason, 'paused')
+    assert.deepEqual(process.world.log, [])
+  })
+
+  test('of a run that is not there is refused, and so is one without the port', async () => {
+    refused(await asking(newProcess(newWorld(), { pauses: memoryPauses() })), 'NoSuchRun')
+    refused(await asking(newProcess()), 'NoPauses')
+  })
+
+  test('is looked for before each step, and nothing else is done for it', async () => {
+    let looks = 0
+    const untouched = (): never => assert.fail('there is no request')
+    const pauses: Pauses = {
+      request: untouched,
+      isRequested: () => ((looks += 1), false),
+      requested: untouched,
+      withdraw: untouched,
+      point: untouched,
+      pointer: () => untouched(),
+      unpoint: untouched
+    }
+    const process = newProcess(newWorld(), { pauses })
+    ended(await process.perform(run(threeSteps(process.world), 'r', {})), 'Completed')
+    assert.equal(looks, 4)
+  })
+})
+
+describe('a pointer that can not be left', () => {
+  test('is told of, and the run is paused all the same', async () => {
+    const full = { _tag: 'WriteFailed', where: '/state', operation: 'open', code: 'ENOSPC', cause: 0 } as const
+    const { process, outcome } = await paused({ ...memoryPauses(), point: () => TE.left(full) })
+    assert.equal(outcome.reason, 'paused')
+    const told = process.events.flatMap((event) => (event._tag === 'RunPaused' ? event.problems : []))
+    assert.deepEqual(told, [full])
+  })
+})
+
+describe('work that is not committed', () => {
+  const worktree = {
+    kind: 'worktree',
+    path: '/ws/r',
+    root: '/ws/r',
+    repository: '/repository',
+    branch: 'dogear/r',
+    commit: 'c0'
+  } as const
+  const hash = 'a'.repeat(40)
+
+  const pausedIn = async (commit: boolean) => {
+    const pauses = memoryPauses()
+    const world = newWorld()
+    const committed: Array<Checkpoint.Checkpoint['state']['_tag']> = []
+    const none = (): never => assert.fail('not asked for')
+    const process: Process = newProcess(world, {
+      pauses,
+      workspaces: {
+        plan: () => TE.right(worktree),
+        make: () => TE.right(undefined),
+        find: () => TE.right({ there: true, folders: [] }),
+        stepFolder: none,
+        tree: () => process.environment.tree,
+        commit: () => async () => {
+          committed.push((await stored(process.storage)).state._tag)
+          return TE.right(O.some(hash))()
+        },
+        merge: none,
+        remove: none
+      }
+    })
+    const program = threeSteps(world, () => TE.fromTask(async () => void right(await asking(process, commit))))
+    ended(await process.perform(run(program, 'r', {}, { workspace: 'worktree' })), 'Interrupted')
+    return { committed, pointer: O.toUndefined(right(await pauses.pointer())) }
+  }
+
+  test('is committed once the pause is on record, and the pointer says in which commit', async () => {
+    const { committed, pointer } = await pausedIn(true)
+    assert.deepEqual(committed, ['Interrupted'])
+    assert.equal(pointer?.committed, hash)
+  })
+
+  test('stays as it is where that is asked for', async () => {
+    const { committed, pointer } = await pausedIn(false)
+    assert.deepEqual(committed, [])
+    assert.equal(pointer?.committed, undefined)
+  })
+})
