@@ -7,7 +7,7 @@ import { describe, test } from 'vitest'
 import type { Json, Program as ProgramType, StepError } from '../../src/index.js'
 import { explain, planResume, poll, Program, resume, run } from '../../src/index.js'
 import type { Process, World } from './fixtures.js'
-import { ended, historyOf, newProcess, newWorld, patiently, right, stored } from './fixtures.js'
+import { ended, historyOf, newProcess, newWorld, patiently, refused, right, stored } from './fixtures.js'
 
 /** What the outside is like: which pages there are, and which of them are broken. */
 interface Site {
@@ -317,6 +317,53 @@ describe('a map', () => {
       1: [{ id: 7 }, { id: 7 }],
       2: [{ id: 8 }, { id: 8 }]
     })
+  })
+})
+
+/** Lists what is to be trained, and hands each of it over; a submission is written to the world's log. */
+const trainings = ({ log }: World) =>
+  pipe(
+    Program.start('trainings'),
+    Program.step('list', { run: () => TE.right(['a', 'b']) }),
+    Program.map(
+      'train',
+      { forEach: () => ['a', 'b'], item: t.string, key: (item) => item },
+      {
+        idempotent: false,
+        job: {
+          submit: ({ item }) => TE.fromIO(() => log.push(item)),
+          poll: () => TE.right({ _tag: 'Finished' }),
+          collect: ({ job }) => TE.right(job)
+        }
+      }
+    )
+  )
+
+describe('a map that waits for jobs which must not be there twice', () => {
+  const missing = [{ _tag: 'File', path: 'x' }] as const
+  const cases = [{ evidence: [{ step: 'list', missing }] }, { restartWave: 'train' }, { fromStep: 'list' }]
+
+  test.each(cases)('is asked about before it runs anew: %j', async (options) => {
+    const world = newWorld()
+    ended(await again(world).perform(run(trainings(world), 'r', {})), 'Pending')
+    const error = refused(await again(world).perform(resume(trainings(world), 'r', options)), 'Unconfirmed')
+    assert.deepEqual(
+      error.questions.map(({ step, group, reason }) => [step, group, reason._tag]),
+      [['train', undefined, 'JobPending']]
+    )
+    const agreed = { ...options, confirm: new Map([['train', { _tag: 'Again' } as const]]) }
+    const plan = right(planResume(await stored(again(world).storage), trainings(world), agreed))
+    assert.match(explain(plan), /train .*; gives up the job that is pending since/)
+    ended(await again(world).perform(resume(trainings(world), 'r', agreed)), 'Pending')
+    assert.deepEqual(world.log, ['a', 'b', 'a', 'b'])
+  })
+
+  test.each(cases)('may be said to be done instead: %j', async (options) => {
+    const world = newWorld()
+    ended(await again(world).perform(run(trainings(world), 'r', {})), 'Pending')
+    const said = { ...options, confirm: new Map([['train', { _tag: 'Done' } as const]]) }
+    ended(await again(world).perform(resume(trainings(world), 'r', said)), 'Completed')
+    assert.deepEqual(world.log, ['a', 'b'])
   })
 })
 
