@@ -152,20 +152,21 @@ export const isDoneAnew = ({ from, rewound, restartWave }: PlanContext, step: st
   stepIndex >= from || stepIndex > rewound || step === restartWave
 
 /**
- * The names in a plan's options that the workflow does not have. `whole`: with the groups of its maps that are known.
+ * The names in a plan's options that the workflow does not have. `due`: with the groups of its maps that are known, and go on.
+ * Such a map is answered for by group, as it is asked about.
  *
  * @category validation
  * @since 0.1.0
  */
-export const unknownNames = (workflow: Workflow, whole: Workflow, options: PlanOptions): ReadonlyArray<PlanProblem> => {
+export const unknownNames = (workflow: Workflow, due: Workflow, options: PlanOptions): ReadonlyArray<PlanProblem> => {
   const asked = [options.fromStep, options.restartWave].filter((name) => name !== undefined)
   const confirmed = [...new Set([...(options.confirm?.keys() ?? []), ...(options.outputs?.keys() ?? [])])]
   if (asked.length === 0 && confirmed.length === 0) return []
   const steps = workflow.steps.map((step) => step.name)
   const waves = workflow.steps.filter((step) => step._tag !== 'Task')
   const units = new Set([
-    ...workflow.steps.filter((step) => step._tag !== 'Wave').map((step) => step.name),
-    ...whole.steps.flatMap((wave) => groupsOf(wave).map((group) => unitName({ step: wave.name, group: group.name })))
+    ...due.steps.filter((step) => step._tag !== 'Wave').map((step) => step.name),
+    ...due.steps.flatMap((wave) => groupsOf(wave).map((group) => unitName({ step: wave.name, group: group.name })))
   ])
   const unknown = (step: string, available: ReadonlyArray<string>): PlanProblem => ({
     _tag: 'UnknownStep',

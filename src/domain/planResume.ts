@@ -65,22 +65,23 @@ export const planResume = (
   const problems = [
     ...compare(checkpoint, whole, options.changes ?? 'completed', records, context.redoneFrom),
     ...wrong,
-    ...unknownNames(workflow, whole, options)
+    ...unknownNames(workflow, due, options)
   ]
   for (const [stepIndex, step] of due.steps.entries()) decideStep(context, step, stepIndex, { decisions, problems })
   return isNonEmpty(problems) ? refuse(problems) : E.right(read(checkpoint, whole, decisions, context))
 }
 
-/** What a map is of is found out anew when all of it is. */
-const asDue = (context: PlanContext, workflow: Workflow, whole: Workflow): Workflow =>
-  whole.steps === workflow.steps
-    ? workflow
-    : {
-        name: workflow.name,
-        steps: workflow.steps.map((defined, stepIndex) =>
-          isDoneAnew(context, defined.name, stepIndex) ? defined : (whole.steps[stepIndex] as Step)
-        )
-      }
+/** What a map is of is found out anew when all of it is done anew. One of no items that runs again has nothing else to do. */
+const asDue = (context: PlanContext, workflow: Workflow, whole: Workflow): Workflow => {
+  if (whole.steps === workflow.steps) return workflow
+  const steps = workflow.steps.map((defined, stepIndex) => {
+    const known = whole.steps[stepIndex] as Step
+    const isAnew =
+      isDoneAnew(context, defined.name, stepIndex) || (stepIndex === context.rewound && groupsOf(known).length === 0)
+    return isAnew ? defined : known
+  })
+  return { name: workflow.name, steps }
+}
 
 const refuse = (problems: ReadonlyNonEmptyArray<PlanProblem>): E.Either<PlanError, never> =>
   E.left({ _tag: 'PlanError', problems })

@@ -49,8 +49,12 @@ export const runMap = async (
   if (E.isLeft(items)) return await refuse(scope, place, carry, items.left, startedAt)
   const wave = waveOf(map, items.right)
   if (recorded !== undefined) return await runWave(scope, { ...due, wave })
-  const expanded = mapExpanded(scope, place, items.right)
-  return await runWave(scope, { stepIndex, wave, decisions: decideItems(decision, wave), carry: [...carry, expanded] })
+  const then = [...carry, mapExpanded(scope, place, items.right)]
+  if (wave.groups.length > 0)
+    return await runWave(scope, { stepIndex, wave, decisions: decideItems(decision, wave), carry: then })
+  // With no group to start, nothing else would record what it is of before the next step looks at what it gave.
+  const saved = await scope.recorder.record(then)()
+  return E.isLeft(saved) ? saved : await runWave(scope, { stepIndex, wave, decisions: [], carry: [] })
 }
 
 /** The items of the map, as they are once that is recorded which is to be recorded first. */
@@ -73,6 +77,8 @@ const itemsOf = (
   const { runId, step, input, outputs, variables } = contextFor(scope, place, 1, () => scope.stopping)
   const values = map.forEach({ runId, step, input, outputs, variables })
   if (E.isLeft(values)) return E.left(notApplied(Failure.fromUnknown(values.left)))
+  if (isPromise(values.right))
+    return notItems('forEach must give a list of items, not a promise: ask in a step before it')
   if (!Array.isArray(values.right)) return notItems('forEach must give a list of items')
   const items: Array<Item> = []
   for (const [index, value] of values.right.entries()) {
@@ -82,6 +88,13 @@ const itemsOf = (
   }
   const fits = check(items)
   return E.isLeft(fits) ? notItems(describeProblem(fits.left)) : E.right(items)
+}
+
+/** Whether it is one. That it may be rejected is nobody's business any more, and must not end the process. */
+const isPromise = (given: unknown): boolean => {
+  if (!(given instanceof Promise)) return false
+  given.catch(() => undefined)
+  return true
 }
 
 const notApplied = (failure: StepFailure): StepFailure => ({ ...failure, outcome: 'notApplied' })
@@ -94,9 +107,10 @@ const itemFrom = (map: ProgramMap, value: unknown, index: number): E.Either<Step
   if (E.isLeft(item)) return misfit(String(index + 1), item.left)
   const key = map.key(item.right, index)
   if (E.isLeft(key)) return E.left(notApplied(Failure.fromUnknown(key.left)))
-  return typeof key.right === 'string'
+  const kind = isPromise(key.right) ? 'promise' : typeof key.right
+  return kind === 'string'
     ? E.right({ key: key.right, value: stored })
-    : notItems(`key must give a text, and gives a ${typeof key.right} for item ${index + 1}`)
+    : notItems(`key must give a text, and gives a ${kind} for item ${index + 1}`)
 }
 
 /** The items on record, if they still fit an edited map. */

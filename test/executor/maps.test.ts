@@ -149,6 +149,37 @@ describe('a map', () => {
     assert.equal(plan.startIndex, 3)
   })
 
+  test('of no items has given nothing to a map right after it', async () => {
+    const process = newProcess()
+    const program = pipe(
+      Program.start('m'),
+      Program.map('none', { forEach: () => [] }, { run: () => TE.right(1) }),
+      Program.map('each', { forEach: ({ outputs }) => Object.keys(outputs.none) }, { run: () => TE.right(1) })
+    )
+    ended(await process.perform(run(program, 'r', {})), 'Completed')
+  })
+
+  test('of no items is found out anew when what it left behind is gone', async () => {
+    const world = newWorld()
+    const site = siteOf()
+    const first = newProcess(world)
+    ended(await first.perform(run(crawl(first, site), 'r', {})), 'Completed')
+    site.pages = ['a']
+    const evidence = [{ step: 'fetch', missing: [{ _tag: 'File', path: 'x' }] }] as const
+    const second = again(world)
+    const plan = right(planResume(await stored(second.storage), crawl(second, site), { evidence }))
+    assert.deepEqual(
+      plan.decisions.map(({ _tag, step, reason }) => [_tag, step, reason._tag]),
+      [
+        ['Skip', 'list', 'Completed'],
+        ['Run', 'fetch', 'EvidenceMissing'],
+        ['Run', 'report', 'EarlierStepRunsAgain']
+      ]
+    )
+    ended(await second.perform(resume(crawl(second, site), 'r', { evidence })), 'Completed')
+    assert.equal((await tagsOf(second)).filter((tag) => tag === 'Expanded').length, 2)
+  })
+
   test('is one decision of a plan until it is known of what', async () => {
     const process = newProcess()
     const program = crawl(process, siteOf('a'))
@@ -278,6 +309,26 @@ describe('a map', () => {
     assert.deepEqual(asked({ evidence: [gone] }), ['fetch/'])
     assert.deepEqual(asked({ evidence: [gone], confirm: new Map([['fetch', { _tag: 'Again' }]]) }), [])
     assert.deepEqual(asked({ restartWave: 'fetch' }), [])
+  })
+
+  test('is answered for as it is asked about: by group, and as a whole when its items may change', async () => {
+    const [world, site] = [newWorld(), siteOf('a', 'b')]
+    const first = newProcess(world)
+    site.broken = new Set(['b'])
+    ended(await first.perform(run(crawl(first, site, { idempotent: false }), 'r', {})), 'Failed')
+    const checkpoint = await stored(first.storage)
+    const refusal = (name: string, options: Parameters<typeof planResume>[2]): unknown => {
+      const confirm = new Map([[name, { _tag: 'Done' } as const]])
+      const plan = planResume(checkpoint, crawl(first, site, { idempotent: false }), { ...options, confirm })
+      return E.isLeft(plan) ? plan.left.problems : plan.right.decisions
+    }
+    const steps = ['list', 'report']
+    assert.deepEqual(refusal('fetch', {}), [
+      { _tag: 'UnknownStep', step: 'fetch', available: [...steps, 'fetch/a', 'fetch/b'] }
+    ])
+    assert.deepEqual(refusal('fetch/b', { restartWave: 'fetch' }), [
+      { _tag: 'UnknownStep', step: 'fetch/b', available: ['list', 'fetch', 'report'] }
+    ])
   })
 
   test('hands its items over as jobs, each once', async () => {
@@ -420,6 +471,11 @@ describe('what can not be the items of a map', () => {
   test('fails the map before anything runs, and says what is wrong with which', async () => {
     const cases: ReadonlyArray<readonly [ProgramType.MapOptions<object, Json.Json, undefined>, RegExp]> = [
       [{ forEach: () => 'abc' as never }, /forEach must give a list/],
+      [
+        { forEach: (() => Promise.reject(new Error('late'))) as never },
+        /a list of items, not a promise: ask in a step/
+      ],
+      [{ forEach: () => [1], key: (() => Promise.reject(new Error('late'))) as never }, /key must give a text/],
       [{ forEach: () => ['x', 'y', 'x'], key: itself }, /item 3 has the key "x", which an earlier item has/],
       [{ forEach: () => ['a/b'], key: itself }, /item 1 has the key "a\/b", which can't be a name/],
       [{ forEach: () => [1, new Date(0)] }, /item 2 at \$ is not plain JSON/],

@@ -43,12 +43,12 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const start = Math.min(wave, indexOf(moment, options.fromStep))
       const done = recorded(moment.checkpoint)
       const waits = waiting(moment.checkpoint)
+      // A map that is done anew is asked about for the jobs of all its groups.
+      const steps = new Set(moment.checkpoint.pending.map(({ step }) => step))
       for (const decision of works(plan.right, moment.workflow)) {
-        const { stepIndex } = decision
-        const waitsFor = [...waits].some(
-          (name) => name === unitName(decision) || name.startsWith(`${unitName(decision)}/`)
-        )
-        const tag = decision._tag === 'Confirm' && waitsFor ? 'Run' : decision._tag
+        const { stepIndex, group, step } = decision
+        const mayAsk = waits.has(unitName(decision)) || (group === undefined && steps.has(step))
+        const tag = decision._tag === 'Confirm' && mayAsk ? 'Run' : decision._tag
         if (options.fromStep !== undefined) assert.equal(tag, stepIndex < start ? 'Skip' : 'Run', unitName(decision))
         else if (stepIndex === wave) assert.equal(tag, 'Run', unitName(decision))
         else assert.equal(tag === 'Skip', stepIndex < wave && done.has(unitName(decision)), unitName(decision))
