@@ -66,8 +66,8 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'PL-DOUBT-04',
     {
       module: 'decideStep.ts',
-      text: 'record !== undefined || job !== undefined',
-      instead: 'job !== undefined'
+      text: 'record !== undefined ||',
+      instead: ''
     }
   ],
   [
@@ -99,8 +99,8 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'PL-EDIT-06',
     {
       module: 'decideStep.ts',
-      text: 'return task.idempotent && unit?.idempotent !== false',
-      instead: 'return task.idempotent'
+      text: 'return unit?.idempotent !== false',
+      instead: 'return true'
     }
   ],
   [
