@@ -7,8 +7,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/Change.js'
 import { decideItems } from '../domain/decideStep.js'
 import { check, describeProblem, waveOf } from '../domain/Expansion.js'
-import type { Json } from '../domain/Json.js'
 import type { Decision } from '../domain/Plan.js'
+import * as Redaction from '../domain/Redaction.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
@@ -82,7 +82,7 @@ const itemsOf = (
   if (!Array.isArray(values.right)) return notItems('forEach must give a list of items')
   const items: Array<Item> = []
   for (const [index, value] of values.right.entries()) {
-    const item = itemFrom(map, value, index)
+    const item = itemFrom(scope, map, value, index)
     if (E.isLeft(item)) return item
     items.push(item.right)
   }
@@ -99,10 +99,16 @@ const isPromise = (given: unknown): boolean => {
 
 const notApplied = (failure: StepFailure): StepFailure => ({ ...failure, outcome: 'notApplied' })
 
-const itemFrom = (map: ProgramMap, value: unknown, index: number): E.Either<StepFailure, Item> => {
+/** What is hidden of an item is so before its key is told and before anything is done for it: as after a resume. */
+const itemFrom = (
+  { environment: { vault } }: RunScope,
+  map: ProgramMap,
+  value: unknown,
+  index: number
+): E.Either<StepFailure, Item> => {
   const encoded = map.items.encode(value)
   if (E.isLeft(encoded)) return notItems(`item ${index + 1} at ${encoded.left.path} is not ${encoded.left.expected}`)
-  const stored: Json = encoded.right ?? null
+  const stored = Redaction.json(vault.redaction, encoded.right ?? null)
   const item = map.items.decode(stored)
   if (E.isLeft(item)) return misfit(String(index + 1), item.left)
   const key = map.key(item.right, index)

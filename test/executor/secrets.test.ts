@@ -82,6 +82,34 @@ const start = (name: string) => Program.start(name, { secrets: ['TOKEN', 'PIN'] 
 const fail = (error: unknown) => TE.left(error)
 
 describe('a secret', () => {
+  test('is in no item of a map, nor in its key: what is hidden is so from the start', async () => {
+    const { folder, told, environment } = onDisk()
+    const got: Array<unknown> = []
+    const leaking = (name: string, key?: (item: { readonly id: string }) => string) =>
+      pipe(
+        start(name),
+        Program.map(
+          'each',
+          { forEach: () => [{ id: TOKEN }], item: t.type({ id: t.string }), ...(key === undefined ? {} : { key }) },
+          { run: ({ item, group }) => TE.fromIO(() => void got.push([item, group])) }
+        )
+      )
+    const done = right(await run(leaking('plain'), 'r', {})(environment)())
+    assert.equal(done._tag, 'Completed')
+    assert.deepEqual(got, [[{ id: '***' }, '1']])
+    const keyed = leaking('keyed', ({ id }) => `k-${id.slice(0, 6)}`)
+    const failed = ended(await run(keyed, 'k', {})(environment)(), 'Failed')
+    assert.match(failed.failures[0]?.error.message ?? '', /item 1 has the key "k-\*\*\*", which can't be a name/)
+    const outOfDigits = pipe(
+      start('pins'),
+      Program.map('each', { forEach: () => [Number(PIN)], item: t.number }, { run: ({ item }) => TE.right(item) })
+    )
+    const misfit = ended(await run(outOfDigits, 'p', {})(environment)(), 'Failed')
+    assert.match(misfit.failures[0]?.error.message ?? '', /item 1 at \$ is not number/)
+    assertNone(bytesBelow(folder), 'the state folder')
+    assertNone(everything([told, done, failed, misfit]), 'an event or outcome')
+  })
+
   test('is in what a step gets, and in no file, event or outcome, whatever steps give, keep, throw and hand out', async () => {
     const { folder, told, environment } = onDisk()
     const got: Array<unknown> = []
