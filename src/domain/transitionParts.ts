@@ -113,11 +113,17 @@ export const here = (
 export const isInFlight = (all: ReadonlyArray<InFlight>, one: InFlight): boolean =>
   all.some(({ group, attempt }) => group === one.group && attempt === one.attempt)
 
-/** All but what is of a group, or of the only task. */
+/**
+ * All but what is of a group, or of the only task, which has one at most. There may be thousands, and each of them ends: the
+ * list is not gone through element by element to copy it.
+ */
 export const withoutGroup = <A extends { readonly group?: string }>(
   all: ReadonlyArray<A>,
   group: string | undefined
-): ReadonlyArray<A> => (all.length === 0 ? all : all.filter((one) => one.group !== group))
+): ReadonlyArray<A> => {
+  const at = all.findIndex((one) => one.group === group)
+  return at === -1 ? all : at === 0 ? all.slice(1) : all.slice(0, at).concat(all.slice(at + 1))
+}
 
 /** Whether another attempt was to follow the newest one. */
 export const isBeingRetried = (failure: Failure): boolean =>
@@ -141,10 +147,13 @@ export const withAttempt = (
 ): ReadonlyArray<Failure> => {
   const before = failures.find((one) => one.group === group)?.attempts ?? []
   const attempts = [...before, attempt].slice(-State.MAX_ATTEMPTS_KEPT)
-  return [
-    ...withoutGroup(failures, group),
-    { ...(group === undefined ? {} : { group }), error: newest.error, outcome: newest.outcome, attempts }
-  ]
+  const failed: Failure = {
+    ...(group === undefined ? {} : { group }),
+    error: newest.error,
+    outcome: newest.outcome,
+    attempts
+  }
+  return withoutGroup(failures, group).concat(failed)
 }
 
 /** The names are those of the workflow, not the change's equal ones: they are compared often, and kept. */
