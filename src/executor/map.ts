@@ -106,18 +106,23 @@ const itemFrom = (
   value: unknown,
   index: number
 ): E.Either<StepFailure, Item> => {
+  const { redaction } = vault
   const encoded = map.items.encode(value)
   if (E.isLeft(encoded)) return notItems(`item ${index + 1} at ${encoded.left.path} is not ${encoded.left.expected}`)
-  const stored = Redaction.json(vault.redaction, encoded.right ?? null)
+  const stored = Redaction.json(redaction, encoded.right ?? null)
   const item = map.items.decode(stored)
   if (E.isLeft(item)) return misfit(String(index + 1), item.left)
   const key = map.key(item.right, index)
   if (E.isLeft(key)) return E.left(notApplied(Failure.fromUnknown(key.left)))
+  if (typeof key.right === 'string' && Redaction.isIn(redaction, key.right)) return notItems(keyHasSecret(index))
   const kind = isPromise(key.right) ? 'promise' : typeof key.right
   return kind === 'string'
     ? E.right({ key: key.right, value: stored })
     : notItems(`key must give a text, and gives a ${kind} for item ${index + 1}`)
 }
+
+const keyHasSecret = (index: number): string =>
+  `the key of item ${index + 1} has the value of a secret in it, and keys are recorded and told`
 
 /** The items on record, if they still fit an edited map. */
 const accepted = (map: ProgramMap, items: ReadonlyArray<Item>): E.Either<StepFailure, ReadonlyArray<Item>> => {

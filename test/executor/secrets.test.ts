@@ -216,6 +216,29 @@ describe('a secret', () => {
     assertNone(bytesBelow(folder) + everything([told, unknown, failed]), 'what was told')
   })
 
+  test('is in no item of a map, nor in its key', async () => {
+    for (const isKey of [false, true]) {
+      const { folder, told, environment } = onDisk()
+      const seen: Array<unknown> = []
+      const program = pipe(
+        start('p'),
+        Program.map(
+          'm',
+          { forEach: () => [`pin-${PIN}`], key: (item) => (isKey ? `pin-${PIN}` : `k${String(item).length}`) },
+          { run: ({ item }) => (seen.push(item), fail(new Error('stop here'))) }
+        )
+      )
+      const failed = ended(await run(program, 'r', {})(environment)(), 'Failed')
+      assert.match(
+        failed.failures[0]?.error.message ?? '',
+        isKey ? /^the key of item 1 has the value of a secret/ : /stop/
+      )
+      ended(await resume(program, 'r')(environment)(), 'Failed')
+      assert.deepEqual(seen, isKey ? [] : ['pin-***', 'pin-***'])
+      assertNone(bytesBelow(folder) + everything([told, failed]), 'what was told')
+    }
+  })
+
   test('is not seen by later steps in what earlier ones gave, in the first run as after a resume', async () => {
     const { environment } = onDisk()
     const seen: Array<unknown> = []
