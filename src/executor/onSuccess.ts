@@ -4,19 +4,23 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import { status } from '../domain/Checkpoint.js'
 import { encode } from '../domain/CheckpointCodec.js'
+import type { OnSuccess } from '../domain/Retention.js'
 import * as StepError from '../domain/StepError.js'
 import { isOwn } from '../domain/Workspace.js'
 import type { ArtifactError, ArtifactStore } from '../ports/ArtifactStore.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
-import { answering } from './stored.js'
 import type { Executor } from './Executor.js'
 import type { Program } from './Program.js'
-import { describeArtifact, describeStorage } from './RunError.js'
+import { describe, describeArtifact, describeStorage } from './RunError.js'
 import { report } from './RunScope.js'
+import type { RunSummary } from './runs.js'
+import { viewRun } from './runs.js'
+import { answering } from './stored.js'
 
 /**
  * Does what the program says of its runs that have completed, once that is durable and the run is given back. If that fails, or
@@ -37,22 +41,67 @@ export const disposing =
     if (onSuccess === 'archive' && environment.archive === undefined) return E.left({ _tag: 'NoArchive', runId })
     const ended = await execute(environment)()
     if (E.isLeft(ended) || !('checkpoint' in ended.right)) return ended
-    const { checkpoint } = ended.right
-    if (status(checkpoint, false) === 'completed') await dispose(environment, checkpoint, onSuccess)
+    await dispose(onSuccess, ended.right.checkpoint)(environment)()
     return ended
   }
 
-/** First it is in the archive, then its state goes: in between it is in both. */
-const dispose = async (environment: Environment, checkpoint: Checkpoint, how: 'archive' | 'delete'): Promise<void> => {
-  const { runId } = checkpoint
-  const kept = await keptBy(environment, checkpoint)
-  if (kept !== undefined) return report(environment, { _tag: 'RunLeft', runId, why: kept })
-  const archived = how === 'archive' ? await keep(environment, checkpoint) : E.right(undefined)
-  const gone = E.isLeft(archived) ? archived : E.mapLeft(describeLeft)(await removeRun(environment, runId))
-  if (E.isLeft(gone)) return report(environment, { _tag: 'RunLeft', runId, why: gone.left })
-  const where = E.isRight(archived) && archived.right !== undefined ? { archivedAt: archived.right } : {}
-  report(environment, { _tag: 'RunRemoved', runId, ...where })
+/**
+ * Does with the state of a run what is to be done when it has completed, if it has. First it is in the archive, then its state
+ * goes: in between it is in both.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const dispose =
+  (how: OnSuccess, checkpoint: Checkpoint): Executor<void> =>
+  (environment) =>
+  async () => {
+    if (how === 'keep' || status(checkpoint, false) !== 'completed') return E.right(undefined)
+    const { runId } = checkpoint
+    const kept = await keptBy(environment, checkpoint)
+    const archived = kept === undefined ? await archivedAs(how, environment, checkpoint) : E.left(kept)
+    const gone = E.isLeft(archived) ? archived : await removeAsEnded(environment, checkpoint)
+    if (E.isLeft(gone)) report(environment, { _tag: 'RunLeft', runId, why: gone.left })
+    else {
+      const where = E.isRight(archived) && archived.right !== undefined ? { archivedAt: archived.right } : {}
+      report(environment, { _tag: 'RunRemoved', runId, ...where })
+    }
+    return E.right(undefined)
+  }
+
+const archivedAs = async (
+  how: OnSuccess,
+  environment: Environment,
+  checkpoint: Checkpoint
+): Promise<E.Either<string, string | undefined>> =>
+  how === 'archive' ? await keep(environment, checkpoint) : E.right(undefined)
+
+/** The run was given back: by now somebody may have started it over, or a new one under its id. */
+const removeAsEnded = async (environment: Environment, ended: Checkpoint): Promise<E.Either<string, void>> => {
+  const now = await viewRun(ended.runId)(environment)()
+  if (E.isLeft(now)) return E.left(describe(now.left))
+  if (O.isSome(now.right) && hasMovedOn(ended, now.right.value)) return E.left(TAKEN_UP)
+  return E.mapLeft(describeLeft)(await removeRun(environment, ended.runId, ended))
 }
+
+/**
+ * Why a run is left that is not any more what it was.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const TAKEN_UP = 'it was taken up meanwhile'
+
+/**
+ * Whether somebody has a run, or has changed it, since it was looked at.
+ *
+ * @category refinements
+ * @since 0.1.0
+ */
+export const hasMovedOn = (
+  then: Pick<RunSummary, 'revision' | 'createdAt'>,
+  now: Pick<RunSummary, 'revision' | 'createdAt' | 'heldBy'>
+): boolean => O.isSome(now.heldBy) || now.revision !== then.revision || now.createdAt !== then.createdAt
 
 const keep = async (
   { archive }: Environment,
@@ -85,17 +134,33 @@ export const keptBy = async (
 }
 
 /**
- * Removes a run, and what of its artifacts is not removed with it.
+ * Removes a run, and what of its artifacts and of the folders of its steps is not removed with it. Without its
+ * last checkpoint it is not known whose the folders are: they stay.
  *
  * @category effects
  * @since 0.1.0
  */
 export const removeRun = async (
-  { storage, artifacts }: Environment,
-  runId: string
+  environment: Environment,
+  runId: string,
+  checkpoint: Checkpoint | undefined
 ): Promise<E.Either<StorageError | ArtifactError, void>> => {
+  const { storage, artifacts } = environment
   const removed: E.Either<StorageError, void> = await answering('remove', () => storage.remove(runId))
-  return E.isLeft(removed) || artifacts === undefined ? removed : await removeArtifacts(artifacts, runId)
+  if (E.isLeft(removed)) return removed
+  if (checkpoint !== undefined) await removeFolders(environment, checkpoint)
+  return artifacts === undefined ? removed : await removeArtifacts(artifacts, runId)
+}
+
+/**
+ * Nobody would find the folders of its steps any more. They go last: a run that is still there may need what is in them. What can't be
+ * deleted is in nobody's way.
+ */
+const removeFolders = async (environment: Environment, { runId, workspace }: Checkpoint): Promise<void> => {
+  const { workspaces, storage } = environment
+  if (workspaces === undefined || isOwn(workspace)) return
+  const anew = await answering('load', () => storage.load(runId))
+  if (E.isRight(anew) && O.isNone(anew.right)) await workspaces.remove(runId, undefined)()
 }
 
 /** A store of artifacts that is a part of the store of checkpoints has none left. */

@@ -9,7 +9,7 @@ import type { RetainedRun, RetentionPolicy } from '../domain/Retention.js'
 import { expired } from '../domain/Retention.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Executor } from './Executor.js'
-import { describeLeft, keptBy, removeRun } from './onSuccess.js'
+import { describeLeft, hasMovedOn, keptBy, removeRun, TAKEN_UP } from './onSuccess.js'
 import { describe } from './RunError.js'
 import type { RunSummary } from './runs.js'
 import { listRuns, viewRun } from './runs.js'
@@ -94,18 +94,16 @@ const removeUnchanged = async (
 ): Promise<Pick<LeftRun, 'reason' | 'why'> | undefined> => {
   const now = await viewRun(run.runId)(environment)()
   if (E.isLeft(now)) return { reason: 'failed', why: describe(now.left) }
-  if (O.isSome(now.right) && hasMovedOn(run, now.right.value)) return TAKEN_UP
-  const kept = O.isNone(now.right) ? undefined : await keptBy(environment, now.right.value.checkpoint)
+  const view = O.toUndefined(now.right)
+  if (view !== undefined && hasMovedOn(run, view)) return takenUp
+  const kept = view === undefined ? undefined : await keptBy(environment, view.checkpoint)
   if (kept !== undefined) return { reason: 'hasWorkspace', why: kept }
-  const gone = await removeRun(environment, run.runId)
+  const gone = await removeRun(environment, run.runId, view?.checkpoint)
   if (E.isRight(gone)) return undefined
-  return gone.left._tag === 'HeldBy' ? TAKEN_UP : { reason: 'failed', why: describeLeft(gone.left) }
+  return gone.left._tag === 'HeldBy' ? takenUp : { reason: 'failed', why: describeLeft(gone.left) }
 }
 
-const TAKEN_UP = { reason: 'takenUp', why: 'it was taken up meanwhile' } as const
-
-const hasMovedOn = (then: RunSummary, now: RunSummary): boolean =>
-  O.isSome(now.heldBy) || now.revision !== then.revision || now.createdAt !== then.createdAt
+const takenUp = { reason: 'takenUp', why: TAKEN_UP } as const
 
 /**
  * Removes the runs that a policy lets go: see `RetentionPolicy`. What it is to remove is what {@link findExpired} tells.

@@ -159,6 +159,18 @@ describe('a workflow file says what becomes of a run that has completed:', () =>
     expect(runs()).toEqual([])
   })
 
+  test('with what it has left in folders of its steps, as when it is pruned', async () => {
+    const steps = 'steps: [{ name: one, workspace: fresh, shell: echo 1 > made, artifacts: [made] }]\n'
+    const of = (onSuccess: string): string => `name: ${onSuccess}\nonSuccess: ${onSuccess}\n${steps}`
+    within({ 'keep.yml': of('keep'), 'archive.yml': of('archive'), 'delete.yml': of('delete') })
+    for (const name of ['keep', 'archive', 'delete'])
+      expect((await place.dogear(['run', `${name}.yml`, '--id', name])).code).toBe(0)
+    expect(readdirSync(join(home(), 'workspaces', '_steps'))).toEqual(['keep'])
+    expect((await place.dogear(['prune', '--keep', '0', '-y'])).code).toBe(0)
+    expect(readdirSync(join(home(), 'workspaces', '_steps'))).toEqual([])
+    expect(runs()).toEqual([])
+  })
+
   test('and no other word', async () => {
     within({ 'w.yml': file('remove') })
     const { code, stderr } = await place.dogear(['run', 'w.yml'])

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Ended, type Options, type Sandbox, sandbox } from './dogear.js'
@@ -138,6 +138,22 @@ describe('a worktree', () => {
 })
 
 describe('the merge', () => {
+  test('lets the state go that waited for it, where the workflow says so', async () => {
+    const step = `{ name: one, shell: 'echo made > "$DOGEAR_RUN_ID"' }`
+    await repository(`name: w\nworkspace: worktree\nonSuccess: delete\nsteps:\n  - ${step}\n`)
+    const kept = await dogear(['run', 'w.yml', '--id', 'r', '--no-merge'])
+    expect([kept.code, kept.stderr]).toEqual([0, expect.stringContaining('its workspace is still there')])
+    for (const words of [
+      ['resume', 'r', '--merge'],
+      ['run', 'w.yml', '--id', 's', '--merge']
+    ]) {
+      const { code, stderr } = await dogear(words)
+      expect([code, stderr]).toEqual([0, expect.stringMatching(/are gone\nIts state was deleted\n$/)])
+      expect(stderr).not.toContain('warning')
+    }
+    expect(readdirSync(join(place.folder, '.dogear/runs'))).toEqual([])
+  })
+
   const committing = `
 name: w
 workspace: worktree

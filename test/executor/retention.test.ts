@@ -56,7 +56,7 @@ describe('a run that has completed', () => {
     const process = newProcess(world, given)
     const outcome = ended(await process.perform(run(program('delete'), 'r', {})), 'Completed')
     assert.equal(outputsOf(outcome.checkpoint)['two'], 'two')
-    assert.deepEqual(process.calls.slice(-3), ['save', 'release', 'remove'])
+    assert.deepEqual(process.calls.slice(-4), ['save', 'release', 'load', 'remove'])
     assert.deepEqual(tagsOf(process.events).slice(-2), ['RunCompleted', 'RunRemoved'])
     assert.deepEqual(await loaded(process.storage), O.none)
     assert.deepEqual(right(await memoryArtifacts(world.data).list('r')()), [])
@@ -103,6 +103,27 @@ describe('a run that has completed', () => {
       ended(await second.perform(resume(program('archive'), 'r')), 'Completed')
       assert.ok(!tagsOf(second.events).includes('StepStarted'))
       assert.deepEqual(await loaded(second.storage), O.none)
+    }
+  })
+
+  test('stays if somebody took it up before it could go, or began anew under its id', async () => {
+    for (const isNew of [false, true]) {
+      const { world, given } = ports()
+      const other = async (): Promise<void> => {
+        const process = newProcess(world, given)
+        const failing = program('keep', TE.left('no'))
+        if (isNew) right(await process.storage.remove('r')())
+        await process.clock.advance(1)
+        ended(
+          await process.perform(isNew ? run(failing, 'r', {}) : resume(failing, 'r', { fromStep: 'two' })),
+          'Failed'
+        )
+      }
+      const archive: Archive = { keep: (one) => () => other().then(archiveIn([]).keep(one)) }
+      const process = newProcess(world, { ...given, archive })
+      ended(await process.perform(run(program('archive'), 'r', {})), 'Completed')
+      assert.deepEqual(process.events.at(-1), { _tag: 'RunLeft', runId: 'r', why: 'it was taken up meanwhile' })
+      assert.ok(O.isSome(await loaded(process.storage)))
     }
   })
 

@@ -12,6 +12,7 @@ import type { JsonObject } from '../../domain/Json.js'
 import type { Confirm } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { Executor } from '../../executor/Executor.js'
+import { dispose } from '../../executor/onSuccess.js'
 import type { Program } from '../../executor/Program.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
@@ -123,6 +124,7 @@ export const execute = async (
   const { runId, program } = execution
   let saved = execution.start === undefined
   let worked = false
+  let isLeft = false
   const environment = environmentFor(context, {
     tree: treeAt(context, execution.folder),
     ...(context.interactive ? { onCheckFailed: askAbout(context) } : {}),
@@ -135,7 +137,9 @@ export const execute = async (
         }
         if (event._tag === 'WorkspaceReady') tellOfWorkspace(context, event.workspace, event.renamed)
         if (event._tag === 'StepStarted') worked = true
-        narrator.report(event)
+        // What its workspace is in the way of may be done once that is settled.
+        if (event._tag === 'RunLeft') isLeft = true
+        else narrator.report(event)
       }
     }
   })
@@ -158,6 +162,8 @@ export const execute = async (
     outcome._tag === 'Completed'
       ? await settleWorkspace(context, outcome.checkpoint, execution.merging ?? {}, worked)
       : {}
+  if (isLeft && outcome._tag === 'Completed')
+    await dispose(execution.workflow.file.onSuccess, outcome.checkpoint)({ ...environment, events: narrator })()
   if (context.json) screen.out(printed({ ...outcomeJson(outcome, resumeLine(context, runId), questions), ...place }))
   return E.right(ofOutcome(outcome, context.signals.received()))
 }
