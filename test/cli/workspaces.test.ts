@@ -138,6 +138,18 @@ describe('a worktree', () => {
 })
 
 describe('the merge', () => {
+  test('tells no secret that a hook tells', async () => {
+    await repository('name: w\nworkspace: worktree\nsecrets: [TOKEN]\nsteps:\n  - shell: echo made > made\n')
+    place.write('.git/hooks/pre-merge-commit', '#!/bin/sh\necho "no: $TOKEN" >&2; exit 1\n')
+    await sh('chmod +x .git/hooks/pre-merge-commit')
+    const environment = { TOKEN: 'canary-77' }
+    expect((await dogear(['run', 'w.yml', '--id', 'r'], { environment })).code).toBe(0)
+    await sh('echo more >> a.txt; git commit -qam more')
+    const { stdout, stderr } = await dogear(['resume', 'r', '--merge', '--json'], { environment })
+    expect(stderr).toContain('Not merged: git says: no: ***\n')
+    expect(stdout + stderr).not.toContain('canary')
+  })
+
   test('lets the state go that waited for it, where the workflow says so', async () => {
     const step = `{ name: one, shell: 'echo made > "$DOGEAR_RUN_ID"' }`
     await repository(`name: w\nworkspace: worktree\nonSuccess: delete\nsteps:\n  - ${step}\n`)

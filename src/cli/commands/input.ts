@@ -64,7 +64,7 @@ export const inputOf = (texts: ReadonlyArray<string>): E.Either<CliError, Given>
  */
 export const redactionFor = (
   { inherited }: Pick<Context, 'inherited'>,
-  { secrets }: WorkflowFile
+  { secrets }: Pick<WorkflowFile, 'secrets'>
 ): Redaction.Redaction => Redaction.make(secrets.flatMap((name) => inherited[name] ?? []))
 
 /**

@@ -9,6 +9,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { JsonObject } from '../../domain/Json.js'
+import * as Redaction from '../../domain/Redaction.js'
 import type { OwnWorkspace, Worktree } from '../../domain/Workspace.js'
 import { isOwn } from '../../domain/Workspace.js'
 import { describe } from '../../executor/RunError.js'
@@ -25,6 +26,7 @@ import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import type { Context } from './Context.js'
 import { dogearCommand, environmentFor } from './Context.js'
 import { treeAt } from './evidence.js'
+import { redactionFor } from './input.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -123,11 +125,12 @@ export const placeOf = (workspace: OwnWorkspace): string =>
  */
 export const settleWorkspace = async (
   context: Asking,
-  { runId, workspace }: Checkpoint,
+  { runId, workspace, workflow }: Checkpoint,
   flags: MergeFlags,
   worked: boolean
 ): Promise<JsonObject> => {
   const { screen } = context
+  const redaction = redactionFor(context, { secrets: workflow.secrets ?? [] })
   const nothing = (why: string): JsonObject => {
     if (flags.merge === true) screen.line(screen.style.yellow(`Nothing is merged: ${why}`))
     return {}
@@ -139,17 +142,22 @@ export const settleWorkspace = async (
     return {}
   }
   if (!there.right) return nothing(`the workspace of run ${runId} is gone`)
-  if (workspace.kind === 'worktree') return settleWorktree(context, runId, workspace, flags, worked)
+  if (workspace.kind === 'worktree')
+    return settleWorktree(context, { runId, worktree: workspace, redaction }, flags, worked)
   nothing(`run ${runId} has a folder of its own, and no worktree`)
   screen.line(`What it made is in ${printable(workspace.path)}`)
   for (const line of linesOf([deleting(context, runId)], screen.style)) screen.line(line)
   return workspaceJson(workspace, 'kept')
 }
 
+/** What git says may be what a hook says, which has the environment of this process. */
 const settleWorktree = async (
   context: Asking,
-  runId: string,
-  worktree: Worktree,
+  {
+    runId,
+    worktree,
+    redaction
+  }: { readonly runId: string; readonly worktree: Worktree; readonly redaction: Redaction.Redaction },
   flags: MergeFlags,
   worked: boolean
 ): Promise<JsonObject> => {
@@ -162,7 +170,7 @@ const settleWorktree = async (
   }
   const ended = await mergeWorkspace(runId)(environmentFor(context))()
   if (E.isLeft(ended)) {
-    screen.line(screen.style.red(`Not merged: ${printable(describe(ended.left))}`))
+    screen.line(screen.style.red(`Not merged: ${printable(Redaction.text(redaction, describe(ended.left)))}`))
     keepingLines(context, runId, worktree, work).forEach(screen.line)
     return workspaceJson(worktree, 'kept', ended.left._tag)
   }
@@ -173,7 +181,7 @@ const settleWorktree = async (
     screen.line(screen.style.green(`Merged ${worktree.branch} into ${end.into}. The worktree and its branch are gone`))
     return workspaceJson(worktree, 'merged')
   }
-  screen.line(screen.style.red(`Not merged: ${printable(obstacleOf(worktree, end))}`))
+  screen.line(screen.style.red(`Not merged: ${printable(Redaction.text(redaction, obstacleOf(worktree, end)))}`))
   keepingLines(context, runId, worktree, work).forEach(screen.line)
   return workspaceJson(worktree, 'kept', end.why)
 }
