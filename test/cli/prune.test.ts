@@ -80,7 +80,10 @@ describe('dogear prune', () => {
     [[], 'Say which runs may go: --keep N, --older-than 30d, or both'],
     [['--keep', '-1'], '--keep is how many runs of each workflow stay, not "-1"'],
     [['--older-than', '30'], '--older-than is a duration like 12h or 30d, not "30"'],
-    [['--keep', '1', '--status', 'running'], '--status is one of completed, failed, interrupted, paused, pending, queued'],
+    [
+      ['--keep', '1', '--status', 'running'],
+      '--status is one of completed, failed, interrupted, paused, pending, queued'
+    ],
     [['--keep', '1', '--status', 'complete'], 'Did you mean "completed"?']
   ])('with %j is wrong use', async (flags, message) => {
     within()

@@ -224,7 +224,7 @@ describe('a secret', () => {
         start('p'),
         Program.map(
           'm',
-          { forEach: () => [`pin-${PIN}`], key: (item) => (isKey ? `pin-${PIN}` : `k${String(item).length}`) },
+          { forEach: () => [`pin-${PIN}`], key: (item) => (isKey ? `pin-${PIN}` : `k${(item as string).length}`) },
           { run: ({ item }) => (seen.push(item), fail(new Error('stop here'))) }
         )
       )
