@@ -221,13 +221,24 @@ export const groupsOf = (self: CompletedSteps, stepIndex: number): ReadonlySet<s
 }
 
 /**
- * Whether a group of a wave has its record. O(1) for the wave that is being recorded.
+ * Whether a group of a wave has its record. O(1) for the wave that is being recorded, and for any that is asked about again.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const hasGroup = (self: CompletedSteps, stepIndex: number, group: string): boolean => {
-  if (self.open?.stepIndex !== stepIndex) return groupsOf(self, stepIndex).has(group)
+  if (self.open?.stepIndex !== stepIndex) return lastAsked(self, stepIndex).has(group)
   const position = self.open.positions.get(group)
   return position !== undefined && position < self.length
+}
+
+/** The groups of the wave that was asked about last, for each list. When thousands of groups start, each is asked about. */
+const ASKED = new WeakMap<CompletedSteps, { readonly stepIndex: number; readonly groups: ReadonlySet<string> }>()
+
+const lastAsked = (self: CompletedSteps, stepIndex: number): ReadonlySet<string> => {
+  const known = ASKED.get(self)
+  if (known?.stepIndex === stepIndex) return known.groups
+  const groups = groupsOf(self, stepIndex)
+  ASKED.set(self, { stepIndex, groups })
+  return groups
 }

@@ -157,6 +157,22 @@ describe('recording', () => {
     report(`a group: ${(large * 1e3).toFixed(1)} µs among 10,000, ${(small * 1e3).toFixed(1)} µs among 1,000`)
     assert.ok(large < 0.5, `${large} ms a group`)
   }, 120_000)
+
+  test('costs a group little that starts with all others which are missing, after half of 10,000 were loaded', () => {
+    const groups = 10_000
+    const text = JSON.stringify(encode(reached(wide(groups), groupsDone(groups / 2))))
+    const attempts = Array.from({ length: groups / 2 }, (_, n) => ({ group: `g-${n + groups / 2}`, attempt: 1 }))
+    const [first, ...more] = attempts
+    assert.ok(first !== undefined)
+    const started: Change = { _tag: 'AttemptStarted', at: AT, stepIndex: 0, step: 'all', attempts: [first, ...more] }
+    const cost = quickest(3, () => {
+      const checkpoint = decode(JSON.parse(text))
+      assert.ok(E.isRight(checkpoint))
+      assert.ok(E.isRight(replay(checkpoint.right, [started])))
+    })
+    report(`start: ${cost.toFixed(1)} ms for ${attempts.length} groups at once`)
+    assert.ok(cost < 0.15 * attempts.length, `${cost} ms`)
+  }, 120_000)
 })
 
 describe('loading', () => {
