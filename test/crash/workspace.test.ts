@@ -13,13 +13,15 @@ steps:
   - { name: two, shell: 'cat one.txt; test "$DOGEAR_RUN_ID" != dies || kill -9 $PPID' }
 `
 
-/** Kills the process that calls git: `before` the nth call, which is not made; `after` it; or `while` it is made, and goes on. */
+/** Kills the process that calls git: `before` the nth call, which is not made; `after` it; or `while` it is made, and goes on; `half`: with
+ *  a file of a worktree deleted that git was to remove. */
 const killer = `#!/bin/sh
 n=$(($(cat "$CALLS.n" 2>/dev/null || echo 0) + 1)); echo $n > "$CALLS.n"; echo "$@" >> "$CALLS"
 PATH=\${PATH#*:}
 case "$KILL" in
   "before $n") kill -9 $PPID; exit 1 ;;
   "while $n") kill -9 $PPID ;;
+  half) for at; do :; done; test "$1 $2" != 'worktree remove' || { rm -f "$at/a.txt"; kill -9 $PPID; exit 1; } ;;
 esac
 git "$@"; code=$?
 test "$KILL" != "after $n" || kill -9 $PPID
@@ -90,4 +92,18 @@ describe('a process that is killed while it makes a worktree', () => {
     expect(place.exists('log')).toBe(false)
     expect(place.exists('.dogear/workspaces/dies')).toBe(false)
   })
+})
+
+test('a process that is killed while it removes a worktree leaves nothing half deleted for a resume, a merge or a new start', async () => {
+  await repository()
+  expect((await dogear(['run', 'w.yml', '--id', 'r', '--merge'], 'half')).signal).toBe('SIGKILL')
+  expect(place.read('one.txt')).toBe('one\n')
+  expect((await dogear(['resume', 'r', '--merge'])).code).toBe(0)
+  expect(await sh('git ls-files')).toContain('a.txt')
+  expect((await dogear(['run', 'w.yml', '--id', 'dies'])).signal).toBe('SIGKILL')
+  expect((await dogear(['clean', 'dies', '--yes'], 'half')).signal).toBe('SIGKILL')
+  expect((await dogear(['resume', 'dies'])).stderr).toContain('Workspace not found for run dies')
+  for (const id of ['r', 'dies']) expect((await dogear(['clean', id, '--yes'])).code).toBe(0)
+  expect(await sh('find .dogear/workspaces -name "*.txt"; git branch --format="%(refname:short)"')).toBe('main')
+  expect(await sh('git worktree list --porcelain | grep -c ^worktree')).toBe('1')
 })

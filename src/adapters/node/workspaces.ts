@@ -12,13 +12,14 @@ import type { FoundWorkspace, StepFolder, WorkspaceError, WorkspaceFailed, Works
 import { commitWorktree, mergeWorktree } from './merging.js'
 import { workingTree } from './workingTree.js'
 import {
+  forget,
   gitFolderOf,
   isFolder,
   isShell,
   isThere,
+  keepStrayed,
   makeWorktree,
   planWorktree,
-  removeWorktree,
   textAt,
   trying
 } from './worktree.js'
@@ -77,6 +78,11 @@ interface Places {
 /** No run id begins with an underscore. */
 const STEPS = '_steps'
 
+/** What is being deleted. */
+const GONE = '_gone'
+
+const goneAt = ({ all }: Places, runId: string): string => join(all, GONE, runId)
+
 const rootAt = ({ all }: Places, runId: string): string => join(all, runId)
 
 const stepsAt = ({ all }: Places, runId: string): string => join(all, STEPS, runId)
@@ -123,7 +129,7 @@ const find = async (
   runId: string,
   workspace: Workspace | undefined
 ): Promise<E.Either<WorkspaceError, FoundWorkspace>> => {
-  const candidates = [rootAt(places, runId), stepsAt(places, runId)]
+  const candidates = [rootAt(places, runId), stepsAt(places, runId), goneAt(places, runId)]
   const found = await Promise.all(candidates.map(isThere))
   const folders = candidates.filter((_, index) => found[index])
   const there = workspace === undefined || (await isFolder(workspace.path))
@@ -136,23 +142,49 @@ const find = async (
   return E.left({ _tag: 'WorkspaceFailed', where: root, operation: 'find', code: 'GIT', why, cause: undefined })
 }
 
-/** Only what is where we make them is deleted, whatever is recorded. */
+/**
+ * Only what is where we make them is deleted, whatever is recorded. It is put aside first: what is half deleted must not be taken for
+ * what a run has left, neither by a resume nor by a merge.
+ */
 const remove = async (
   places: Places,
   runId: string,
   workspace: Workspace | undefined
 ): ReturnType<ReturnType<Workspaces['remove']>> => {
+  const found = await find(places, runId, undefined)
+  if (E.isLeft(found)) return found
+  const { folders } = found.right
   const root = rootAt(places, runId)
-  const folders: Array<string> = []
-  for (const one of [root, stepsAt(places, runId)]) if (await isThere(one)) folders.push(one)
-  const isOurs = workspace?.kind === 'worktree' && workspace.root === root
-  const kept = isOurs ? await removeWorktree(root, workspace) : E.right(undefined)
+  const worktree = workspace?.kind === 'worktree' && workspace.root === root ? workspace : undefined
+  const strayed = worktree === undefined ? E.right(undefined) : await keepStrayed(root, worktree.branch)
+  if (E.isLeft(strayed)) return strayed
+  const aside = await putAside(places, runId)
+  if (E.isLeft(aside)) return aside
+  const kept = worktree === undefined ? strayed : E.map((own?: string) => own ?? strayed.right)(await forget(worktree))
   if (E.isLeft(kept)) return kept
-  for (const one of folders) {
-    const removed = await trying(one, 'rm', () => rm(one, { recursive: true, force: true, maxRetries: 3 }))
-    if (E.isLeft(removed)) return removed
+  const removed = await cleared(goneAt(places, runId))
+  return E.map(() => ({ folders, ...(kept.right === undefined ? {} : { keptBranch: kept.right }) }))(removed)
+}
+
+const cleared = (path: string): Promise<E.Either<WorkspaceFailed, void>> =>
+  trying(path, 'rm', () => rm(path, { recursive: true, force: true, maxRetries: 3 }))
+
+const putAside = async (places: Places, runId: string): Promise<E.Either<WorkspaceFailed, unknown>> => {
+  const gone = goneAt(places, runId)
+  const before = await cleared(gone)
+  if (E.isLeft(before)) return before
+  for (const [name, path] of [
+    ['run', rootAt(places, runId)],
+    ['steps', stepsAt(places, runId)]
+  ] as const) {
+    if (!(await isThere(path))) continue
+    const moved = await trying(path, 'rename', async () => {
+      await mkdir(gone, { recursive: true, mode: 0o700 })
+      await rename(path, join(gone, name))
+    })
+    if (E.isLeft(moved)) return moved
   }
-  return E.right({ folders, ...(kept.right === undefined ? {} : { keptBranch: kept.right }) })
+  return E.right(undefined)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

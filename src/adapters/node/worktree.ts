@@ -331,34 +331,40 @@ const othersDone = async (folder: string): Promise<void> => {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Takes a worktree away, and its branch, unless that has commits that are nowhere else. Gives the name of what is kept.
+ * Takes a worktree whose folder is gone out of the books of git, and its branch, unless that has commits that are nowhere else. Gives the
+ * name of what is kept.
  *
  * @category effects
  * @since 0.1.0
  */
-export const removeWorktree = async (
-  root: string,
-  { repository, branch }: Worktree
-): Promise<E.Either<WorkspaceFailed, string | undefined>> => {
-  const strayed = await keepStrayed(root, branch)
-  if (E.isLeft(strayed)) return strayed
-  // It may be gone already, and its repository too: then its folder is all that there is.
+export const forget = async ({
+  root,
+  repository,
+  branch
+}: Worktree): Promise<E.Either<WorkspaceFailed, string | undefined>> => {
+  // Git may have forgotten it already, and its repository may be gone too.
   await git(repository, ['worktree', 'remove', '--force', '--force', root])
-  const cleared = await trying(root, 'rm', () => rm(root, { recursive: true, force: true, maxRetries: 3 }))
-  if (E.isLeft(cleared)) return cleared
   const tip = await ask(repository, ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`])
-  if (tip === undefined) return strayed
+  if (tip === undefined) return NOTHING
   const others = ['HEAD', `--exclude=${branch}`, '--branches', '--remotes', '--tags']
   const own = await demand(repository, ['rev-list', '--count', tip, '--not', ...others])
   if (E.isLeft(own)) return own
   if (own.right !== '0') return E.right(branch)
-  return E.map(() => strayed.right)(await demand(repository, ['branch', '--delete', '--force', branch]))
+  return E.map(() => undefined)(await demand(repository, ['branch', '--delete', '--force', branch]))
 }
 
 const NOTHING: E.Either<WorkspaceFailed, undefined> = E.right(undefined)
 
-/** Work that was committed beside the branch has a branch of its own from here on. */
-const keepStrayed = async (root: string, branch: string): Promise<E.Either<WorkspaceFailed, string | undefined>> => {
+/**
+ * Work that was committed beside the branch of a worktree has a branch of its own from here on. Gives its name.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const keepStrayed = async (
+  root: string,
+  branch: string
+): Promise<E.Either<WorkspaceFailed, string | undefined>> => {
   if ((await gitFolderOf(root)) === undefined) return NOTHING
   const own = await ask(root, ['rev-list', '--count', 'HEAD', '--not', '--branches', '--remotes', '--tags'])
   if (own === undefined || own === '0') return NOTHING
