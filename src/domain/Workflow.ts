@@ -8,6 +8,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { fingerprint } from './Digest.js'
 import type { Json } from './Json.js'
+import { inCycle } from './needs.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -349,7 +350,7 @@ const waveProblems = (wave: Wave): ReadonlyArray<WorkflowProblem> => {
       .filter((need) => !known.has(need))
       .map((need) => ({ _tag: 'UnknownNeed', step: wave.name, group: group.name, need }) as const)
   )
-  const stuck = inCycle(wave.groups, known)
+  const stuck = inCycle(wave.groups)
   return [
     ...(wave.groups.length === 0 ? [{ _tag: 'NoGroups', step: wave.name } as const] : []),
     ...nameProblems(names),
@@ -363,36 +364,6 @@ const mapProblems = ({ name, each }: MapWave): ReadonlyArray<WorkflowProblem> =>
   each.captures.length === 0 ? [] : [{ _tag: 'InvalidSetting', place: name, field: 'capture', expected: NOT_CAPTURED }]
 
 const NOT_CAPTURED = 'left out: each item of a map would set the same variable'
-
-/** The groups in a circle: what is left when those that can start are taken away, and then those that nobody waits for. */
-const inCycle = (groups: ReadonlyArray<Group>, known: ReadonlySet<string>): ReadonlyArray<string> => {
-  const needs = new Map(groups.map(({ name, needs }) => [name, new Set(needs.filter((need) => known.has(need)))]))
-  return [...leftOver(reversed(leftOver(needs))).keys()]
-}
-
-type Graph = ReadonlyMap<string, ReadonlySet<string>>
-
-/** What Kahn's algorithm leaves over: the nodes that can't be put behind all that they point to. */
-const leftOver = (graph: Graph): Graph => {
-  const pointing = reversed(graph)
-  const open = new Map([...graph].map(([name, targets]) => [name, targets.size]))
-  const ready = [...open].filter(([, count]) => count === 0).map(([name]) => name)
-  for (let name = ready.pop(); name !== undefined; name = ready.pop()) {
-    open.delete(name)
-    for (const other of pointing.get(name) ?? []) {
-      const left = (open.get(other) ?? 0) - 1
-      open.set(other, left)
-      if (left === 0) ready.push(other)
-    }
-  }
-  return new Map([...graph].filter(([name]) => open.has(name)))
-}
-
-const reversed = (graph: Graph): Graph => {
-  const back = new Map([...graph.keys()].map((name) => [name, new Set<string>()]))
-  for (const [name, targets] of graph) for (const target of targets) back.get(target)?.add(name)
-  return back
-}
 
 const captureProblems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
   const seen = new Set<string>()
