@@ -637,3 +637,65 @@ describe('around a wave', () => {
     assert.deepEqual(world.log, ['lint', 'publish'])
   })
 })
+
+describe('a look for what is left behind', () => {
+  /** A tree that counts what it is asked. */
+  const counting = (tree: WorkingTree): { readonly tree: WorkingTree; readonly asked: Array<string> } => {
+    const asked: Array<string> = []
+    const noting = <A>(name: string, answer: A): A => {
+      asked.push(name)
+      return answer
+    }
+    return {
+      asked,
+      tree: {
+        ...tree,
+        content: (path, signal) => noting('content', tree.content(path, signal)),
+        has: (path) => noting('has', tree.has(path)),
+        missingCommits: (hashes) => noting('missingCommits', tree.missingCommits(hashes))
+      }
+    }
+  }
+
+  test('asks for the commits of fifty groups at once, and for each file once; a run that left nothing asks for nothing', async () => {
+    const world = newWorld()
+    const names = Array.from({ length: 50 }, (_, index) => `g${index}`)
+    const leaving = Program.fromSteps('wide', [
+      Program.waveOf(
+        'all',
+        names.map((name) => ({
+          ...Program.task(name, {
+            evidence: [
+              { _tag: 'File', path: name },
+              { _tag: 'Commit', hash: `commit of ${name}` }
+            ],
+            run: () =>
+              doing(world, name, (tree) => {
+                tree.files.set(name, name)
+                tree.commits = [...tree.commits, `commit of ${name}`]
+              })
+          }),
+          needs: []
+        }))
+      )
+    ])
+    const process = newProcess(world)
+    ended(await process.perform(run(leaving, 'r', {})), 'Completed')
+    const { tree, asked } = counting(memoryTree(world.tree))
+    right(await collectEvidence(await stored(process.storage))({ ...process.environment, tree })())
+    assert.deepEqual(
+      asked.filter((name) => name !== 'has'),
+      ['missingCommits']
+    )
+    assert.equal(asked.filter((name) => name === 'has').length, 50)
+
+    const plain = newProcess()
+    ended(
+      await plain.perform(run(pipe(Program.start('p'), Program.step('a', { run: () => TE.right(1) })), 'r', {})),
+      'Completed'
+    )
+    const nothing = counting(memoryTree(plain.world.tree))
+    right(await collectEvidence(await stored(plain.storage))({ ...plain.environment, tree: nothing.tree })())
+    assert.deepEqual(nothing.asked, [])
+  })
+})

@@ -13,6 +13,7 @@ import type { Processes } from './Processes.js'
  *   counts as dead for those who can't see its process.
  * - `checkpointBytes`, `readBytes`: the limits of a whole checkpoint and of a file that is read.
  * - `compactBytes`: changes below this size never cause a compaction.
+ * - `warnBytes`, `onLarge`: from which size on a checkpoint is told of, and whom.
  *
  * @category model
  * @since 0.1.0
@@ -25,6 +26,22 @@ export interface Settings {
   readonly checkpointBytes: number
   readonly readBytes: number
   readonly compactBytes: number
+  readonly warnBytes: number
+  readonly onLarge: (large: LargeCheckpoint) => void
+}
+
+/**
+ * A checkpoint that is saved, and larger than most: how many bytes its JSON text has (escapes aside), how many would be refused, and
+ * its largest values, largest first.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface LargeCheckpoint {
+  readonly runId: string
+  readonly bytes: number
+  readonly limitBytes: number
+  readonly biggest: ReadonlyArray<{ readonly path: string; readonly bytes: number }>
 }
 
 /**

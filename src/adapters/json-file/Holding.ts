@@ -26,7 +26,7 @@ import { make as makeTurn } from './Turn.js'
  * - `journal`: the file in use.
  * - `revision`: the newest acknowledged one; -1 if there is none.
  * - `baseBytes`, `changeBytes`: what the journal has of either; no base yet if `baseBytes` is 0. `compactBytes`: how much
- *   in changes makes it worth a look whether a compaction pays.
+ *   in changes makes it worth a look whether a compaction pays; `warnAtBytes`: how much in both, whether the checkpoint is large.
  * - `writtenBytes`: all that this claim wrote into journals.
  * - `ended`: why nothing is written any more.
  * - `moving`: a compaction is going on; the next number may be our own.
@@ -54,6 +54,7 @@ export interface Holding {
   baseBytes: number
   changeBytes: number
   compactBytes: number
+  warnAtBytes: number
   writtenBytes: number
   ended: StorageError | undefined
   released: boolean
@@ -92,6 +93,7 @@ export const make = (
     baseBytes: 0,
     changeBytes: 0,
     compactBytes: 0,
+    warnAtBytes: parts.context.settings.warnBytes,
     writtenBytes: 0,
     ended: undefined,
     released: false,

@@ -131,6 +131,21 @@ const acknowledge = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision
   holding.saved = { revision: newest, number: holding.journal.number }
   done(E.right(undefined))
   Copying.consider(holding)
+  if (holding.baseBytes + holding.changeBytes > holding.warnAtBytes) tellOfSize(holding, newest)
+}
+
+/** Tells once that the checkpoint is large, long before it is refused. A journal may be much longer than that. */
+const tellOfSize = (holding: Holding, { checkpoint }: Revision): void => {
+  const { warnBytes, checkpointBytes: limitBytes, onLarge } = holding.context.settings
+  try {
+    const content = checkpoint()
+    const bytes = bytesOf(content)
+    holding.warnAtBytes = bytes > warnBytes ? Infinity : 2 * (holding.baseBytes + holding.changeBytes)
+    if (bytes > warnBytes) onLarge({ runId: holding.layout.runId, bytes, limitBytes, biggest: biggest(content) })
+  } catch {
+    // What was saved is saved, whatever is said of it.
+    holding.warnAtBytes = Infinity
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

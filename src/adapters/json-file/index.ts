@@ -16,7 +16,7 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/RunId.js'
 import type { CheckpointStorage, Claim, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import * as Claiming from './Claim.js'
-import type { Context } from './Context.js'
+import type { Context, LargeCheckpoint } from './Context.js'
 import type { FileSystem } from '../../ports/FileSystem.js'
 import { nodeFileSystem } from './FileSystem.js'
 import { namesIn } from './Files.js'
@@ -37,6 +37,7 @@ export { fileArtifacts } from './Artifacts.js'
 export type { FilePausesOptions } from './Pauses.js'
 export { filePauses } from './Pauses.js'
 export { nodeFileSystem } from './FileSystem.js'
+export type { LargeCheckpoint } from './Context.js'
 export type { ProcessIdentity, Processes } from './Processes.js'
 export { nodeProcesses } from './Processes.js'
 
@@ -53,8 +54,9 @@ export { nodeProcesses } from './Processes.js'
  *   5 s, at least 1 s), and after what time without one it counts as dead (`staleMillis`, default 30 s, at least 2 s). Processes of one
  *   machine don't need it: a dead one is seen at once.
  * - `limits`: the largest checkpoint that is saved (`checkpointBytes`, default 64 MiB), the largest file that is read
- *   (`readBytes`, default three times that; never less than a journal of this store may have), and how much in changes never leads to a compaction (`compactBytes`, default
- *   1 MiB).
+ *   (`readBytes`, default three times that; never less than a journal of this store may have), how much in changes never leads to a compaction (`compactBytes`, default
+ *   1 MiB), and from which size on a checkpoint is told of (`warnBytes`, default 10 MiB).
+ * - `onLarge`: told once in a claim that the checkpoint is that large, with its largest values. What it throws is ignored.
  * - `fs`, `processes`: the outside world, for tests.
  *
  * @category model
@@ -64,7 +66,13 @@ export interface JsonFileOptions {
   readonly keep?: number
   readonly checkIntervalMillis?: number
   readonly heartbeat?: { readonly updateMillis?: number; readonly staleMillis?: number }
-  readonly limits?: { readonly checkpointBytes?: number; readonly readBytes?: number; readonly compactBytes?: number }
+  readonly limits?: {
+    readonly checkpointBytes?: number
+    readonly readBytes?: number
+    readonly compactBytes?: number
+    readonly warnBytes?: number
+  }
+  readonly onLarge?: (large: LargeCheckpoint) => void
   readonly fs?: FileSystem
   readonly processes?: Processes
 }
@@ -96,7 +104,9 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
       staleMillis: Math.max(LEAST_STALE_MILLIS, heartbeat?.staleMillis ?? 30_000),
       checkpointBytes,
       readBytes: Math.max(limits?.readBytes ?? 3 * checkpointBytes, longestJournal(checkpointBytes, compactBytes)),
-      compactBytes
+      compactBytes,
+      warnBytes: limits?.warnBytes ?? 10 * MEBIBYTE,
+      onLarge: options.onLarge ?? (() => undefined)
     },
     givenUp
   }

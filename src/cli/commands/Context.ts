@@ -6,6 +6,7 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
+import type { LargeCheckpoint } from '../../adapters/json-file/index.js'
 import { fileArchive, fileArtifacts, filePauses, jsonFileStorage } from '../../adapters/json-file/index.js'
 import { environmentSecrets, nodeEnvironment, workspaces } from '../../adapters/node/index.js'
 import type { Environment } from '../../ports/Environment.js'
@@ -14,6 +15,7 @@ import { notDone, usage } from '../CliError.js'
 import type { ExitCode } from '../ExitCode.js'
 import type { Screen } from '../terminal/Screen.js'
 import { commandOf } from '../terminal/shellQuote.js'
+import { printable } from '../terminal/Style.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -87,10 +89,10 @@ const isDefaultHome = ({ home, folder }: Pick<Context, 'home' | 'folder'>): bool
  * @since 0.1.0
  */
 export const environmentFor = (
-  { home, folder, inherited }: Context,
+  { home, folder, inherited, screen }: Context,
   given: Partial<Omit<Environment, 'storage'>> = {}
 ): Environment =>
-  nodeEnvironment(jsonFileStorage(home), {
+  nodeEnvironment(jsonFileStorage(home, { onLarge: (large) => screen.line(screen.style.yellow(ofLarge(large))) }), {
     artifacts: fileArtifacts(home),
     archive: fileArchive(home),
     secrets: environmentSecrets(inherited),
@@ -98,6 +100,11 @@ export const environmentFor = (
     workspaces: workspaces(home, folder),
     ...given
   })
+
+const ofLarge = ({ runId, bytes, limitBytes, biggest }: LargeCheckpoint): string => {
+  const named = biggest.map(({ path, bytes }) => `${printable(path)} (${bytes} bytes)`).join(', ')
+  return `warning: the state of run ${runId} has ${bytes} bytes, and more than ${limitBytes} are refused. The biggest values: ${named}. Keep what is large in files or artifacts`
+}
 
 /**
  * Keeps a new `.dogear` out of the user's commits. The store makes the folder, durably; so this comes after its first

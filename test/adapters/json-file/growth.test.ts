@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describe, test } from 'vitest'
-import type { FileSystem } from '../../../src/adapters/json-file/index.js'
+import type { FileSystem, LargeCheckpoint } from '../../../src/adapters/json-file/index.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
 import type { Json } from '../../../src/domain/Json.js'
 import type { CheckpointStorage, Claim, Revision } from '../../../src/ports/CheckpointStorage.js'
@@ -319,6 +319,27 @@ describe('a checkpoint that is too large', () => {
     await left(storage.save(claim, big(1, 100_000)), 'TooLarge')
     await right(storage.save(claim, big(1, 1000)))
     assert.equal(some(await right(storage.load('a'))).revision, 1)
+  })
+
+  test('is told of once, with its biggest values, long before it is refused; not because of a long journal', async () => {
+    const told: Array<LargeCheckpoint> = []
+    const storage = next(folder(), {
+      limits: { checkpointBytes: 300_000, warnBytes: 100_000, compactBytes: MIB },
+      onLarge: (large) => {
+        told.push(large)
+        throw new Error('nobody listens')
+      }
+    })
+    const claim = await claimed(storage, 'a')
+    for (const n of upTo(150)) await right(storage.save(claim, big(n, 1000)))
+    assert.equal(told.length, 0)
+    await right(storage.save(claim, big(150, 150_000)))
+    await right(storage.save(claim, big(151, 150_000)))
+    assert.deepEqual(
+      told.map(({ runId, limitBytes, biggest }) => [runId, limitBytes, biggest[0]?.path]),
+      [['a', 300_000, '$.variables.report']]
+    )
+    assert.ok(told.every(({ bytes }) => bytes > 150_000 && bytes < 300_000))
   })
 
   test('however small that is, what an owner that was killed left can be read, also by who says to read less', async () => {
