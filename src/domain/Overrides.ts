@@ -77,9 +77,10 @@ const rewound = (
   at: string
 ): Change.Rewound | undefined => {
   const kindOf = (decision: Decision): Step['_tag'] | undefined => workflow.steps[decision.stepIndex]?._tag
-  const isWhole = (index: number): boolean => plan.decisions[index + 1]?.group === undefined
+  const isWhole = (decision: Decision, index: number): boolean =>
+    kindOf(decision) === 'Map' && decision.group === undefined && plan.decisions[index + 1]?.group === undefined
   const isWork = (decision: Decision, index: number): boolean =>
-    decision.group !== undefined || kindOf(decision) === 'Task' || (kindOf(decision) === 'Map' && isWhole(index))
+    decision.group !== undefined || kindOf(decision) === 'Task' || isWhole(decision, index)
   const keeps = (decision: Decision): boolean => {
     // What waits for its job goes on to, and what was begun goes on as it was left: in its attempt, and under its key.
     if (decision._tag === 'Poll' || decision._tag === 'Retry') return true
@@ -91,7 +92,7 @@ const rewound = (
       isWork(decision, index) &&
       !keeps(decision) &&
       (records.has(unitName(decision)) ||
-        (kindOf(decision) === 'Map' && isWhole(index) && hasItems(checkpoint, decision)) ||
+        (isWhole(decision, index) && hasItems(checkpoint, decision)) ||
         (decision._tag === 'Run' && (decision.reason._tag === 'Forced' || decision.givesUp !== undefined)))
   )
   if (first === undefined) return undefined
