@@ -72,13 +72,17 @@ const callsOf = (how: 'run' | 'resume'): Promise<number> =>
 describe('a process that is killed', () => {
   test('at any call while it pauses is followed by one that goes on: nothing is lost, and nothing done twice', async () => {
     const calls = await callsOf('run')
-    assert.ok(calls > 10, `only ${calls} calls`)
+    const killed = new Set<number>()
     await eachOf([...Array(calls).keys()], (index) =>
       inWorld(`killed before call ${index + 1}`, async ({ folder }) => {
-        assert.equal((await life(folder, 'run', index + 1)).signal, 'SIGKILL')
+        const ended = await life(folder, 'run', index + 1)
+        // How often the whole checkpoint is copied depends on time, so a process may make fewer calls than another.
+        if (ended.signal === 'SIGKILL') killed.add(index)
+        else assert.ok(ended.calls <= index, `it made ${ended.calls} calls, and lives`)
         await endsWell(folder)
       })
     )
+    assert.ok(killed.size > 10, `only ${killed.size} were killed`)
   })
 
   test('at any call by which it takes the pause up is followed by one that goes on, too', async () => {
