@@ -62,8 +62,13 @@ export const optionsOf = (
 ): PlanOptions => {
   if (override === undefined) return {}
   if (override._tag === 'RestartWave') return { restartWave: override.wave }
-  // Of what a map is nobody knows before that is on record.
-  const maps = (checkpoint?.workflow.steps ?? []).flatMap((step) => (step.kind === 'expanded' ? [step.name] : []))
+  // Of what a map is nobody knows before that is on record, nor when it is found out anew.
+  const steps = checkpoint?.workflow.steps ?? []
+  const before = steps.slice(
+    0,
+    steps.findIndex(({ name }) => name === override.step)
+  )
+  const maps = before.flatMap((step) => (step.kind === 'expanded' ? [step.name] : []))
   const isKnown = (unit: string): boolean => isStatic(unit) || maps.some((map) => unit.startsWith(`${map}/`))
   const given = [...outputs].filter((one): one is [string, Json] => one[1] !== undefined && isKnown(one[0]))
   return { fromStep: override.step, outputs: new Map(given) }
