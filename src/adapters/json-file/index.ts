@@ -72,6 +72,7 @@ export interface JsonFileOptions {
     readonly compactBytes?: number
     readonly warnBytes?: number
   }
+  /** Told once in a claim that a checkpoint is large. What it throws is ignored. */
   readonly onLarge?: (large: LargeCheckpoint) => void
   readonly fs?: FileSystem
   readonly processes?: Processes
