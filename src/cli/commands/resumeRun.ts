@@ -75,11 +75,11 @@ export const resumeRun = async (
   const execution = { workflow, runId, folder, done: progress(checkpoint).completed, merging: flags }
   const { program, narrator } = programFor(context, execution)
   const plan = planResume(checkpoint, program, options)
-  if (pointed && E.isRight(plan)) tellPosition(context, checkpoint, plan.right)
   const usable = E.isLeft(plan)
     ? E.right(undefined)
     : unlessWorkspaceGone(context, checkpoint, plan.right, remains.right)
   if (E.isLeft(usable)) return usable
+  if (pointed && E.isRight(plan)) tellPosition(context, checkpoint, plan.right)
   const agreed = await agreeToRecovery(context, view, program, options, flags)
   if (E.isLeft(agreed)) return agreed
   const forced = await agreeToForce(context, view, program, options, flags)
