@@ -19,10 +19,13 @@ steps:
   - { name: publish, shell: 'echo published >> log; test -e mended || kill -9 $PPID; sleep 0.2', idempotent: false }
 `
 
-/** Starts dogear on a terminal of its own (`script`, of util-linux). Both its streams are that terminal. */
+/**
+ * Starts dogear on a terminal of its own (`script`, of util-linux). Both its streams are that terminal. `exec`: with a shell
+ * in between that stays, Ctrl+C would end the shell, and `script` would tell of that end.
+ */
 const onTerminal = (words: readonly string[], environment: Readonly<Record<string, string>> = {}): Running => {
   const quoted = [process.execPath, main, ...words].map((word) => `'${word}'`).join(' ')
-  const child = spawn('script', ['-qefc', quoted, '/dev/null'], {
+  const child = spawn('script', ['-qefc', `exec ${quoted}`, '/dev/null'], {
     cwd: place.folder,
     env: { ...process.env, TERM: 'xterm', NO_COLOR: '', FORCE_COLOR: '', DOGEAR_HOME: '', ...environment },
     stdio: ['pipe', 'pipe', 'pipe']
