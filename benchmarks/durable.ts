@@ -28,7 +28,8 @@ export interface Durable {
 /** Bytes that this process asked the system to write so far (Linux). */
 const writtenBytes = (): number => Number(/^wchar: (\d+)$/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1] ?? 0)
 
-const heapBytes = (): number => {
+/** The memory in use; what is garbage is not, given `--expose-gc`. */
+export const heapBytes = (): number => {
   globalThis.gc?.()
   return process.memoryUsage().heapUsed
 }

@@ -5,6 +5,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint } from 'dogear'
@@ -12,11 +13,26 @@ import { planResume, Program, restoreStored, run } from 'dogear'
 import { jsonFileStorage } from 'dogear/json-file'
 import { memoryStorage } from 'dogear/memory'
 import { nodeEnvironment } from 'dogear/node'
+import { heapBytes } from './durable.js'
 
-const programOf = (steps: number): Program.Program<Readonly<Record<string, unknown>>> =>
+type AnyProgram = Program.Program<Readonly<Record<string, unknown>>>
+
+/** So many steps, one after the other. */
+export const linear = (steps: number): AnyProgram =>
   Program.fromSteps(
     'loading',
     Array.from({ length: steps }, (_, index) => Program.task(`step-${index}`, { run: () => TE.right(index) }))
+  )
+
+/** One map of so many items. */
+export const mapped = (items: number): AnyProgram =>
+  pipe(
+    Program.start('loading'),
+    Program.map(
+      'each',
+      { forEach: () => Array.from({ length: items }, (_, index) => `item-${index}`), key: String, concurrency: 10 },
+      { run: () => TE.right(0) }
+    )
   )
 
 const median = (values: ReadonlyArray<number>): number => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
@@ -27,17 +43,19 @@ const time = async (what: () => unknown): Promise<number> => {
   return performance.now() - start
 }
 
-/** Loading and planning a run, against `JSON.parse` of every line of its newest journal. Milliseconds, medians. */
+/**
+ * Loading and planning a run, against `JSON.parse` of every line of its newest journal. Milliseconds, medians. `heapBytes`: what the
+ * checkpoint and the plan take in memory.
+ */
 export interface Loading {
-  readonly steps: number
   readonly loadAndPlanMillis: number
   readonly parseMillis: number
   readonly ratio: number
+  readonly heapBytes: number
 }
 
-export const loading = async (root: string, steps: number, rounds: number): Promise<Loading> => {
+export const loading = async (root: string, program: AnyProgram, rounds: number): Promise<Loading> => {
   const folder = await mkdtemp(join(root, 'loading-'))
-  const program = programOf(steps)
   await run(program, 'loading', {})(nodeEnvironment(jsonFileStorage(folder)))()
   const history = join(folder, 'runs', 'loading', 'history')
   const newest = readdirSync(history).sort().at(-1) ?? ''
@@ -49,20 +67,23 @@ export const loading = async (root: string, steps: number, rounds: number): Prom
     ours.push(await time(() => loadAndPlan(folder, program)))
     theirs.push(await time(() => lines.map((line) => JSON.parse(line) as unknown)))
   }
+  const before = heapBytes()
+  const held = await loadAndPlan(folder, program)
+  const heap = heapBytes() - before
   await rm(folder, { recursive: true })
   const loadAndPlanMillis = median(ours)
   const parseMillis = median(theirs)
-  return { steps, loadAndPlanMillis, parseMillis, ratio: loadAndPlanMillis / parseMillis }
+  if (held.length === 0) return Promise.reject(new Error('nothing was planned'))
+  return { loadAndPlanMillis, parseMillis, ratio: loadAndPlanMillis / parseMillis, heapBytes: heap }
 }
 
-const loadAndPlan = async (
-  folder: string,
-  program: Program.Program<Readonly<Record<string, unknown>>>
-): Promise<unknown> => {
+const loadAndPlan = async (folder: string, program: AnyProgram): Promise<ReadonlyArray<unknown>> => {
   const stored = await jsonFileStorage(folder).load('loading')()
   if (E.isLeft(stored) || O.isNone(stored.right)) return Promise.reject(new Error('nothing was loaded'))
   const checkpoint = restoreStored(stored.right.value)
-  return E.isLeft(checkpoint) ? Promise.reject(new Error('damaged')) : planResume(checkpoint.right, program)
+  if (E.isLeft(checkpoint)) return Promise.reject(new Error('damaged'))
+  const plan = planResume(checkpoint.right, program)
+  return E.isLeft(plan) ? Promise.reject(new Error('no plan')) : [checkpoint.right, plan.right]
 }
 
 /** Planning alone, of a run all of whose steps completed. Milliseconds, median. */
@@ -72,7 +93,7 @@ export interface Planning {
 }
 
 export const planning = async (steps: number, rounds: number): Promise<Planning> => {
-  const program = programOf(steps)
+  const program = linear(steps)
   const outcome = await run(program, 'planning', {})(nodeEnvironment(memoryStorage()))()
   if (E.isLeft(outcome) || outcome.right._tag !== 'Completed') return Promise.reject(new Error('no checkpoint'))
   const checkpoint: Checkpoint.Checkpoint = outcome.right.checkpoint

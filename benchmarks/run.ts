@@ -4,7 +4,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { durable } from './durable.js'
-import { loading, planning } from './loading.js'
+import { linear, loading, mapped, planning } from './loading.js'
 import { compare, ownModules } from './starting.js'
 
 const quick = process.argv.includes('--quick')
@@ -26,11 +26,19 @@ const durableTable = async (root: string): Promise<void> => {
 }
 
 const loadingTable = async (root: string): Promise<void> => {
-  write('| completed steps | load and plan, ms | JSON.parse, ms | ratio |')
-  write('|---|---|---|---|')
-  for (const steps of quick ? [1_000] : [1_000, 10_000]) {
-    const one = await loading(root, steps, 11)
-    write(`| ${steps} | ${fixed(one.loadAndPlanMillis, 1)} | ${fixed(one.parseMillis, 1)} | ${fixed(one.ratio)} |`)
+  write('| completed | load and plan, ms | JSON.parse, ms | ratio | heap bytes for each |')
+  write('|---|---|---|---|---|')
+  for (const count of quick ? [1_000] : [1_000, 10_000]) {
+    for (const [what, program] of [
+      ['steps', linear(count)],
+      ['items of a map', mapped(count)]
+    ] as const) {
+      const one = await loading(root, program, 21)
+      write(
+        `| ${count} ${what} | ${fixed(one.loadAndPlanMillis, 1)} | ${fixed(one.parseMillis, 1)} | ${fixed(one.ratio)} | ` +
+          `${fixed(one.heapBytes / count, 0)} |`
+      )
+    }
   }
 }
 

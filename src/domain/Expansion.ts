@@ -5,9 +5,10 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { MapWave, Step } from './Workflow.js'
+import type { Group, MapWave, Step, Task, Wave } from './Workflow.js'
 import { NAME } from './Workflow.js'
 import type { ExpandedIdentity, Item, StepIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
+import { itemNamed } from './WorkflowIdentity.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -65,10 +66,11 @@ export type WaveOf<M> = M extends MapWave
  */
 export const waveOf = <M extends MapWave>(map: M, items: ReadonlyArray<Item>): WaveOf<M> => {
   const { each, ...rest } = map
-  const summary = (key: string): string => (each.summary === each.name ? key : each.summary)
-  const groups = items.map(({ key }) => ({ ...each, name: key, summary: summary(key), needs: NO_NEEDS }))
+  const groups = items.map(({ key }) => ({ ...each, name: key, summary: summaryOf(each, key), needs: NO_NEEDS }))
   return { ...rest, _tag: 'Wave', groups } as unknown as WaveOf<M>
 }
+
+const summaryOf = ({ name, summary }: Task, key: string): string => (summary === name ? key : summary)
 
 const NO_NEEDS: ReadonlyArray<string> = []
 
@@ -80,13 +82,49 @@ const NO_NEEDS: ReadonlyArray<string> = []
  */
 export const expand = <S extends Step>(
   steps: ReadonlyArray<S>,
-  { steps: recorded }: WorkflowIdentity
-): ReadonlyArray<S | WaveOf<S>> => {
+  recorded: WorkflowIdentity
+): ReadonlyArray<S | WaveOf<S>> => expandWith(steps, recorded, (map, items) => waveOf(map, items) as WaveOf<S>)
+
+/**
+ * As {@link expand}, for those who look at nothing but the definition: the groups are tasks, whatever else their map is made of.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const expandDefinition = (steps: ReadonlyArray<Step>, recorded: WorkflowIdentity): ReadonlyArray<Step> =>
+  expandWith(steps, recorded, definitionOf)
+
+const definitionOf = ({ name, summary, fingerprint, each }: MapWave, items: ReadonlyArray<Item>): Wave => ({
+  _tag: 'Wave',
+  name,
+  summary,
+  fingerprint,
+  groups: items.map(({ key }) => groupFor(each, key))
+})
+
+/** Spelt out: there may be 100,000, and to spread an object takes many times as long. */
+const groupFor = (each: Task, key: string): Group => ({
+  _tag: 'Task',
+  name: key,
+  summary: summaryOf(each, key),
+  fingerprint: each.fingerprint,
+  idempotent: each.idempotent,
+  captures: each.captures,
+  numbered: each.numbered,
+  accepts: each.accepts,
+  needs: NO_NEEDS
+})
+
+const expandWith = <S extends Step, W>(
+  steps: ReadonlyArray<S>,
+  { steps: recorded }: WorkflowIdentity,
+  make: (map: MapWave, items: ReadonlyArray<Item>) => W
+): ReadonlyArray<S | W> => {
   const known = expansions(recorded)
   if (known.size === 0) return steps
-  return steps.map((step): S | WaveOf<S> => {
+  return steps.map((step): S | W => {
     const items = step._tag === 'Map' ? known.get(step.name)?.items : undefined
-    return step._tag === 'Map' && items !== undefined ? (waveOf(step, items) as unknown as WaveOf<S>) : step
+    return step._tag === 'Map' && items !== undefined ? make(step, items) : step
   })
 }
 
@@ -159,12 +197,8 @@ export const withItems = (
  */
 export const itemOf = (step: StepIdentity | undefined, group: string | undefined): Item | undefined => {
   if (step?.kind !== 'expanded' || group === undefined) return undefined
-  const known = BY_KEY.get(step.items) ?? new Map(step.items.map((item) => [item.key, item]))
-  BY_KEY.set(step.items, known)
-  return known.get(group)
+  return itemNamed(step.items, group)
 }
-
-const BY_KEY = new WeakMap<ReadonlyArray<Item>, ReadonlyMap<string, Item>>()
 
 /**
  * Whether these can be the items of a map: on the left the first thing that is wrong with them.

@@ -8,6 +8,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { fingerprint } from './Digest.js'
 import type { Json } from './Json.js'
+import { indexed } from './indexed.js'
 import { inCycle } from './needs.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -154,7 +155,9 @@ export interface TaskOptions {
   readonly accepts?: (output: Json | undefined) => E.Either<OutputMismatch, void>
 }
 
-const acceptsAnything: Task['accepts'] = () => E.right(undefined)
+const ACCEPTED = E.right(undefined)
+
+const acceptsAnything: Task['accepts'] = () => ACCEPTED
 
 /**
  * Declares a task.
@@ -291,8 +294,6 @@ export const groupsOf = (step: Step): ReadonlyArray<Group> => (step._tag === 'Wa
  */
 export const tasks = (step: Step): ReadonlyArray<Task> => (step._tag === 'Task' ? [step] : groupsOf(step))
 
-const INDEX = new WeakMap<ReadonlyArray<{ readonly name: string }>, ReadonlyMap<string, unknown>>()
-
 /**
  * The group of a wave, or of what a checkpoint remembers of a wave, that has this name. Waves are wide, so their groups
  * are indexed when one is first looked for: linear once, constant from then on.
@@ -303,13 +304,7 @@ const INDEX = new WeakMap<ReadonlyArray<{ readonly name: string }>, ReadonlyMap<
 export const groupNamed = <A extends { readonly name: string }>(
   wave: { readonly groups: ReadonlyArray<A> },
   name: string
-): A | undefined => {
-  const known = INDEX.get(wave.groups) as ReadonlyMap<string, A> | undefined
-  if (known !== undefined) return known.get(name)
-  const index = new Map(wave.groups.map((group) => [group.name, group]))
-  INDEX.set(wave.groups, index)
-  return index.get(name)
-}
+): A | undefined => indexed(wave.groups, ({ name }) => name).get(name)
 
 /**
  * Everything that is wrong with a definition; empty if it can be run. Linear time.

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import { fingerprint } from './Digest.js'
+import { indexed } from './indexed.js'
 import type { Json } from './Json.js'
 import type { Step, Task, Workflow } from './Workflow.js'
 import { groupNamed } from './Workflow.js'
@@ -179,11 +180,17 @@ const GROUPS = new WeakMap<ExpandedIdentity, ReadonlyArray<TaskIdentity>>()
 const groupsOfItems = (step: ExpandedIdentity): ReadonlyArray<TaskIdentity> => {
   const known = GROUPS.get(step)
   if (known !== undefined) return known
-  const { fingerprint, idempotent } = step.each
-  const groups = step.items.map(({ key }): TaskIdentity => ({ name: key, kind: 'task', fingerprint, idempotent }))
+  const groups = step.items.map(({ key }) => groupFor(step, key))
   GROUPS.set(step, groups)
   return groups
 }
+
+const groupFor = ({ each: { fingerprint, idempotent } }: ExpandedIdentity, name: string): TaskIdentity => ({
+  name,
+  kind: 'task',
+  fingerprint,
+  idempotent
+})
 
 /**
  * A group of a step; a task has none.
@@ -191,5 +198,16 @@ const groupsOfItems = (step: ExpandedIdentity): ReadonlyArray<TaskIdentity> => {
  * @category destructors
  * @since 0.1.0
  */
-export const groupOf = (step: StepIdentity, name: string): TaskIdentity | undefined =>
-  groupNamed({ groups: groupsOf(step) }, name)
+export const groupOf = (step: StepIdentity, name: string): TaskIdentity | undefined => {
+  if (step.kind === 'wave') return groupNamed(step, name)
+  return step.kind === 'expanded' && itemNamed(step.items, name) !== undefined ? groupFor(step, name) : undefined
+}
+
+/**
+ * The item of this key.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const itemNamed = (items: ReadonlyArray<Item>, key: string): Item | undefined =>
+  indexed(items, ({ key }) => key).get(key)

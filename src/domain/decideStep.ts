@@ -207,8 +207,12 @@ const nameOf = ({ step, group }: Placed): { readonly step: string; readonly grou
 
 const skipReasonOf = ({ fingerprint }: Pick<Task, 'fingerprint'>, record: CompletedStep): SkipReason => {
   if (record.fingerprint !== fingerprint) return { _tag: 'AcceptedDespiteChange', recorded: record.fingerprint }
-  return { _tag: record.assumed === true ? 'Assumed' : 'Completed' }
+  return record.assumed === true ? ASSUMED : COMPLETED
 }
+
+/** One for all: a plan may have 100,000 of them. */
+const COMPLETED: SkipReason = { _tag: 'Completed' }
+const ASSUMED: SkipReason = { _tag: 'Assumed' }
 
 const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): void => {
   const { stepIndex, task } = placed

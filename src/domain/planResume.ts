@@ -10,7 +10,7 @@ import { variablesOf } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep } from './CompletedStep.js'
 import { decideStep } from './decideStep.js'
-import { expand } from './Expansion.js'
+import { expandDefinition } from './Expansion.js'
 import type { Json } from './Json.js'
 import type { Decision, PlanError, PlanOptions, PlanProblem, ResumePlan, Skip } from './Plan.js'
 import { compare, inconsistencies, wrongWorkflow } from './PlanCheck.js'
@@ -56,7 +56,7 @@ export const planResume = (
     ...inconsistencies(checkpoint, records)
   ]
   const wrong = wrongWorkflow(checkpoint, workflow)
-  const whole: Workflow = { name: workflow.name, steps: expand(workflow.steps, checkpoint.workflow) }
+  const whole: Workflow = { name: workflow.name, steps: expandDefinition(workflow.steps, checkpoint.workflow) }
   const [first, ...more] = unfit
   if (first !== undefined) return refuse([first, ...more, ...wrong, ...unknownNames(workflow, whole, options)])
   const context = contextOf(checkpoint, whole, options, records)

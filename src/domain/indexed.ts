@@ -1,0 +1,22 @@
+/**
+ * Lists by key.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * A list by its keys. It is indexed when it is first asked for, and a list does not change after that.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const indexed = <A>(all: ReadonlyArray<A>, keyOf: (one: A) => string): ReadonlyMap<string, A> => {
+  const known = INDEX.get(all) as ReadonlyMap<string, A> | undefined
+  if (known !== undefined) return known
+  const index = new Map<string, A>()
+  for (const one of all) index.set(keyOf(one), one)
+  INDEX.set(all, index)
+  return index
+}
+
+const INDEX = new WeakMap<ReadonlyArray<unknown>, ReadonlyMap<string, unknown>>()
