@@ -18,12 +18,18 @@ interface Build {
   readonly files: typeof JsonFile
 }
 
+interface Manifest {
+  readonly exports: Readonly<Record<string, { readonly default: string }>>
+}
+
 const buildIn = async (name: string, folder: string): Promise<Build> => {
-  const load = (path: string): Promise<unknown> => import(pathToFileURL(join(folder, 'dist', path)).href)
+  const { exports } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest
+  const load = (entry: string): Promise<unknown> =>
+    import(pathToFileURL(join(folder, exports[entry]?.default ?? entry)).href)
   return {
     name,
-    promise: (await load('promise.js')) as typeof Promised,
-    files: (await load('adapters/json-file/index.js')) as typeof JsonFile
+    promise: (await load('./promise')) as typeof Promised,
+    files: (await load('./json-file')) as typeof JsonFile
   }
 }
 

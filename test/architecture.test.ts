@@ -32,7 +32,7 @@ const table: readonly Row[] = [
     mayImport: [/^(testing|executor|ports|domain)\//, /^adapters\/memory\.ts$/, fpTs, /^(fast-check|node:assert)$/]
   },
   { files: /^index\.ts$/, mayImport: [/^(domain|ports|executor)\//] },
-  { files: /^promise\.ts$/, mayImport: [/^(?!cli\/|testing\/)/] },
+  { files: /^promise\//, mayImport: [/^(?!cli\/|testing\/)/] },
   { files: /^cli\//, mayImport: [/^/] }
 ]
 
@@ -201,7 +201,7 @@ describe('the domain', () => {
 
 describe('the code', () => {
   test('only the promise façade throws or has classes', () => {
-    const others = sources.filter(({ path }) => path !== 'promise.ts')
+    const others = sources.filter(({ path }) => !path.startsWith('promise/'))
     expect(occurrences(others, (node) => ts.isClassLike(node) || ts.isThrowStatement(node))).toEqual([])
   })
 

@@ -1,7 +1,7 @@
 // Dogear itself: JSON files, through the built package.
 import { join } from 'node:path'
 import { jsonFileStorage } from '../../dist/adapters/json-file/index.js'
-import { runOrResume, workflow } from '../../dist/promise.js'
+import { runOrResume, workflow } from '../../dist/promise/index.js'
 
 export const open = async ({ folder, steps, step }) => {
   let program = workflow('bench')

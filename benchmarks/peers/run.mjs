@@ -30,7 +30,7 @@ const PEERS = [
     name: 'dogear',
     title: 'dogear, JSON files',
     packages: ['dogear'],
-    imports: ['../../dist/promise.js', '../../dist/adapters/json-file/index.js'],
+    imports: ['../../dist/promise/index.js', '../../dist/adapters/json-file/index.js'],
     compared: 'in this process, no worker, no server'
   },
   {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { fileArtifacts, jsonFileStorage } from '../../src/adapters/json-file/index.js'
-import { run as start, workflow } from '../../src/promise.js'
+import { run as start, workflow } from '../../src/promise/index.js'
 import type { Environment } from '../../src/index.js'
 import { type Sandbox, sandbox } from './dogear.js'
 

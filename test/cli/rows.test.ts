@@ -13,7 +13,7 @@ import * as Marks from '../../src/cli/terminal/Marks.js'
 import * as Style from '../../src/cli/terminal/Style.js'
 import { unitName } from '../../src/domain/Plan.js'
 import { viewRun } from '../../src/executor/runs.js'
-import { runOutcome, workflow } from '../../src/promise.js'
+import { runOutcome, workflow } from '../../src/promise/index.js'
 import * as arb from '../../src/testing/planning/Arbitrary.js'
 
 const statuses = ['completed', 'failed', 'in flight', 'not started'] as const

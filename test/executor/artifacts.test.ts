@@ -13,7 +13,7 @@ import type { RunOutcome } from '../../src/executor/RunOutcome.js'
 import { Program, resume, run, runOrResume, StepFailure } from '../../src/index.js'
 import type { ArtifactStore } from '../../src/ports/ArtifactStore.js'
 import type { Environment } from '../../src/ports/Environment.js'
-import * as Async from '../../src/promise.js'
+import * as Async from '../../src/promise/index.js'
 import { ended, newProcess, newWorld } from './fixtures.js'
 
 type AnyProgram = Parameters<typeof runOrResume>[0]

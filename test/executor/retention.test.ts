@@ -18,7 +18,7 @@ import {
   run,
   runOrResume
 } from '../../src/index.js'
-import * as Async from '../../src/promise.js'
+import * as Async from '../../src/promise/index.js'
 import { ended, loaded, newProcess, newWorld, outputsOf, refused, right, WRITE_FAILED } from './fixtures.js'
 
 const archiveIn = (kept: Array<ArchivedRun>): Archive => ({

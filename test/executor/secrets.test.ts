@@ -15,7 +15,7 @@ import { memoryStorage } from '../../src/adapters/memory.js'
 import { environmentSecrets, nodeEnvironment } from '../../src/adapters/node/index.js'
 import type { Environment, Secrets } from '../../src/index.js'
 import { poll, Program, resume, run, RunError, runOrResume, StepError, StepFailure } from '../../src/index.js'
-import * as Async from '../../src/promise.js'
+import * as Async from '../../src/promise/index.js'
 import { ended, newProcess, newWorld, outputsOf, refused, right, stored } from './fixtures.js'
 
 const TOKEN = 'canary-"zq7w\\9c"'

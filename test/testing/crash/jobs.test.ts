@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import * as t from 'io-ts'
 import { test } from 'vitest'
-import { workflow } from '../../../src/promise.js'
+import { workflow } from '../../../src/promise/index.js'
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import { toText } from '../../../src/testing/crash/CrashReport.js'
 import type { Scene } from '../../../src/testing/crash/Process.js'

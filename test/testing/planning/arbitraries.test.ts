@@ -5,7 +5,7 @@ import * as t from 'io-ts'
 import { describe, test } from 'vitest'
 import type { Change, Plan } from '../../../src/index.js'
 import { CheckpointCodec, planResume, Transition, Workflow } from '../../../src/index.js'
-import { workflow } from '../../../src/promise.js'
+import { workflow } from '../../../src/promise/index.js'
 import * as Arbitrary from '../../../src/testing/planning/Arbitrary.js'
 import { law } from '../../domain/law.js'
 

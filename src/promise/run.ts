@@ -1,0 +1,353 @@
+/**
+ * Running workflows: promises that resolve with the outputs, or reject.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type * as TE from 'fp-ts/lib/TaskEither.js'
+import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
+import type { Checkpoint } from '../domain/Checkpoint.js'
+import { unitsInNeed } from '../domain/evidenceOf.js'
+import type { Json } from '../domain/Json.js'
+import type { ResumePlan } from '../domain/Plan.js'
+import { unitName } from '../domain/Plan.js'
+import { planResume } from '../domain/planResume.js'
+import { collectEvidence } from '../executor/evidence.js'
+import type { PollOutcome } from '../executor/jobs.js'
+import { poll as pollJobs } from '../executor/jobs.js'
+import type { PauseAnswer, PauseOptions } from '../executor/pause.js'
+import { pause as askToPause } from '../executor/pause.js'
+import type { Program, ProgramTask } from '../executor/Program.js'
+import * as P from '../executor/Program.js'
+import type { Recovery, ResumeOptions, RunOptions } from '../executor/run.js'
+import * as X from '../executor/run.js'
+import type { RunError } from '../executor/RunError.js'
+import { describe } from '../executor/RunError.js'
+import type { RunOutcome } from '../executor/RunOutcome.js'
+import { viewRun } from '../executor/runs.js'
+import { hasWorkspace, unlessGone } from '../executor/workspace.js'
+import type { CheckpointStorage } from '../ports/CheckpointStorage.js'
+import type { Environment } from '../ports/Environment.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Under which id a run is known, and where its state is kept. `signal` stops the run at the next safe point and the step
+ * that is under way; `environment` replaces what `nodeEnvironment` gives.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly id: string
+  readonly storage: CheckpointStorage
+  readonly signal?: AbortSignal
+  readonly environment?: Partial<Omit<Environment, 'storage'>>
+}
+
+/**
+ * The options of a run that may be new: its input, if the workflow takes one, and those of `RunOptions`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type StartOptions<Input> = Options &
+  RunOptions &
+  (Json extends Input ? { readonly input?: Input } : { readonly input: Input })
+
+/**
+ * The options of a run that may exist: those of `ResumeOptions`. `onRecovered` answers who agrees to go on from a damaged
+ * state, or `undefined` for nobody.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface GoOnOptions extends Options, Omit<ResumeOptions, 'onRecovered'> {
+  /** Who agrees to go on from what was recovered, or `undefined` for nobody. */
+  readonly onRecovered?: (recovery: Recovery) => Promise<string | undefined> | string | undefined
+}
+
+/**
+ * A run that came to no outcome, with the reason: refused before anything ran, or its state could not be written.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Refused {
+  readonly _tag: 'Refused'
+  readonly runId: string
+  readonly error: RunError
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// errors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What a run rejects with when it does not complete, so that a host marks its job as failed. `outcome` is the data:
+ * failed, interrupted, pending, fenced or refused. `retryable`: the step's error looked as if it may pass.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RunFailure extends Error {
+  override readonly name = 'RunFailure'
+  readonly outcome: Exclude<RunOutcome, { readonly _tag: 'Completed' }> | Refused
+  readonly retryable: boolean
+
+  constructor(outcome: RunFailure['outcome']) {
+    super(messageOf(outcome))
+    this.outcome = outcome
+    this.retryable = outcome._tag === 'Failed' && outcome.retryable
+  }
+}
+
+const messageOf = (outcome: RunFailure['outcome']): string => {
+  switch (outcome._tag) {
+    case 'Failed': {
+      const why = outcome.failures.map(
+        ({ group, error }) => `${group === undefined ? '' : `${group}: `}${error.message}`
+      )
+      return `Run ${outcome.runId} failed in step ${outcome.stepIndex + 1} (${outcome.step}): ${why.join('; ')}`
+    }
+    case 'Interrupted':
+      return `Run ${outcome.runId} was stopped at step ${outcome.stepIndex + 1} (${outcome.step}): ${outcome.reason}`
+    case 'Pending': {
+      const units = outcome.jobs.map(unitName).join(', ')
+      return `Run ${outcome.runId} waits for ${outcome.jobs.length === 1 ? 'the job' : 'the jobs'} of ${units}: ask for ${outcome.jobs.length === 1 ? 'it' : 'them'} with poll, then resume`
+    }
+    case 'Fenced':
+      return `Run ${outcome.runId} was taken over by another process`
+    case 'Refused':
+      return describe(outcome.error)
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// running
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Starts a new run and resolves with the outputs of its steps. Rejects with a {@link RunFailure}, also if there is a
+ * run of this id already.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const run = async <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  options: StartOptions<Input>
+): Promise<Outputs> =>
+  outputsOrThrow(program, await perform(options, X.run(program, options.id, inputOf(options), forRun(options))))
+
+/**
+ * Goes on with a run at the right step, and resolves with the outputs of all its steps.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const resume = async <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  options: GoOnOptions
+): Promise<Outputs> =>
+  outputsOrThrow(program, await perform(options, X.resume(program, options.id, forResume(options))))
+
+/**
+ * Starts a run, or goes on with it if it exists: what a process that may be killed calls each time it starts.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const runOrResume = async <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  options: StartOptions<Input> & GoOnOptions
+): Promise<Outputs> => outputsOrThrow(program, await runOutcome(program, options))
+
+/**
+ * Starts a run, or goes on with it if it exists, and resolves with how it ended, as data. Never rejects.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { runOutcome, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const broken = workflow('broken').step('build', async () => {
+ *   throw new Error('no compiler')
+ * })
+ * const outcome = await runOutcome(broken, { id: 'broken-1', storage: memoryStorage() })
+ * assert.equal(outcome._tag, 'Failed')
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const runOutcome = <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  options: StartOptions<Input> & GoOnOptions
+): Promise<RunOutcome | Refused> => {
+  const given = { ...forRun(options), ...forResume(options) }
+  return perform(options, X.runOrResume(program, options.id, inputOf(options), given))
+}
+
+/**
+ * Asks for every job that a run waits for, and keeps what they gave; see `poll` of `dogear`. Rejects with a
+ * {@link RunFailure} if there is no such run, or it can't be asked for.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { poll, resume, runOutcome, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const nightly = workflow('nightly').step('train', {
+ *   job: {
+ *     submit: async ({ idempotencyKey }) => `job-${idempotencyKey}`,
+ *     poll: async () => ({ _tag: 'Finished' }),
+ *     collect: async ({ job }) => ({ model: job })
+ *   }
+ * })
+ * const options = { id: 'nightly-1', storage: memoryStorage() }
+ * assert.equal((await runOutcome(nightly, options))._tag, 'Pending')
+ * const polled = await poll(nightly, options)
+ * assert.deepEqual(polled.jobs.map(({ end }) => end._tag), ['Collected'])
+ * assert.ok('train' in (await resume(nightly, options)))
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const poll = async <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  options: Options
+): Promise<Exclude<PollOutcome, { readonly _tag: 'Fenced' }>> => {
+  const ended = await pollJobs(program, options.id)(environmentOf(options))()
+  if (E.isLeft(ended)) throw new RunFailure({ _tag: 'Refused', runId: options.id, error: ended.left })
+  if (ended.right._tag === 'Fenced') throw new RunFailure(ended.right)
+  return ended.right
+}
+
+/**
+ * Asks the process that runs a run to pause it; see `pause` of `dogear`. The environment needs `pauses`. Rejects with a
+ * {@link RunFailure} if there is no such run, or the request can't be left.
+ *
+ * @example
+ * import { memoryPauses, memoryStorage } from 'dogear/memory'
+ * import { pause, run, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const options = { id: 'tidy-1', storage: memoryStorage(), environment: { pauses: memoryPauses() } }
+ * await run(workflow('tidy').step('sweep', () => 'swept'), options)
+ * assert.deepEqual(await pause(options), { _tag: 'AtRest', runId: 'tidy-1', status: 'completed' })
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const pause = async (options: Options & PauseOptions): Promise<PauseAnswer> => {
+  const asked = await askToPause(options.id, options)(environmentOf(options))()
+  if (E.isLeft(asked)) throw new RunFailure({ _tag: 'Refused', runId: options.id, error: asked.left })
+  return asked.right
+}
+
+/**
+ * What a resume would do, and why. Runs and writes nothing. Rejects with a {@link RunFailure} if there is no such run or
+ * no plan for it.
+ *
+ * @example
+ * import { explain } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { plan, runOutcome, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const storage = memoryStorage()
+ * const broken = workflow('broken').step('build', async () => {
+ *   throw new Error('no compiler')
+ * })
+ * await runOutcome(broken, { id: 'broken-1', storage })
+ * assert.match(explain(await plan(broken, { id: 'broken-1', storage })), /failed after 1 attempt: no compiler/)
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const plan = async <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  options: GoOnOptions
+): Promise<ResumePlan> => {
+  const refuse = (error: RunError): never => {
+    throw new RunFailure({ _tag: 'Refused', runId: options.id, error })
+  }
+  const found = await viewRun(options.id)(environmentOf(options))()
+  if (E.isLeft(found)) return refuse(found.left)
+  if (O.isNone(found.right)) return refuse({ _tag: 'NoSuchRun', runId: options.id })
+  const { checkpoint, found: how } = found.right.value
+  const input = program.decodeInput(checkpoint.input)
+  if (E.isLeft(input)) return refuse({ _tag: 'InvalidInput', ...input.left })
+  const there = await hasWorkspace(checkpoint)(environmentOf(options))()
+  if (E.isLeft(there)) return refuse(there.left)
+  const needed = unitsInNeed(checkpoint, program, options)
+  const gone =
+    there.right && options.evidence === undefined
+      ? await collectEvidence(needed)(environmentOf(options))()
+      : E.right([])
+  if (E.isLeft(gone)) return refuse(gone.left)
+  const recovered = how._tag === 'Recovered'
+  const planned = planResume(checkpoint, program, { evidence: gone.right, ...forResume(options), recovered })
+  if (E.isLeft(planned)) return refuse(planned.left)
+  const missed = unlessGone(checkpoint, planned.right, there.right)
+  return E.isLeft(missed) ? refuse(missed.left) : planned.right
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what the executor is given
+// ---------------------------------------------------------------------------------------------------------------------
+
+const inputOf = <Input>(options: StartOptions<Input>): Input => ('input' in options ? options.input : {}) as Input
+
+const forRun = ({ workspace }: RunOptions): RunOptions => (workspace === undefined ? {} : { workspace })
+
+const forResume = ({ onRecovered, ...options }: GoOnOptions): ResumeOptions => ({
+  ...options,
+  ...(onRecovered === undefined
+    ? {}
+    : { onRecovered: async (recovery: Recovery) => O.fromNullable(await onRecovered(recovery)) })
+})
+
+const environmentOf = ({ storage, signal, environment }: Options): Environment =>
+  nodeEnvironment(storage, { ...(signal === undefined ? {} : { interrupt: interruptFrom(signal) }), ...environment })
+
+const perform = async (
+  options: Options,
+  executor: (environment: Environment) => TE.TaskEither<RunError, RunOutcome>
+): Promise<RunOutcome | Refused> => {
+  const ended = await executor(environmentOf(options))()
+  return E.isRight(ended) ? ended.right : { _tag: 'Refused', runId: options.id, error: ended.left }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// outputs
+// ---------------------------------------------------------------------------------------------------------------------
+
+const outputsOrThrow = <Outputs, Input>(program: Program<Outputs, Input>, outcome: RunOutcome | Refused): Outputs => {
+  if (outcome._tag !== 'Completed') throw new RunFailure(outcome)
+  return outputsOf(program, outcome.checkpoint)
+}
+
+/** What all steps of a completed run gave, decoded, a wave's by group name. */
+const outputsOf = <Outputs, Input>(program: Program<Outputs, Input>, checkpoint: Checkpoint): Outputs => {
+  const recorded = new Map<string, Json | undefined>()
+  for (const record of checkpoint.completedSteps) recorded.set(unitName(record), record.output)
+  const valueOf = (task: ProgramTask, name: string): unknown => {
+    const decoded = task.decode(recorded.get(name))
+    return E.isRight(decoded) ? decoded.right : recorded.get(name)
+  }
+  const entries = P.expanded(program, checkpoint.workflow).steps.map((step) => [
+    step.name,
+    step._tag === 'Task'
+      ? valueOf(step, step.name)
+      : step._tag === 'Map'
+        ? {}
+        : Object.fromEntries(
+            step.groups.map((group) => [group.name, valueOf(group, unitName({ step: step.name, group: group.name }))])
+          )
+  ])
+  return Object.fromEntries(entries) as Outputs
+}
