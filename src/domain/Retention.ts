@@ -65,7 +65,7 @@ export interface RetainedRun {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * The runs that go, oldest first. Never one that a live process has, nor a damaged one, which is evidence, nor one whose
+ * The runs that go, oldest first; of those that ended in the same millisecond, in the order of their ids. Never one that a live process has, nor a damaged one, which is evidence, nor one whose
  * time can't be read. `nowMillis`: the time now, since 1970-01-01 UTC.
  *
  * @example
@@ -93,7 +93,7 @@ export const expired = <Run extends RetainedRun>(
   return runs
     .filter((run) => statuses.some((one) => one === run.status) && !run.isHeld && !run.isDamaged)
     .filter(({ endedAtMillis }) => Number.isFinite(endedAtMillis))
-    .sort((a, b) => b.endedAtMillis - a.endedAtMillis || (a.runId < b.runId ? -1 : 1))
+    .sort((a, b) => b.endedAtMillis - a.endedAtMillis || (a.runId < b.runId ? 1 : -1))
     .filter(({ workflow, endedAtMillis }) => {
       const newer = seen.get(workflow) ?? 0
       seen.set(workflow, newer + 1)

@@ -88,7 +88,7 @@ export const listRuns: Executor<ReadonlyArray<ListedRun>> =
       else if (O.isSome(stored.right))
         runs.push({ runId, summary: E.map(summaryOf)(viewOf(runId, stored.right.value)) })
     }
-    return E.right(runs.sort((a, b) => compareText(createdAt(b), createdAt(a)) || compareText(a.runId, b.runId)))
+    return E.right(runs.sort((a, b) => compareText(createdAt(b), createdAt(a)) || compareText(b.runId, a.runId)))
   }
 
 const createdAt = ({ summary }: ListedRun): string => (E.isRight(summary) ? summary.right.createdAt : '')

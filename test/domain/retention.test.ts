@@ -61,6 +61,15 @@ describe('a run', () => {
     }
   })
 
+  test('that ended in the same millisecond as another is the older one if its id comes first', () => {
+    const run = { workflow: 'w', status: 'completed', isHeld: false, isDamaged: false, endedAtMillis: 1 } as const
+    const runs = ['b', 'c', 'a'].map((runId) => ({ ...run, runId }))
+    assert.deepEqual(
+      expired(runs, { keep: 1 }, 2).map(({ runId }) => runId),
+      ['a', 'b']
+    )
+  })
+
   law('that stays is there for a reason', cases, ([all, policy, now]) => {
     const { keep, olderThanMillis, statuses = ['completed'] } = policy
     const gone = expired(all, policy, now)
