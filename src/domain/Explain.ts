@@ -11,7 +11,8 @@ import { openQuestions, unitName } from './Plan.js'
 import { describeProblem as describeWorkflowProblem } from './Workflow.js'
 
 /**
- * A plan as text: one line for each step and group, with what happens and why. Steps are counted from 1.
+ * A plan as text: one line for each step and group, with what happens and why. Steps are counted from 1. Where more than 20 steps,
+ * or groups of a wave, stand in one list, five of a kind are shown and the others counted, but for what is asked about.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -35,20 +36,77 @@ import { describeProblem as describeWorkflowProblem } from './Workflow.js'
  */
 export const explain = (plan: ResumePlan): string => {
   const steps = plan.decisions.filter((decision) => decision.group === undefined)
-  const rows = plan.decisions.map((decision) => ({
-    place: decision.group === undefined ? `${decision.stepIndex + 1}/${steps.length}` : '',
-    verb: verb(decision),
-    name: decision.group === undefined ? decision.step : `  ${decision.group}`,
-    why: `${describeReason(decision)}${givenUp(decision)}`
-  }))
-  const wide = (of: (row: (typeof rows)[number]) => string): number =>
-    rows.reduce((widest, row) => Math.max(widest, of(row).length), 0)
+  const groups = new Map<number, Array<Decision>>(steps.map(({ stepIndex }) => [stepIndex, []]))
+  for (const decision of plan.decisions)
+    if (decision.group !== undefined) groups.get(decision.stepIndex)?.push(decision)
+  const rows = told(steps).flatMap(({ decision, row, isCount }): ReadonlyArray<Row> => {
+    if (isCount) return [{ ...row, place: '' }]
+    const below = told(groups.get(decision.stepIndex) ?? [])
+    return [{ ...row, place: `${decision.stepIndex + 1}/${steps.length}` }, ...below.map((one) => indented(one.row))]
+  })
+  const wide = (of: (row: Row) => string): number => rows.reduce((widest, row) => Math.max(widest, of(row).length), 0)
   const place = wide((row) => row.place)
   const name = wide((row) => row.name)
   const lines = rows.map(
     (row) => `  ${row.place.padStart(place)}  ${row.verb.padEnd(7)}  ${row.name.padEnd(name)}  ${row.why}`
   )
   return [headline(plan, steps.length), ...lines.map((line) => line.trimEnd())].join('\n')
+}
+
+/** What a line says. */
+interface Row {
+  readonly place: string
+  readonly verb: string
+  readonly name: string
+  readonly why: string
+}
+
+const rowOf = (decision: Decision): Omit<Row, 'place'> => ({
+  verb: verb(decision),
+  name: decision.group ?? decision.step,
+  why: `${describeReason(decision)}${givenUp(decision)}`
+})
+
+const indented = (row: Omit<Row, 'place'>): Row => ({ ...row, place: '', name: `  ${row.name}` })
+
+/** So many steps, or groups of a wave, are all told of. Of more: so many of each kind. */
+const LONG = 20
+const TOLD = 5
+
+/** A decision that is told, or the others of its kind, which are counted. */
+interface Told {
+  readonly decision: Decision
+  readonly row: Omit<Row, 'place'>
+  readonly isCount: boolean
+}
+
+const told = (all: ReadonlyArray<Decision>): ReadonlyArray<Told> => {
+  const one = (decision: Decision): Told => ({ decision, row: rowOf(decision), isCount: false })
+  if (all.length <= LONG) return all.map(one)
+  const kinds = new Map<string, Array<Decision>>()
+  for (const decision of all) {
+    const kind = kinds.get(kindOf(decision))
+    if (kind === undefined) kinds.set(kindOf(decision), [decision])
+    else kind.push(decision)
+  }
+  const rows = new Map<Decision, Told>()
+  for (const kind of kinds.values()) {
+    // A line that counts takes as much room as one that tells.
+    const shown = kind.length === TOLD + 1 || kind[0]?._tag === 'Confirm' ? kind.length : TOLD
+    for (const decision of kind.slice(0, shown)) rows.set(decision, one(decision))
+    const [first, ...others] = kind.slice(shown)
+    if (first !== undefined) rows.set(first, { decision: first, row: countOf(first, others), isCount: true })
+  }
+  return all.flatMap((decision) => rows.get(decision) ?? [])
+}
+
+const kindOf = ({ _tag, reason }: Decision): string => `${_tag} ${reason._tag}`
+
+/** What is said of one of them need not be so of the others. */
+const countOf = (first: Decision, others: ReadonlyArray<Decision>): Omit<Row, 'place'> => {
+  const row = rowOf(first)
+  const why = others.every((other) => rowOf(other).why === row.why) ? row.why : ''
+  return { ...row, name: `… ${others.length + 1} more`, why }
 }
 
 const headline = (plan: ResumePlan, total: number): string => {

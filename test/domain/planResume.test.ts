@@ -886,6 +886,62 @@ describe('a plan in words', () => {
     )
   })
 
+  test('counts what a long list has more of a kind than five', () => {
+    const workflow = numbered(30)
+    const done = Array.from({ length: 17 }, (_, index) =>
+      record(index, index === 3 ? { fingerprint: 'v1:old' } : index > 13 ? { assumed: true } : {})
+    )
+    const checkpoint = standing(workflow, State.failed(17, 'step-17', [failure()], true), done)
+    assert.equal(
+      explain(planned(checkpoint, workflow, { changes: 'ignore' })),
+      `17/30 steps are done, 13 to run
+   1/30  skip     step-0    completed
+   2/30  skip     step-1    completed
+   3/30  skip     step-2    completed
+   4/30  skip     step-3    completed; its definition changed since (v1:old), which is accepted
+   5/30  skip     step-4    completed
+   6/30  skip     step-5    completed
+         skip     … 8 more  completed
+  15/30  skip     step-14   taken as done
+  16/30  skip     step-15   taken as done
+  17/30  skip     step-16   taken as done
+  18/30  retry    step-17   failed after 1 attempt: 500 error
+  19/30  run      step-18   not started
+  20/30  run      step-19   not started
+  21/30  run      step-20   not started
+  22/30  run      step-21   not started
+  23/30  run      step-22   not started
+         run      … 7 more  not started`
+    )
+  })
+
+  test('of a long list leaves out nothing that is asked, nothing that stands alone, and no reason that is not everyone’s', () => {
+    const names = Array.from({ length: 21 }, (_, index) => `g${index}`)
+    const isAsked = (index: number): boolean => index >= 10 && index < 17
+    const wave = W.wave(
+      'all',
+      names.map((name, index) => W.group(W.task(name, { idempotent: !isAsked(index) })))
+    )
+    const failed = names
+      .slice(0, 17)
+      .map((group, index) => failure({ group, error: Err.make('Error', isAsked(index) ? 'asked' : `no ${group}`) }))
+    const workflow: Workflow = { name: 'wide', steps: [wave] }
+    const checkpoint = standing(workflow, State.failed(0, 'all', failed, true))
+    const lines = explain(planned(checkpoint, workflow)).split('\n').slice(2)
+    assert.deepEqual(lines, [
+      ...names.slice(0, 5).map((name) => `       retry      ${name.padEnd(8)}  failed after 1 attempt: no ${name}`),
+      '       retry      … 5 more',
+      ...names.slice(10, 17).map((name) => `       confirm    ${name.padEnd(8)}  failed after 1 attempt: asked`),
+      ...names.slice(17).map((name) => `       run        ${name.padEnd(8)}  not started`)
+    ])
+    const six = standing(workflow, State.failed(0, 'all', failed.slice(0, 6), true))
+    const retried = explain(planned(six, workflow)).split('\n').slice(2, 8)
+    assert.ok(
+      retried.every((line) => line.includes('retry')),
+      retried.join('\n')
+    )
+  })
+
   test('says how a step was cut short', () => {
     const workflow = numbered(1)
     const text = (state: CheckpointState): string =>
