@@ -6,7 +6,7 @@
 import type { StopSignal } from '../adapters/node/index.js'
 import type { RunError } from '../executor/RunError.js'
 import { describe as describeRunError } from '../executor/RunError.js'
-import { describeProblem as describePlanProblem, describeQuestion } from '../domain/Explain.js'
+import { describeProblems, describeQuestion } from '../domain/Explain.js'
 import { shortened } from './report/fingerprints.js'
 import type { Hint } from './report/Hint.js'
 import { linesOf } from './report/Hint.js'
@@ -139,7 +139,7 @@ const describeNotDone = (error: RunError, runId: string | undefined): string => 
     case 'PlanError':
       return lines(
         runId === undefined ? 'This can not be run:' : `Can't resume ${runId}:`,
-        indented(error.problems.map(describePlanProblem))
+        indented(describeProblems(error.problems))
       )
     case 'Unconfirmed':
       return lines(

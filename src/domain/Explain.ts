@@ -222,6 +222,19 @@ export const describeQuestion = (question: Confirm): string => {
 }
 
 /**
+ * What stands against a plan, a sentence for each problem. Of more than 20 the others are counted: an edit may be one of 10,000 items.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeProblems = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string> => {
+  const more = problems.length - LONG
+  return more <= 0
+    ? problems.map(describeProblem)
+    : [...problems.slice(0, LONG).map(describeProblem), `and ${more} more problem${more === 1 ? '' : 's'}`]
+}
+
+/**
  * What stands against a plan, as a sentence that says what to do about it.
  *
  * @category destructors

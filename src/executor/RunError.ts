@@ -6,7 +6,7 @@
  */
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import { describeEvidence, describeProblem, describeQuestion } from '../domain/Explain.js'
+import { describeEvidence, describeProblems, describeQuestion } from '../domain/Explain.js'
 import type { Confirm, MissingEvidence, PlanError } from '../domain/Plan.js'
 import { unitName } from '../domain/Plan.js'
 import type { TransitionError } from '../domain/Transition.js'
@@ -238,7 +238,7 @@ export const describe = (error: RunError): string => {
         'Nothing was changed'
       ].join('\n')
     case 'PlanError':
-      return ['There is no plan for this:', ...error.problems.map((one) => `  ${describeProblem(one)}`)].join('\n')
+      return ['There is no plan for this:', ...describeProblems(error.problems).map((one) => `  ${one}`)].join('\n')
     case 'PlanChanged':
       return `The plan changed since it was reviewed: expected ${error.expected}, now ${error.found}. Review it again`
     case 'Unconfirmed':

@@ -8,7 +8,7 @@ import * as State from '../../src/domain/CheckpointState.js'
 import type { CompletedStep } from '../../src/domain/CompletedStep.js'
 import * as Steps from '../../src/domain/CompletedStep.js'
 import type { Json } from '../../src/domain/Json.js'
-import { describeProblem, describeQuestion, explain } from '../../src/domain/Explain.js'
+import { describeProblem, describeProblems, describeQuestion, explain } from '../../src/domain/Explain.js'
 import type { PlanOptions, PlanProblem, ResumePlan } from '../../src/domain/Plan.js'
 import { overrides } from '../../src/domain/Overrides.js'
 import { hashPlan, openQuestions } from '../../src/domain/Plan.js'
@@ -954,6 +954,15 @@ describe('a plan in words', () => {
       text(State.interrupted(0, 'step-0', 'paused', { inProgress: true, inFlight: [{ attempt: 1 }] })),
       '  1/1  retry    step-0  was stopped (paused)'
     )
+  })
+
+  test('that there is none for says twenty reasons, and how many more there are', () => {
+    const workflow = numbered(30)
+    const all = Array.from({ length: 23 }, (_, index) => record(index, { fingerprint: 'v1:old' }))
+    const against = problems(standing(workflow, State.beforeStep(23, 'step-23'), all), workflow)
+    assert.equal(against.length, 23)
+    assert.deepEqual(describeProblems(against), [...against.slice(0, 20).map(describeProblem), 'and 3 more problems'])
+    assert.deepEqual(describeProblems(against.slice(0, 20)), against.slice(0, 20).map(describeProblem))
   })
 
   test('has a sentence for everything that can stand against it', () => {
