@@ -1,5 +1,5 @@
 /**
- * Requests to pause, and the pointer to the run that paused last, in files. `docs/file-format.md` §14 is the norm.
+ * Requests to pause, and the pointer to the run that paused last, in files. `docs/file-format.md` §15 is the norm.
  *
  * @since 0.1.0
  */
@@ -15,8 +15,8 @@ import * as RunId from '../../domain/RunId.js'
 import type { FileSystem } from '../../ports/FileSystem.js'
 import type { PauseError, Pauses, PointerError } from '../../ports/Pauses.js'
 import type { FileError } from './Fault.js'
-import { quietly, writing } from './Fault.js'
-import { isFolder, readWhole, sync, writeFully } from './Files.js'
+import { writing } from './Fault.js'
+import { isFolder, readWhole, replaceWhole, tidy } from './Files.js'
 import { nodeFileSystem } from './FileSystem.js'
 import * as Layout from './Layout.js'
 
@@ -165,32 +165,16 @@ const parsed = (bytes: Buffer): unknown => {
   }
 }
 
-/** The content is durable before it has its name, and the name before this resolves. A link that has the name is replaced. */
+/** A link that has the name is replaced. What others have left unfinished beside it is tidied up. */
 const replace = async (fs: FileSystem, path: string, content: Json): Promise<E.Either<FileError, void>> => {
-  const unfinished = `${path}.${randomBytes(16).toString('hex')}`
-  const written = await writeNew(fs, unfinished, Buffer.from(`${JSON.stringify(content, null, 2)}\n`))
-  const renamed = E.isLeft(written) ? written : await writing(path, 'rename', () => fs.renameSync(unfinished, path))
-  if (E.isLeft(renamed)) {
-    await quietly(() => fs.unlinkSync(unfinished))
-    return renamed
-  }
-  return syncNames(fs, path)
-}
-
-const writeNew = async (fs: FileSystem, path: string, bytes: Buffer): Promise<E.Either<FileError, void>> => {
-  const fd = await writing(path, 'open', () => fs.open(path, 'create'))
-  if (E.isLeft(fd)) return fd
-  const written = await writeFully(fs, path, fd.right, bytes, 0)
-  const result = E.isLeft(written) ? written : await sync(fs, path, fd.right)
-  await quietly(() => fs.close(fd.right))
-  return result
+  const unfinished = Layout.pauseInTheMaking(path, randomBytes(16).toString('hex'))
+  const replaced = await replaceWhole(fs, path, unfinished, Buffer.from(`${JSON.stringify(content, null, 2)}\n`))
+  await tidy(fs, dirname(path), Layout.isPauseInTheMaking)
+  return replaced
 }
 
 const remove = async (fs: FileSystem, path: string): Promise<E.Either<FileError, void>> => {
   const gone = await writing(path, 'unlink', () => fs.unlinkSync(path))
   if (E.isLeft(gone)) return gone.left.code === 'ENOENT' ? E.right(undefined) : gone
-  return syncNames(fs, path)
+  return writing(dirname(path), 'fsync', () => fs.fsyncFolder(dirname(path)))
 }
-
-const syncNames = (fs: FileSystem, path: string): Promise<E.Either<FileError, void>> =>
-  writing(dirname(path), 'fsync', () => fs.fsyncFolder(dirname(path)))

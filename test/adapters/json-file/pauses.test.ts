@@ -7,10 +7,11 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { afterEach, beforeEach, describe, test } from 'vitest'
@@ -143,4 +144,29 @@ describe('the pointer to the run that paused last', () => {
     right(await pauses.point({ ...pointer, runId: 'other' })())
     assert.equal(readFileSync(target, 'utf8'), JSON.stringify({ format: 1, ...pointer }))
   })
+})
+
+describe('what a process that was killed has left unfinished', () => {
+  const token = 'ab'.repeat(16)
+
+  test.each([
+    ['request', 'runs/r/pause.json', () => pauses.request(request)()],
+    ['pointer', 'continue-here.json', () => pauses.point(pointer)()]
+  ])(
+    'of a %s is deleted by the next that leaves one, when it is older than an hour; all else stays',
+    async (_, name, leave) => {
+      const path = join(root, name)
+      const strangers = [`${path}.mine`, `${path}.${token}.bak`, `${path}.${'AB'.repeat(16)}`]
+      const young = `${path}.${'cd'.repeat(16)}`
+      const old = `${path}.${token}`
+      for (const one of [...strangers, young, old]) writeFileSync(one, '{')
+      const longAgo = Date.now() / 1000 - 3660
+      for (const one of [...strangers, old]) utimesSync(one, longAgo, longAgo)
+      right<unknown>(await leave())
+      const left = readdirSync(dirname(path)).map((one) => join(dirname(path), one))
+      assert.ok(!left.includes(old))
+      for (const one of [path, young, ...strangers]) assert.ok(left.includes(one), one)
+      assert.equal(left.filter((one) => one.startsWith(path)).length, 5)
+    }
+  )
 })
