@@ -85,6 +85,24 @@ test('a resume by id removes the pointer as well', async () => {
 })
 
 test.each([
+  ['a secret is not set', 'secrets: [TOKEN]', 'true', 'TOKEN is not set'],
+  ['a completed step was changed', '', "sed -i 's/echo first/echo other/' w.yml", '"first" was changed after it ran'],
+  ['its workspace is gone', 'workspace: directory', 'rm -r .dogear/workspaces', 'Workspace not found for run r']
+])('a resume that is refused because %s says so, and not where it goes on', async (_, header, spoil, why) => {
+  place = sandbox({ 'w.yml': `${header}${workflow.replace('-e go', '-e "$PLACE/go"')}` })
+  const environment = { TOKEN: 'abcdefghijklm', PLACE: place.folder }
+  const running = place.start(['run', 'w.yml', '--id', 'r'], { environment })
+  await running.said('ready')
+  await paused(running)
+  await place.shell(spoil)
+  const refused = await place.dogear(['resume'])
+  expect(refused.code).toBe(4)
+  expect(refused.stderr).toContain(why)
+  expect(refused.stderr).not.toMatch(/Continuing|Verified|Resuming/)
+  expect(place.exists('.dogear/continue-here.json')).toBe(true)
+})
+
+test.each([
   ['is gone', (id: string) => place.shell(`rm -r .dogear/runs/${id}`)],
   [
     'has completed',
