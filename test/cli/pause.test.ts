@@ -147,6 +147,19 @@ test('a run that rests is not paused: it is said how it rests, and nothing is wr
   expect(await place.dogear(['pause', 'r'])).toMatchObject({ code: 0, stdout: 'Run r is paused already\n' })
 })
 
+test('a request that is damaged pauses the run, and what is wrong with it is said', async () => {
+  place = sandbox({ 'w.yml': workflow })
+  const running = await started()
+  const path = place.write('.dogear/runs/r/pause.json', '{')
+  place.write('go', '')
+  const ended = await running.ended
+  expect(ended.code).toBe(75)
+  expect(ended.stderr).toContain(
+    `warning: nothing is committed, since the request can't be read: ${path} is no request to pause: at $ expected a JSON object\n`
+  )
+  expect(place.exists('.dogear/runs/r/pause.json')).toBe(false)
+})
+
 test('Ctrl+C during a pause is a stop, and leaves no request', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = await started()
