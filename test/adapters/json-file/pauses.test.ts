@@ -18,7 +18,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { afterEach, beforeEach, describe, test } from 'vitest'
 import { filePauses, nodeFileSystem } from '../../../src/adapters/json-file/index.js'
 import { memoryPauses } from '../../../src/adapters/memory.js'
-import type { Pause, Pauses } from '../../../src/index.js'
+import type { Pause, PauseError, PointerError, Pauses } from '../../../src/index.js'
 
 const request: Pause.PauseRequest = {
   runId: 'r',
@@ -64,6 +64,23 @@ describe('a request to pause', () => {
     assert.deepEqual(readdirSync(join(root, 'runs/r')), [])
     right(await other.withdraw('r')())
   })
+
+  test.each(['open', 'write', 'fdatasync', 'renameSync'] as const)(
+    'for which there is no room at the %s is refused, and nothing of it stays',
+    async (call) => {
+      const full = (): never => {
+        throw Object.assign(new Error('no space left'), { code: 'ENOSPC' })
+      }
+      right(await pauses.request(request)())
+      const { request: ask, point } = filePauses(root, { fs: { ...nodeFileSystem, [call]: full } })
+      const isRefused = (result: E.Either<PauseError | PointerError, unknown>): boolean =>
+        E.isLeft(result) && result.left._tag === 'WriteFailed' && result.left.code === 'ENOSPC'
+      assert.ok(isRefused(await ask({ ...request, commit: false })()))
+      assert.ok(isRefused(await point(pointer)()))
+      assert.deepEqual(right(await pauses.requested('r')()), O.some(request))
+      assert.deepEqual([readdirSync(root), readdirSync(join(root, 'runs/r'))], [['runs'], ['pause.json']])
+    }
+  )
 
   test('is for its user alone', async () => {
     right(await pauses.request(request)())
