@@ -1,12 +1,27 @@
 import assert from 'node:assert/strict'
+import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as t from 'io-ts'
 import { describe, test } from 'vitest'
 import { memoryPauses, memoryStorage } from '../../src/adapters/memory.js'
 import type { Checkpoint, Environment, Event, Pauses, Program as ProgramType } from '../../src/index.js'
-import { pause, Program, resume, run } from '../../src/index.js'
+import { pause, poll, Program, resume, run } from '../../src/index.js'
 import type { LooseSpec, Process, World } from './fixtures.js'
-import { ended, group, historyOf, newProcess, newWorld, refused, right, stored, task } from './fixtures.js'
+import {
+  ended,
+  group,
+  historyOf,
+  newProcess,
+  newWorld,
+  outputsOf,
+  patiently,
+  policy,
+  refused,
+  right,
+  stored,
+  task
+} from './fixtures.js'
 
 const asking = (process: Process, commit?: boolean) =>
   pause('r', commit === undefined ? {} : { commit })(process.environment)()
@@ -181,6 +196,112 @@ describe('a pause', () => {
     )
     ended(await newProcess(process.world, { pauses }).perform(resume(wave(false), 'r')), 'Completed')
     assert.deepEqual([...log].sort(), ['a', 'b', 'c', 'd'])
+  })
+})
+
+describe('a pause that is asked for', () => {
+  const dones = async (process: Process): Promise<ReadonlyArray<string>> =>
+    Object.keys(outputsOf(await stored(process.storage))).sort()
+
+  test.each(['list', 'a'])(
+    'while %s of a map runs does nothing twice, and its items are found out once',
+    async (when) => {
+      const pauses = memoryPauses()
+      const process: Process = newProcess(newWorld(), { pauses })
+      const { log } = process.world
+      let lists = 0
+      const crawl = (asked: boolean) => {
+        const work = (name: string) =>
+          TE.fromTask(async () => {
+            log.push(name)
+            if (asked && name === when) right(await asking(process))
+            return name
+          })
+        return pipe(
+          Program.start('crawl'),
+          Program.step('list', { output: t.string, run: () => work('list') }),
+          Program.map(
+            'fetch',
+            {
+              forEach: () => {
+                lists += 1
+                return ['a', 'b', 'c']
+              },
+              item: t.string,
+              key: (page) => page,
+              concurrency: 1
+            },
+            { output: t.string, run: ({ item }) => work(item) }
+          )
+        )
+      }
+      const outcome = ended(await process.perform(run(crawl(true), 'r', {})), 'Interrupted')
+      assert.deepEqual([outcome.step, outcome.reason], ['fetch', 'paused'])
+      assert.deepEqual(log, when === 'list' ? ['list'] : ['list', 'a'])
+      const pointer = O.toUndefined(right(await pauses.pointer()))
+      assert.equal(pointer?.group, when === 'list' ? undefined : 'b')
+      ended(await newProcess(process.world, { pauses }).perform(resume(crawl(false), 'r')), 'Completed')
+      assert.deepEqual([log, lists], [['list', 'a', 'b', 'c'], 1])
+    }
+  )
+
+  test('while a job is submitted leaves the job on record, and a resume submits it no second time', async () => {
+    const pauses = memoryPauses()
+    const process: Process = newProcess(newWorld(), { pauses })
+    const { log } = process.world
+    const batches = (asked: boolean) =>
+      pipe(
+        Program.start('batches'),
+        Program.wave(
+          'all',
+          {
+            train: {
+              output: t.string,
+              job: {
+                submit: () =>
+                  TE.fromTask(async () => {
+                    log.push('submitted')
+                    if (asked) right(await asking(process))
+                    return 'job'
+                  }),
+                poll: () => TE.right({ _tag: 'Finished' } as const),
+                collect: () => TE.right('trained')
+              }
+            },
+            lint: { run: () => TE.fromIO(() => log.push('lint')) }
+          },
+          { concurrency: 1 }
+        )
+      )
+    assert.equal(ended(await process.perform(run(batches(true), 'r', {})), 'Interrupted').reason, 'paused')
+    assert.deepEqual(log, ['submitted'])
+    assert.equal((await stored(process.storage)).pending.length, 1)
+    right(await patiently(process.clock, poll(batches(false), 'r')(process.environment)()))
+    const next = newProcess(process.world, { pauses })
+    ended(await next.perform(resume(batches(false), 'r')), 'Completed')
+    assert.deepEqual(log, ['submitted', 'lint'])
+    assert.deepEqual(await dones(next), ['all', 'all/lint', 'all/train'])
+  })
+
+  test('while a step waits for its next attempt waits for that, and the step counts', async () => {
+    const pauses = memoryPauses()
+    const process: Process = newProcess(newWorld(), { pauses })
+    let attempts = 0
+    const attempt = TE.fromTask(async () => {
+      attempts += 1
+      if (attempts === 1) right(await asking(process))
+    })
+    const flaky: LooseSpec['run'] = () =>
+      pipe(
+        attempt,
+        TE.chain(() => (attempts === 1 ? TE.left<unknown>({ status: 500 }) : TE.right('two')))
+      )
+    const program = Program.fromSteps('w', [
+      task('two', { retry: policy({ attempts: 3 }), run: flaky }),
+      task('three', { run: () => TE.right('three') })
+    ])
+    assert.equal(ended(await process.perform(run(program, 'r', {})), 'Interrupted').step, 'three')
+    assert.deepEqual([attempts, await dones(process)], [2, ['two']])
   })
 })
 
