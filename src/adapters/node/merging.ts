@@ -127,9 +127,12 @@ const commitRest = async (
   if (folder === undefined) return E.right('it is no worktree any more')
   const begun = await begunIn(folder, open.right)
   if (begun !== undefined) return E.right(begun)
+  const before = await ask(root, HEAD)
   const settle = await keepIndex(folder)
-  const ended = await commitAll(root, message)
-  await settle(E.isRight(ended) && ended.right !== true)
+  const added = await demand(root, ['add', '--all'])
+  const ended = E.isLeft(added) ? added : await commitStaged(root, message)
+  // One that was ended in the middle may have committed.
+  await settle(E.isRight(added) && before === (await ask(root, HEAD)))
   return ended
 }
 
@@ -137,9 +140,9 @@ const commitRest = async (
 const statusOf = (root: string, ignored: 'dirty' | 'none'): Promise<E.Either<WorkspaceFailed, string>> =>
   demand(root, ['status', '--porcelain', '--untracked-files=normal', `--ignore-submodules=${ignored}`])
 
-const commitAll = async (root: string, message: string): Promise<E.Either<WorkspaceFailed, true | string>> => {
-  const added = await demand(root, ['add', '--all'])
-  if (E.isLeft(added)) return added
+const HEAD = ['rev-parse', '--verify', '--quiet', 'HEAD']
+
+const commitStaged = async (root: string, message: string): Promise<E.Either<WorkspaceFailed, true | string>> => {
   const ended = await git(root, ['commit', '--quiet', '--message', message])
   if (E.isLeft(ended)) return E.left(failed(root, 'git commit', ended.left))
   return E.right(ended.right.code === 0 ? true : saidBy(ended.right))

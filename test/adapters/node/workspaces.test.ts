@@ -215,18 +215,22 @@ describe('a worktree', () => {
     assert.deepEqual([git('status', '--porcelain'), git('rev-parse', 'HEAD')], before)
   })
 
-  test('that git refuses to commit has staged what was staged, and nothing else', async () => {
+  test.each([
+    ['is refused by a hook', 'exit 1', 'it ended with 1'],
+    ['is ended in the middle', 'kill -TERM $PPID; sleep 1', 'it was ended by SIGTERM']
+  ])('whose commit %s has staged what was staged, and nothing else', async (_, script, why) => {
     const repository = newRepository()
     const worktree = await made(repository)
     const git = gitIn(worktree.root)
     const hook = join(repository.folder, '.git', 'hooks', 'pre-commit')
-    writeFileSync(hook, '#!/bin/sh\nexit 1\n')
+    writeFileSync(hook, `#!/bin/sh\n${script}\n`)
     chmodSync(hook, 0o755)
     writeFileSync(join(worktree.root, 'a.txt'), 'changed')
     writeFileSync(join(worktree.root, 'b.txt'), 'b')
     git('add', 'a.txt')
     writeFileSync(join(worktree.root, 'a.txt'), 'changed again')
-    await left(repository.all.commit('r', worktree))
+    const refused = await left(repository.all.commit('r', worktree))
+    assert.equal(refused._tag === 'WorkspaceFailed' && refused.why, why)
     assert.equal(git('status', '--porcelain'), 'MM a.txt\n?? b.txt')
     rmSync(hook)
     assert.ok(O.isSome(await right(repository.all.commit('r', worktree))))
