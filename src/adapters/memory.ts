@@ -19,6 +19,7 @@ import { sha256 } from '../domain/Digest.js'
 import type { Json } from '../domain/Json.js'
 import * as RunId from '../domain/RunId.js'
 import type { ContinueHere, PauseRequest } from '../domain/Pause.js'
+import { isSame } from '../domain/Pause.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../ports/ArtifactStore.js'
 import type { Pauses } from '../ports/Pauses.js'
 import type {
@@ -264,7 +265,11 @@ export const memoryPauses = (): Pauses => {
     request: (request) => TE.fromIO(() => void requests.set(request.runId, request)),
     isRequested: (runId) => requests.has(runId),
     requested: (runId) => TE.fromIO(() => O.fromNullable(requests.get(runId))),
-    withdraw: (runId) => TE.fromIO(() => void requests.delete(runId)),
+    withdraw: (runId, only) =>
+      TE.fromIO(() => {
+        const found = requests.get(runId)
+        if (found !== undefined && (only === undefined || isSame(found, only))) requests.delete(runId)
+      }),
     point: (to) =>
       TE.fromIO(() => {
         pointer = O.some(to)

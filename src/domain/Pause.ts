@@ -121,6 +121,15 @@ const commitsOf = (records: Iterable<CompletedStep>): ReadonlyArray<string> => {
 export const isFor = ({ addressee }: PauseRequest, { host, pid, since }: Addressee): boolean =>
   addressee.host === host && addressee.pid === pid && addressee.since === since
 
+/**
+ * Whether two requests are one and the same.
+ *
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isSame = (a: PauseRequest, b: PauseRequest): boolean =>
+  a.runId === b.runId && a.commit === b.commit && a.requestedAt === b.requestedAt && isFor(a, b.addressee)
+
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors
 // ---------------------------------------------------------------------------------------------------------------------

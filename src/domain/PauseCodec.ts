@@ -84,11 +84,14 @@ export const encode = (value: PauseRequest | ContinueHere): Json => ({ format: F
 // decoding
 // ---------------------------------------------------------------------------------------------------------------------
 
+const NO_OBJECT: PauseCodecError = { _tag: 'Malformed', path: '$', expected: 'a JSON object' }
+
 const supported =
   <A extends object>(codec: t.Type<A>) =>
   (content: unknown): E.Either<PauseCodecError, A> => {
+    if (typeof content !== 'object' || content === null || Array.isArray(content)) return E.left(NO_OBJECT)
     const read = decodeWith(codec)(content)
-    const found = typeof content === 'object' && content !== null && 'format' in content ? content.format : undefined
+    const found = 'format' in content ? content.format : undefined
     if (typeof found === 'number' && found > FORMAT) return E.left({ _tag: 'NewerFormat', found, supported: FORMAT })
     if (found !== FORMAT) return E.left({ _tag: 'Malformed', path: '$.format', expected: String(FORMAT) })
     if (E.isLeft(read)) return read

@@ -3,11 +3,22 @@
  *
  * @since 0.1.0
  */
-import type { PauseRequest } from '../domain/Pause.js'
+import type { StorageError } from '../ports/CheckpointStorage.js'
+
+/**
+ * What was asked for: a pause, and whether to `commit`. `unreadable`: why it can't be told who asked, and for what; then it is the least.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Asked {
+  readonly commit: boolean
+  readonly unreadable?: StorageError
+}
 
 /**
  * Looks out for requests while a run is executed. `look`: whether one is there, and a promise only if one may be; what was seen
- * once is seen for ever. `seen`: the request that was seen.
+ * once is seen for ever. `seen`: whether one was. `asked`: what the last of them asks for.
  *
  * @category model
  * @since 0.1.0
@@ -15,6 +26,8 @@ import type { PauseRequest } from '../domain/Pause.js'
 export interface PauseWatch {
   /** Whether this execution is to pause. */
   readonly look: () => false | Promise<boolean>
-  /** The request that was seen. */
-  readonly seen: () => Pick<PauseRequest, 'commit'> | undefined
+  /** Whether a request was seen. */
+  readonly seen: () => boolean
+  /** What the newest request asks for, once one was seen. */
+  readonly asked: () => Promise<Asked>
 }

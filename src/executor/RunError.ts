@@ -349,6 +349,23 @@ export const describeStorage = (error: StorageError): string => {
 }
 
 /**
+ * Why a request to pause could not be read, as text for people.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeRequest = (error: StorageError): string => {
+  switch (error._tag) {
+    case 'Corrupt':
+      return `${error.where} is no request to pause: ${error.why}`
+    case 'TooLarge':
+      return `${error.where} is no request to pause: it has ${error.bytes} bytes`
+    default:
+      return describeStorage(error)
+  }
+}
+
+/**
  * An artifact error as text for people.
  *
  * @category destructors

@@ -152,8 +152,7 @@ const interrupt = async (
   step: string,
   carry: ReadonlyArray<Change>
 ): Promise<E.Either<Failure, RunOutcome>> => {
-  const pause = scope.pauses.seen()
-  const stop = scope.stop() ?? (pause === undefined ? undefined : PAUSED)
+  const stop = scope.stop() ?? (scope.pauses.seen() ? PAUSED : undefined)
   const { runId } = scope.recorder.checkpoint()
   if (stop === undefined || stop._tag === 'Fenced') return E.right({ _tag: 'Fenced', runId })
   const at = timestamp(scope.environment.clock.now())
@@ -165,6 +164,8 @@ const interrupt = async (
   const checkpoint = saved.right
   const inProgress = checkpoint.state._tag === 'Interrupted' && checkpoint.state.inProgress
   report(scope.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
-  if (pause !== undefined && stop === PAUSED) await leavePointer(scope.environment, checkpoint, pause)
+  // Whoever has taken the run over may be at work where we would commit.
+  if (stop === PAUSED && scope.stop()?._tag !== 'Fenced')
+    await leavePointer(scope.environment, checkpoint, await scope.pauses.asked())
   return E.right({ _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason: stop.reason })
 }

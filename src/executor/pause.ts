@@ -8,14 +8,13 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint, Status } from '../domain/Checkpoint.js'
 import { status } from '../domain/Checkpoint.js'
-import type { PauseRequest } from '../domain/Pause.js'
 import { continueHere, isFor } from '../domain/Pause.js'
 import type { Holder, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import type { PointerError } from '../ports/Pauses.js'
 import type { WorkspaceError } from '../ports/Workspaces.js'
 import type { Executor } from './Executor.js'
-import type { PauseWatch } from './PauseWatch.js'
+import type { Asked, PauseWatch } from './PauseWatch.js'
 import type { RunError } from './RunError.js'
 import { report, timestamp } from './RunScope.js'
 import { answering, restoreStored } from './stored.js'
@@ -91,18 +90,14 @@ export const pause =
     const addressee = { host, pid, since }
     const request = { runId, addressee, commit, requestedAt: timestamp(clock.now()) }
     const left = await answering('pause', () => pauses.request(request))
-    if (E.isLeft(left)) return left
-    // It may have come to rest in the meantime; then nobody is left who would take the request away.
+    // It may have come to rest in the meantime, or be gone; then nobody is left who would take the request away.
     const after = await holderOf(environment, runId)
     if (E.isLeft(after)) return after
+    if (E.isLeft(left)) return left
     if (O.isSome(after.right.holder) && isFor(request, after.right.holder.value))
       return E.right({ _tag: 'Requested', runId, holder: holder.value })
-    const now = await answering('pause', () => pauses.requested(runId))
-    if (E.isRight(now) && O.isSome(now.right) && isFor(now.right.value, addressee)) {
-      const gone = await answering('pause', () => pauses.withdraw(runId))
-      if (E.isLeft(gone)) return gone
-    }
-    return atRest(runId, after.right)
+    const gone = await answering('pause', () => pauses.withdraw(runId, request))
+    return E.isLeft(gone) ? gone : atRest(runId, after.right)
   }
 
 interface Seen {
@@ -132,18 +127,26 @@ const atRest = (runId: string, { checkpoint, holder }: Seen): E.Either<never, Pa
  * @since 0.1.0
  */
 export const watchFor = (environment: Environment, runId: string): PauseWatch => {
-  let seen: Pick<PauseRequest, 'commit'> | undefined
+  let seen: Asked | undefined
   const verify = async (): Promise<boolean> => {
-    const found = await forThis(environment, runId)
-    // Another look may have seen it first.
-    seen ??= found
+    seen = (await forThis(environment, runId)) ?? seen
     return seen !== undefined
   }
   return {
-    look: () => (seen !== undefined || isRequested(environment, runId) ? verify() : false),
-    seen: () => seen
+    look: () => (seen !== undefined ? YES : isRequested(environment, runId) ? verify() : false),
+    seen: () => seen !== undefined,
+    // Another may have come since, while what ran was waited for.
+    asked: async () => {
+      await verify()
+      return seen ?? LEAST
+    }
   }
 }
+
+const YES = Promise.resolve(true)
+
+/** A pause, and nothing else: what is done where nobody knows what was asked for. */
+const LEAST: Asked = { commit: false }
 
 const isRequested = ({ pauses }: Environment, runId: string): boolean => {
   try {
@@ -153,19 +156,17 @@ const isRequested = ({ pauses }: Environment, runId: string): boolean => {
   }
 }
 
-/** The request, if it is for the execution that holds the run now. One that can't be read is taken for the least: a pause. */
-const forThis = async (
-  { pauses, storage }: Environment,
-  runId: string
-): Promise<Pick<PauseRequest, 'commit'> | undefined> => {
+/** What is asked of the execution that holds the run now, if anything is. */
+const forThis = async ({ pauses, storage }: Environment, runId: string): Promise<Asked | undefined> => {
   if (pauses === undefined) return undefined
   const request = await answering('pause', () => pauses.requested(runId))
-  if (E.isLeft(request)) return { commit: false }
+  if (E.isLeft(request)) return { ...LEAST, unreadable: request.left }
   if (O.isNone(request.right)) return undefined
+  const { value } = request.right
   const stored: E.Either<StorageError, O.Option<Stored>> = await answering('load', () => storage.load(runId))
   const holder = E.isRight(stored) && O.isSome(stored.right) ? stored.right.value.heldBy : O.none
-  if (O.isNone(holder) || isFor(request.right.value, holder.value)) return request.right.value
-  await answering('pause', () => pauses.withdraw(runId))
+  if (O.isNone(holder) || isFor(value, holder.value)) return { commit: value.commit }
+  await answering('pause', () => pauses.withdraw(runId, value))
   return undefined
 }
 
@@ -183,7 +184,7 @@ const forThis = async (
 export const leavePointer = async (
   environment: Environment,
   checkpoint: Checkpoint,
-  { commit }: Pick<PauseRequest, 'commit'>
+  { commit, unreadable }: Asked
 ): Promise<void> => {
   const { pauses, workspaces } = environment
   const { runId, workspace } = checkpoint
@@ -195,20 +196,27 @@ export const leavePointer = async (
   }
   const made =
     commit && workspace?.kind === 'worktree' && workspaces !== undefined
-      ? told(await caught('commit', workspaces.commit(runId, workspace)))
+      ? told(await caught('commit', () => workspaces.commit(runId, workspace)))
       : undefined
   const pointer = continueHere(checkpoint, made === undefined ? undefined : O.toUndefined(made))
-  const where = pauses === undefined ? undefined : told(await caught('pointer', pauses.point(pointer)))
-  report(environment, { _tag: 'RunPaused', runId, pointer, ...(where === undefined ? {} : { where }), problems })
+  const where = pauses === undefined ? undefined : told(await caught('pointer', () => pauses.point(pointer)))
+  report(environment, {
+    _tag: 'RunPaused',
+    runId,
+    pointer,
+    ...(where === undefined ? {} : { where }),
+    ...(unreadable === undefined ? {} : { unreadable }),
+    problems
+  })
 }
 
 /** A port that throws where it should answer has failed as well. */
 const caught = async <Problem, A>(
   operation: string,
-  task: TaskEither<Problem, A>
+  ask: () => TaskEither<Problem, A>
 ): Promise<E.Either<Problem | PointerError, A>> => {
   try {
-    return await task()
+    return await ask()()
   } catch (cause) {
     return E.left({ _tag: 'WriteFailed', where: 'what a pause leaves', operation, code: 'THREW', cause })
   }
@@ -221,7 +229,7 @@ const caught = async <Problem, A>(
  * @since 0.1.0
  */
 export const removePointer = async ({ pauses }: Environment, runId: string): Promise<void> => {
-  if (pauses !== undefined) await caught('pointer', pauses.unpoint(runId))
+  if (pauses !== undefined) await caught('pointer', () => pauses.unpoint(runId))
 }
 
 /**

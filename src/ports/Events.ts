@@ -10,6 +10,7 @@ import type { ResumePlan } from '../domain/Plan.js'
 import type { StepError } from '../domain/StepError.js'
 import type { OwnWorkspace } from '../domain/Workspace.js'
 import type { CheckAnswer, FailedCheck } from './Checks.js'
+import type { StorageError } from './CheckpointStorage.js'
 import type { PointerError } from './Pauses.js'
 import type { WorkspaceError } from './Workspaces.js'
 
@@ -32,7 +33,8 @@ export interface EventUnit {
  * that nothing more can be written. `CheckFailed` tells of a check around a unit and what was answered, before any of it is
  * recorded. `WorkspaceReady` tells that the workspace of a run is there, before its first step; `renamed`: what a branch with
  * earlier work is called now that had its name. `RunPaused` comes after the `RunInterrupted` of a pause and tells what that has left
- * behind: the pointer, `where` it is, and what could not be done of that. `RunRemoved` and `RunLeft` come last: a completed run was removed, as its
+ * behind: the pointer, `where` it is, what could not be done of that, and why the request was `unreadable`, if it was: then nothing is
+ * committed. `RunRemoved` and `RunLeft` come last: a completed run was removed, as its
  * program says, and where it was archived; or that failed, and it is left as it is.
  *
  * @category model
@@ -74,6 +76,7 @@ export type Event =
       readonly runId: string
       readonly pointer: ContinueHere
       readonly where?: string
+      readonly unreadable?: StorageError
       readonly problems: ReadonlyArray<PointerError | WorkspaceError>
     }
   | { readonly _tag: 'RunFenced'; readonly runId: string }

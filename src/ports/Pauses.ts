@@ -49,7 +49,7 @@ export interface InvalidPointer {
  * @category errors
  * @since 0.1.0
  */
-export type PointerError = InvalidPointer | Insecure | ReadFailed | WriteFailed
+export type PointerError = InvalidPointer | ReadFailed | WriteFailed
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -69,8 +69,8 @@ export interface Pauses {
   readonly isRequested: (runId: string) => boolean
   /** The request, if there is one. */
   readonly requested: (runId: string) => TaskEither<PauseError, Option<PauseRequest>>
-  /** Takes the request away. None there is fine. */
-  readonly withdraw: (runId: string) => TaskEither<PauseError, void>
+  /** Takes the request away, or `only` this one: then a newer one stays. None there is fine. */
+  readonly withdraw: (runId: string, only?: PauseRequest) => TaskEither<PauseError, void>
   /** Leaves the pointer, in place of an earlier one. Says where it is. */
   readonly point: (pointer: ContinueHere) => TaskEither<PointerError, string>
   /** The pointer, if there is one. */

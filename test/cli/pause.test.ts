@@ -85,6 +85,24 @@ test('a resume by id removes the pointer as well', async () => {
 })
 
 test.each([
+  ['a secret is not set', 'secrets: [TOKEN]', 'true', 'TOKEN is not set'],
+  ['a completed step was changed', '', "sed -i 's/echo first/echo other/' w.yml", '"first" was changed after it ran'],
+  ['its workspace is gone', 'workspace: directory', 'rm -r .dogear/workspaces', 'Workspace not found for run r']
+])('a resume that is refused because %s says so, and not where it goes on', async (_, header, spoil, why) => {
+  place = sandbox({ 'w.yml': `${header}${workflow.replace('-e go', '-e "$PLACE/go"')}` })
+  const environment = { TOKEN: 'abcdefghijklm', PLACE: place.folder }
+  const running = place.start(['run', 'w.yml', '--id', 'r'], { environment })
+  await running.said('ready')
+  await paused(running)
+  await place.shell(spoil)
+  const refused = await place.dogear(['resume'])
+  expect(refused.code).toBe(4)
+  expect(refused.stderr).toContain(why)
+  expect(refused.stderr).not.toMatch(/Continuing|Verified|Resuming/)
+  expect(place.exists('.dogear/continue-here.json')).toBe(true)
+})
+
+test.each([
   ['is gone', (id: string) => place.shell(`rm -r .dogear/runs/${id}`)],
   [
     'has completed',
@@ -127,6 +145,19 @@ test('a run that rests is not paused: it is said how it rests, and nothing is wr
   expect((await place.dogear(['pause', 'none'])).code).toBe(3)
   await paused(await started())
   expect(await place.dogear(['pause', 'r'])).toMatchObject({ code: 0, stdout: 'Run r is paused already\n' })
+})
+
+test('a request that is damaged pauses the run, and what is wrong with it is said', async () => {
+  place = sandbox({ 'w.yml': workflow })
+  const running = await started()
+  const path = place.write('.dogear/runs/r/pause.json', '{')
+  place.write('go', '')
+  const ended = await running.ended
+  expect(ended.code).toBe(75)
+  expect(ended.stderr).toContain(
+    `warning: nothing is committed, since the request can't be read: ${path} is no request to pause: at $ expected a JSON object\n`
+  )
+  expect(place.exists('.dogear/runs/r/pause.json')).toBe(false)
 })
 
 test('Ctrl+C during a pause is a stop, and leaves no request', async () => {

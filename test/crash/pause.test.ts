@@ -1,7 +1,7 @@
 /** A process that is killed while it pauses, or while it takes a pause up, loses nothing and does nothing twice. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
@@ -63,10 +63,19 @@ const endsWell = async (folder: string): Promise<void> => {
   assert.equal(existsSync(join(folder, 'state/continue-here.json')), false)
 }
 
+/** A request to an owner that is dead by now. */
+const leaveOutdated = (folder: string): void => {
+  const addressee = { host: 'build-1', pid: 1, since: '2026-01-02T03:04:05.000Z' }
+  const request = { format: 1, runId: 'r', addressee, commit: true, requestedAt: '2026-01-02T03:04:06.000Z' }
+  writeFileSync(join(folder, 'state/runs/r/pause.json'), JSON.stringify(request))
+}
+
 const callsOf = (how: 'run' | 'resume'): Promise<number> =>
   inWorld('nobody is killed', async ({ folder }) => {
     const paused = await life(folder, 'run')
-    return how === 'run' ? paused.calls : (await life(folder, 'resume')).calls
+    if (how === 'run') return paused.calls
+    leaveOutdated(folder)
+    return (await life(folder, 'resume')).calls
   })
 
 describe('a process that is killed', () => {
@@ -85,12 +94,13 @@ describe('a process that is killed', () => {
     assert.ok(killed.size > 10, `only ${killed.size} were killed`)
   })
 
-  test('at any call by which it takes the pause up is followed by one that goes on, too', async () => {
+  test('at any call by which it takes the pause up, past an outdated request, is followed by one that goes on, too', async () => {
     const calls = await callsOf('resume')
-    assert.ok(calls > 1, `only ${calls} calls`)
+    assert.ok(calls > 4, `only ${calls} calls`)
     await eachOf([...Array(calls).keys()], (index) =>
       inWorld(`killed before call ${index + 1}`, async ({ folder }) => {
         await life(folder, 'run')
+        leaveOutdated(folder)
         assert.equal((await life(folder, 'resume', index + 1)).signal, 'SIGKILL')
         await endsWell(folder)
       })

@@ -1,12 +1,27 @@
 import assert from 'node:assert/strict'
+import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as t from 'io-ts'
 import { describe, test } from 'vitest'
-import { memoryPauses } from '../../src/adapters/memory.js'
+import { memoryPauses, memoryStorage } from '../../src/adapters/memory.js'
 import type { Checkpoint, Environment, Event, Pauses, Program as ProgramType } from '../../src/index.js'
-import { pause, Program, resume, run } from '../../src/index.js'
+import { pause, poll, Program, resume, run } from '../../src/index.js'
 import type { LooseSpec, Process, World } from './fixtures.js'
-import { ended, group, historyOf, newProcess, newWorld, refused, right, stored, task } from './fixtures.js'
+import {
+  ended,
+  group,
+  historyOf,
+  newProcess,
+  newWorld,
+  outputsOf,
+  patiently,
+  policy,
+  refused,
+  right,
+  stored,
+  task
+} from './fixtures.js'
 
 const asking = (process: Process, commit?: boolean) =>
   pause('r', commit === undefined ? {} : { commit })(process.environment)()
@@ -184,6 +199,112 @@ describe('a pause', () => {
   })
 })
 
+describe('a pause that is asked for', () => {
+  const dones = async (process: Process): Promise<ReadonlyArray<string>> =>
+    Object.keys(outputsOf(await stored(process.storage))).sort()
+
+  test.each(['list', 'a'])(
+    'while %s of a map runs does nothing twice, and its items are found out once',
+    async (when) => {
+      const pauses = memoryPauses()
+      const process: Process = newProcess(newWorld(), { pauses })
+      const { log } = process.world
+      let lists = 0
+      const crawl = (asked: boolean) => {
+        const work = (name: string) =>
+          TE.fromTask(async () => {
+            log.push(name)
+            if (asked && name === when) right(await asking(process))
+            return name
+          })
+        return pipe(
+          Program.start('crawl'),
+          Program.step('list', { output: t.string, run: () => work('list') }),
+          Program.map(
+            'fetch',
+            {
+              forEach: () => {
+                lists += 1
+                return ['a', 'b', 'c']
+              },
+              item: t.string,
+              key: (page) => page,
+              concurrency: 1
+            },
+            { output: t.string, run: ({ item }) => work(item) }
+          )
+        )
+      }
+      const outcome = ended(await process.perform(run(crawl(true), 'r', {})), 'Interrupted')
+      assert.deepEqual([outcome.step, outcome.reason], ['fetch', 'paused'])
+      assert.deepEqual(log, when === 'list' ? ['list'] : ['list', 'a'])
+      const pointer = O.toUndefined(right(await pauses.pointer()))
+      assert.equal(pointer?.group, when === 'list' ? undefined : 'b')
+      ended(await newProcess(process.world, { pauses }).perform(resume(crawl(false), 'r')), 'Completed')
+      assert.deepEqual([log, lists], [['list', 'a', 'b', 'c'], 1])
+    }
+  )
+
+  test('while a job is submitted leaves the job on record, and a resume submits it no second time', async () => {
+    const pauses = memoryPauses()
+    const process: Process = newProcess(newWorld(), { pauses })
+    const { log } = process.world
+    const batches = (asked: boolean) =>
+      pipe(
+        Program.start('batches'),
+        Program.wave(
+          'all',
+          {
+            train: {
+              output: t.string,
+              job: {
+                submit: () =>
+                  TE.fromTask(async () => {
+                    log.push('submitted')
+                    if (asked) right(await asking(process))
+                    return 'job'
+                  }),
+                poll: () => TE.right({ _tag: 'Finished' } as const),
+                collect: () => TE.right('trained')
+              }
+            },
+            lint: { run: () => TE.fromIO(() => log.push('lint')) }
+          },
+          { concurrency: 1 }
+        )
+      )
+    assert.equal(ended(await process.perform(run(batches(true), 'r', {})), 'Interrupted').reason, 'paused')
+    assert.deepEqual(log, ['submitted'])
+    assert.equal((await stored(process.storage)).pending.length, 1)
+    right(await patiently(process.clock, poll(batches(false), 'r')(process.environment)()))
+    const next = newProcess(process.world, { pauses })
+    ended(await next.perform(resume(batches(false), 'r')), 'Completed')
+    assert.deepEqual(log, ['submitted', 'lint'])
+    assert.deepEqual(await dones(next), ['all', 'all/lint', 'all/train'])
+  })
+
+  test('while a step waits for its next attempt waits for that, and the step counts', async () => {
+    const pauses = memoryPauses()
+    const process: Process = newProcess(newWorld(), { pauses })
+    let attempts = 0
+    const attempt = TE.fromTask(async () => {
+      attempts += 1
+      if (attempts === 1) right(await asking(process))
+    })
+    const flaky: LooseSpec['run'] = () =>
+      pipe(
+        attempt,
+        TE.chain(() => (attempts === 1 ? TE.left<unknown>({ status: 500 }) : TE.right('two')))
+      )
+    const program = Program.fromSteps('w', [
+      task('two', { retry: policy({ attempts: 3 }), run: flaky }),
+      task('three', { run: () => TE.right('three') })
+    ])
+    assert.equal(ended(await process.perform(run(program, 'r', {})), 'Interrupted').step, 'three')
+    assert.deepEqual([attempts, await dones(process)], [2, ['two']])
+  })
+})
+
 describe('a request to pause', () => {
   test('for an earlier execution pauses no later one, and is taken away', async () => {
     const kept = memoryPauses()
@@ -194,6 +315,55 @@ describe('a request to pause', () => {
     ended(await next.perform(resume(threeSteps(process.world), 'r')), 'Completed')
     assert.deepEqual(process.world.log, ['one', 'two', 'three'])
     nothingIsLeft(kept)
+  })
+
+  test('that comes while an outdated one is looked at is obeyed', async () => {
+    const kept = memoryPauses()
+    const { process } = await paused({ ...kept, withdraw: () => TE.right(undefined) })
+    const next: Process = newProcess(process.world, { pauses: kept, owner: { host: 'build-1', pid: 200 } })
+    let looking = false
+    const pauses: Pauses = {
+      ...kept,
+      requested: (runId) => async () => {
+        const found = await kept.requested(runId)()
+        if (!looking) {
+          looking = true
+          assert.equal(right(await asking(next))._tag, 'Requested')
+        }
+        return found
+      }
+    }
+    const program = Program.fromSteps(
+      'w',
+      ['one', 'two', 'three', 'four'].map((name) => task(name, { run: () => TE.right(name) }))
+    )
+    const outcome = await resume(program, 'r', { changes: 'ignore' })({ ...next.environment, pauses })()
+    assert.equal(ended(outcome, 'Interrupted').reason, 'paused')
+  })
+
+  test('of a run that is removed meanwhile says that there is none', async () => {
+    const kept = memoryPauses()
+    const process: Process = newProcess(newWorld(), { pauses: kept })
+    const gone: Pauses = {
+      ...kept,
+      request: () => async () => {
+        process.stop()
+        await running
+        right(await process.storage.remove('r')())
+        return TE.left({ _tag: 'WriteFailed', where: 'r', operation: 'open', code: 'ENOENT', cause: 0 } as const)()
+      }
+    }
+    let answer: ReturnType<ReturnType<ReturnType<typeof pause>>> | undefined
+    const program = threeSteps(process.world, () =>
+      TE.fromTask(async () => {
+        answer = pause('r')({ ...process.environment, pauses: gone })()
+        await new Promise((resolve) => setImmediate(resolve))
+      })
+    )
+    const running = process.perform(run(program, 'r', {}))
+    await running
+    assert.ok(answer !== undefined)
+    refused(await answer, 'NoSuchRun')
   })
 
   test('of a run that rests is not left, and says how the run rests', async () => {
@@ -228,15 +398,16 @@ describe('a request to pause', () => {
     nothingIsLeft(kept)
   })
 
-  test('that can not be read pauses the run, and commits nothing', async () => {
-    const pauses: Pauses = {
-      ...memoryPauses(),
-      isRequested: () => true,
-      requested: () => TE.left({ _tag: 'Corrupt', runId: 'r', where: 'pause.json', why: 'it is damaged' })
-    }
+  test('that can not be read pauses the run, commits nothing, and is told of', async () => {
+    const damaged = { _tag: 'Corrupt', runId: 'r', where: 'pause.json', why: 'it is damaged' } as const
+    const pauses: Pauses = { ...memoryPauses(), isRequested: () => true, requested: () => TE.left(damaged) }
     const process = newProcess(newWorld(), { pauses })
     assert.equal(ended(await process.perform(run(threeSteps(process.world), 'r', {})), 'Interrupted').reason, 'paused')
     assert.deepEqual(process.world.log, [])
+    assert.deepEqual(
+      process.events.flatMap((event) => (event._tag === 'RunPaused' ? [event.unreadable] : [])),
+      [damaged]
+    )
   })
 
   test('of a run that is not there is refused, and so is one without the port', async () => {
@@ -263,6 +434,17 @@ describe('a request to pause', () => {
 })
 
 describe('a pointer that can not be left', () => {
+  test.each(['point', 'unpoint'] as const)('by a port that throws in %s ends no run', async (call) => {
+    const throws = (): never => {
+      throw new Error('no room')
+    }
+    const pauses: Pauses = { ...memoryPauses(), [call]: throws }
+    const { process, outcome } = await paused(pauses)
+    assert.equal(outcome.reason, 'paused')
+    ended(await newProcess(process.world, { pauses }).perform(resume(threeSteps(process.world), 'r')), 'Completed')
+    assert.deepEqual(process.world.log, ['one', 'two', 'three'])
+  })
+
   test('is told of, and the run is paused all the same', async () => {
     const full = { _tag: 'WriteFailed', where: '/state', operation: 'open', code: 'ENOSPC', cause: 0 } as const
     const { process, outcome } = await paused({ ...memoryPauses(), point: () => TE.left(full) })
@@ -271,6 +453,13 @@ describe('a pointer that can not be left', () => {
     assert.deepEqual(told, [full])
   })
 })
+
+interface Pausing {
+  readonly commit: boolean
+  /** Of another request, that comes once the first was seen. */
+  readonly later?: boolean
+  readonly onInterrupted?: (world: World) => unknown
+}
 
 describe('work that is not committed', () => {
   const worktree = {
@@ -283,7 +472,7 @@ describe('work that is not committed', () => {
   } as const
   const hash = 'a'.repeat(40)
 
-  const pausedIn = async (commit: boolean) => {
+  const pausedIn = async ({ commit, later, onInterrupted = () => undefined }: Pausing) => {
     const pauses = memoryPauses()
     const world = newWorld()
     const committed: Array<Checkpoint.Checkpoint['state']['_tag']> = []
@@ -304,19 +493,49 @@ describe('work that is not committed', () => {
         remove: none
       }
     })
-    const program = threeSteps(world, () => TE.fromTask(async () => void right(await asking(process, commit))))
-    ended(await process.perform(run(program, 'r', {}, { workspace: 'worktree' })), 'Interrupted')
+    const ask = async (wanted: boolean): Promise<void> => void right(await asking(process, wanted))
+    const program = Program.fromSteps('w', [
+      Program.waveOf(
+        'wave',
+        [
+          group('a', { run: () => TE.fromTask(() => ask(commit)) }),
+          group('b', {
+            run: () =>
+              TE.fromTask(async () => {
+                for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+                if (later !== undefined) await ask(later)
+              })
+          }),
+          group('c', { run: () => TE.right('c') })
+        ],
+        { concurrency: 2 }
+      )
+    ])
+    const events: Environment['events'] = { report: ({ _tag }) => _tag === 'RunInterrupted' && onInterrupted(world) }
+    const running = run(program, 'r', {}, { workspace: 'worktree' })({ ...process.environment, events })
+    ended(await running(), 'Interrupted')
     return { committed, pointer: O.toUndefined(right(await pauses.pointer())) }
   }
 
   test('is committed once the pause is on record, and the pointer says in which commit', async () => {
-    const { committed, pointer } = await pausedIn(true)
+    const { committed, pointer } = await pausedIn({ commit: true })
     assert.deepEqual(committed, ['Interrupted'])
     assert.equal(pointer?.committed, hash)
   })
 
+  test.each([true, false])('is committed if the newest request says so: %s', async (later) => {
+    const { committed } = await pausedIn({ commit: !later, later })
+    assert.equal(committed.length, later ? 1 : 0)
+  })
+
+  test('is left to whoever has taken the run over, and so is the pointer', async () => {
+    const { committed, pointer } = await pausedIn({ commit: true, onInterrupted: ({ data }) => memoryStorage(data) })
+    assert.deepEqual(committed, [])
+    assert.equal(pointer, undefined)
+  })
+
   test('stays as it is where that is asked for', async () => {
-    const { committed, pointer } = await pausedIn(false)
+    const { committed, pointer } = await pausedIn({ commit: false })
     assert.deepEqual(committed, [])
     assert.equal(pointer?.committed, undefined)
   })

@@ -4,18 +4,15 @@
  * @since 0.1.0
  */
 import { randomBytes } from 'node:crypto'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as RunId from '../../domain/RunId.js'
 import type { Archive } from '../../ports/Archive.js'
 import type { FileSystem } from '../../ports/FileSystem.js'
-import { quietly } from './Fault.js'
-import { replaceWhole } from './Files.js'
+import { replaceWhole, tidy } from './Files.js'
 import { nodeFileSystem } from './FileSystem.js'
 import { ensureBelow } from './Folders.js'
 import * as Layout from './Layout.js'
-
-const HOUR_MILLIS = 3_600_000
 
 /**
  * An archive below the root of a {@link jsonFileStorage}: `archive/<runId>-<created>.json`, the last checkpoint of a run,
@@ -52,19 +49,7 @@ export const fileArchive = (root: string, { fs = nodeFileSystem }: { readonly fs
       const unfinished = Layout.archivedInTheMaking(root, randomBytes(16).toString('hex'))
       const text = Buffer.from(`${JSON.stringify(checkpoint, null, 2)}\n`)
       const kept = await replaceWhole(fs, path, unfinished, text)
-      await tidy(fs, root)
+      await tidy(fs, Layout.archiveOf(root), Layout.isArchivedInTheMaking)
       return E.map(() => path)(kept)
     }
 })
-
-/** Deletes what crashes left in the making, when it is older than an hour: a younger one may be somebody's. */
-const tidy = (fs: FileSystem, root: string): Promise<void> =>
-  quietly(async () => {
-    for (const name of await fs.readdir(Layout.archiveOf(root))) {
-      if (!/^keep-[0-9a-f]{32}\.tmp$/.test(name)) continue
-      const path = join(Layout.archiveOf(root), name)
-      const facts = fs.lstatSync(path)
-      if (facts !== undefined && facts.modifiedMillis + HOUR_MILLIS < Date.now())
-        await quietly(() => fs.unlinkSync(path))
-    }
-  })

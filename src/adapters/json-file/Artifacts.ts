@@ -15,8 +15,8 @@ import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/Art
 import type { Corrupt, TooLarge, UnsupportedFormat } from '../../ports/CheckpointStorage.js'
 import type { FileSystem } from '../../ports/FileSystem.js'
 import type { FileError } from './Fault.js'
-import { quietly, reading, writing } from './Fault.js'
-import { isFolder, namesIn, readBetween, readWhole, replaceWhole, withFile } from './Files.js'
+import { reading, writing } from './Fault.js'
+import { isFolder, namesIn, readBetween, readWhole, replaceWhole, tidy, withFile } from './Files.js'
 import { nodeFileSystem } from './FileSystem.js'
 import { ensureIn } from './Folders.js'
 import * as Layout from './Layout.js'
@@ -55,8 +55,6 @@ const FORMAT = 1
 
 /** More than a first line can have: an id of 512 characters has at most 1,536 bytes. */
 const HEAD_BYTES = 4_096
-
-const HOUR_MILLIS = 3_600_000
 
 // ---------------------------------------------------------------------------------------------------------------------
 // constructors
@@ -112,7 +110,7 @@ export const fileArtifacts = (root: string, options: FileArtifactsOptions = {}):
         const result = await put(place, id, typeof data === 'string' ? Buffer.from(data) : Buffer.from(data))
         if (E.isRight(result) && !tidied.has(runId)) {
           tidied.add(runId)
-          await tidy(place)
+          await tidyIn(place)
         }
         return result
       }),
@@ -154,6 +152,9 @@ const remove = async (place: Place, paths: ReadonlyArray<string>): Answer<void> 
   return syncNames(place)
 }
 
+const tidyIn = ({ fs, layout }: Place): Promise<void> =>
+  tidy(fs, Layout.artifacts(layout), (name) => Layout.kindOfArtifact(name) === 'unfinished')
+
 const clear = async (place: Place): Answer<void> => {
   const names = await namesOf(place)
   if (E.isLeft(names)) return names
@@ -162,21 +163,9 @@ const clear = async (place: Place): Answer<void> => {
     place,
     own.map((name) => join(Layout.artifacts(place.layout), name))
   )
-  if (E.isRight(result)) await tidy(place)
+  if (E.isRight(result)) await tidyIn(place)
   return result
 }
-
-/** Deletes what crashes left in the making, when it is older than an hour: a younger one may be somebody's. */
-const tidy = ({ fs, layout }: Place): Promise<void> =>
-  quietly(async () => {
-    for (const name of await fs.readdir(Layout.artifacts(layout))) {
-      if (Layout.kindOfArtifact(name) !== 'unfinished') continue
-      const path = join(Layout.artifacts(layout), name)
-      const facts = fs.lstatSync(path)
-      if (facts !== undefined && facts.modifiedMillis + HOUR_MILLIS < Date.now())
-        await quietly(() => fs.unlinkSync(path))
-    }
-  })
 
 // ---------------------------------------------------------------------------------------------------------------------
 // reading

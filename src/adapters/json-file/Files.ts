@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
@@ -228,3 +228,34 @@ const writeNew = async (fs: FileSystem, path: string, bytes: Buffer): Promise<E.
   await quietly(() => fs.close(fd.right))
   return result
 }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// leftovers
+// ---------------------------------------------------------------------------------------------------------------------
+
+const HOUR_MILLIS = 3_600_000
+
+/**
+ * Whether what is at a path is older than an hour: nobody is at it any more. A younger one may be somebody's.
+ *
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isOld = (fs: FileSystem, path: string): boolean => {
+  const facts = fs.lstatSync(path)
+  return facts !== undefined && facts.modifiedMillis + HOUR_MILLIS < Date.now()
+}
+
+/**
+ * Deletes the unfinished files in a folder that crashes have left: those that are old.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const tidy = (fs: FileSystem, folder: string, isUnfinished: (name: string) => boolean): Promise<void> =>
+  quietly(async () => {
+    for (const name of await fs.readdir(folder)) {
+      const path = join(folder, name)
+      if (isUnfinished(name) && isOld(fs, path)) await quietly(() => fs.unlinkSync(path))
+    }
+  })

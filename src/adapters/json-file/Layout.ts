@@ -132,6 +132,14 @@ export const pauseRequest = (self: Layout): string => join(self.run, 'pause.json
 export const pointer = (root: string): string => join(dirname(runsOf(root)), 'continue-here.json')
 
 /**
+ * Where a request or the pointer is written before it has its name.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const pauseInTheMaking = (path: string, token: string): string => `${path}.${token}`
+
+/**
  * The folder that holds a run's artifacts.
  *
  * @category constructors
@@ -228,6 +236,22 @@ export const tokenIn = (name: string): string | undefined =>
  * @since 0.1.0
  */
 export const isCopyInTheMaking = (name: string): boolean => /^checkpoint\.json\.(?:[0-9a-f]{32}\.)?\d+$/.test(name)
+
+/**
+ * Whether a name is that of a request or a pointer that has not got its name yet.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const isPauseInTheMaking = (name: string): boolean => /^(?:pause|continue-here)\.json\.[0-9a-f]{32}$/.test(name)
+
+/**
+ * Whether a name in the archive is that of a run in the making.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const isArchivedInTheMaking = (name: string): boolean => /^keep-[0-9a-f]{32}\.tmp$/.test(name)
 
 /**
  * Whether a name in the root is that of a removed run.

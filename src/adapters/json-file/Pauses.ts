@@ -1,5 +1,5 @@
 /**
- * Requests to pause, and the pointer to the run that paused last, in files. `docs/file-format.md` §14 is the norm.
+ * Requests to pause, and the pointer to the run that paused last, in files. `docs/file-format.md` §15 is the norm.
  *
  * @since 0.1.0
  */
@@ -11,12 +11,14 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../domain/Json.js'
 import type { ContinueHere, PauseRequest } from '../../domain/Pause.js'
 import { decodePointer, decodeRequest, describe, encode } from '../../domain/PauseCodec.js'
+import { isSame } from '../../domain/Pause.js'
 import * as RunId from '../../domain/RunId.js'
+import type { WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { FileSystem } from '../../ports/FileSystem.js'
 import type { PauseError, Pauses, PointerError } from '../../ports/Pauses.js'
 import type { FileError } from './Fault.js'
-import { quietly, writing } from './Fault.js'
-import { isFolder, readWhole, sync, writeFully } from './Files.js'
+import { writing } from './Fault.js'
+import { isFolder, readWhole, replaceWhole, tidy } from './Files.js'
 import { nodeFileSystem } from './FileSystem.js'
 import * as Layout from './Layout.js'
 
@@ -74,7 +76,12 @@ export const filePauses = (root: string, { fs = nodeFileSystem }: FilePausesOpti
     request: (request) => on(request.runId, (layout) => leaveRequest(fs, layout, request)),
     isRequested: (runId) => E.isRight(RunId.parse(runId)) && isFile(fs, Layout.pauseRequest(Layout.of(root, runId))),
     requested: (runId) => on(runId, (layout) => requestIn(fs, layout)),
-    withdraw: (runId) => on(runId, (layout) => remove(fs, Layout.pauseRequest(layout))),
+    withdraw: (runId, only) =>
+      on(runId, async (layout) => {
+        const there = isThere(fs, layout)
+        if (E.isLeft(there) || !there.right) return E.map(() => undefined)(there)
+        return only === undefined ? remove(fs, Layout.pauseRequest(layout)) : removeOnly(fs, layout, only)
+      }),
     point: (to) => async () => E.map(() => pointer)(pointed(pointer, await replace(fs, pointer, encode(to)))),
     pointer: () => pointerAt(fs, pointer),
     unpoint: (runId) => async () => {
@@ -120,9 +127,15 @@ const requestIn = async (
 ): Promise<E.Either<PauseError, O.Option<PauseRequest>>> => {
   const there = isThere(fs, layout)
   if (E.isLeft(there)) return there
-  const { runId } = layout
-  const where = Layout.pauseRequest(layout)
-  const bytes = there.right ? await readWhole(fs, where, REQUEST_BYTES, runId) : E.right(O.none)
+  return there.right ? requestAt(fs, layout, Layout.pauseRequest(layout)) : E.right(O.none)
+}
+
+const requestAt = async (
+  fs: FileSystem,
+  { runId }: Layout.Layout,
+  where: string
+): Promise<E.Either<PauseError, O.Option<PauseRequest>>> => {
+  const bytes = await readWhole(fs, where, REQUEST_BYTES, runId)
   if (E.isLeft(bytes)) return bytes
   if (O.isNone(bytes.right)) return E.right(O.none)
   const found = decodeRequest(parsed(bytes.right.value))
@@ -131,6 +144,24 @@ const requestIn = async (
     return E.left({ ...found.left, _tag: 'UnsupportedFormat', runId, where })
   const why = E.isLeft(found) ? describe(found.left) : `it is for run ${found.right.runId}`
   return E.left({ _tag: 'Corrupt', runId, where, why })
+}
+
+/** A name can't be looked at and taken away at once. So it is taken first, and put back if it is that of another request. */
+const removeOnly = async (
+  fs: FileSystem,
+  layout: Layout.Layout,
+  only: PauseRequest
+): Promise<E.Either<PauseError, void>> => {
+  const path = Layout.pauseRequest(layout)
+  const taken = Layout.pauseInTheMaking(path, newToken())
+  const moved = await writing(path, 'rename', () => fs.renameSync(path, taken))
+  if (E.isLeft(moved)) return unlessGone(moved)
+  const found = await requestAt(fs, layout, taken)
+  const isIt = E.isRight(found) && O.isSome(found.right) && isSame(found.right.value, only)
+  // One that was left meanwhile has the name, and is newer still.
+  const back = isIt ? E.right(undefined) : await writing(path, 'link', () => fs.link(taken, path))
+  if (E.isLeft(back) && back.left.code !== 'EEXIST') return back
+  return remove(fs, taken)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -147,10 +178,17 @@ const pointerAt = async (fs: FileSystem, where: string): Promise<E.Either<Pointe
     : E.left({ _tag: 'InvalidPointer', where, why: describe(found.left) })
 }
 
-const pointed = <A>(where: string, result: E.Either<FileError, A>): E.Either<PointerError, A> =>
-  E.isLeft(result) && result.left._tag === 'TooLarge'
-    ? E.left({ _tag: 'InvalidPointer', where, why: `it has ${result.left.bytes} bytes` })
-    : (result as E.Either<Exclude<FileError, { readonly _tag: 'TooLarge' }>, A>)
+const pointed = <A>(where: string, result: E.Either<FileError, A>): E.Either<PointerError, A> => {
+  if (E.isRight(result)) return result
+  switch (result.left._tag) {
+    case 'TooLarge':
+      return E.left({ _tag: 'InvalidPointer', where, why: `it has ${result.left.bytes} bytes` })
+    case 'Insecure':
+      return E.left({ _tag: 'InvalidPointer', where, why: result.left.why })
+    default:
+      return E.left(result.left)
+  }
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // files
@@ -165,32 +203,21 @@ const parsed = (bytes: Buffer): unknown => {
   }
 }
 
-/** The content is durable before it has its name, and the name before this resolves. A link that has the name is replaced. */
+/** A link that has the name is replaced. What others have left unfinished beside it is tidied up. */
 const replace = async (fs: FileSystem, path: string, content: Json): Promise<E.Either<FileError, void>> => {
-  const unfinished = `${path}.${randomBytes(16).toString('hex')}`
-  const written = await writeNew(fs, unfinished, Buffer.from(`${JSON.stringify(content, null, 2)}\n`))
-  const renamed = E.isLeft(written) ? written : await writing(path, 'rename', () => fs.renameSync(unfinished, path))
-  if (E.isLeft(renamed)) {
-    await quietly(() => fs.unlinkSync(unfinished))
-    return renamed
-  }
-  return syncNames(fs, path)
-}
-
-const writeNew = async (fs: FileSystem, path: string, bytes: Buffer): Promise<E.Either<FileError, void>> => {
-  const fd = await writing(path, 'open', () => fs.open(path, 'create'))
-  if (E.isLeft(fd)) return fd
-  const written = await writeFully(fs, path, fd.right, bytes, 0)
-  const result = E.isLeft(written) ? written : await sync(fs, path, fd.right)
-  await quietly(() => fs.close(fd.right))
-  return result
+  const unfinished = Layout.pauseInTheMaking(path, newToken())
+  const replaced = await replaceWhole(fs, path, unfinished, Buffer.from(`${JSON.stringify(content, null, 2)}\n`))
+  await tidy(fs, dirname(path), Layout.isPauseInTheMaking)
+  return replaced
 }
 
 const remove = async (fs: FileSystem, path: string): Promise<E.Either<FileError, void>> => {
   const gone = await writing(path, 'unlink', () => fs.unlinkSync(path))
-  if (E.isLeft(gone)) return gone.left.code === 'ENOENT' ? E.right(undefined) : gone
-  return syncNames(fs, path)
+  if (E.isLeft(gone)) return unlessGone(gone)
+  return writing(dirname(path), 'fsync', () => fs.fsyncFolder(dirname(path)))
 }
 
-const syncNames = (fs: FileSystem, path: string): Promise<E.Either<FileError, void>> =>
-  writing(dirname(path), 'fsync', () => fs.fsyncFolder(dirname(path)))
+const unlessGone = (failed: E.Left<WriteFailed>): E.Either<WriteFailed, void> =>
+  failed.left.code === 'ENOENT' ? E.right(undefined) : failed
+
+const newToken = (): string => randomBytes(16).toString('hex')

@@ -8,7 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Context } from './Context.js'
 import { codeOf, quietly } from './Fault.js'
-import { namesIn } from './Files.js'
+import { isOld, namesIn } from './Files.js'
 import * as Layout from './Layout.js'
 import type { Published } from './Publish.js'
 import { standing } from './Publish.js'
@@ -92,8 +92,6 @@ const afterKept = async (
 // leftovers
 // ---------------------------------------------------------------------------------------------------------------------
 
-const HOUR_MILLIS = 3_600_000
-
 /**
  * Deletes what crashes left in a run that was just claimed: of the owner before, at once; of others, and of
  * write-file-atomic, when it is older than an hour.
@@ -114,14 +112,9 @@ export const cleanUp = async (
       const token = Layout.tokenIn(name)
       if (token === own || (token === undefined && !Layout.isCopyInTheMaking(name))) continue
       const path = join(folder, name)
-      if (token === former || isOld(context, path)) await remove(context, path)
+      if (token === former || isOld(context.fs, path)) await remove(context, path)
     }
   }
-}
-
-const isOld = ({ fs }: Context, path: string): boolean => {
-  const facts = fs.lstatSync(path)
-  return facts !== undefined && facts.modifiedMillis + HOUR_MILLIS < Date.now()
 }
 
 const remove = ({ fs }: Context, path: string): Promise<void> =>

@@ -63,7 +63,8 @@ export const git = (folder: string, args: ReadonlyArray<string>): Promise<E.Eith
       if (error === null) return done(E.right({ code: 0, stdout, stderr }))
       if (typeof error.code === 'number') return done(E.right({ code: error.code, stdout, stderr }))
       const code = typeof error.code === 'string' ? error.code : (error.signal ?? 'UNKNOWN')
-      done(E.left({ code, message: error.message, cause: error }))
+      const message = typeof error.signal === 'string' ? `it was ended by ${error.signal}` : error.message
+      done(E.left({ code, message, cause: error }))
     })
     child.stdin?.on('error', () => undefined)
     child.stdin?.end()

@@ -3,12 +3,14 @@
  *
  * @since 0.1.0
  */
+import { copyFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Worktree } from '../../domain/Workspace.js'
 import type { MergeEnd, WorkspaceFailed } from '../../ports/Workspaces.js'
 import { git } from './git.js'
-import { ask, demand, failed, saidBy } from './worktree.js'
+import { ask, demand, failed, gitFolderOf, isThere, saidBy, trying } from './worktree.js'
 
 type End = E.Either<WorkspaceFailed, MergeEnd>
 
@@ -28,6 +30,10 @@ export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<
   if (E.isLeft(committed)) return committed
   if (typeof committed.right === 'string')
     return E.right({ _tag: 'NotMerged', why: 'Refused', said: committed.right, committed: false })
+  const open = await statusOf(worktree.root, 'none')
+  if (E.isLeft(open)) return open
+  if (open.right !== '')
+    return E.right({ _tag: 'NotMerged', why: 'Refused', said: LEFT_OPEN, committed: committed.right })
   const merged = await git(repository, ['merge', '--no-edit', '--quiet', branch])
   if (E.isLeft(merged)) {
     // It was ended in the middle, by Ctrl+C perhaps.
@@ -47,6 +53,9 @@ export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<
       : { _tag: 'NotMerged', why: 'Refused', said: saidBy(merged.right), committed: committed.right }
   )
 }
+
+/** The worktree goes when it is merged, and with it what is in a submodule of it alone. */
+const LEFT_OPEN = 'work in a submodule is not committed there'
 
 const DETACHED: MergeEnd = { _tag: 'NotMerged', why: 'Detached', committed: false }
 
@@ -106,19 +115,60 @@ export const commitWorktree = async (
     : E.right(O.none)
 }
 
-/** Whether there was something to commit; or what git said, if it would not. */
+/** Whether there was something to commit; or why it was not, and then all is as it was. */
 const commitRest = async (
   { root }: Worktree,
   message: string
 ): Promise<E.Either<WorkspaceFailed, boolean | string>> => {
-  const open = await demand(root, ['status', '--porcelain'])
+  const open = await statusOf(root, 'dirty')
   if (E.isLeft(open)) return open
   if (open.right === '') return E.right(false)
+  const folder = await gitFolderOf(root)
+  if (folder === undefined) return E.right('it is no worktree any more')
+  const begun = await begunIn(folder, open.right)
+  if (begun !== undefined) return E.right(begun)
+  const before = await ask(root, HEAD)
+  const settle = await keepIndex(folder)
   const added = await demand(root, ['add', '--all'])
-  if (E.isLeft(added)) return added
+  const ended = E.isLeft(added) ? added : await commitStaged(root, message)
+  // One that was ended in the middle may have committed.
+  await settle(E.isRight(added) && before === (await ask(root, HEAD)))
+  return ended
+}
+
+/** Settings of the user may hide what is new. What is open in a submodule can't be committed from outside. */
+const statusOf = (root: string, ignored: 'dirty' | 'none'): Promise<E.Either<WorkspaceFailed, string>> =>
+  demand(root, ['status', '--porcelain', '--untracked-files=normal', `--ignore-submodules=${ignored}`])
+
+const HEAD = ['rev-parse', '--verify', '--quiet', 'HEAD']
+
+const commitStaged = async (root: string, message: string): Promise<E.Either<WorkspaceFailed, true | string>> => {
   const ended = await git(root, ['commit', '--quiet', '--message', message])
   if (E.isLeft(ended)) return E.left(failed(root, 'git commit', ended.left))
   return E.right(ended.right.code === 0 ? true : saidBy(ended.right))
+}
+
+/** What git has there while a step is in the middle of something. A commit would conclude it. */
+const BEGUN = new Map([
+  ['MERGE_HEAD', 'a merge'],
+  ['CHERRY_PICK_HEAD', 'a cherry-pick'],
+  ['REVERT_HEAD', 'a revert'],
+  ['rebase-apply', 'git am'],
+  ['rebase-merge', 'a rebase']
+])
+
+const begunIn = async (folder: string, status: string): Promise<string | undefined> => {
+  for (const [name, what] of BEGUN) if (await isThere(join(folder, name))) return `${what} is not concluded there`
+  return /^(?:U.|.U|AA|DD) /m.test(status) ? 'there are conflicts' : undefined
+}
+
+/** What is staged and what is not may mean something to the next step. Gives what puts it back, if nothing was committed. */
+const keepIndex = async (folder: string): Promise<(isRefused: boolean) => Promise<unknown>> => {
+  const index = join(folder, 'index')
+  const kept = join(folder, 'index.dogear')
+  const copied = await trying(index, 'copy', () => copyFile(index, kept))
+  return (isRefused) =>
+    trying(index, 'rename', () => (isRefused && E.isRight(copied) ? rename(kept, index) : rm(kept, { force: true })))
 }
 
 const takeBack = async (repository: string): Promise<E.Either<WorkspaceFailed, unknown>> =>

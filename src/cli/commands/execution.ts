@@ -9,7 +9,7 @@ import type { SignalHandlers, StopSignal } from '../../adapters/node/index.js'
 import { subprocess, systemClock } from '../../adapters/node/index.js'
 import { status } from '../../domain/Checkpoint.js'
 import type { JsonObject } from '../../domain/Json.js'
-import type { Confirm } from '../../domain/Plan.js'
+import type { Confirm, ResumePlan } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { Executor } from '../../executor/Executor.js'
 import { dispose } from '../../executor/onSuccess.js'
@@ -66,7 +66,8 @@ export interface Loaded {
 
 /**
  * What is to be executed: a workflow, as a run of this id, in this folder; `done`: how many of its steps are done;
- * `start`: the words that start it, for a run that is not there yet; `merging`: what is to become of its worktree.
+ * `start`: the words that start it, for a run that is not there yet; `merging`: what is to become of its worktree; `onPlanned`:
+ * told of the plan when nothing stands against it any more, before anything is done.
  *
  * @category model
  * @since 0.1.0
@@ -78,6 +79,8 @@ export interface Execution {
   readonly done: number
   readonly start?: ReadonlyArray<string>
   readonly merging?: MergeFlags
+  /** Told of the plan. */
+  readonly onPlanned?: (plan: ResumePlan) => void
 }
 
 type AnyProgram = Program<Readonly<Record<string, unknown>>>
@@ -136,6 +139,7 @@ export const execute = async (
           saved = true
         }
         if (event._tag === 'WorkspaceReady') tellOfWorkspace(context, event.workspace, event.renamed)
+        if (event._tag === 'RunPlanned') execution.onPlanned?.(event.plan)
         if (event._tag === 'StepStarted') worked = true
         // What its workspace is in the way of may be done once that is settled.
         if (event._tag === 'RunLeft') isLeft = true

@@ -9,7 +9,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { progress } from '../../domain/Checkpoint.js'
 import { describeQuestion } from '../../domain/Explain.js'
-import type { Answer, Confirm, PlanOptions } from '../../domain/Plan.js'
+import type { Answer, Confirm, PlanOptions, ResumePlan } from '../../domain/Plan.js'
 import { hashPlan, openQuestions, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import { tasks } from '../../domain/Workflow.js'
@@ -79,7 +79,6 @@ export const resumeRun = async (
     ? E.right(undefined)
     : unlessWorkspaceGone(context, checkpoint, plan.right, remains.right)
   if (E.isLeft(usable)) return usable
-  if (pointed && E.isRight(plan)) tellPosition(context, checkpoint, plan.right)
   const agreed = await agreeToRecovery(context, view, program, options, flags)
   if (E.isLeft(agreed)) return agreed
   const forced = await agreeToForce(context, view, program, options, flags)
@@ -94,7 +93,8 @@ export const resumeRun = async (
     ...(pinned === undefined ? {} : { planHash: pinned }),
     onRecovered: (recovery) => Promise.resolve(sameLoss(view, recovery) ? agreed.right : O.none)
   }
-  return execute(context, { ...execution, program }, narrator, resume(program, runId, how))
+  const told = pointed ? { onPlanned: (plan: ResumePlan) => tellPosition(context, checkpoint, plan) } : {}
+  return execute(context, { ...execution, ...told, program }, narrator, resume(program, runId, how))
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import { describeJob, explain } from '../../domain/Explain.js'
 import { describePosition } from '../../domain/Pause.js'
 import type { Decision, ResumePlan } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
-import { describe } from '../../executor/RunError.js'
+import { describe, describeRequest } from '../../executor/RunError.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
 import type { Source, Surroundings } from '../steps/commandStep.js'
 import type { Prefixed } from '../terminal/Prefixed.js'
@@ -215,7 +215,7 @@ export const removal = (event: Event, style: Style): ReadonlyArray<string> => {
 /** Where it goes on, and what the pause has left behind. How to go on is told at the end. */
 const paused = (
   { screen: { style } }: Telling,
-  { pointer, where, problems }: Event & { readonly _tag: 'RunPaused' }
+  { pointer, where, unreadable, problems }: Event & { readonly _tag: 'RunPaused' }
 ): ReadonlyArray<string> => {
   const { group, commits, committed } = pointer
   const position = printable(describePosition(pointer))
@@ -224,6 +224,13 @@ const paused = (
     style.yellow(`Paused ${group === undefined ? 'before' : 'at'} ${position}`),
     ...(where === undefined ? [] : [`Progress saved to ${printable(where)}`]),
     `Commits: ${commits.length} completed${more}`,
+    ...(unreadable === undefined
+      ? []
+      : [
+          style.yellow(
+            `warning: nothing is committed, since the request can't be read: ${printable(describeRequest(unreadable))}`
+          )
+        ]),
     ...problems.map((problem) => style.yellow(`warning: ${printable(describe(problem))}`))
   ]
 }

@@ -5,6 +5,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { afterAll, describe, test } from 'vitest'
 import { workspaces } from '../../../src/adapters/node/index.js'
@@ -63,6 +64,12 @@ const made = async ({ all }: ReturnType<typeof newRepository>, runId = 'r'): Pro
   const worktree = await right(all.plan(runId, 'worktree'))
   await right(all.make(runId, worktree))
   return worktree as Worktree
+}
+
+/** What a step works with. */
+interface Tree {
+  readonly git: ReturnType<typeof gitIn>
+  readonly edit: (text: string) => void
 }
 
 describe('a worktree', () => {
@@ -153,6 +160,107 @@ describe('a worktree', () => {
     const end = await right(repository.all.merge('r', worktree))
     assert.deepEqual(end, { _tag: 'NotMerged', why: 'Refused', said: 'no tests, no commit', committed: false })
     assert.equal(readFileSync(join(worktree.root, 'b.txt'), 'utf8'), 'b')
+  })
+
+  test.each([
+    [
+      'a merge',
+      'a merge is not concluded there',
+      ({ git, edit }: Tree) => {
+        git('checkout', '-q', '-b', 'other')
+        edit('theirs')
+        git('commit', '-qam', 'theirs')
+        git('checkout', '-q', 'dogear/r')
+        edit('ours')
+        git('commit', '-qam', 'ours')
+        assert.throws(() => git('merge', 'other'))
+      }
+    ],
+    [
+      'a cherry-pick',
+      'a cherry-pick is not concluded there',
+      ({ git, edit }: Tree) => {
+        git('checkout', '-q', '-b', 'other')
+        edit('theirs')
+        git('commit', '-qam', 'theirs')
+        git('checkout', '-q', 'dogear/r')
+        edit('ours')
+        git('commit', '-qam', 'ours')
+        assert.throws(() => git('cherry-pick', 'other'))
+      }
+    ],
+    [
+      'a stash in conflict',
+      'there are conflicts',
+      ({ git, edit }: Tree) => {
+        edit('theirs')
+        git('stash')
+        edit('ours')
+        git('commit', '-qam', 'ours')
+        assert.throws(() => git('stash', 'pop'))
+      }
+    ]
+  ])('in the middle of %s is neither committed nor merged, and stays as it is', async (_, why, begin) => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    const git = gitIn(worktree.root)
+    begin({ git, edit: (text) => writeFileSync(join(worktree.root, 'a.txt'), text) })
+    writeFileSync(join(worktree.root, 'b.txt'), 'b')
+    const before = [git('status', '--porcelain'), git('rev-parse', 'HEAD')]
+    const refused = await left(repository.all.commit('r', worktree))
+    assert.ok(refused._tag === 'WorkspaceFailed')
+    assert.equal(refused.why, why)
+    const end = await right(repository.all.merge('r', worktree))
+    assert.deepEqual(end, { _tag: 'NotMerged', why: 'Refused', said: why, committed: false })
+    assert.deepEqual([git('status', '--porcelain'), git('rev-parse', 'HEAD')], before)
+  })
+
+  test.each([
+    ['is refused by a hook', 'exit 1', 'it ended with 1'],
+    ['is ended in the middle', 'kill -TERM $PPID; sleep 1', 'it was ended by SIGTERM']
+  ])('whose commit %s has staged what was staged, and nothing else', async (_, script, why) => {
+    const repository = newRepository()
+    const worktree = await made(repository)
+    const git = gitIn(worktree.root)
+    const hook = join(repository.folder, '.git', 'hooks', 'pre-commit')
+    writeFileSync(hook, `#!/bin/sh\n${script}\n`)
+    chmodSync(hook, 0o755)
+    writeFileSync(join(worktree.root, 'a.txt'), 'changed')
+    writeFileSync(join(worktree.root, 'b.txt'), 'b')
+    git('add', 'a.txt')
+    writeFileSync(join(worktree.root, 'a.txt'), 'changed again')
+    const refused = await left(repository.all.commit('r', worktree))
+    assert.equal(refused._tag === 'WorkspaceFailed' && refused.why, why)
+    assert.equal(git('status', '--porcelain'), 'MM a.txt\n?? b.txt')
+    rmSync(hook)
+    assert.ok(O.isSome(await right(repository.all.commit('r', worktree))))
+    assert.equal(git('status', '--porcelain'), '')
+    assert.equal(existsSync(join(repository.folder, '.git', 'worktrees', 'r', 'index.dogear')), false)
+  })
+
+  test('whose new files git is set to hide has them committed', async () => {
+    const repository = newRepository()
+    repository.git('config', 'status.showUntrackedFiles', 'no')
+    const worktree = await made(repository)
+    writeFileSync(join(worktree.root, 'b.txt'), 'b')
+    assert.ok(O.isSome(await right(repository.all.commit('r', worktree))))
+    assert.equal(gitIn(worktree.root)('ls-files', 'b.txt'), 'b.txt')
+  })
+
+  test('with open work in a submodule has nothing of that to commit, is not merged, and stays', async () => {
+    const inner = newRepository()
+    const outer = newRepository()
+    outer.git('submodule', 'add', inner.folder, 'inner')
+    outer.git('commit', '-m', 'with a submodule')
+    const worktree = await made(outer)
+    gitIn(worktree.root)('submodule', 'update', '--init')
+    writeFileSync(join(worktree.root, 'inner', 'a.txt'), 'changed')
+    assert.deepEqual(await right(outer.all.commit('r', worktree)), O.none)
+    writeFileSync(join(worktree.root, 'b.txt'), 'b')
+    const end = await right(outer.all.merge('r', worktree))
+    const said = 'work in a submodule is not committed there'
+    assert.deepEqual(end, { _tag: 'NotMerged', why: 'Refused', said, committed: true })
+    assert.equal(readFileSync(join(worktree.root, 'inner', 'a.txt'), 'utf8'), 'changed')
   })
 
   test('that would overwrite a file nobody has committed is not merged, and the file stays', async () => {

@@ -14,6 +14,7 @@ import { resume, runOutcome, workflow } from 'dogear/promise'
 const [folder, how, at] = process.argv.slice(2)
 const CHANGING = new Set([
   'open',
+  'link',
   'write',
   'writeSync',
   'fdatasync',
