@@ -4,12 +4,13 @@ import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
 import type { CrashCase, CrashReport } from '../../../src/testing/crash/CrashReport.js'
 import { toText } from '../../../src/testing/crash/CrashReport.js'
+import type { CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
 import { crashCase } from '../../../src/testing/crash/crashCase.js'
 import type { Invariant } from '../../../src/testing/crash/crashEverywhere.js'
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import type { Scene } from '../../../src/testing/crash/Process.js'
 import { FAULTS, planted } from './plantedExecutor.js'
-import type { Outside, WorkflowSpec } from './randomWorkflow.js'
+import type { Outside, UnitSpec, WorkflowSpec } from './randomWorkflow.js'
 import { itemUnitsOf, leavingOf, outside, programOf, workflowSpec } from './randomWorkflow.js'
 
 const sweep = process.env['DOGEAR_SWEEP'] === '1'
@@ -68,6 +69,10 @@ const counting =
     }
   }
 
+const SIMPLE: UnitSpec = { idempotent: true, trouble: [], leaves: 'nothing', capture: false, sleeps: 0 }
+
+const NOWHERE: CrashPoint = { _tag: 'AtCall', n: 1000, how: 'before' }
+
 const TIMEOUT = sweep ? 3_600_000 : 240_000
 
 /** How long a schedule that failed is shrunk. */
@@ -96,6 +101,25 @@ describe('a random workflow', () => {
       for (const what of WHAT) assert.ok((tally.get(what) ?? 0) > 20, `${what} hardly ever happened`)
     }
   )
+
+  test('keeps its keys by what was taken back, though it is not known any more of what a map was', async () => {
+    const report = await perform({
+      spec: [
+        { _tag: 'Task', unit: SIMPLE },
+        { _tag: 'Map', unit: { ...SIMPLE, trouble: ['permanent', 'permanent'] }, items: 1, concurrency: 1 },
+        { _tag: 'Wave', groups: [{ unit: SIMPLE, needs: 0 }], concurrency: 1, onFailure: 'halt', leaves: false }
+      ],
+      only: {
+        schedule: [NOWHERE, NOWHERE, { _tag: 'AtCall', n: 3, how: 'before' }],
+        answer: 'again',
+        interventions: [
+          { _tag: 'RestartWave', life: 2, wave: 's2' },
+          { _tag: 'FromStep', life: 3, step: 's0' }
+        ]
+      }
+    })
+    assert.equal(report.violations.length, 0, toText(report))
+  })
 
   test.each(FAULTS)('breaks $breaks under an executor that $what', async (fault) => {
     const holds = await perform(fault)
