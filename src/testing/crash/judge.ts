@@ -111,7 +111,7 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
         answered.set(entry.unit, entry.life)
         break
       case 'Intervened':
-        if (entry.by._tag !== 'Gone') told.set(entry.life, entry.by)
+        if (entry.by._tag === 'FromStep' || entry.by._tag === 'RestartWave') told.set(entry.life, entry.by)
         break
       case 'Recorded':
         for (const unit of entry.units) {

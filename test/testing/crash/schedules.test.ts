@@ -1,4 +1,4 @@
-/** Random workflows, killed, told to run things again and robbed of their evidence at random: 10,000 times in a sweep. */
+/** Random workflows, killed, asked to pause, told to run things again and robbed of their evidence at random: 10,000 times in a sweep. */
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
@@ -10,6 +10,7 @@ import type { Invariant } from '../../../src/testing/crash/crashEverywhere.js'
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import type { Scene } from '../../../src/testing/crash/Process.js'
 import { FAULTS, planted } from './plantedExecutor.js'
+import type { TraceEntry } from '../../../src/testing/crash/Trace.js'
 import type { Outside, UnitSpec, WorkflowSpec } from './randomWorkflow.js'
 import { itemUnitsOf, leavingOf, outside, programOf, workflowSpec } from './randomWorkflow.js'
 
@@ -64,10 +65,25 @@ const counting =
   ({ trace, completed }) => {
     if (!completed) return
     for (const entry of trace) {
-      const what = entry._tag === 'Intervened' ? entry.by._tag : entry._tag === 'Recorded' ? entry.what : entry._tag
+      const what = whatOf(entry)
       tally.set(what, (tally.get(what) ?? 0) + 1)
     }
   }
+
+const whatOf = (entry: TraceEntry): string => {
+  switch (entry._tag) {
+    case 'Intervened':
+      return entry.by._tag === 'Pause' && entry.by.when === 'late' ? 'late Pause' : entry.by._tag
+    case 'Recorded':
+      return entry.what
+    case 'Ended':
+      return entry.how.startsWith('paused at') ? 'paused' : entry._tag
+    case 'Died':
+      return entry.where.includes('of its pauses') ? 'died while pausing' : entry._tag
+    default:
+      return entry._tag
+  }
+}
 
 const SIMPLE: UnitSpec = { idempotent: true, trouble: [], leaves: 'nothing', capture: false, sleeps: 0 }
 
@@ -80,7 +96,7 @@ const SHRINKING_MILLIS = 60_000
 
 describe('a random workflow', () => {
   test(
-    'keeps every law, wherever its processes die, whatever they are told and whatever vanishes',
+    'keeps every law, wherever its processes die or pause, whatever they are told and whatever vanishes',
     { timeout: TIMEOUT },
     async () => {
       const tally: Tally = new Map()
@@ -133,4 +149,16 @@ describe('a random workflow', () => {
 })
 
 /** What has to have happened. */
-const WHAT = ['Died', 'FromStep', 'RestartWave', 'Gone', 'taken back', 'taken as done', 'to run again', 'job failed']
+const WHAT = [
+  'Died',
+  'FromStep',
+  'RestartWave',
+  'Gone',
+  'Pause',
+  'late Pause',
+  'paused',
+  'taken back',
+  'taken as done',
+  'to run again',
+  'job failed'
+]
