@@ -28,7 +28,7 @@ export type { AtCall, AtEffect, AtPause, AtUnit, CrashPoint, CrashSchedule, Paus
 export { crashSchedule, describePoint } from './crash/CrashPoint.js'
 export { crashCase } from './crash/crashCase.js'
 export type { CrashStorage } from './crash/CrashStorage.js'
-export type { FromStep, Gone, Intervention, Override, Pause, RestartWave } from './crash/Intervention.js'
+export type { FromStep, Gone, Intervention, Override, Pause, PauseAtCall, RestartWave } from './crash/Intervention.js'
 export { describeIntervention, interventions } from './crash/Intervention.js'
 export type { DeathAtCall, Delayed } from './crash/Life.js'
 export type { Scene } from './crash/Process.js'

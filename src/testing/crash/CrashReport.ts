@@ -99,7 +99,7 @@ export interface Violation {
  * - `points`: every place where the one process of a run was killed, or its store failed it.
  * - `runs`: how many runs were simulated, the undisturbed one among them; `twice`: how many of them were killed twice; `overridden`:
  *   how many with interventions.
- * - `paused`: how many places there were to die while it pauses, and to pause without that.
+ * - `paused`: how many ways it was asked to pause, and died or not.
  * - `seed`: what the second points and the interventions were sampled with.
  * - `violations`: empty if all holds. The test ends after `stopAfter` of them.
  *

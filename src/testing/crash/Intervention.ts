@@ -79,12 +79,26 @@ export interface Pause {
 }
 
 /**
- * What somebody does between two processes, or while one runs (`Pause`).
+ * Another process asks the process with the number `life` (from 1) to pause when its `n`-th call of the store (from 1) is under way, `before`
+ * it takes effect or `after` that. The call goes on when the answer is there.
  *
  * @category model
  * @since 0.1.0
  */
-export type Intervention = Override | Gone | Pause
+export interface PauseAtCall {
+  readonly _tag: 'PauseAtCall'
+  readonly life: number
+  readonly n: number
+  readonly how: 'before' | 'after'
+}
+
+/**
+ * What somebody does between two processes, or while one runs (`Pause`, `PauseAtCall`).
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Intervention = Override | Gone | Pause | PauseAtCall
 
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors
@@ -115,6 +129,8 @@ export const describeIntervention = (one: Intervention): string => {
       const asked = `process ${one.life} is asked to pause while ${one.unit} runs`
       return one.when === 'late' ? `${asked}, and the request comes only to the next process` : asked
     }
+    case 'PauseAtCall':
+      return `process ${one.life} is asked to pause ${one.how} call ${one.n} of its store takes effect`
   }
 }
 
@@ -125,7 +141,8 @@ export const describeIntervention = (one: Intervention): string => {
 /**
  * Arbitrary interventions in the first `maxLives` (3) processes of a run of this workflow: at most one override for each process,
  * from no step behind a map; up to two units whose evidence vanishes, of those that are named in `leaving`, by default any; and up to two
- * pauses, while one of `units` runs, by default any that is known before the run. They shrink towards none.
+ * pauses, while one of `units` runs, by default any that is known before the run, or in one of the first `maxCalls` (16) calls of the store.
+ * They shrink towards none.
  *
  * @example
  * import * as fc from 'fast-check'
@@ -149,11 +166,13 @@ export const interventions = (
   {
     maxLives = 3,
     leaving,
-    units
+    units,
+    maxCalls = 16
   }: {
     readonly maxLives?: number
     readonly leaving?: ReadonlyArray<string>
     readonly units?: ReadonlyArray<string>
+    readonly maxCalls?: number
   } = {}
 ): fc.Arbitrary<ReadonlyArray<Intervention>> => {
   const life = fc.integer({ min: 1, max: maxLives })
@@ -161,7 +180,7 @@ export const interventions = (
     .tuple(
       fc.uniqueArray(fc.oneof(...overridesOf(workflow, life)), { maxLength: 2, selector: (one) => one.life }),
       fc.array(goneOf(workflow, life, leaving), { maxLength: 2 }),
-      pausesOf(units ?? [...placesOf(workflow).keys()], life)
+      pausesOf(units ?? [...placesOf(workflow).keys()], maxCalls, life)
     )
     .map(([told, vanished, paused]) => [...told, ...vanished, ...paused])
 }
@@ -191,17 +210,35 @@ const goneOf = (
   return fc.record({ _tag: fc.constant('Gone' as const), life, unit }, PLAIN)
 }
 
-const pausesOf = (units: ReadonlyArray<string>, life: fc.Arbitrary<number>): fc.Arbitrary<ReadonlyArray<Pause>> => {
-  if (units.length === 0) return fc.constant([])
-  const pause: fc.Arbitrary<Pause> = fc.record(
+const pausesOf = (
+  units: ReadonlyArray<string>,
+  maxCalls: number,
+  lives: fc.Arbitrary<number>
+): fc.Arbitrary<ReadonlyArray<Pause | PauseAtCall>> => {
+  // Most happens in the first process.
+  const life = fc.oneof({ weight: 2, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: lives })
+  const during = (): fc.Arbitrary<Pause> =>
+    fc.record(
+      {
+        _tag: fc.constant('Pause' as const),
+        life,
+        unit: fc.constantFrom(...units),
+        when: fc.constantFrom('during' as const, 'during' as const, 'during' as const, 'late' as const)
+      },
+      PLAIN
+    )
+  const atCall: fc.Arbitrary<PauseAtCall> = fc.record(
     {
-      _tag: fc.constant('Pause' as const),
-      // Most units run in the first process.
-      life: fc.oneof({ weight: 2, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: life }),
-      unit: fc.constantFrom(...units),
-      when: fc.constantFrom('during' as const, 'during' as const, 'during' as const, 'late' as const)
+      _tag: fc.constant('PauseAtCall' as const),
+      life,
+      n: fc.integer({ min: 1, max: maxCalls }),
+      how: fc.constantFrom('before' as const, 'after' as const)
     },
     PLAIN
   )
-  return fc.array(pause, { maxLength: 2 })
+  const weighted = [
+    ...(units.length === 0 ? [] : [{ weight: 3, arbitrary: during() }]),
+    { weight: 1, arbitrary: atCall }
+  ]
+  return fc.array(fc.oneof<Array<fc.WeightedArbitrary<Pause | PauseAtCall>>>(...weighted), { maxLength: 2 })
 }

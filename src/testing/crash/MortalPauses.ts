@@ -47,7 +47,7 @@ export const mortalPauses = (life: Life, pauses: Pauses, { at, begun, ended }: P
     request: (request) => made(pauses.request(request)),
     isRequested: (runId) => life.alive() && pauses.isRequested(runId),
     requested: (runId) => made(pauses.requested(runId)),
-    withdraw: (runId) => changing('withdraw', pauses.withdraw(runId)),
+    withdraw: (...of) => changing('withdraw', pauses.withdraw(...of)),
     point: (pointer) => changing('point', pauses.point(pointer)),
     pointer: made(pauses.pointer),
     unpoint: (runId) => changing('unpoint', pauses.unpoint(runId))

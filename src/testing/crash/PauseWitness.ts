@@ -15,8 +15,9 @@ import { describe } from '../../executor/RunError.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { Revision } from '../../ports/CheckpointStorage.js'
 import type { Pauses } from '../../ports/Pauses.js'
+import type { StorageCall } from '../faults.js'
 import type { CrashLaw } from './CrashReport.js'
-import type { Pause } from './Intervention.js'
+import type { Pause, PauseAtCall } from './Intervention.js'
 import type { Standing } from './Ledger.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -33,7 +34,10 @@ export interface Asked {
 export interface PauseWitness {
   /** A process executes the run, or asks for its jobs, from the beginning. */
   readonly begins: (life: number) => void
-  readonly asks: (by: Pause) => Asked
+  /** `call`: that of the process that is under way meanwhile; else it runs a unit. */
+  readonly asks: (by: Pause | PauseAtCall, call?: StorageCall) => Asked
+  /** A request that is for nobody any more comes late. There is one for each run, the newest: it takes the place of what was agreed. */
+  readonly replaced: () => void
   /** What a process gives to the store. */
   readonly saves: (life: number, revisions: ReadonlyArray<Revision>) => void
   readonly acknowledged: (life: number, revisions: ReadonlyArray<Revision>) => void
@@ -52,8 +56,10 @@ export interface PauseWitness {
 }
 
 /**
- * One execution. `asked`: whether a request was left for it; `inDoubt`: whether it may not have found out whom one is for;
- * `agreed`: the unit during which it was agreed that it pauses.
+ * One execution.
+ *
+ * - `asked`: whether a request was left for its process; `inDoubt`: whether that may not have found out whom one is for.
+ * - `agreed`: when it was agreed that it pauses; `looking`: that, if it was looking for requests just then, and may not have seen this one.
  */
 interface Course {
   readonly life: number
@@ -63,6 +69,7 @@ interface Course {
   asked: boolean
   inDoubt: boolean
   agreed: string | undefined
+  looking: string | undefined
   recorded: boolean
   over: boolean
 }
@@ -81,6 +88,7 @@ const begun = (life: number): Course => ({
   asked: false,
   inDoubt: false,
   agreed: undefined,
+  looking: undefined,
   recorded: false,
   over: false
 })
@@ -90,27 +98,36 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
   let current = begun(0)
   let asking = 0
   let troubled = false
+  let tooLate = false
   return {
-    begins: (life) => (current = { ...begun(life), inDoubt: mayFail }),
-    asks: ({ unit }) => {
+    // Executions in one process are told apart by the millisecond in which they claimed, which may be the same.
+    begins: (life) => {
+      current = { ...begun(life), asked: current.life === life && current.asked, inDoubt: mayFail }
+    },
+    asks: (by, call) => {
       const course = current
       asking += 1
       return {
         leaves: () => {
           if (!course.over) course.asked = true
+          // A process that gives the run back has taken away what was asked of it before.
+          if (call === 'release') tooLate = true
         },
         answered: (answer, alive) => {
           asking -= 1
           if (!alive || course.over || course !== current) return
-          if (E.isRight(answer) && answer.right._tag === 'Requested') course.agreed = unit
-          else if (E.isRight(answer))
-            found('PauseKept', `${unit} runs, and who asked was told that nobody runs it`, unit)
-          else if (!mayFail) found('PauseKept', `who asked was told: ${describe(answer.left)}`, unit)
+          if (E.isRight(answer) && answer.right._tag === 'Requested')
+            course[call === 'load' ? 'looking' : 'agreed'] = timeOf(by)
+          else answeredElse(found, by, answer, mayFail)
         }
       }
     },
+    replaced: () => {
+      current.agreed = undefined
+      current.looking = undefined
+    },
     saves: (life, revisions) => {
-      if (life === current.life) for (const { change } of revisions) startsIn(found, current, change)
+      if (life === current.life) startsIn(found, current, revisions)
     },
     acknowledged: (life, revisions) => {
       if (life === current.life && revisions.some(({ change }) => isPause(change))) current.recorded = true
@@ -130,7 +147,8 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
     left: async (pauses, checkpoint, how) => {
       if (asking > 0 || troubled) return
       const { runId, state } = checkpoint
-      if (pauses.isRequested(runId)) found('PauseKept', 'a process has ended by itself, and the request is still there')
+      if (!tooLate && pauses.isRequested(runId))
+        found('PauseKept', 'a process has ended by itself, and the request is still there')
       const pointer = await pauses.pointer()
       if (E.isLeft(pointer)) return found('PauseKept', `the pointer can't be read: ${pointer.left._tag}`)
       const to = O.isSome(pointer.right) && pointer.right.value.runId === runId ? pointer.right.value : undefined
@@ -141,24 +159,45 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
   }
 }
 
+const timeOf = (by: Pause | PauseAtCall): string =>
+  by._tag === 'Pause' ? `while ${by.unit} ran` : `${by.how} call ${by.n} took effect`
+
+/** Who runs a unit holds the run, and can be asked. Before its first save a run is not there. */
+const answeredElse = (
+  found: Note,
+  by: Pause | PauseAtCall,
+  answer: E.Either<RunError, PauseAnswer>,
+  mayFail: boolean
+): void => {
+  if (by._tag === 'Pause' && E.isRight(answer))
+    found('PauseKept', `${by.unit} runs, and who asked was told that nobody runs it`, by.unit)
+  if (E.isRight(answer) || mayFail || (by._tag === 'PauseAtCall' && answer.left._tag === 'NoSuchRun')) return
+  found('PauseKept', `who asked was told: ${describe(answer.left)}`)
+}
+
 const isPause = (change: Change): boolean => change._tag === 'Interrupted' && change.reason === 'paused'
 
-/** Whoever runs already may be tried again; nothing else starts. */
-const startsIn = (found: Note, { started, agreed }: Course, change: Change): void => {
-  if (change._tag !== 'AttemptStarted') return
-  for (const { group } of change.attempts) {
-    const unit = unitName({ step: change.step, ...(group === undefined ? {} : { group }) })
-    if (agreed !== undefined && !started.has(unit))
-      found('PauseKept', `${unit} is started, though while ${agreed} ran it was agreed to pause`, unit)
+/** Whoever runs already may be tried again; nothing else starts, but what a look that was under way has allowed. */
+const startsIn = (found: Note, course: Course, revisions: ReadonlyArray<Revision>): void => {
+  const { started, agreed, looking } = course
+  const starting = revisions.flatMap(({ change }) => unitsStartedBy(change)).filter((unit) => !started.has(unit))
+  for (const unit of starting) {
     started.add(unit)
+    if (agreed !== undefined) found('PauseKept', `${unit} is started, though it was agreed to pause ${agreed}`, unit)
   }
+  if (starting.length > 0) course.agreed = agreed ?? looking
 }
+
+const unitsStartedBy = (change: Change): ReadonlyArray<string> =>
+  change._tag === 'AttemptStarted'
+    ? change.attempts.map(({ group }) => unitName({ step: change.step, ...(group === undefined ? {} : { group }) }))
+    : []
 
 const endsAs = (found: Note, course: Course, outcome: RunOutcome, { records, jobs }: Standing): void => {
   const { life, asked, inDoubt, agreed, recorded, open } = course
   if (outcome._tag !== 'Interrupted' || outcome.reason !== 'paused') {
     if (agreed !== undefined && (outcome._tag === 'Interrupted' || outcome._tag === 'Fenced'))
-      found('PauseKept', `it was agreed to pause while ${agreed} ran, and it ended as ${outcome._tag} otherwise`)
+      found('PauseKept', `it was agreed to pause ${agreed}, and it ended as ${outcome._tag} otherwise`)
     return
   }
   if (!asked && !inDoubt) found('PauseMeant', `process ${life} has paused, and nobody has asked it to`)

@@ -15,8 +15,8 @@ import { memoryTree } from '../memoryTree.js'
 import type { CrashPoint } from './CrashPoint.js'
 import { describePoint } from './CrashPoint.js'
 import type { Asker } from './asking.js'
-import { whileRunning } from './asking.js'
-import type { Pause } from './Intervention.js'
+import { whileCalled, whileRunning } from './asking.js'
+import type { Pause, PauseAtCall } from './Intervention.js'
 import type { CallWatch, DeathAtCall } from './Life.js'
 import { mortal, never, newLife } from './Life.js'
 import { mortalPauses } from './MortalPauses.js'
@@ -85,6 +85,7 @@ export interface Process<World> {
 
 /** What a process is made of. */
 export interface ProcessParts<World> {
+  readonly runId: string
   readonly world: World
   readonly tree: TreeData
   readonly life: number
@@ -99,7 +100,7 @@ export interface ProcessParts<World> {
   /** Whether somebody asks for a pause in this run: then its calls of these are points to die at. */
   readonly pausing: boolean
   /** When somebody asks this process to pause. */
-  readonly asked: ReadonlyArray<Pause>
+  readonly asked: ReadonlyArray<Pause | PauseAtCall>
   /** A request that arrives only when another process has claimed the run. */
   readonly late: Asker['late']
   /** A call that is made when the next process claims: right before that, at the same time, or after it. */
@@ -126,7 +127,7 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
   const { point } = parts
   const inside: Inside<World> = {
     ...parts,
-    whileRunning: (unit, runId) => asks(unit, runId),
+    whileRunning: (unit) => asks(unit),
     state: { progress: 0, calls: 0, running: 0, asleep: 0, failed: false },
     points: [],
     claims: [],
@@ -142,15 +143,20 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
   }
   const scene = sceneOf(inside)
   const { state } = inside
-  const environment = environmentOf(inside)
-  const asks = whileRunning(askerOf(inside, environment))
+  const asker = askerOf(inside)
+  const asks = whileRunning(asker)
   return {
     scene,
     clock,
     killed: life.killed,
     kill: life.kill,
     alive: life.alive,
-    environment,
+    environment: {
+      ...portsOf(inside),
+      storage: storageIn(inside, whileCalled(asker, parts.storage)),
+      pauses: pausesIn(inside),
+      owner: { host: 'simulated', pid: parts.life }
+    },
     program: programIn(inside, parts.programOf(scene)),
     points: inside.points,
     failed: () => state.failed,
@@ -161,12 +167,10 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
   }
 }
 
-const environmentOf = <World>(inside: Inside<World>): Environment => ({
-  storage: storageIn(inside),
-  pauses: pausesIn(inside),
+/** What a process shares with who asks it to pause. */
+const portsOf = <World>(inside: Inside<World>): Omit<Environment, 'storage' | 'pauses' | 'owner'> => ({
   clock: inside.clock,
   tree: memoryTree(inside.tree),
-  owner: { host: 'simulated', pid: inside.life },
   interrupt: { signal: new AbortController().signal, reason: () => 'aborted' },
   events: {
     report: (event) => {
@@ -181,9 +185,9 @@ const environmentOf = <World>(inside: Inside<World>): Environment => ({
 // the store
 // ---------------------------------------------------------------------------------------------------------------------
 
-const storageIn = <World>(inside: Inside<World>): CheckpointStorage => {
+const storageIn = <World>(inside: Inside<World>, opened: CheckpointStorage): CheckpointStorage => {
   const { point, state, points, life } = inside
-  const storage = noting(inside)
+  const storage = noting(inside, opened)
   const faulty =
     point?._tag === 'AtCall' && (point.how === 'fails' || point.how === 'failsAfter')
       ? withFaults(storage, [
@@ -228,7 +232,7 @@ const storageIn = <World>(inside: Inside<World>): CheckpointStorage => {
 }
 
 /** What a store acknowledges is durable, whether the process lives to hear it or not. */
-const noting = <World>({ storage, witness, life }: Inside<World>): CheckpointStorage => ({
+const noting = ({ witness, life }: Surroundings, storage: CheckpointStorage): CheckpointStorage => ({
   ...storage,
   save: (claim, revisions) => async () => {
     witness.saves(life, claim, revisions)
@@ -260,11 +264,12 @@ const pausesIn = <World>(inside: Inside<World>): Pauses => {
 }
 
 /** Who asks for a pause has an environment of its own, on the same store, and outlives the process. */
-const askerOf = <World>(inside: Inside<World>, environment: Environment): Asker => {
-  const { storage, asked, life, life_, witness, note, late } = inside
+const askerOf = <World>(inside: Inside<World>): Asker => {
+  const { runId, storage, asked, life, life_, witness, note, late } = inside
   return {
+    runId,
     due: asked,
-    environment: { ...environment, storage, pauses: inside.pauses(), owner: { host: 'simulated', pid: 0 } },
+    environment: { ...portsOf(inside), storage, pauses: inside.pauses(), owner: { host: 'simulated', pid: 0 } },
     alive: life_.alive,
     witness: witness.pauses,
     note: (by) => note({ _tag: 'Intervened', life, by }),

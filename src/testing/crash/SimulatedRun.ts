@@ -27,7 +27,7 @@ import type { Limits } from './drive.js'
 import { drive } from './drive.js'
 import { placesOf } from './places.js'
 import { MOST_TROUBLE, saidBy, STUCK, TROUBLE } from './endings.js'
-import { intervene, optionsOf, pausesIn } from './intervene.js'
+import { intervene, isPause, optionsOf, pausesIn } from './intervene.js'
 import type { Override } from './Intervention.js'
 import type { Delayed } from './Life.js'
 import type { Process, Scene } from './Process.js'
@@ -161,7 +161,7 @@ export const simulateRun = async <World, Data>(
 const liveOn = async <World, Data>(course: Course<World, Data>): Promise<Checkpoint | undefined> => {
   const { setting, trace, findings, witness } = course
   const { schedule, interventions = [] } = course.one
-  const lastTold = Math.max(0, ...interventions.map(({ _tag, life }) => (_tag === 'Pause' ? 0 : life)))
+  const lastTold = Math.max(0, ...interventions.map((by) => (isPause(by) ? 0 : by.life)))
   let before: Checkpoint | undefined
   let startsAt: number | undefined
   const { reopen, start } = setting.storage
@@ -202,6 +202,7 @@ const processOf = <World, Data>(
   startsAt: number | undefined
 ): Process<World> =>
   startProcess({
+    runId: RUN_ID,
     world: course.world,
     tree: course.tree,
     life,
@@ -248,6 +249,7 @@ const claimed = async <World, Data>(course: Course<World, Data>, life: number, g
   for (const one of late.filter((request) => request.life < life)) {
     late.splice(late.indexOf(one), 1)
     await one.arrive()
+    witness.pauses.replaced()
   }
 }
 

@@ -49,7 +49,9 @@ export const crashCase = (
     {
       schedule: crashSchedule(calls),
       answer: fc.constantFrom('again' as const, 'done' as const),
-      interventions: interventions(workflow, { ...options, units }).filter(({ length }) => length >= least)
+      interventions: interventions(workflow, { ...options, units, maxCalls: calls.maxCalls }).filter(
+        ({ length }) => length >= least
+      )
     },
     { noNullPrototype: true }
   )

@@ -15,6 +15,7 @@ import type { CrashStorage } from './CrashStorage.js'
 import type { Result } from './judge.js'
 import { judge, resultOf } from './judge.js'
 import { crashCase } from './crashCase.js'
+import type { Pause, PauseAtCall } from './Intervention.js'
 import type { Scene } from './Process.js'
 import type { Between, Setting, SimulatedRun } from './SimulatedRun.js'
 import { simulateRun } from './SimulatedRun.js'
@@ -66,8 +67,8 @@ export type Invariant<World> = (seen: Seen<World>) => unknown
  * - `twice`: how many runs with two crashes are sampled, default 100. `overridden`: how many in which processes are told to run from
  *   a step on or a wave again or asked to pause, or evidence vanishes, and crashes come in between, default 0. `seed`: of these
  *   samples, default 1.
- * - `pauses`: whether its process is asked to pause while each unit runs, once without a crash, and once more for every place where it
- *   can die from then on, default false.
+ * - `pauses`: whether its process is asked to pause, before and after each call of the store takes effect, once while each unit runs, and once more for every
+ *   place where it can die from then on, default false.
  * - `stopAfter`: how many violations are enough, default 10.
  * - `patienceMillis`: for how long, in real time, a step may do something that the simulation can't see (a file, a timer),
  *   default 1000; a call of the store may take ten times that. Then virtual time moves on without it, and if nobody sleeps
@@ -232,25 +233,30 @@ const tryBoth = async (
   return found
 }
 
-/** Its process is asked to pause while a unit runs, and dies nowhere; or at each point that it comes to from there on. */
+/** Its process is asked to pause in each call of the store, and while each unit runs; and then it dies at each point from there on. */
 const whilePausing = async (
   test: Test,
   report: Report,
   points: ReadonlyArray<CrashPoint>,
   { answers, stopAfter = 10 }: Pick<CrashOptions<unknown, unknown, unknown>, 'answers' | 'stopAfter'>
 ): Promise<void> => {
+  const tryPause = async (by: Pause | PauseAtCall, schedule: CrashSchedule): Promise<SimulatedRun> => {
+    report.paused += 1
+    return await tryBoth(test, report, schedule, answers, { interventions: [by] })
+  }
   for (const point of points) {
+    if (report.violations.length >= stopAfter) return
+    if (point._tag === 'AtCall')
+      for (const how of ['before', 'after'] as const)
+        await tryPause({ _tag: 'PauseAtCall', life: 1, n: point.n, how }, [])
     if (point._tag !== 'AtUnit' || point.n > 1) continue
     const { unit } = point
-    const told = { interventions: [{ _tag: 'Pause', life: 1, unit } as const] }
-    const { points: reached } = await tryBoth(test, report, [], answers, told)
-    report.paused += 1
-    const [all = []] = reached
-    const since = all.slice(all.findIndex((one) => one._tag === 'AtUnit' && one.unit === unit))
+    const by: Pause = { _tag: 'Pause', life: 1, unit }
+    const [reached = []] = (await tryPause(by, [])).points
+    const since = reached.slice(reached.findIndex((one) => one._tag === 'AtUnit' && one.unit === unit))
     for (const where of since.flatMap(waysToDie)) {
       if (report.violations.length >= stopAfter) return
-      await tryBoth(test, report, [where], answers, told)
-      report.paused += 1
+      await tryPause(by, [where])
     }
   }
 }

@@ -26,7 +26,7 @@ export interface Surroundings {
   readonly die: () => void
   readonly othersFirst: () => Promise<void>
   /** Told of each unit that runs; if somebody asks for a pause meanwhile, when that is done. */
-  readonly whileRunning: (unit: string, runId: string) => Promise<void> | undefined
+  readonly whileRunning: (unit: string) => Promise<void> | undefined
 }
 
 /** The program as a process runs it. */
@@ -87,7 +87,7 @@ const watchedRun = (inside: Surroundings, unit: string, task: ProgramTask): Prog
     note({ _tag: 'Started', life, unit, attempt: context.attempt, key: context.idempotencyKey })
     witness.starts(unit, context.attempt)
     const ending = attempted(task, mortalContext(context, life_.signal))
-    const asked = counted(inside, inside.whileRunning(unit, context.runId))
+    const asked = counted(inside, inside.whileRunning(unit))
     if (how === 'during') inside.die()
     const result = await ending
     if (asked !== undefined) await asked

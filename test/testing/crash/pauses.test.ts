@@ -17,7 +17,7 @@ import type { CrashOptions } from '../../../src/testing/crash/crashEverywhere.js
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import type { AtPause, CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
 import { describePoint } from '../../../src/testing/crash/CrashPoint.js'
-import type { Pause } from '../../../src/testing/crash/Intervention.js'
+import type { Pause, PauseAtCall } from '../../../src/testing/crash/Intervention.js'
 import { describeIntervention } from '../../../src/testing/crash/Intervention.js'
 import { newLife } from '../../../src/testing/crash/Life.js'
 import type { PauseCallWatch } from '../../../src/testing/crash/MortalPauses.js'
@@ -62,6 +62,8 @@ const release = ({ world, sleep, effect }: Scene<Array<string>>) =>
 
 const UNITS = ['version', 'checks/unit', 'checks/lint', 'checks/report', 'publish', 'announce']
 
+const UNREADABLE = { _tag: 'ReadFailed', where: 'here', operation: 'read', code: 'EIO', cause: undefined } as const
+
 const NOWHERE: CrashPoint = { _tag: 'AtCall', n: 1000, how: 'before' }
 
 const assertHolds = (report: CrashReport): void => assert.equal(report.violations.length, 0, toText(report))
@@ -75,7 +77,7 @@ interface Told {
 
 /** What happened in a run, in order, and in words. */
 const tell = async <Data = unknown>(
-  interventions: ReadonlyArray<Pause>,
+  interventions: ReadonlyArray<Pause | PauseAtCall>,
   schedule: ReadonlyArray<CrashPoint> = [],
   options: Pick<CrashOptions<Array<string>, Data, object>, 'storage'> = {}
 ): Promise<Told> => {
@@ -128,6 +130,38 @@ describe('a process that is asked to pause', () => {
     assert.match(toText(report), new RegExp(`, ${report.paused} with a pause`))
   })
 
+  test('in a call of its store pauses before the next unit, unless nothing is left to do or nobody runs it yet', async () => {
+    const atCall = async (n: number, how: 'before' | 'after'): Promise<Told> =>
+      await tell([{ _tag: 'PauseAtCall', life: 1, n, how }])
+    const pausedAt = async (n: number, how: 'before' | 'after'): Promise<string | undefined> =>
+      (await atCall(n, how)).lines.find((line) => line.includes('paused at'))?.replace('process 1 ends by itself: ', '')
+    const { lines } = await atCall(2, 'before')
+    assert.deepEqual(lines.slice(0, 3), [
+      'process 1 is asked to pause before call 2 of its store takes effect',
+      'version starts, attempt 1',
+      'version is done'
+    ])
+    const found = async (how: 'before' | 'after'): Promise<ReadonlyArray<string>> => {
+      const ends: Array<string> = []
+      for (let n = 1; n <= 10; n++) ends.push((await pausedAt(n, how)) ?? 'completed')
+      return ends
+    }
+    const [checks, publish, announce] = ['paused at checks', 'paused at publish', 'paused at announce']
+    assert.deepEqual(await found('before'), [
+      // Nobody holds the run, and nothing is stored of it.
+      ...['completed', 'completed'],
+      ...[checks, checks, checks, checks, publish, announce],
+      // The last step starts, and the run is given back.
+      ...['completed', 'completed']
+    ])
+    assert.deepEqual(await found('after'), [
+      'completed',
+      // Its first step has started; then both groups that need nothing have.
+      ...[checks, checks, checks, checks, checks, publish, announce],
+      ...['completed', 'completed']
+    ])
+  })
+
   test('dies before and after each call by which it pauses, and goes on if one fails', async () => {
     for (const how of ['before', 'after', 'fails'] as const) {
       for (const [n, call] of (['point', 'withdraw'] as const).entries()) {
@@ -168,6 +202,12 @@ describe('a process that is asked to pause', () => {
     }
   })
 
+  test('before it has a question goes on when that is answered, and pauses or not', async () => {
+    const publish = { _tag: 'AtUnit', unit: 'publish', n: 1, how: 'after' } as const
+    const { lines } = await tell([{ _tag: 'PauseAtCall', life: 2, n: 1, how: 'after' }], [publish])
+    assert.ok(lines.includes('answer: run publish again'))
+  })
+
   test('twice, by one process after the other, pauses twice', async () => {
     const { lines } = await tell([pauseIn('version'), pauseIn('publish', 2)])
     assert.deepEqual(
@@ -200,7 +240,7 @@ describe('a workflow on JSON files', () => {
 
 describe('what a simulated pause finds', () => {
   const nothing = () => () => Promise.resolve(E.right(undefined))
-  const wrong = () => () => Promise.resolve(E.left({ _tag: 'Insecure', where: 'here', why: 'it is open' } as const))
+  const wrong = () => () => Promise.resolve(E.left(UNREADABLE))
 
   const findsWith = async (
     pauses: Partial<Pauses>,
@@ -224,7 +264,7 @@ describe('what a simulated pause finds', () => {
       'PauseKept: the run is paused at checks, and the pointer leads to nothing'
     ])
     assert.deepEqual(await findsWith({ unpoint: nothing }), ['PauseKept: the run is over, and the pointer leads to it'])
-    assert.deepEqual(await findsWith({ pointer: wrong() }), ["Undisturbed: the pointer can't be read: Insecure"])
+    assert.deepEqual(await findsWith({ pointer: wrong() }), ["Undisturbed: the pointer can't be read: ReadFailed"])
   })
 
   test('is an answer that is not so', async () => {
@@ -298,6 +338,10 @@ describe('in words', () => {
     assert.equal(
       describeIntervention({ ...pauseIn('pack'), when: 'late' }),
       'process 1 is asked to pause while pack runs, and the request comes only to the next process'
+    )
+    assert.equal(
+      describeIntervention({ _tag: 'PauseAtCall', life: 1, n: 3, how: 'after' }),
+      'process 1 is asked to pause after call 3 of its store takes effect'
     )
     assert.equal(
       describePoint({ _tag: 'AtPause', n: 2, how: 'after', call: 'withdraw' }),

@@ -131,6 +131,16 @@ const PAUSING: ReadonlyArray<Fault> = [
     breaks: 'PauseMeant'
   },
   {
+    what: 'takes away when it begins what was asked of it a moment before',
+    spec: [task(), task()],
+    only: told([{ _tag: 'PauseAtCall', life: 2, n: 1, how: 'after' }], atUnit('s0', 'before')),
+    module: 'executor/run.ts',
+    text: 'const ended = E.isLeft(ready) ? ready : await execute(',
+    instead: `if (resumed) await clearRequest(environment, runId)
+    const ended = E.isLeft(ready) ? ready : await execute(`,
+    breaks: 'PauseKept'
+  },
+  {
     what: 'does not record that it has paused',
     spec: [task(), task()],
     only: told([pause('s0')]),
@@ -149,7 +159,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     only: told([pause('s0')]),
     module: 'executor/execute.ts',
     text: '  const saved = await scope.recorder.record([\n    ...carry,\n    {',
-    instead: `  if (pause !== undefined) await leavePointer(scope.environment, scope.recorder.checkpoint(), pause)
+    instead: `  if (stop === PAUSED) await leavePointer(scope.environment, scope.recorder.checkpoint(), { commit: false })
   const saved = await scope.recorder.record([
     ...carry,
     {`,
@@ -168,9 +178,9 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'has forgotten that it was asked when it ends',
     spec: [task(), task()],
     only: told([pause('s0')]),
-    module: 'executor/execute.ts',
-    text: 'const pause = scope.pauses.seen()',
-    instead: 'const pause = undefined',
+    module: 'executor/pause.ts',
+    text: 'seen: () => seen',
+    instead: 'seen: () => undefined && seen',
     breaks: 'PauseKept'
   },
   {

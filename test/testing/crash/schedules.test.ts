@@ -156,6 +156,7 @@ const WHAT = [
   'Gone',
   'Pause',
   'late Pause',
+  'PauseAtCall',
   'paused',
   'taken back',
   'taken as done',
