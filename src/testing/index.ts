@@ -24,11 +24,11 @@ export {
   runArtifactConformance,
   runConformance
 } from './conformance/run.js'
-export type { AtCall, AtEffect, AtUnit, CrashPoint, CrashSchedule } from './crash/CrashPoint.js'
+export type { AtCall, AtEffect, AtPause, AtUnit, CrashPoint, CrashSchedule, PauseCall } from './crash/CrashPoint.js'
 export { crashSchedule, describePoint } from './crash/CrashPoint.js'
 export { crashCase } from './crash/crashCase.js'
 export type { CrashStorage } from './crash/CrashStorage.js'
-export type { FromStep, Gone, Intervention, Override, RestartWave } from './crash/Intervention.js'
+export type { FromStep, Gone, Intervention, Override, Pause, PauseAtCall, RestartWave } from './crash/Intervention.js'
 export { describeIntervention, interventions } from './crash/Intervention.js'
 export type { DeathAtCall, Delayed } from './crash/Life.js'
 export type { Scene } from './crash/Process.js'

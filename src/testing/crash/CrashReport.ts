@@ -27,6 +27,9 @@ import { describeEntry } from './Trace.js'
  * - `OverrideKept`: what a process was told does not hold: other records are taken back than follow from it, or something counts that
  *   was taken back, or is taken as done though nobody said so; or it was refused, and something changed.
  * - `EvidenceSeen`: evidence of a unit is gone, and other records are taken back than its own and those of what follows it.
+ * - `PauseKept`: a process agreed to pause and started something more, cut off what ran, ended otherwise, or did not record it; or who
+ *   asked was told what is not so; or the request or the pointer are not as a process leaves them that ends by itself.
+ * - `PauseMeant`: a process has paused, and nobody had asked it to, though its store could tell it whom a request is for.
  * - `NothingForgotten`: a unit is neither recorded nor scheduled, or no plan can be made.
  * - `SameEnd`: the run ended otherwise than undisturbed: not completed, or with other outputs or variables.
  * - `AtLeastOnce`: a unit is recorded completed, nobody said that it is done, and it never ended well, or not since it was taken
@@ -49,6 +52,8 @@ export type CrashLaw =
   | 'DurableFirst'
   | 'OverrideKept'
   | 'EvidenceSeen'
+  | 'PauseKept'
+  | 'PauseMeant'
   | 'NothingForgotten'
   | 'SameEnd'
   | 'AtLeastOnce'
@@ -61,7 +66,7 @@ export type CrashLaw =
 
 /**
  * How to repeat one simulated run: where its processes die, what is answered when a unit is in doubt, and what somebody does
- * between two processes (default: nothing).
+ * between two processes or while one runs (default: nothing).
  *
  * @category model
  * @since 0.1.0
@@ -94,6 +99,7 @@ export interface Violation {
  * - `points`: every place where the one process of a run was killed, or its store failed it.
  * - `runs`: how many runs were simulated, the undisturbed one among them; `twice`: how many of them were killed twice; `overridden`:
  *   how many with interventions.
+ * - `paused`: how many ways it was asked to pause, and died or not.
  * - `seed`: what the second points and the interventions were sampled with.
  * - `violations`: empty if all holds. The test ends after `stopAfter` of them.
  *
@@ -106,6 +112,7 @@ export interface CrashReport {
   readonly runs: number
   readonly twice: number
   readonly overridden: number
+  readonly paused: number
   readonly seed: number
   readonly violations: ReadonlyArray<Violation>
 }
@@ -130,8 +137,11 @@ export interface CrashReport {
  * @since 0.1.0
  */
 export const toText = (report: CrashReport): string => {
-  const { workflow, points, runs, twice, overridden, seed, violations } = report
-  const more = overridden === 0 ? '' : `, ${overridden} with interventions`
+  const { workflow, points, runs, twice, overridden, paused, seed, violations } = report
+  const more = [
+    ...(paused === 0 ? [] : [`, ${paused} with a pause`]),
+    ...(overridden === 0 ? [] : [`, ${overridden} with interventions`])
+  ].join('')
   const tried = `${points.length} crash points, ${runs} runs, ${twice} of them with two crashes${more} (seed ${seed})`
   const count =
     violations.length === 0

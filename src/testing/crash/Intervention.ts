@@ -1,11 +1,12 @@
 /**
- * What somebody does between two processes of a run.
+ * What somebody does between two processes of a run, or while one runs.
  *
  * @since 0.1.0
  */
 import * as fc from 'fast-check'
 import { tasks } from '../../domain/Workflow.js'
 import type { Workflow } from '../../domain/Workflow.js'
+import { placesOf } from './places.js'
 
 /** Objects like those that people write. */
 const PLAIN = { noNullPrototype: true } as const
@@ -61,12 +62,43 @@ export interface Gone {
 export type Override = FromStep | RestartWave
 
 /**
- * What somebody does between two processes.
+ * While the process with the number `life` (from 1) runs this unit (`step` or `step/group`) for the first time, another process asks it to
+ * pause. Nobody is asked if it dies before that.
+ *
+ * - `during` (the default): the unit goes on until the answer is there.
+ * - `late`: the request is under way until another process has claimed the run, and who asked is gone by then. It is for nobody any more.
  *
  * @category model
  * @since 0.1.0
  */
-export type Intervention = Override | Gone
+export interface Pause {
+  readonly _tag: 'Pause'
+  readonly life: number
+  readonly unit: string
+  readonly when?: 'during' | 'late'
+}
+
+/**
+ * Another process asks the process with the number `life` (from 1) to pause when its `n`-th call of the store (from 1) is under way, `before`
+ * it takes effect or `after` that. The call goes on when the answer is there.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface PauseAtCall {
+  readonly _tag: 'PauseAtCall'
+  readonly life: number
+  readonly n: number
+  readonly how: 'before' | 'after'
+}
+
+/**
+ * What somebody does between two processes, or while one runs (`Pause`, `PauseAtCall`).
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Intervention = Override | Gone | Pause | PauseAtCall
 
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors
@@ -93,6 +125,12 @@ export const describeIntervention = (one: Intervention): string => {
       return `process ${one.life} is told to restart ${one.wave}`
     case 'Gone':
       return `before process ${one.life} what ${one.unit} left vanishes`
+    case 'Pause': {
+      const asked = `process ${one.life} is asked to pause while ${one.unit} runs`
+      return one.when === 'late' ? `${asked}, and the request comes only to the next process` : asked
+    }
+    case 'PauseAtCall':
+      return `process ${one.life} is asked to pause ${one.how} call ${one.n} of its store takes effect`
   }
 }
 
@@ -102,7 +140,9 @@ export const describeIntervention = (one: Intervention): string => {
 
 /**
  * Arbitrary interventions in the first `maxLives` (3) processes of a run of this workflow: at most one override for each process,
- * from no step behind a map, and up to two units whose evidence vanishes, of those that are named in `leaving`, by default any. They shrink towards none.
+ * from no step behind a map; up to two units whose evidence vanishes, of those that are named in `leaving`, by default any; and up to two
+ * pauses, while one of `units` runs, by default any that is known before the run, or in one of the first `maxCalls` (16) calls of the store.
+ * They shrink towards none.
  *
  * @example
  * import * as fc from 'fast-check'
@@ -122,31 +162,83 @@ export const describeIntervention = (one: Intervention): string => {
  * @since 0.1.0
  */
 export const interventions = (
-  { steps }: Workflow,
-  { maxLives = 3, leaving }: { readonly maxLives?: number; readonly leaving?: ReadonlyArray<string> } = {}
+  workflow: Workflow,
+  {
+    maxLives = 3,
+    leaving,
+    units,
+    maxCalls = 16
+  }: {
+    readonly maxLives?: number
+    readonly leaving?: ReadonlyArray<string>
+    readonly units?: ReadonlyArray<string>
+    readonly maxCalls?: number
+  } = {}
 ): fc.Arbitrary<ReadonlyArray<Intervention>> => {
   const life = fc.integer({ min: 1, max: maxLives })
+  return fc
+    .tuple(
+      fc.uniqueArray(fc.oneof(...overridesOf(workflow, life)), { maxLength: 2, selector: (one) => one.life }),
+      fc.array(goneOf(workflow, life, leaving), { maxLength: 2 }),
+      pausesOf(units ?? [...placesOf(workflow).keys()], maxCalls, life)
+    )
+    .map(([told, vanished, paused]) => [...told, ...vanished, ...paused])
+}
+
+const overridesOf = ({ steps }: Workflow, life: fc.Arbitrary<number>): ReadonlyArray<fc.Arbitrary<Override>> => {
   const waves = steps.filter(({ _tag }) => _tag !== 'Task').map(({ name }) => name)
-  const units = steps.flatMap((step) =>
-    step._tag === 'Task' ? [step.name] : [step.name, ...tasks(step).map(({ name }) => `${step.name}/${name}`)]
-  )
   // From behind a map whose items nobody knows yet a run would end otherwise: nothing can be said of what they gave.
   const map = steps.findIndex(({ _tag }) => _tag === 'Map')
   const names = steps.slice(0, map < 0 ? steps.length : map + 1).map(({ name }) => name)
-  const overrides: ReadonlyArray<fc.Arbitrary<Override>> = [
+  return [
     fc.record({ _tag: fc.constant('FromStep' as const), life, step: fc.constantFrom(...names) }, PLAIN),
     ...(waves.length === 0
       ? []
       : [fc.record({ _tag: fc.constant('RestartWave' as const), life, wave: fc.constantFrom(...waves) }, PLAIN)])
   ]
-  const gone: fc.Arbitrary<Gone> = fc.record(
+}
+
+const goneOf = (
+  { steps }: Workflow,
+  life: fc.Arbitrary<number>,
+  leaving: ReadonlyArray<string> = []
+): fc.Arbitrary<Gone> => {
+  const units = steps.flatMap((step) =>
+    step._tag === 'Task' ? [step.name] : [step.name, ...tasks(step).map(({ name }) => `${step.name}/${name}`)]
+  )
+  const unit = fc.constantFrom(...(leaving.length === 0 ? units : leaving))
+  return fc.record({ _tag: fc.constant('Gone' as const), life, unit }, PLAIN)
+}
+
+const pausesOf = (
+  units: ReadonlyArray<string>,
+  maxCalls: number,
+  lives: fc.Arbitrary<number>
+): fc.Arbitrary<ReadonlyArray<Pause | PauseAtCall>> => {
+  // Most happens in the first process.
+  const life = fc.oneof({ weight: 2, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: lives })
+  const during = (): fc.Arbitrary<Pause> =>
+    fc.record(
+      {
+        _tag: fc.constant('Pause' as const),
+        life,
+        unit: fc.constantFrom(...units),
+        when: fc.constantFrom('during' as const, 'during' as const, 'during' as const, 'late' as const)
+      },
+      PLAIN
+    )
+  const atCall: fc.Arbitrary<PauseAtCall> = fc.record(
     {
-      _tag: fc.constant('Gone' as const),
+      _tag: fc.constant('PauseAtCall' as const),
       life,
-      unit: fc.constantFrom(...(leaving === undefined || leaving.length === 0 ? units : leaving))
+      n: fc.integer({ min: 1, max: maxCalls }),
+      how: fc.constantFrom('before' as const, 'after' as const)
     },
     PLAIN
   )
-  const told = fc.uniqueArray(fc.oneof(...overrides), { maxLength: 2, selector: (one) => one.life })
-  return fc.tuple(told, fc.array(gone, { maxLength: 2 })).map(([some, vanished]) => [...some, ...vanished])
+  const weighted = [
+    ...(units.length === 0 ? [] : [{ weight: 3, arbitrary: during() }]),
+    { weight: 1, arbitrary: atCall }
+  ]
+  return fc.array(fc.oneof<Array<fc.WeightedArbitrary<Pause | PauseAtCall>>>(...weighted), { maxLength: 2 })
 }

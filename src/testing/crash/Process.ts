@@ -4,23 +4,28 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { unitName } from '../../domain/Plan.js'
-import { fromUnknown } from '../../domain/StepFailure.js'
-import type { Program, ProgramMap, ProgramStep, ProgramTask, StepContext } from '../../executor/Program.js'
+import type { Program } from '../../executor/Program.js'
 import type { CheckpointStorage, Claim, Claimed } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
+import type { Pauses } from '../../ports/Pauses.js'
 import { withFaults } from '../faults.js'
 import type { TreeData } from '../memoryTree.js'
 import { memoryTree } from '../memoryTree.js'
-import type { AtUnit, CrashPoint } from './CrashPoint.js'
+import type { CrashPoint } from './CrashPoint.js'
 import { describePoint } from './CrashPoint.js'
+import type { Asker } from './asking.js'
+import { whileCalled, whileRunning } from './asking.js'
+import type { Pause, PauseAtCall } from './Intervention.js'
 import type { CallWatch, DeathAtCall } from './Life.js'
 import { mortal, never, newLife } from './Life.js'
+import { mortalPauses } from './MortalPauses.js'
 import type { TraceEntry } from './Trace.js'
 import type { Witness } from './Witness.js'
 import { START, virtualClock } from './VirtualClock.js'
 import type { VirtualClock } from './VirtualClock.js'
+import type { Surroundings } from './watchedProgram.js'
+import { programIn } from './watchedProgram.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -80,6 +85,7 @@ export interface Process<World> {
 
 /** What a process is made of. */
 export interface ProcessParts<World> {
+  readonly runId: string
   readonly world: World
   readonly tree: TreeData
   readonly life: number
@@ -89,6 +95,14 @@ export interface ProcessParts<World> {
   readonly programOf: (scene: Scene<World>) => Program<unknown, unknown>
   readonly note: (entry: TraceEntry) => void
   readonly witness: Witness
+  /** Opens where requests to pause are left. */
+  readonly pauses: () => Pauses
+  /** Whether somebody asks for a pause in this run: then its calls of these are points to die at. */
+  readonly pausing: boolean
+  /** When somebody asks this process to pause. */
+  readonly asked: ReadonlyArray<Pause | PauseAtCall>
+  /** A request that arrives only when another process has claimed the run. */
+  readonly late: Asker['late']
   /** A call that is made when the next process claims: right before that, at the same time, or after it. */
   readonly delayed: NonNullable<CallWatch['delayed']>
   readonly claiming: () => Promise<void>
@@ -96,14 +110,10 @@ export interface ProcessParts<World> {
 }
 
 /** What the parts of a process share. */
-interface Inside<World> extends ProcessParts<World> {
+interface Inside<World> extends ProcessParts<World>, Surroundings {
   readonly state: { progress: number; calls: number; running: number; asleep: number; failed: boolean }
-  readonly points: Array<CrashPoint>
   readonly claims: Array<Claim>
   readonly clock: VirtualClock
-  readonly life_: ReturnType<typeof newLife>
-  readonly die: () => void
-  readonly othersFirst: () => Promise<void>
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -117,6 +127,7 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
   const { point } = parts
   const inside: Inside<World> = {
     ...parts,
+    whileRunning: (unit) => asks(unit),
     state: { progress: 0, calls: 0, running: 0, asleep: 0, failed: false },
     points: [],
     claims: [],
@@ -132,13 +143,20 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
   }
   const scene = sceneOf(inside)
   const { state } = inside
+  const asker = askerOf(inside)
+  const asks = whileRunning(asker)
   return {
     scene,
     clock,
     killed: life.killed,
     kill: life.kill,
     alive: life.alive,
-    environment: environmentOf(inside),
+    environment: {
+      ...portsOf(inside),
+      storage: storageIn(inside, whileCalled(asker, parts.storage)),
+      pauses: pausesIn(inside),
+      owner: { host: 'simulated', pid: parts.life }
+    },
     program: programIn(inside, parts.programOf(scene)),
     points: inside.points,
     failed: () => state.failed,
@@ -149,11 +167,10 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
   }
 }
 
-const environmentOf = <World>(inside: Inside<World>): Environment => ({
-  storage: storageIn(inside),
+/** What a process shares with who asks it to pause. */
+const portsOf = <World>(inside: Inside<World>): Omit<Environment, 'storage' | 'pauses' | 'owner'> => ({
   clock: inside.clock,
   tree: memoryTree(inside.tree),
-  owner: { host: 'simulated', pid: inside.life },
   interrupt: { signal: new AbortController().signal, reason: () => 'aborted' },
   events: {
     report: (event) => {
@@ -168,9 +185,9 @@ const environmentOf = <World>(inside: Inside<World>): Environment => ({
 // the store
 // ---------------------------------------------------------------------------------------------------------------------
 
-const storageIn = <World>(inside: Inside<World>): CheckpointStorage => {
+const storageIn = <World>(inside: Inside<World>, opened: CheckpointStorage): CheckpointStorage => {
   const { point, state, points, life } = inside
-  const storage = noting(inside)
+  const storage = noting(inside, opened)
   const faulty =
     point?._tag === 'AtCall' && (point.how === 'fails' || point.how === 'failsAfter')
       ? withFaults(storage, [
@@ -185,6 +202,7 @@ const storageIn = <World>(inside: Inside<World>): CheckpointStorage => {
       const how = deaths.get(point.how)
       if (how === undefined) {
         state.failed = true
+        inside.witness.pauses.storeFailed()
         inside.note({ _tag: 'Died', life, where: describePoint({ ...point, call }) })
       }
       return how
@@ -214,7 +232,7 @@ const storageIn = <World>(inside: Inside<World>): CheckpointStorage => {
 }
 
 /** What a store acknowledges is durable, whether the process lives to hear it or not. */
-const noting = <World>({ storage, witness, life }: Inside<World>): CheckpointStorage => ({
+const noting = ({ witness, life }: Surroundings, storage: CheckpointStorage): CheckpointStorage => ({
   ...storage,
   save: (claim, revisions) => async () => {
     witness.saves(life, claim, revisions)
@@ -223,6 +241,41 @@ const noting = <World>({ storage, witness, life }: Inside<World>): CheckpointSto
     return saved
   }
 })
+
+const pausesIn = <World>(inside: Inside<World>): Pauses => {
+  const { point, points, witness, state } = inside
+  return mortalPauses({ ...inside.life_, kill: inside.die }, inside.pauses(), {
+    at: (call, n) => {
+      if (call === 'point') witness.pauses.points()
+      if (inside.pausing) points.push({ _tag: 'AtPause', n, how: 'before', call })
+      const how = point?._tag === 'AtPause' && point.n === n ? point.how : undefined
+      if (how === 'fails') witness.pauses.failed()
+      return how
+    },
+    begun: () => {
+      state.calls += 1
+      state.progress += 1
+    },
+    ended: () => {
+      state.calls -= 1
+      state.progress += 1
+    }
+  })
+}
+
+/** Who asks for a pause has an environment of its own, on the same store, and outlives the process. */
+const askerOf = <World>(inside: Inside<World>): Asker => {
+  const { runId, storage, asked, life, life_, witness, note, late } = inside
+  return {
+    runId,
+    due: asked,
+    environment: { ...portsOf(inside), storage, pauses: inside.pauses(), owner: { host: 'simulated', pid: 0 } },
+    alive: life_.alive,
+    witness: witness.pauses,
+    note: (by) => note({ _tag: 'Intervened', life, by }),
+    late
+  }
+}
 
 const DEATHS: ReadonlyArray<DeathAtCall> = ['before', 'after', 'torn', 'slow', 'meanwhile', 'late']
 
@@ -262,121 +315,4 @@ const sceneOf = <World>(inside: Inside<World>): Scene<World> => {
       return life.alive() ? given : await never()
     }
   }
-}
-
-const programIn = <World>(inside: Inside<World>, program: Program<unknown, unknown>): Program<unknown, unknown> => ({
-  name: program.name,
-  decodeInput: program.decodeInput,
-  encodeInput: program.encodeInput,
-  get identity() {
-    return program.identity
-  },
-  steps: program.steps.map((step): ProgramStep =>
-    step._tag === 'Task'
-      ? { ...step, run: watchedRun(inside, step.name, step), job: mortalJob(inside, step) }
-      : step._tag === 'Map'
-        ? { ...step, each: { ...step.each, run: watchedItems(inside, step), job: mortalJob(inside, step.each) } }
-        : {
-            ...step,
-            groups: step.groups.map((group) => ({
-              ...group,
-              run: watchedRun(inside, unitName({ step: step.name, group: group.name }), group),
-              job: mortalJob(inside, group)
-            }))
-          }
-  )
-})
-
-/** What a map does for each item, watched as the units that they are. */
-const watchedItems = <World>(inside: Inside<World>, { name, each }: ProgramMap): ProgramTask['run'] => {
-  const watched = new Map<string, ProgramTask['run']>()
-  return (context) => {
-    const unit = unitName({ step: name, ...(context.group === undefined ? {} : { group: context.group }) })
-    const run = watched.get(unit) ?? watchedRun(inside, unit, each)
-    watched.set(unit, run)
-    return run(context)
-  }
-}
-
-/** A unit's own code, called in a process that may die before it, in the middle of it and after it. */
-const watchedRun = <World>(inside: Inside<World>, unit: string, task: ProgramTask): ProgramTask['run'] => {
-  const { state, point, note, life, life_, witness } = inside
-  let n = 0
-  const deathHere = (): AtUnit['how'] | undefined => {
-    n += 1
-    inside.points.push({ _tag: 'AtUnit', unit, n, how: 'before' })
-    return point?._tag === 'AtUnit' && point.unit === unit && point.n === n ? point.how : undefined
-  }
-  return (context) => async () => {
-    if (!life_.alive()) return await never()
-    const how = deathHere()
-    if (how === 'before') {
-      inside.die()
-      return await never()
-    }
-    if (how === 'waits') await inside.othersFirst()
-    if (!life_.alive()) return await never()
-    state.running += 1
-    state.progress += 1
-    note({ _tag: 'Started', life, unit, attempt: context.attempt, key: context.idempotencyKey })
-    witness.starts(unit, context.attempt)
-    const ending = attempted(task, mortalContext(context, life_.signal))
-    if (how === 'during') inside.die()
-    const result = await ending
-    state.running -= 1
-    state.progress += 1
-    if (!life_.alive()) return await never()
-    note(E.isRight(result) ? { _tag: 'Done', life, unit } : { _tag: 'Failed', life, unit, ...failureOf(result.left) })
-    // What comes too late counts for nothing.
-    if (E.isRight(result) && !context.signal.aborted) witness.endsWell(unit)
-    if (how === 'after') inside.die()
-    return life_.alive() ? result : await never()
-  }
-}
-
-/** Of a dead process no job is asked for, and nobody hears what was said of one. */
-const mortalJob = <World>({ state, life_ }: Inside<World>, { job }: ProgramTask): ProgramTask['job'] => {
-  if (job === undefined) return undefined
-  const mortal =
-    <A, B>(work: (context: A) => TaskEither<unknown, B>) =>
-    (context: A): TaskEither<unknown, B> =>
-    async () => {
-      if (!life_.alive()) return await never()
-      state.running += 1
-      state.progress += 1
-      try {
-        const said = await work(context)()
-        return life_.alive() ? said : await never()
-      } finally {
-        state.running -= 1
-        state.progress += 1
-      }
-    }
-  return { ...job, poll: mortal(job.poll), collect: mortal(job.collect) }
-}
-
-/** What is thrown is classified as what is returned. */
-const attempted = async (
-  task: ProgramTask,
-  context: StepContext<unknown, unknown>
-): Promise<E.Either<unknown, unknown>> => {
-  try {
-    return await task.run(context)()
-  } catch (error) {
-    return E.left(error)
-  }
-}
-
-const failureOf = (error: unknown): { readonly applied: boolean; readonly message: string } => {
-  const failure = fromUnknown(error)
-  return { applied: failure.outcome === 'unknown', message: failure.error.message }
-}
-
-/** The same context, whose signal fires as well when the process dies. */
-const mortalContext = (context: StepContext<unknown, unknown>, killed: AbortSignal): StepContext<unknown, unknown> => {
-  let signal: AbortSignal | undefined
-  return Object.defineProperties({} as StepContext<unknown, unknown>, {
-    ...Object.getOwnPropertyDescriptors(context),
-    signal: { enumerable: true, get: () => (signal ??= AbortSignal.any([context.signal, killed])) }
-  })
 }

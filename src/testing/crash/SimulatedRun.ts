@@ -15,16 +15,19 @@ import type { RunError } from '../../executor/RunError.js'
 import { describe } from '../../executor/RunError.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { CheckpointStorage, Claimed, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Pauses } from '../../ports/Pauses.js'
 import type { StorageCall } from '../faults.js'
 import type { TreeData } from '../memoryTree.js'
 import { treeData } from '../memoryTree.js'
 import type { CrashCase } from './CrashReport.js'
 import type { CrashStorage } from './CrashStorage.js'
+import { pausesOn } from './CrashStorage.js'
 import type { CrashPoint } from './CrashPoint.js'
 import type { Limits } from './drive.js'
 import { drive } from './drive.js'
-import { placesOf } from './due.js'
-import { intervene, optionsOf } from './intervene.js'
+import { placesOf } from './places.js'
+import { MOST_TROUBLE, saidBy, STUCK, TROUBLE } from './endings.js'
+import { intervene, isPause, optionsOf, pausesIn } from './intervene.js'
 import type { Override } from './Intervention.js'
 import type { Delayed } from './Life.js'
 import type { Process, Scene } from './Process.js'
@@ -89,6 +92,10 @@ interface Course<World, Data> {
   readonly data: Data
   readonly trace: Array<TraceEntry>
   readonly findings: Array<Finding>
+  /** Opens where requests to pause are left. */
+  readonly pauses: () => Pauses
+  /** Requests that reach the run only when another process than the one with this number has claimed it. */
+  readonly late: Array<{ readonly life: number; readonly arrive: () => Promise<unknown> }>
   readonly witness: Witness
   readonly points: Array<ReadonlyArray<CrashPoint>>
   readonly delayed: Array<DelayedCall>
@@ -133,7 +140,9 @@ export const simulateRun = async <World, Data>(
     data,
     trace,
     findings,
-    witness: makeWitness(tree, findings, (entry) => trace.push(entry)),
+    pauses: pausesOn(setting.storage, data),
+    late: [],
+    witness: makeWitness(tree, findings, (entry) => trace.push(entry), setting.storage.start !== undefined),
     points: [],
     delayed: [],
     meanwhile: [],
@@ -152,7 +161,7 @@ export const simulateRun = async <World, Data>(
 const liveOn = async <World, Data>(course: Course<World, Data>): Promise<Checkpoint | undefined> => {
   const { setting, trace, findings, witness } = course
   const { schedule, interventions = [] } = course.one
-  const lastTold = Math.max(0, ...interventions.map(({ life }) => life))
+  const lastTold = Math.max(0, ...interventions.map((by) => (isPause(by) ? 0 : by.life)))
   let before: Checkpoint | undefined
   let startsAt: number | undefined
   const { reopen, start } = setting.storage
@@ -176,7 +185,9 @@ const liveOn = async <World, Data>(course: Course<World, Data>): Promise<Checkpo
     const completed = over === 'completed'
     witness.looked(checkpoint)
     findings.push(...setting.judge({ program, world, trace, checkpoint, completed }))
-    const goesOn = over === 'cut short' || (completed && life < lastTold)
+    if (checkpoint !== undefined && (completed || over === 'paused'))
+      await witness.pauses.left(course.pauses(), checkpoint, over)
+    const goesOn = over === 'cut short' || over === 'paused' || (completed && life < lastTold)
     if (!goesOn || findings.length > 0) return checkpoint
     before = checkpoint
     startsAt = checkpoint === undefined ? undefined : process.clock.now()
@@ -191,6 +202,7 @@ const processOf = <World, Data>(
   startsAt: number | undefined
 ): Process<World> =>
   startProcess({
+    runId: RUN_ID,
     world: course.world,
     tree: course.tree,
     life,
@@ -200,9 +212,13 @@ const processOf = <World, Data>(
     programOf: course.setting.programOf,
     note: (entry) => course.trace.push(entry),
     witness: course.witness,
+    pauses: course.pauses,
+    pausing: pausesIn(course.one).length > 0,
+    asked: pausesIn(course.one).filter((by) => by.life === life),
+    late: (arrive) => course.late.push({ life, arrive }),
     delayed: (call, how, make) => course.delayed.push({ call, how, make }),
     claiming: () => claiming(course),
-    claimed: (granted) => claimed(course, granted)
+    claimed: (granted) => claimed(course, life, granted)
   })
 
 /** What the dead ones were about to do and has not arrived yet. */
@@ -219,8 +235,8 @@ const claiming = async <World, Data>(course: Course<World, Data>): Promise<void>
 }
 
 /** Another process has claimed the run. */
-const claimed = async <World, Data>(course: Course<World, Data>, granted: Claimed): Promise<void> => {
-  const { witness, findings, meanwhile, setting } = course
+const claimed = async <World, Data>(course: Course<World, Data>, life: number, granted: Claimed): Promise<void> => {
+  const { witness, findings, meanwhile, setting, late } = course
   for (const answer of meanwhile.splice(0)) await soon(() => answer, setting.limits)
   witness.claimed(granted)
   for (const { call, make } of due(course, 'late')) {
@@ -229,6 +245,11 @@ const claimed = async <World, Data>(course: Course<World, Data>, granted: Claime
       const what = 'a save of a dead process took effect after another process had claimed the run'
       findings.push({ law: 'Fenced', what })
     }
+  }
+  for (const one of late.filter((request) => request.life < life)) {
+    late.splice(late.indexOf(one), 1)
+    await one.arrive()
+    witness.pauses.replaced()
   }
 }
 
@@ -249,14 +270,8 @@ const bury = async <World, Data>({ dead, setting }: Course<World, Data>): Promis
 
 type Ended = E.Either<RunError, RunOutcome>
 
-/** Whether the run is completed, or this process was only cut short and the next is to go on, or something is wrong. */
-type Over = 'completed' | 'cut short' | 'wrong'
-
-/** How a process may end if something goes wrong below its store: it says so. */
-const TROUBLE: ReadonlySet<RunError['_tag']> = new Set(['ReadFailed', 'WriteFailed', 'Corrupt', 'RecoveryRefused'])
-
-/** How many processes in a row may end so. */
-const MOST_TROUBLE = 10
+/** Whether the run is completed, or this process has paused or was cut short and the next is to go on, or something is wrong. */
+type Over = 'completed' | 'paused' | 'cut short' | 'wrong'
 
 const liveOnce = async <World, Data>(
   course: Course<World, Data>,
@@ -291,9 +306,10 @@ const liveOnce = async <World, Data>(
     return 'wrong'
   }
   const said = E.isLeft(ended) ? describe(ended.left) : saidBy(ended.right)
-  if (E.isRight(ended) && ended.right._tag === 'Completed') {
+  const over = E.isRight(ended) ? overBy(ended.right) : undefined
+  if (over !== undefined) {
     trace.push({ _tag: 'Ended', life, how: said })
-    return 'completed'
+    return over
   }
   if (process.failed()) return 'cut short'
   if (mayEndSo(course, ended, override)) {
@@ -313,38 +329,18 @@ const liveOnce = async <World, Data>(
   return 'wrong'
 }
 
+/** What is well whatever was planned. Whether a pause was asked for the witness says. */
+const overBy = (outcome: RunOutcome): 'completed' | 'paused' | undefined => {
+  if (outcome._tag === 'Completed') return 'completed'
+  return outcome._tag === 'Interrupted' && outcome.reason === 'paused' ? 'paused' : undefined
+}
+
 /** A step may fail, a few times, and what a process was told may be refused; whether it was refused rightly the witness says. */
 const mayEndSo = <World, Data>(course: Course<World, Data>, ended: Ended, override: Override | undefined): boolean => {
   if (E.isLeft(ended)) return override !== undefined && ended.left._tag === 'PlanError' && course.witness.mayRefuse()
   if (ended.right._tag !== 'Failed') return false
   course.failures += 1
   return course.failures <= course.setting.mayFail
-}
-
-const STUCK = {
-  stuck: <World>(process: Process<World>, { patienceMillis }: Limits): string => {
-    const { calls, units } = process.busy()
-    const what =
-      calls > 0 ? 'a call of the store does not end' : units > 0 ? 'a step does not end' : 'nothing is under way'
-    return `${what}: nothing has happened for ${patienceMillis} ms, and nothing sleeps`
-  },
-  endless: <World>(_: Process<World>, { maxWaits }: Limits): string =>
-    `time was moved on ${maxWaits} times without an end`
-}
-
-const saidBy = (outcome: RunOutcome): string => {
-  switch (outcome._tag) {
-    case 'Completed':
-      return 'completed'
-    case 'Failed':
-      return `${outcome.step} failed: ${outcome.failures.map(({ error }) => error.message).join('; ')}`
-    case 'Interrupted':
-      return `interrupted at ${outcome.step}`
-    case 'Pending':
-      return `it waits for the jobs of ${outcome.jobs.map(unitName).join(', ')}`
-    case 'Fenced':
-      return 'another process has taken the run over'
-  }
 }
 
 /** How long, in virtual time, a process waits before it asks for a job again. */

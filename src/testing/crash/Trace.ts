@@ -14,7 +14,7 @@ import { describeIntervention } from './Intervention.js'
  * - `Done`: it ended well. `Failed`: it did not; `applied`: whether it may have had its effect.
  * - `Effect`: an effect that a step announced with `Scene.effect` has happened.
  * - `Answered`: the unit was in doubt, and somebody said that it is `done`, or to run it `again`.
- * - `Intervened`: what somebody did before this process started, or told it; `what` vanished, of evidence.
+ * - `Intervened`: what somebody did before this process started, or told it, or that somebody asks it to pause; `what` vanished, of evidence.
  * - `Recorded`: what is decided against the record is durable. These units are taken back, they are taken as done, it is said that
  *   they are to run again, or their job ended badly (`job refused`: without having had an effect).
  * - `Died`: the process was killed, or its store failed it; `where` in words.

@@ -20,10 +20,13 @@ import type { Claim, Claimed, Revision } from '../../ports/CheckpointStorage.js'
 import type { TreeData } from '../memoryTree.js'
 import type { CrashLaw } from './CrashReport.js'
 import type { Due } from './due.js'
-import { dueIn, NOTHING_DUE, placesOf } from './due.js'
+import { dueIn, NOTHING_DUE } from './due.js'
 import type { Override } from './Intervention.js'
 import type { Entry, Standing } from './Ledger.js'
 import { copyOf, follow, isInRange, makeLedger } from './Ledger.js'
+import { placesOf } from './places.js'
+import type { PauseWitness } from './PauseWitness.js'
+import { makePauseWitness } from './PauseWitness.js'
 import type { TraceEntry } from './Trace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -47,8 +50,9 @@ export interface Call {
   readonly answers: ReadonlyMap<string, Answer>
 }
 
-/** What a witness is told. */
+/** What a witness is told. `pauses`: who is told of these. */
 export interface Witness {
+  readonly pauses: PauseWitness
   readonly begins: (call: Call) => void
   readonly claimed: (granted: Claimed) => void
   readonly saves: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>) => void
@@ -82,8 +86,13 @@ type Note = (law: CrashLaw, what: string, unit?: string) => void
 // constructors
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** The witness of a run. */
-export const makeWitness = (tree: TreeData, findings: Array<Finding>, note: (entry: TraceEntry) => void): Witness => {
+/** The witness of a run. `mayFail`: something goes wrong below its store. */
+export const makeWitness = (
+  tree: TreeData,
+  findings: Array<Finding>,
+  note: (entry: TraceEntry) => void,
+  mayFail = false
+): Witness => {
   const ledger = makeLedger()
   const byEpoch = new Map<number, Course>()
   let current: Course | undefined
@@ -91,8 +100,11 @@ export const makeWitness = (tree: TreeData, findings: Array<Finding>, note: (ent
   const known = (entries: ReadonlyArray<Entry>): void => {
     for (const entry of entries) for (const one of tracesOf(entry, current?.program)) note(one)
   }
+  const pauses = makePauseWitness(found, mayFail)
   return {
+    pauses,
     begins: (call) => {
+      pauses.begins(call.life)
       current = { ...call, given: undefined, due: NOTHING_DUE, saves: 0, starts: new Map(), endedWell: new Set() }
     },
     claimed: ({ claim, stored }) => {
@@ -114,6 +126,7 @@ export const makeWitness = (tree: TreeData, findings: Array<Finding>, note: (ent
     saves: (life, claim, revisions) => {
       const course = byEpoch.get(claim.epoch)
       ledger.attempt(life, revisions, course?.due.isDue)
+      pauses.saves(life, revisions)
       if (course === undefined) return
       course.saves += 1
       const changes = revisions.map(({ change }) => change)
@@ -124,19 +137,24 @@ export const makeWitness = (tree: TreeData, findings: Array<Finding>, note: (ent
       ledger.attempt(life, revisions, byEpoch.get(claim.epoch)?.due.isDue)
       known(ledger.advance(Math.max(...revisions.map(({ revision }) => revision))))
       const starts = byEpoch.get(claim.epoch)?.starts
+      pauses.acknowledged(life, revisions)
       for (const { change } of revisions) {
         if (change._tag !== 'AttemptStarted') continue
         for (const { group, attempt } of change.attempts) starts?.set(nameOf(change.step, group), attempt)
       }
     },
     starts: (unit, attempt) => {
+      pauses.starts(unit)
       const { records, jobs } = ledger.standing()
       if (records.has(unit)) found('NothingTwice', `${unit} was recorded completed, and ran again`, unit)
       if (jobs.has(unit)) found('NothingTwice', `the job of ${unit} is pending, and it was submitted again`, unit)
       if (current?.starts.get(unit) !== attempt)
         found('DurableFirst', `attempt ${attempt} of ${unit} began before it was on record that it does`, unit)
     },
-    endsWell: (unit) => void current?.endedWell.add(unit),
+    endsWell: (unit) => {
+      pauses.endsWell(unit)
+      current?.endedWell.add(unit)
+    },
     told: (unit) => {
       if (!ledger.standing().records.has(unit))
         found('NothingLost', `an observer was told that ${unit} is completed, and it was not on record`, unit)
@@ -144,6 +162,7 @@ export const makeWitness = (tree: TreeData, findings: Array<Finding>, note: (ent
     mayRefuse: () => current?.due.refused === true,
     ended: (result) => {
       if (current === undefined || current.how === 'poll') return
+      pauses.ended(result, ledger.standing())
       if (E.isLeft(result)) refused(found, current, result.left)
       else if (result.right._tag !== 'Fenced') atLast(found, current, result.right, ledger.standing())
     },

@@ -7,12 +7,12 @@ import * as fc from 'fast-check'
 import type { Workflow } from '../../domain/Workflow.js'
 import { crashSchedule } from './CrashPoint.js'
 import type { CrashCase } from './CrashReport.js'
-import { placesOf } from './due.js'
+import { placesOf } from './places.js'
 import { interventions } from './Intervention.js'
 
 /**
- * An arbitrary case for runs of a workflow: where its processes die, what is answered, what they are told and what vanishes between
- * them. `interventions`: how many there are at least, default 0. `leaving`: the units that leave evidence, default all. `items`: those of maps (`step/key`), which only a run can tell. It shrinks towards no crash and no intervention.
+ * An arbitrary case for runs of a workflow: where its processes die, what is answered, what they are told, when they are asked to pause, and
+ * what vanishes between them. `interventions`: how many there are at least, default 0. `leaving`: the units that leave evidence, default all. `items`: those of maps (`step/key`), which only a run can tell. It shrinks towards no crash and no intervention.
  *
  * @example
  * import * as fc from 'fast-check'
@@ -44,12 +44,14 @@ export const crashCase = (
   } = {}
 ): fc.Arbitrary<CrashCase> => {
   const units = [...placesOf(workflow).keys(), ...items]
-  const calls = { units, maxCalls: 4 + 2 * units.length, maxEffects: units.length }
+  const calls = { units, maxCalls: 4 + 2 * units.length, maxEffects: units.length, maxPauses: 4 }
   return fc.record(
     {
       schedule: crashSchedule(calls),
       answer: fc.constantFrom('again' as const, 'done' as const),
-      interventions: interventions(workflow, options).filter(({ length }) => length >= least)
+      interventions: interventions(workflow, { ...options, units, maxCalls: calls.maxCalls }).filter(
+        ({ length }) => length >= least
+      )
     },
     { noNullPrototype: true }
   )

@@ -9,12 +9,13 @@ import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Workflow } from '../../domain/Workflow.js'
 import type { Program } from '../../executor/Program.js'
 import type { StorageCall } from '../faults.js'
-import type { AtCall, CrashPoint } from './CrashPoint.js'
+import type { AtCall, CrashPoint, CrashSchedule } from './CrashPoint.js'
 import type { CrashCase, CrashReport, Violation } from './CrashReport.js'
 import type { CrashStorage } from './CrashStorage.js'
 import type { Result } from './judge.js'
 import { judge, resultOf } from './judge.js'
 import { crashCase } from './crashCase.js'
+import type { Pause, PauseAtCall } from './Intervention.js'
 import type { Scene } from './Process.js'
 import type { Between, Setting, SimulatedRun } from './SimulatedRun.js'
 import { simulateRun } from './SimulatedRun.js'
@@ -64,7 +65,10 @@ export type Invariant<World> = (seen: Seen<World>) => unknown
  * - `mayDiffer`: units (`step` or `step/group`) whose outputs may differ from the undisturbed run.
  * - `mayFail`: how many processes of a run may end because a step failed, default 0. The next one goes on.
  * - `twice`: how many runs with two crashes are sampled, default 100. `overridden`: how many in which processes are told to run from
- *   a step on or a wave again, or evidence vanishes, and crashes come in between, default 0. `seed`: of these samples, default 1.
+ *   a step on or a wave again or asked to pause, or evidence vanishes, and crashes come in between, default 0. `seed`: of these
+ *   samples, default 1.
+ * - `pauses`: whether its process is asked to pause, before and after each call of the store takes effect, once while each unit runs, and once more for every
+ *   place where it can die from then on, default false.
  * - `stopAfter`: how many violations are enough, default 10.
  * - `patienceMillis`: for how long, in real time, a step may do something that the simulation can't see (a file, a timer),
  *   default 1000; a call of the store may take ten times that. Then virtual time moves on without it, and if nobody sleeps
@@ -86,6 +90,7 @@ export interface CrashOptions<World, Data, Input> {
   readonly mayFail?: number
   readonly twice?: number
   readonly overridden?: number
+  readonly pauses?: boolean
   readonly seed?: number
   readonly stopAfter?: number
   readonly patienceMillis?: number
@@ -104,7 +109,7 @@ export interface CrashOptions<World, Data, Input> {
  * every unit (before, during and after it; a group of a wave is also held back until the others have gone on) and
  * every effect that a step announces. Each time it is resumed to the
  * end, and what must hold is looked at, see `CrashReport.CrashLaw`. Then pairs of such places are sampled, and if you ask for it
- * runs with overrides and with evidence that vanishes.
+ * its process is asked to pause while each unit runs, and dies in that; and runs are sampled with overrides and with evidence that vanishes.
  *
  * The program is one of `dogear` or of `dogear/promise`, or a function that makes it for each process, of a {@link Scene}:
  * by that its steps reach the outside (`world`), sleep in virtual time, and announce their effects. Only with a function it is
@@ -142,7 +147,7 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
   program: Program<Outputs, Input> | ((scene: Scene<World>) => Program<Outputs, Input>),
   options: CrashOptions<World, Data, Input> = {}
 ): Promise<CrashReport> => {
-  const { seed = 1, twice = 100, overridden = 0, stopAfter = 10, only } = options
+  const { seed = 1, twice = 100, overridden = 0, pauses = false, stopAfter = 10, only } = options
   const test = testOf(program, options)
   const calm = await test.undisturbed()
   const [first = []] = calm.points
@@ -152,6 +157,7 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
     runs: 1,
     twice: 0,
     overridden: 0,
+    paused: 0,
     seed,
     violations: [...test.violations(UNDISTURBED, calm)]
   }
@@ -175,7 +181,8 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
     await tryBoth(test, report, [point, second[how % second.length] as CrashPoint], options.answers)
     if (report.violations.length >= stopAfter) return report
   }
-  if (overridden === 0) return report
+  if (pauses) await whilePausing(test, report, first, options)
+  if (overridden === 0 || report.violations.length >= stopAfter) return report
   for (const one of fc.sample(crashCase(test.workflow(), { interventions: 1 }), { numRuns: overridden, seed })) {
     report.overridden += 1
     await tryCase(test, report, one)
@@ -193,6 +200,7 @@ interface Report extends CrashReport {
   runs: number
   twice: number
   overridden: number
+  paused: number
 }
 
 /** A run that was killed once: where, and where its second process came along. */
@@ -216,12 +224,41 @@ const samples = (
 const tryBoth = async (
   test: Test,
   report: Report,
-  schedule: ReadonlyArray<CrashPoint>,
-  answers: 'again' | 'done' | 'both' = 'both'
+  schedule: CrashSchedule,
+  answers: 'again' | 'done' | 'both' = 'both',
+  told: Pick<CrashCase, 'interventions'> = {}
 ): Promise<SimulatedRun> => {
-  const found = await tryCase(test, report, { schedule, answer: answers === 'done' ? 'done' : 'again' })
-  if (found.asked && answers === 'both') await tryCase(test, report, { schedule, answer: 'done' })
+  const found = await tryCase(test, report, { schedule, answer: answers === 'done' ? 'done' : 'again', ...told })
+  if (found.asked && answers === 'both') await tryCase(test, report, { schedule, answer: 'done', ...told })
   return found
+}
+
+/** Its process is asked to pause in each call of the store, and while each unit runs; and then it dies at each point from there on. */
+const whilePausing = async (
+  test: Test,
+  report: Report,
+  points: ReadonlyArray<CrashPoint>,
+  { answers, stopAfter = 10 }: Pick<CrashOptions<unknown, unknown, unknown>, 'answers' | 'stopAfter'>
+): Promise<void> => {
+  const tryPause = async (by: Pause | PauseAtCall, schedule: CrashSchedule): Promise<SimulatedRun> => {
+    report.paused += 1
+    return await tryBoth(test, report, schedule, answers, { interventions: [by] })
+  }
+  for (const point of points) {
+    if (report.violations.length >= stopAfter) return
+    if (point._tag === 'AtCall')
+      for (const how of ['before', 'after'] as const)
+        await tryPause({ _tag: 'PauseAtCall', life: 1, n: point.n, how }, [])
+    if (point._tag !== 'AtUnit' || point.n > 1) continue
+    const { unit } = point
+    const by: Pause = { _tag: 'Pause', life: 1, unit }
+    const [reached = []] = (await tryPause(by, [])).points
+    const since = reached.slice(reached.findIndex((one) => one._tag === 'AtUnit' && one.unit === unit))
+    for (const where of since.flatMap(waysToDie)) {
+      if (report.violations.length >= stopAfter) return
+      await tryPause(by, [where])
+    }
+  }
 }
 
 const tryCase = async (test: Test, report: Report, one: CrashCase): Promise<SimulatedRun> => {
@@ -255,6 +292,8 @@ const waysToDie = (point: CrashPoint): ReadonlyArray<CrashPoint> => {
       )
     case 'AtEffect':
       return (['before', 'after'] as const).map((how) => ({ ...point, how }))
+    case 'AtPause':
+      return (['before', 'after', 'fails'] as const).map((how) => ({ ...point, how }))
   }
 }
 

@@ -8,7 +8,6 @@ import type { CompletedStep, Evidence } from '../../domain/CompletedStep.js'
 import { sha256 } from '../../domain/Digest.js'
 import { unitName } from '../../domain/Plan.js'
 import type { Step, Workflow } from '../../domain/Workflow.js'
-import { tasks } from '../../domain/Workflow.js'
 import type { TreeData } from '../memoryTree.js'
 import type { Override } from './Intervention.js'
 import type { IsDue, Place } from './Ledger.js'
@@ -104,15 +103,3 @@ const stands = (one: Evidence, { files, commits }: TreeData): boolean => {
       return true
   }
 }
-
-/** The tasks of a workflow by the names of their units, each at its place; waves are none. */
-export const placesOf = ({ steps }: Workflow): ReadonlyMap<string, Place> =>
-  new Map(
-    steps.flatMap((step, stepIndex) =>
-      tasks(step).map((task): [string, Place] => {
-        const place =
-          step._tag === 'Task' ? { stepIndex, step: step.name } : { stepIndex, step: step.name, group: task.name }
-        return [unitName(place), place]
-      })
-    )
-  )

@@ -10,10 +10,10 @@ import type { PlanOptions } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { TreeData } from '../memoryTree.js'
 import type { CrashCase } from './CrashReport.js'
-import type { Override } from './Intervention.js'
+import type { Intervention, Override, Pause, PauseAtCall } from './Intervention.js'
 import type { TraceEntry } from './Trace.js'
 
-/** What is done before a process starts that finds this checkpoint; gives what the process is told. */
+/** What is done, pauses apart, before a process starts that finds this checkpoint; gives what the process is told. */
 export const intervene = (
   { interventions = [] }: CrashCase,
   life: number,
@@ -23,7 +23,7 @@ export const intervene = (
 ): Override | undefined => {
   let override: Override | undefined
   for (const by of interventions) {
-    if (by.life !== life) continue
+    if (by.life !== life || isPause(by)) continue
     if (by._tag === 'Gone') {
       const what = vanish(checkpoint, by.unit, tree)
       if (what.length > 0) note({ _tag: 'Intervened', life, by, what })
@@ -34,6 +34,13 @@ export const intervene = (
   }
   return override
 }
+
+/** When somebody asks for a pause. */
+export const pausesIn = ({ interventions = [] }: CrashCase): ReadonlyArray<Pause | PauseAtCall> =>
+  interventions.filter(isPause)
+
+/** Whether it is something that happens while a process runs. */
+export const isPause = (by: Intervention): by is Pause | PauseAtCall => by._tag === 'Pause' || by._tag === 'PauseAtCall'
 
 /** Takes away what a unit has left; gives what that was. */
 const vanish = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData): ReadonlyArray<string> => {

@@ -111,7 +111,7 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
         answered.set(entry.unit, entry.life)
         break
       case 'Intervened':
-        if (entry.by._tag !== 'Gone') told.set(entry.life, entry.by)
+        if (entry.by._tag === 'FromStep' || entry.by._tag === 'RestartWave') told.set(entry.life, entry.by)
         break
       case 'Recorded':
         for (const unit of entry.units) {
@@ -135,13 +135,19 @@ const isForced = (unit: string, told: Override | undefined): boolean =>
 
 /** Whatever is taken back, the keys of steps are others from then on. A job keeps its own as long as it may be there. */
 const sameKey = <World>(between: Between<World>): ReadonlyArray<Finding> => {
-  const { trace } = between
+  const { trace, program } = between
   const units = unitsOf(between)
+  // What a map was of may be found out anew by now: its items are none of the units then, and all have its job.
+  const hasJob = (unit: string): boolean => {
+    const [map] = unit.split('/')
+    const step = program.steps.find(({ name }) => name === map)
+    return (step?._tag === 'Map' ? step.each : units.get(unit))?.job !== undefined
+  }
   const keys = new Map<string, string>()
   for (const entry of trace) {
     if (entry._tag === 'Recorded' && RENEWING.has(entry.what)) {
       for (const unit of entry.units) keys.delete(unit)
-      if (entry.what === 'taken back') for (const [unit, { job }] of units) if (job === undefined) keys.delete(unit)
+      if (entry.what === 'taken back') for (const unit of [...keys.keys()]) if (!hasJob(unit)) keys.delete(unit)
     }
     if (entry._tag !== 'Started') continue
     const { unit, key } = entry

@@ -60,6 +60,8 @@ const from = (step: string, life = 2): Intervention => ({ _tag: 'FromStep', life
 
 const gone = (what: string, life = 2): Intervention => ({ _tag: 'Gone', life, unit: what })
 
+const pause = (what: string, life = 1): Intervention => ({ _tag: 'Pause', life, unit: what })
+
 const atCall = (n: number): CrashPoint => ({ _tag: 'AtCall', n, how: 'before' })
 
 const atUnit = (name: string, how: 'before' | 'after'): CrashPoint => ({ _tag: 'AtUnit', unit: name, n: 1, how })
@@ -70,7 +72,129 @@ const LEAVES = { leaves: 'file' } as const
 
 const ONCE = { idempotent: false } as const
 
-/** What an executor, or a planner, must not do with overrides, evidence, waves and jobs. */
+/** What an executor must not do when it is asked to pause. */
+const PAUSING: ReadonlyArray<Fault> = [
+  {
+    what: 'starts one more step after it has seen that it is to pause',
+    spec: [task(), task(), task()],
+    only: told([pause('s0')]),
+    module: 'executor/execute.ts',
+    text: 'if (asked !== false && (await asked)) return',
+    instead: 'if (asked !== false && (await asked) && stepIndex > 1) return',
+    breaks: 'PauseKept'
+  },
+  {
+    what: 'starts the other groups of a wave though it is to pause',
+    spec: [wave([0], [0]), task()],
+    only: told([pause('s0/g0')]),
+    module: 'executor/wave.ts',
+    text: 'if (asked !== false && (await asked)) board.paused = true',
+    instead: '',
+    breaks: 'PauseKept'
+  },
+  {
+    what: 'aborts the step that runs when it is to pause',
+    spec: [task({ sleeps: 1 }), task()],
+    only: told([pause('s0')]),
+    module: 'executor/execute.ts',
+    text: '  const result = await runAttempts(scope, place, task, attempt, scope.stopping)\n',
+    instead: `  const halt = new AbortController()
+  let ended = false
+  const { runId } = scope.recorder.checkpoint()
+  const watch = () => {
+    if (scope.environment.pauses.isRequested(runId)) halt.abort()
+    else if (!ended) setImmediate(watch)
+  }
+  watch()
+  const result = await runAttempts(scope, place, task, attempt, halt.signal)
+  ended = true
+  if (halt.signal.aborted) await scope.pauses.look()
+`,
+    breaks: 'PauseKept'
+  },
+  {
+    what: 'pauses for a request to its predecessor',
+    spec: [task(), task()],
+    only: told([pause('s0')], atUnit('s0', 'after')),
+    module: 'domain/Pause.ts',
+    text: ' && addressee.pid === pid && addressee.since === since',
+    instead: '',
+    breaks: 'PauseMeant'
+  },
+  {
+    what: 'pauses for a request that comes when its predecessor is gone',
+    spec: [task(), task()],
+    only: told([{ _tag: 'Pause', life: 1, unit: 's0', when: 'late' }], atUnit('s0', 'after')),
+    module: 'domain/Pause.ts',
+    text: ' && addressee.pid === pid && addressee.since === since',
+    instead: '',
+    breaks: 'PauseMeant'
+  },
+  {
+    what: 'takes away when it begins what was asked of it a moment before',
+    spec: [task(), task()],
+    only: told([{ _tag: 'PauseAtCall', life: 2, n: 1, how: 'after' }], atUnit('s0', 'before')),
+    module: 'executor/run.ts',
+    text: 'const ended = E.isLeft(ready) ? ready : await execute(',
+    instead: `if (resumed) await clearRequest(environment, runId)
+    const ended = E.isLeft(ready) ? ready : await execute(`,
+    breaks: 'PauseKept'
+  },
+  {
+    what: 'does not record that it has paused',
+    spec: [task(), task()],
+    only: told([pause('s0')]),
+    module: 'executor/execute.ts',
+    text: `    ...carry,
+    { _tag: 'Interrupted', at, stepIndex, step, reason: stop.reason }
+`,
+    instead: `    ...carry,
+    ...(stop === PAUSED ? [] : [{ _tag: 'Interrupted', at, stepIndex, step, reason: stop.reason }])
+`,
+    breaks: 'PauseKept'
+  },
+  {
+    what: 'points to where it has paused before that is on record',
+    spec: [task(), task()],
+    only: told([pause('s0')]),
+    module: 'executor/execute.ts',
+    text: '  const saved = await scope.recorder.record([\n    ...carry,\n    {',
+    instead: `  if (stop === PAUSED) await leavePointer(scope.environment, scope.recorder.checkpoint(), { commit: false })
+  const saved = await scope.recorder.record([
+    ...carry,
+    {`,
+    breaks: 'DurableFirst'
+  },
+  {
+    what: 'forgets by a pause what the last step gave',
+    spec: [task(), task()],
+    only: told([pause('s0')]),
+    module: 'executor/execute.ts',
+    text: '    ...carry,\n    {',
+    instead: '    ...(stop === PAUSED ? [] : carry),\n    {',
+    breaks: 'NothingLost'
+  },
+  {
+    what: 'has forgotten that it was asked when it ends',
+    spec: [task(), task()],
+    only: told([pause('s0')]),
+    module: 'executor/pause.ts',
+    text: 'seen: () => seen',
+    instead: 'seen: () => undefined && seen',
+    breaks: 'PauseKept'
+  },
+  {
+    what: 'leaves the request to it when it ends',
+    spec: [task(), task()],
+    only: told([pause('s0')]),
+    module: 'executor/run.ts',
+    text: "if (scope.stop()?._tag !== 'Fenced') await clearRequest(environment, runId)",
+    instead: '',
+    breaks: 'PauseKept'
+  }
+]
+
+/** What an executor, or a planner, must not do with overrides, evidence, waves, jobs and pauses. */
 export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'begins before it is on record what it was told',
@@ -211,7 +335,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     text: 'const rewound = Math.min(forced, ...gone)',
     instead: 'const rewound = Math.min(forced, records.ofSteps.length > 0 ? 0 : Infinity, ...gone)',
     breaks: 'NothingTwice'
-  }
+  },
+  ...PAUSING
 ]
 
 const planting = ({ module, text, instead }: Fault, done: () => void): Plugin => ({

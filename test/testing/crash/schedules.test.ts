@@ -1,15 +1,17 @@
-/** Random workflows, killed, told to run things again and robbed of their evidence at random: 10,000 times in a sweep. */
+/** Random workflows, killed, asked to pause, told to run things again and robbed of their evidence at random: 10,000 times in a sweep. */
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
 import type { CrashCase, CrashReport } from '../../../src/testing/crash/CrashReport.js'
 import { toText } from '../../../src/testing/crash/CrashReport.js'
+import type { CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
 import { crashCase } from '../../../src/testing/crash/crashCase.js'
 import type { Invariant } from '../../../src/testing/crash/crashEverywhere.js'
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import type { Scene } from '../../../src/testing/crash/Process.js'
 import { FAULTS, planted } from './plantedExecutor.js'
-import type { Outside, WorkflowSpec } from './randomWorkflow.js'
+import type { TraceEntry } from '../../../src/testing/crash/Trace.js'
+import type { Outside, UnitSpec, WorkflowSpec } from './randomWorkflow.js'
 import { itemUnitsOf, leavingOf, outside, programOf, workflowSpec } from './randomWorkflow.js'
 
 const sweep = process.env['DOGEAR_SWEEP'] === '1'
@@ -63,10 +65,29 @@ const counting =
   ({ trace, completed }) => {
     if (!completed) return
     for (const entry of trace) {
-      const what = entry._tag === 'Intervened' ? entry.by._tag : entry._tag === 'Recorded' ? entry.what : entry._tag
+      const what = whatOf(entry)
       tally.set(what, (tally.get(what) ?? 0) + 1)
     }
   }
+
+const whatOf = (entry: TraceEntry): string => {
+  switch (entry._tag) {
+    case 'Intervened':
+      return entry.by._tag === 'Pause' && entry.by.when === 'late' ? 'late Pause' : entry.by._tag
+    case 'Recorded':
+      return entry.what
+    case 'Ended':
+      return entry.how.startsWith('paused at') ? 'paused' : entry._tag
+    case 'Died':
+      return entry.where.includes('of its pauses') ? 'died while pausing' : entry._tag
+    default:
+      return entry._tag
+  }
+}
+
+const SIMPLE: UnitSpec = { idempotent: true, trouble: [], leaves: 'nothing', capture: false, sleeps: 0 }
+
+const NOWHERE: CrashPoint = { _tag: 'AtCall', n: 1000, how: 'before' }
 
 const TIMEOUT = sweep ? 3_600_000 : 240_000
 
@@ -75,7 +96,7 @@ const SHRINKING_MILLIS = 60_000
 
 describe('a random workflow', () => {
   test(
-    'keeps every law, wherever its processes die, whatever they are told and whatever vanishes',
+    'keeps every law, wherever its processes die or pause, whatever they are told and whatever vanishes',
     { timeout: TIMEOUT },
     async () => {
       const tally: Tally = new Map()
@@ -97,6 +118,25 @@ describe('a random workflow', () => {
     }
   )
 
+  test('keeps its keys by what was taken back, though it is not known any more of what a map was', async () => {
+    const report = await perform({
+      spec: [
+        { _tag: 'Task', unit: SIMPLE },
+        { _tag: 'Map', unit: { ...SIMPLE, trouble: ['permanent', 'permanent'] }, items: 1, concurrency: 1 },
+        { _tag: 'Wave', groups: [{ unit: SIMPLE, needs: 0 }], concurrency: 1, onFailure: 'halt', leaves: false }
+      ],
+      only: {
+        schedule: [NOWHERE, NOWHERE, { _tag: 'AtCall', n: 3, how: 'before' }],
+        answer: 'again',
+        interventions: [
+          { _tag: 'RestartWave', life: 2, wave: 's2' },
+          { _tag: 'FromStep', life: 3, step: 's0' }
+        ]
+      }
+    })
+    assert.equal(report.violations.length, 0, toText(report))
+  })
+
   test.each(FAULTS)('breaks $breaks under an executor that $what', async (fault) => {
     const holds = await perform(fault)
     assert.equal(holds.violations.length, 0, toText(holds))
@@ -109,4 +149,17 @@ describe('a random workflow', () => {
 })
 
 /** What has to have happened. */
-const WHAT = ['Died', 'FromStep', 'RestartWave', 'Gone', 'taken back', 'taken as done', 'to run again', 'job failed']
+const WHAT = [
+  'Died',
+  'FromStep',
+  'RestartWave',
+  'Gone',
+  'Pause',
+  'late Pause',
+  'PauseAtCall',
+  'paused',
+  'taken back',
+  'taken as done',
+  'to run again',
+  'job failed'
+]

@@ -1,0 +1,212 @@
+/**
+ * Who sees what is asked of processes, and whether they pause as they must.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Change } from '../../domain/Change.js'
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import * as State from '../../domain/CheckpointState.js'
+import { unitName } from '../../domain/Plan.js'
+import type { PauseAnswer } from '../../executor/pause.js'
+import type { RunError } from '../../executor/RunError.js'
+import { describe } from '../../executor/RunError.js'
+import type { RunOutcome } from '../../executor/RunOutcome.js'
+import type { Revision } from '../../ports/CheckpointStorage.js'
+import type { Pauses } from '../../ports/Pauses.js'
+import type { StorageCall } from '../faults.js'
+import type { CrashLaw } from './CrashReport.js'
+import type { Pause, PauseAtCall } from './Intervention.js'
+import type { Standing } from './Ledger.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Somebody asks. `leaves`: the request is left; `answered`: whether the process still lives then. */
+export interface Asked {
+  readonly leaves: () => void
+  readonly answered: (answer: E.Either<RunError, PauseAnswer>, alive: boolean) => void
+}
+
+/** What the witness is told. */
+export interface PauseWitness {
+  /** A process executes the run, or asks for its jobs, from the beginning. */
+  readonly begins: (life: number) => void
+  /** `call`: that of the process that is under way meanwhile; else it runs a unit. */
+  readonly asks: (by: Pause | PauseAtCall, call?: StorageCall) => Asked
+  /** A request that is for nobody any more comes late. There is one for each run, the newest: it takes the place of what was agreed. */
+  readonly replaced: () => void
+  /** What a process gives to the store. */
+  readonly saves: (life: number, revisions: ReadonlyArray<Revision>) => void
+  readonly acknowledged: (life: number, revisions: ReadonlyArray<Revision>) => void
+  /** A unit's own code is called. */
+  readonly starts: (unit: string) => void
+  readonly endsWell: (unit: string) => void
+  /** A process leaves the pointer. */
+  readonly points: () => void
+  /** The process was told that a call of its store failed: it may not know then whom a request is for. */
+  readonly storeFailed: () => void
+  /** A process was told that a call of its pauses failed. */
+  readonly failed: () => void
+  readonly ended: (result: E.Either<RunError, RunOutcome>, standing: Standing) => void
+  /** What a process has left that ended by itself: because it paused, or because the run was over. */
+  readonly left: (pauses: Pauses, checkpoint: Checkpoint, how: 'paused' | 'completed') => Promise<void>
+}
+
+/**
+ * One execution.
+ *
+ * - `asked`: whether a request was left for its process; `inDoubt`: whether that may not have found out whom one is for.
+ * - `agreed`: when it was agreed that it pauses; `looking`: that, if it was looking for requests just then, and may not have seen this one.
+ */
+interface Course {
+  readonly life: number
+  readonly started: Set<string>
+  /** What has begun and did not end well. */
+  readonly open: Set<string>
+  asked: boolean
+  inDoubt: boolean
+  agreed: string | undefined
+  looking: string | undefined
+  recorded: boolean
+  over: boolean
+}
+
+/** Notes that something does not hold. */
+type Note = (law: CrashLaw, what: string, unit?: string) => void
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+const begun = (life: number): Course => ({
+  life,
+  started: new Set(),
+  open: new Set(),
+  asked: false,
+  inDoubt: false,
+  agreed: undefined,
+  looking: undefined,
+  recorded: false,
+  over: false
+})
+
+/** The witness of a run. `mayFail`: something goes wrong below the store, so that who asks may be told of that. */
+export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness => {
+  let current = begun(0)
+  let asking = 0
+  let troubled = false
+  let tooLate = false
+  return {
+    // Executions in one process are told apart by the millisecond in which they claimed, which may be the same.
+    begins: (life) => {
+      current = { ...begun(life), asked: current.life === life && current.asked, inDoubt: mayFail }
+    },
+    asks: (by, call) => {
+      const course = current
+      asking += 1
+      return {
+        leaves: () => {
+          if (!course.over) course.asked = true
+          // A process that gives the run back has taken away what was asked of it before.
+          if (call === 'release') tooLate = true
+        },
+        answered: (answer, alive) => {
+          asking -= 1
+          if (!alive || course.over || course !== current) return
+          if (E.isRight(answer) && answer.right._tag === 'Requested')
+            course[call === 'load' ? 'looking' : 'agreed'] = timeOf(by)
+          else answeredElse(found, by, answer, mayFail)
+        }
+      }
+    },
+    replaced: () => {
+      current.agreed = undefined
+      current.looking = undefined
+    },
+    saves: (life, revisions) => {
+      if (life === current.life) startsIn(found, current, revisions)
+    },
+    acknowledged: (life, revisions) => {
+      if (life === current.life && revisions.some(({ change }) => isPause(change))) current.recorded = true
+    },
+    starts: (unit) => void current.open.add(unit),
+    endsWell: (unit) => void current.open.delete(unit),
+    points: () => {
+      if (!current.recorded)
+        found('DurableFirst', 'it was pointed to where the run is paused before that was on record')
+    },
+    storeFailed: () => (current.inDoubt = true),
+    failed: () => (troubled = true),
+    ended: (result, standing) => {
+      current.over = true
+      if (E.isRight(result)) endsAs(found, current, result.right, standing)
+    },
+    left: async (pauses, checkpoint, how) => {
+      if (asking > 0 || troubled) return
+      const { runId, state } = checkpoint
+      if (!tooLate && pauses.isRequested(runId))
+        found('PauseKept', 'a process has ended by itself, and the request is still there')
+      const pointer = await pauses.pointer()
+      if (E.isLeft(pointer)) return found('PauseKept', `the pointer can't be read: ${pointer.left._tag}`)
+      const to = O.isSome(pointer.right) && pointer.right.value.runId === runId ? pointer.right.value : undefined
+      if (how === 'completed' && to !== undefined) found('PauseKept', 'the run is over, and the pointer leads to it')
+      if (how === 'paused' && to?.step !== state.step)
+        found('PauseKept', `the run is paused at ${state.step}, and the pointer leads to ${to?.step ?? 'nothing'}`)
+    }
+  }
+}
+
+const timeOf = (by: Pause | PauseAtCall): string =>
+  by._tag === 'Pause' ? `while ${by.unit} ran` : `${by.how} call ${by.n} took effect`
+
+/** Who runs a unit holds the run, and can be asked. Before its first save a run is not there. */
+const answeredElse = (
+  found: Note,
+  by: Pause | PauseAtCall,
+  answer: E.Either<RunError, PauseAnswer>,
+  mayFail: boolean
+): void => {
+  if (by._tag === 'Pause' && E.isRight(answer))
+    found('PauseKept', `${by.unit} runs, and who asked was told that nobody runs it`, by.unit)
+  if (E.isRight(answer) || mayFail || (by._tag === 'PauseAtCall' && answer.left._tag === 'NoSuchRun')) return
+  found('PauseKept', `who asked was told: ${describe(answer.left)}`)
+}
+
+const isPause = (change: Change): boolean => change._tag === 'Interrupted' && change.reason === 'paused'
+
+/** Whoever runs already may be tried again; nothing else starts, but what a look that was under way has allowed. */
+const startsIn = (found: Note, course: Course, revisions: ReadonlyArray<Revision>): void => {
+  const { started, agreed, looking } = course
+  const starting = revisions.flatMap(({ change }) => unitsStartedBy(change)).filter((unit) => !started.has(unit))
+  for (const unit of starting) {
+    started.add(unit)
+    if (agreed !== undefined) found('PauseKept', `${unit} is started, though it was agreed to pause ${agreed}`, unit)
+  }
+  if (starting.length > 0) course.agreed = agreed ?? looking
+}
+
+const unitsStartedBy = (change: Change): ReadonlyArray<string> =>
+  change._tag === 'AttemptStarted'
+    ? change.attempts.map(({ group }) => unitName({ step: change.step, ...(group === undefined ? {} : { group }) }))
+    : []
+
+const endsAs = (found: Note, course: Course, outcome: RunOutcome, { records, jobs }: Standing): void => {
+  const { life, asked, inDoubt, agreed, recorded, open } = course
+  if (outcome._tag !== 'Interrupted' || outcome.reason !== 'paused') {
+    if (agreed !== undefined && (outcome._tag === 'Interrupted' || outcome._tag === 'Fenced'))
+      found('PauseKept', `it was agreed to pause ${agreed}, and it ended as ${outcome._tag} otherwise`)
+    return
+  }
+  if (!asked && !inDoubt) found('PauseMeant', `process ${life} has paused, and nobody has asked it to`)
+  if (!recorded) found('PauseKept', `process ${life} has paused, and that is not on record`)
+  const { state } = outcome.checkpoint
+  const failed = new Set(
+    State.failures(state).map(({ group }) => unitName({ step: state.step, ...(group === undefined ? {} : { group }) }))
+  )
+  for (const unit of open)
+    if (!records.has(unit) && !jobs.has(unit) && !failed.has(unit))
+      found('PauseKept', `${unit} was under way, and was not let end before the pause`, unit)
+}

@@ -1,0 +1,49 @@
+/**
+ * How a simulated process may end, and how that is said.
+ *
+ * @since 0.1.0
+ */
+import { unitName } from '../../domain/Plan.js'
+import type { RunError } from '../../executor/RunError.js'
+import type { RunOutcome } from '../../executor/RunOutcome.js'
+import type { Limits } from './drive.js'
+import type { Process } from './Process.js'
+
+/** How a process may end if something goes wrong below its store: it says so. */
+export const TROUBLE: ReadonlySet<RunError['_tag']> = new Set([
+  'ReadFailed',
+  'WriteFailed',
+  'Corrupt',
+  'RecoveryRefused'
+])
+
+/** How many processes in a row may end so. */
+export const MOST_TROUBLE = 10
+
+/** What is wrong with a process that does not end. */
+export const STUCK = {
+  stuck: <World>(process: Process<World>, { patienceMillis }: Limits): string => {
+    const { calls, units } = process.busy()
+    const what =
+      calls > 0 ? 'a call of the store does not end' : units > 0 ? 'a step does not end' : 'nothing is under way'
+    return `${what}: nothing has happened for ${patienceMillis} ms, and nothing sleeps`
+  },
+  endless: <World>(_: Process<World>, { maxWaits }: Limits): string =>
+    `time was moved on ${maxWaits} times without an end`
+}
+
+/** How a process ended, in words. */
+export const saidBy = (outcome: RunOutcome): string => {
+  switch (outcome._tag) {
+    case 'Completed':
+      return 'completed'
+    case 'Failed':
+      return `${outcome.step} failed: ${outcome.failures.map(({ error }) => error.message).join('; ')}`
+    case 'Interrupted':
+      return `${outcome.reason === 'paused' ? 'paused' : 'interrupted'} at ${outcome.step}`
+    case 'Pending':
+      return `it waits for the jobs of ${outcome.jobs.map(unitName).join(', ')}`
+    case 'Fenced':
+      return 'another process has taken the run over'
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * What a simulated process does: its program, watched, and killed where it is to die.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import { unitName } from '../../domain/Plan.js'
+import { fromUnknown } from '../../domain/StepFailure.js'
+import type { Program, ProgramMap, ProgramStep, ProgramTask, StepContext } from '../../executor/Program.js'
+import type { AtUnit, CrashPoint } from './CrashPoint.js'
+import type { Life } from './Life.js'
+import { never } from './Life.js'
+import type { TraceEntry } from './Trace.js'
+import type { Witness } from './Witness.js'
+
+/** The process, as its program has to know it. */
+export interface Surroundings {
+  readonly life: number
+  readonly life_: Life
+  readonly point: CrashPoint | undefined
+  readonly points: Array<CrashPoint>
+  readonly state: { progress: number; calls: number; running: number }
+  readonly note: (entry: TraceEntry) => void
+  readonly witness: Witness
+  readonly die: () => void
+  readonly othersFirst: () => Promise<void>
+  /** Told of each unit that runs; if somebody asks for a pause meanwhile, when that is done. */
+  readonly whileRunning: (unit: string) => Promise<void> | undefined
+}
+
+/** The program as a process runs it. */
+export const programIn = (inside: Surroundings, program: Program<unknown, unknown>): Program<unknown, unknown> => ({
+  name: program.name,
+  decodeInput: program.decodeInput,
+  encodeInput: program.encodeInput,
+  get identity() {
+    return program.identity
+  },
+  steps: program.steps.map((step): ProgramStep =>
+    step._tag === 'Task'
+      ? { ...step, run: watchedRun(inside, step.name, step), job: mortalJob(inside, step) }
+      : step._tag === 'Map'
+        ? { ...step, each: { ...step.each, run: watchedItems(inside, step), job: mortalJob(inside, step.each) } }
+        : {
+            ...step,
+            groups: step.groups.map((group) => ({
+              ...group,
+              run: watchedRun(inside, unitName({ step: step.name, group: group.name }), group),
+              job: mortalJob(inside, group)
+            }))
+          }
+  )
+})
+
+/** What a map does for each item, watched as the units that they are. */
+const watchedItems = (inside: Surroundings, { name, each }: ProgramMap): ProgramTask['run'] => {
+  const watched = new Map<string, ProgramTask['run']>()
+  return (context) => {
+    const unit = unitName({ step: name, ...(context.group === undefined ? {} : { group: context.group }) })
+    const run = watched.get(unit) ?? watchedRun(inside, unit, each)
+    watched.set(unit, run)
+    return run(context)
+  }
+}
+
+/** A unit's own code, called in a process that may die before it, in the middle of it and after it. */
+const watchedRun = (inside: Surroundings, unit: string, task: ProgramTask): ProgramTask['run'] => {
+  const { state, point, note, life, life_, witness } = inside
+  let n = 0
+  const deathHere = (): AtUnit['how'] | undefined => {
+    n += 1
+    inside.points.push({ _tag: 'AtUnit', unit, n, how: 'before' })
+    return point?._tag === 'AtUnit' && point.unit === unit && point.n === n ? point.how : undefined
+  }
+  return (context) => async () => {
+    if (!life_.alive()) return await never()
+    const how = deathHere()
+    if (how === 'before') {
+      inside.die()
+      return await never()
+    }
+    if (how === 'waits') await inside.othersFirst()
+    if (!life_.alive()) return await never()
+    state.running += 1
+    state.progress += 1
+    note({ _tag: 'Started', life, unit, attempt: context.attempt, key: context.idempotencyKey })
+    witness.starts(unit, context.attempt)
+    const ending = attempted(task, mortalContext(context, life_.signal))
+    const asked = counted(inside, inside.whileRunning(unit))
+    if (how === 'during') inside.die()
+    const result = await ending
+    if (asked !== undefined) await asked
+    state.running -= 1
+    state.progress += 1
+    if (!life_.alive()) return await never()
+    note(E.isRight(result) ? { _tag: 'Done', life, unit } : { _tag: 'Failed', life, unit, ...failureOf(result.left) })
+    // What comes too late counts for nothing.
+    if (E.isRight(result) && !context.signal.aborted) witness.endsWell(unit)
+    if (how === 'after') inside.die()
+    return life_.alive() ? result : await never()
+  }
+}
+
+/** Time does not go on before who asks has an answer. */
+const counted = ({ state }: Surroundings, asked: Promise<void> | undefined): Promise<void> | undefined => {
+  if (asked === undefined) return undefined
+  state.calls += 1
+  return asked.finally(() => (state.calls -= 1))
+}
+
+/** Of a dead process no job is asked for, and nobody hears what was said of one. */
+const mortalJob = ({ state, life_ }: Surroundings, { job }: ProgramTask): ProgramTask['job'] => {
+  if (job === undefined) return undefined
+  const mortal =
+    <A, B>(work: (context: A) => TaskEither<unknown, B>) =>
+    (context: A): TaskEither<unknown, B> =>
+    async () => {
+      if (!life_.alive()) return await never()
+      state.running += 1
+      state.progress += 1
+      try {
+        const said = await work(context)()
+        return life_.alive() ? said : await never()
+      } finally {
+        state.running -= 1
+        state.progress += 1
+      }
+    }
+  return { ...job, poll: mortal(job.poll), collect: mortal(job.collect) }
+}
+
+/** What is thrown is classified as what is returned. */
+const attempted = async (
+  task: ProgramTask,
+  context: StepContext<unknown, unknown>
+): Promise<E.Either<unknown, unknown>> => {
+  try {
+    return await task.run(context)()
+  } catch (error) {
+    return E.left(error)
+  }
+}
+
+const failureOf = (error: unknown): { readonly applied: boolean; readonly message: string } => {
+  const failure = fromUnknown(error)
+  return { applied: failure.outcome === 'unknown', message: failure.error.message }
+}
+
+/** The same context, whose signal fires as well when the process dies. */
+const mortalContext = (context: StepContext<unknown, unknown>, killed: AbortSignal): StepContext<unknown, unknown> => {
+  let signal: AbortSignal | undefined
+  return Object.defineProperties({} as StepContext<unknown, unknown>, {
+    ...Object.getOwnPropertyDescriptors(context),
+    signal: { enumerable: true, get: () => (signal ??= AbortSignal.any([context.signal, killed])) }
+  })
+}

@@ -1,0 +1,351 @@
+/** Somebody asks a simulated process to pause, and it dies while it does, wherever that is. */
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import { filePauses } from '../../../src/adapters/json-file/index.js'
+import type { MemoryData } from '../../../src/adapters/memory.js'
+import { memoryData, memoryPauses, memoryStorage } from '../../../src/adapters/memory.js'
+import type { CheckpointStorage, Pauses } from '../../../src/index.js'
+import { workflow } from '../../../src/promise.js'
+import type { CrashCase, CrashReport } from '../../../src/testing/crash/CrashReport.js'
+import { toText } from '../../../src/testing/crash/CrashReport.js'
+import type { CrashOptions } from '../../../src/testing/crash/crashEverywhere.js'
+import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
+import type { AtPause, CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
+import { describePoint } from '../../../src/testing/crash/CrashPoint.js'
+import type { Pause, PauseAtCall } from '../../../src/testing/crash/Intervention.js'
+import { describeIntervention } from '../../../src/testing/crash/Intervention.js'
+import { newLife } from '../../../src/testing/crash/Life.js'
+import type { PauseCallWatch } from '../../../src/testing/crash/MortalPauses.js'
+import { mortalPauses } from '../../../src/testing/crash/MortalPauses.js'
+import type { Scene } from '../../../src/testing/crash/Process.js'
+import type { Trace } from '../../../src/testing/crash/Trace.js'
+import { describeEntry } from '../../../src/testing/crash/Trace.js'
+import { folder, next } from '../../adapters/json-file/kit.js'
+import { policy } from '../../executor/fixtures.js'
+
+/** A task, groups that run at the same time and one after another, a second attempt, and a step that is not idempotent. */
+const release = ({ world, sleep, effect }: Scene<Array<string>>) =>
+  workflow('release')
+    .step('version', { capture: 'version', run: () => '1.2.3' })
+    .wave(
+      'checks',
+      {
+        unit: {
+          retry: policy({ _tag: 'Constant', attempts: 2, delayMillis: 60_000 }),
+          run: async ({ attempt, signal }) => {
+            await sleep(20_000, signal)
+            if (attempt === 1) throw Object.assign(new Error('flaky'), { status: 503 })
+            return 42
+          }
+        },
+        lint: async ({ signal }) => {
+          await sleep(30_000, signal)
+          return 'clean'
+        },
+        report: { needs: ['unit'], run: () => 'fine' }
+      },
+      { concurrency: 2 }
+    )
+    .step('publish', {
+      idempotent: false,
+      run: async () => {
+        await effect('publish', () => world.push('published'))
+        return 'published'
+      }
+    })
+    .step('announce', () => 'announced')
+
+const UNITS = ['version', 'checks/unit', 'checks/lint', 'checks/report', 'publish', 'announce']
+
+const UNREADABLE = { _tag: 'ReadFailed', where: 'here', operation: 'read', code: 'EIO', cause: undefined } as const
+
+const NOWHERE: CrashPoint = { _tag: 'AtCall', n: 1000, how: 'before' }
+
+const assertHolds = (report: CrashReport): void => assert.equal(report.violations.length, 0, toText(report))
+
+const pauseIn = (unit: string, life = 1): Pause => ({ _tag: 'Pause', life, unit })
+
+interface Told {
+  readonly trace: Trace
+  readonly lines: ReadonlyArray<string>
+}
+
+/** What happened in a run, in order, and in words. */
+const tell = async <Data = unknown>(
+  interventions: ReadonlyArray<Pause | PauseAtCall>,
+  schedule: ReadonlyArray<CrashPoint> = [],
+  options: Pick<CrashOptions<Array<string>, Data, object>, 'storage'> = {}
+): Promise<Told> => {
+  const only: CrashCase = { schedule, answer: 'again', interventions }
+  let seen: Trace = []
+  const report = await crashEverywhere(release, {
+    ...options,
+    world: () => [],
+    only,
+    invariants: { seen: ({ trace }) => void (seen = [...trace]) }
+  })
+  assertHolds(report)
+  return { trace: seen, lines: seen.map(describeEntry) }
+}
+
+const startsIn = (trace: Trace, life: number): ReadonlyArray<string> =>
+  trace.flatMap((entry) => (entry._tag === 'Started' && entry.life === life ? [entry.unit] : []))
+
+describe('a process that is asked to pause', () => {
+  test.each(UNITS)('while %s runs lets it end and starts nothing more; the next one repeats nothing', async (unit) => {
+    const { trace, lines } = await tell([pauseIn(unit)])
+    assert.ok(lines.includes(`process 1 is asked to pause while ${unit} runs`))
+    assert.equal(trace.filter(({ _tag }) => _tag === 'Answered').length, 0)
+    const [first, second] = [startsIn(trace, 1), startsIn(trace, 2)]
+    assert.ok(first.includes(unit) && !second.includes(unit))
+    assert.deepEqual([...new Set([...first, ...second])].sort(), [...UNITS].sort())
+    assert.ok(second.every((one) => !first.includes(one)))
+    const ended = lines.filter((line) => line.startsWith('process') && line.includes('ends'))
+    const at = unit === 'announce' ? [] : ['process 1 ends by itself: paused at']
+    assert.equal(ended.length, at.length + 1)
+    assert.ok(
+      at.every((one, index) => ended[index]?.startsWith(one)),
+      ended.join()
+    )
+  })
+
+  test('and dies anywhere while it does is followed by one that loses nothing and repeats nothing', async () => {
+    const report = await crashEverywhere(release, {
+      world: () => [],
+      twice: 0,
+      pauses: true,
+      answers: 'again',
+      invariants: {
+        'publishes twice only if told to': ({ world, trace }) =>
+          world.length <= 1 + trace.filter((entry) => entry._tag === 'Answered' && entry.answer === 'again').length
+      }
+    })
+    assertHolds(report)
+    assert.ok(report.paused > 200, String(report.paused))
+    assert.match(toText(report), new RegExp(`, ${report.paused} with a pause`))
+  })
+
+  test('in a call of its store pauses before the next unit, unless nothing is left to do or nobody runs it yet', async () => {
+    const atCall = async (n: number, how: 'before' | 'after'): Promise<Told> =>
+      await tell([{ _tag: 'PauseAtCall', life: 1, n, how }])
+    const pausedAt = async (n: number, how: 'before' | 'after'): Promise<string | undefined> =>
+      (await atCall(n, how)).lines.find((line) => line.includes('paused at'))?.replace('process 1 ends by itself: ', '')
+    const { lines } = await atCall(2, 'before')
+    assert.deepEqual(lines.slice(0, 3), [
+      'process 1 is asked to pause before call 2 of its store takes effect',
+      'version starts, attempt 1',
+      'version is done'
+    ])
+    const found = async (how: 'before' | 'after'): Promise<ReadonlyArray<string>> => {
+      const ends: Array<string> = []
+      for (let n = 1; n <= 10; n++) ends.push((await pausedAt(n, how)) ?? 'completed')
+      return ends
+    }
+    const [checks, publish, announce] = ['paused at checks', 'paused at publish', 'paused at announce']
+    assert.deepEqual(await found('before'), [
+      // Nobody holds the run, and nothing is stored of it.
+      ...['completed', 'completed'],
+      ...[checks, checks, checks, checks, publish, announce],
+      // The last step starts, and the run is given back.
+      ...['completed', 'completed']
+    ])
+    assert.deepEqual(await found('after'), [
+      'completed',
+      // Its first step has started; then both groups that need nothing have.
+      ...[checks, checks, checks, checks, checks, publish, announce],
+      ...['completed', 'completed']
+    ])
+  })
+
+  test('dies before and after each call by which it pauses, and goes on if one fails', async () => {
+    for (const how of ['before', 'after', 'fails'] as const) {
+      for (const [n, call] of (['point', 'withdraw'] as const).entries()) {
+        const { lines } = await tell([pauseIn('version')], [{ _tag: 'AtPause', n: n + 1, how, call }])
+        const died = `process 1 ends: killed ${how} call ${n + 1} of its pauses`
+        assert.equal(
+          lines.some((line) => line.startsWith(died)),
+          how !== 'fails',
+          lines.join('\n')
+        )
+      }
+    }
+  })
+
+  test('is followed by one that may die before and after it takes the pointer away, or fail to', async () => {
+    for (const how of ['before', 'after', 'fails'] as const) {
+      const point: AtPause = { _tag: 'AtPause', n: 1, how, call: 'unpoint' }
+      const { trace }: Told = await tell([pauseIn('version')], [NOWHERE, point])
+      const died = trace.some((entry) => entry._tag === 'Died' && entry.where.endsWith('(unpoint)'))
+      assert.deepEqual([died, Math.max(...trace.map(({ life }) => life))], how === 'fails' ? [false, 2] : [true, 3])
+    }
+  })
+
+  test('and dies while it is asked is followed by one that does not pause', async () => {
+    for (const how of ['during', 'after'] as const) {
+      const { lines } = await tell([pauseIn('version')], [{ _tag: 'AtUnit', unit: 'version', n: 1, how }])
+      assert.ok(lines.includes('process 1 is asked to pause while version runs'))
+      assert.ok(!lines.some((line) => line.includes('paused at')))
+    }
+  })
+
+  test('too late, when another has the run, is followed by one that does not pause', async () => {
+    const late: Pause = { _tag: 'Pause', life: 1, unit: 'version', when: 'late' }
+    for (const schedule of [[{ _tag: 'AtUnit', unit: 'checks/lint', n: 1, how: 'during' } as const], []]) {
+      const { trace, lines } = await tell([late, ...(schedule.length > 0 ? [] : [pauseIn('checks/lint')])], schedule)
+      assert.ok(lines.some((line) => line.endsWith('and the request comes only to the next process')))
+      assert.equal(Math.max(...trace.map(({ life }) => life)), 2)
+    }
+  })
+
+  test('before it has a question goes on when that is answered, and pauses or not', async () => {
+    const publish = { _tag: 'AtUnit', unit: 'publish', n: 1, how: 'after' } as const
+    const { lines } = await tell([{ _tag: 'PauseAtCall', life: 2, n: 1, how: 'after' }], [publish])
+    assert.ok(lines.includes('answer: run publish again'))
+  })
+
+  test('twice, by one process after the other, pauses twice', async () => {
+    const { lines } = await tell([pauseIn('version'), pauseIn('publish', 2)])
+    assert.deepEqual(
+      lines.filter((line) => line.includes('ends by itself')),
+      [
+        'process 1 ends by itself: paused at checks',
+        'process 2 ends by itself: paused at announce',
+        'process 3 ends by itself: completed'
+      ]
+    )
+  })
+})
+
+describe('a workflow on JSON files', () => {
+  const storage = {
+    create: () => Promise.resolve(folder()),
+    reopen: (root: string) => Promise.resolve(next(root)),
+    pauses: (root: string) => filePauses(root),
+    destroy: (root: string) => rm(root, { recursive: true, force: true, maxRetries: 20 })
+  }
+
+  test('that dies before or after a call by which it pauses comes to the same end', async () => {
+    const pausing: ReadonlyArray<CrashPoint> = [1, 2].flatMap((n) =>
+      (['before', 'after', 'fails'] as const).map((how) => ({ _tag: 'AtPause', n, how }) as const)
+    )
+    const saving: ReadonlyArray<CrashPoint> = [2, 3, 4].map((n) => ({ _tag: 'AtCall', n, how: 'torn' }) as const)
+    for (const point of [...pausing, ...saving]) await tell([pauseIn('version')], [point], { storage })
+  })
+})
+
+describe('what a simulated pause finds', () => {
+  const nothing = () => () => Promise.resolve(E.right(undefined))
+  const wrong = () => () => Promise.resolve(E.left(UNREADABLE))
+
+  const findsWith = async (
+    pauses: Partial<Pauses>,
+    around: (storage: CheckpointStorage) => CheckpointStorage = (storage) => storage
+  ): Promise<ReadonlyArray<string>> => {
+    const storage = {
+      create: () => Promise.resolve({ data: memoryData(), pauses: { ...memoryPauses(), ...pauses } }),
+      reopen: ({ data }: { readonly data: MemoryData }) => Promise.resolve(around(memoryStorage(data))),
+      pauses: (data: { readonly pauses: Pauses }) => data.pauses
+    }
+    const only: CrashCase = { schedule: [], answer: 'again', interventions: [pauseIn('version')] }
+    const { violations } = await crashEverywhere(release, { world: () => [], storage, only })
+    return violations.map(({ law, what }) => `${law}: ${what}`)
+  }
+
+  test('is a request that is never taken away, and a pointer that is lost, stays or cannot be read', async () => {
+    assert.deepEqual(await findsWith({ withdraw: nothing }), [
+      'PauseKept: a process has ended by itself, and the request is still there'
+    ])
+    assert.deepEqual(await findsWith({ point: () => () => Promise.resolve(E.right('nowhere')) }), [
+      'PauseKept: the run is paused at checks, and the pointer leads to nothing'
+    ])
+    assert.deepEqual(await findsWith({ unpoint: nothing }), ['PauseKept: the run is over, and the pointer leads to it'])
+    assert.deepEqual(await findsWith({ pointer: wrong() }), ["Undisturbed: the pointer can't be read: ReadFailed"])
+  })
+
+  test('is an answer that is not so', async () => {
+    const free = (storage: CheckpointStorage): CheckpointStorage => ({
+      ...storage,
+      load: (runId) => pipe(storage.load(runId), TE.map(O.map((stored) => ({ ...stored, heldBy: O.none }))))
+    })
+    assert.deepEqual(await findsWith({}, free), ['PauseKept: version runs, and who asked was told that nobody runs it'])
+    const [refused] = await findsWith({ request: wrong })
+    assert.match(refused ?? '', /^PauseKept: who asked was told: /)
+  })
+})
+
+describe('the pauses of a process that was killed', () => {
+  const request = {
+    runId: 'r',
+    addressee: { host: 'h', pid: 1, since: '2026-01-02T03:04:05.000Z' },
+    commit: false,
+    requestedAt: '2026-01-02T03:04:05.000Z'
+  }
+  const watching = (at: PauseCallWatch['at']): PauseCallWatch => ({
+    at,
+    begun: () => undefined,
+    ended: () => undefined
+  })
+
+  /** What came of a call within a turn of the event loop. */
+  const soon = async (call: () => Promise<unknown>): Promise<unknown> =>
+    await Promise.race([call(), new Promise((resolve) => setImmediate(() => resolve('nothing')))])
+
+  test('change nothing any more, and nothing comes back from them', async () => {
+    const life = newLife()
+    const made = memoryPauses()
+    const pauses = mortalPauses(
+      life,
+      made,
+      watching(() => undefined)
+    )
+    assert.deepEqual(await soon(pauses.request(request)), E.right(undefined))
+    assert.equal(pauses.isRequested('r'), true)
+    life.kill()
+    assert.equal(pauses.isRequested('r'), false)
+    for (const call of [pauses.withdraw('r'), pauses.requested('r'), pauses.pointer, pauses.unpoint('r')])
+      assert.equal(await soon(call), 'nothing')
+    assert.equal(made.isRequested('r'), true)
+  })
+
+  test('have done what was asked of them if it died after that, and not if it died before, or was told so', async () => {
+    const withdrawn = async (how: AtPause['how']): Promise<readonly [unknown, boolean, boolean]> => {
+      const life = newLife()
+      const made = memoryPauses()
+      await made.request(request)()
+      const pauses = mortalPauses(
+        life,
+        made,
+        watching((call, n) => (call === 'withdraw' && n === 2 ? how : undefined))
+      )
+      await pauses.unpoint('r')()
+      const came = await soon(pauses.withdraw('r'))
+      return [came === 'nothing', life.alive(), made.isRequested('r')]
+    }
+    assert.deepEqual(await withdrawn('before'), [true, false, true])
+    assert.deepEqual(await withdrawn('after'), [true, false, false])
+    assert.deepEqual(await withdrawn('fails'), [false, true, true])
+  })
+})
+
+describe('in words', () => {
+  test('a pause and a point where its process dies say what they are', () => {
+    assert.equal(describeIntervention(pauseIn('pack', 2)), 'process 2 is asked to pause while pack runs')
+    assert.equal(
+      describeIntervention({ ...pauseIn('pack'), when: 'late' }),
+      'process 1 is asked to pause while pack runs, and the request comes only to the next process'
+    )
+    assert.equal(
+      describeIntervention({ _tag: 'PauseAtCall', life: 1, n: 3, how: 'after' }),
+      'process 1 is asked to pause after call 3 of its store takes effect'
+    )
+    assert.equal(
+      describePoint({ _tag: 'AtPause', n: 2, how: 'after', call: 'withdraw' }),
+      'killed after call 2 of its pauses (withdraw)'
+    )
+  })
+})
