@@ -164,7 +164,8 @@ const forThis = async ({ pauses, storage }: Environment, runId: string): Promise
   if (O.isNone(request.right)) return undefined
   const { value } = request.right
   const stored: E.Either<StorageError, O.Option<Stored>> = await answering('load', () => storage.load(runId))
-  const holder = E.isRight(stored) && O.isSome(stored.right) ? stored.right.value.heldBy : O.none
+  if (E.isLeft(stored)) return { ...LEAST, unreadable: stored.left }
+  const holder = O.isSome(stored.right) ? stored.right.value.heldBy : O.none
   if (O.isNone(holder) || isFor(value, holder.value)) return { commit: value.commit }
   await answering('pause', () => pauses.withdraw(runId, value))
   return undefined

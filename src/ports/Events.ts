@@ -33,7 +33,7 @@ export interface EventUnit {
  * that nothing more can be written. `CheckFailed` tells of a check around a unit and what was answered, before any of it is
  * recorded. `WorkspaceReady` tells that the workspace of a run is there, before its first step; `renamed`: what a branch with
  * earlier work is called now that had its name. `RunPaused` comes after the `RunInterrupted` of a pause and tells what that has left
- * behind: the pointer, `where` it is, what could not be done of that, and why the request was `unreadable`, if it was: then nothing is
+ * behind: the pointer, `where` it is, what could not be done of that, and why the request was `unreadable`, or not known to be for this process: then nothing is
  * committed. `RunRemoved` and `RunLeft` come last: a completed run was removed, as its
  * program says, and where it was archived; or that failed, and it is left as it is.
  *

@@ -155,7 +155,7 @@ test('a request that is damaged pauses the run, and what is wrong with it is sai
   const ended = await running.ended
   expect(ended.code).toBe(75)
   expect(ended.stderr).toContain(
-    `warning: nothing is committed, since the request can't be read: ${path} is no request to pause: at $ expected a JSON object\n`
+    `warning: nothing is committed, since it can't be told who asked, and for what: ${path} is no request to pause: at $ expected a JSON object\n`
   )
   expect(place.exists('.dogear/runs/r/pause.json')).toBe(false)
 })

@@ -5,7 +5,14 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
 import { memoryPauses, memoryStorage } from '../../src/adapters/memory.js'
-import type { Checkpoint, Environment, Event, Pauses, Program as ProgramType } from '../../src/index.js'
+import type {
+  Checkpoint,
+  CheckpointStorage,
+  Environment,
+  Event,
+  Pauses,
+  Program as ProgramType
+} from '../../src/index.js'
 import { pause, poll, Program, resume, run } from '../../src/index.js'
 import type { LooseSpec, Process, World } from './fixtures.js'
 import {
@@ -407,6 +414,21 @@ describe('a request to pause', () => {
     assert.deepEqual(
       process.events.flatMap((event) => (event._tag === 'RunPaused' ? [event.unreadable] : [])),
       [damaged]
+    )
+  })
+
+  test('that the store can’t tell whom it is for pauses the run, commits nothing, and that is told', async () => {
+    const failed = { _tag: 'ReadFailed', where: 'the store', operation: 'load', code: 'EIO', cause: undefined } as const
+    const pauses = memoryPauses()
+    const addressee = { host: 'elsewhere', pid: 1, since: '2026-01-02T03:04:05.000Z' }
+    await pauses.request({ runId: 'r', addressee, commit: true, requestedAt: '2026-01-02T03:04:05.000Z' })()
+    const around = (storage: CheckpointStorage): CheckpointStorage => ({ ...storage, load: () => TE.left(failed) })
+    const process = newProcess(newWorld(), { pauses, around })
+    assert.equal(ended(await process.perform(run(threeSteps(process.world), 'r', {})), 'Interrupted').reason, 'paused')
+    assert.deepEqual(process.world.log, [])
+    assert.deepEqual(
+      process.events.flatMap((event) => (event._tag === 'RunPaused' ? [event.unreadable] : [])),
+      [failed]
     )
   })
 

@@ -228,7 +228,7 @@ const paused = (
       ? []
       : [
           style.yellow(
-            `warning: nothing is committed, since the request can't be read: ${printable(describeRequest(unreadable))}`
+            `warning: nothing is committed, since it can't be told who asked, and for what: ${printable(describeRequest(unreadable))}`
           )
         ]),
     ...problems.map((problem) => style.yellow(`warning: ${printable(describe(problem))}`))

@@ -141,6 +141,21 @@ const PAUSING: ReadonlyArray<Fault> = [
     breaks: 'PauseKept'
   },
   {
+    what: 'takes away a newer request along with one to its predecessor',
+    spec: [task(), task()],
+    only: told(
+      [
+        { _tag: 'Pause', life: 1, unit: 's0', when: 'late' },
+        { _tag: 'PauseAtCall', life: 2, n: 2, how: 'before' }
+      ],
+      atUnit('s0', 'after')
+    ),
+    module: 'executor/pause.ts',
+    text: 'pauses.withdraw(runId, value)',
+    instead: 'pauses.withdraw(runId)',
+    breaks: 'PauseKept'
+  },
+  {
     what: 'does not record that it has paused',
     spec: [task(), task()],
     only: told([pause('s0')]),
