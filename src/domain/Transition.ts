@@ -88,7 +88,7 @@ export const replay = (base: Checkpoint, changes: Iterable<Change.Change>): E.Ei
 const changed = (self: Fields, change: Change.Change): E.Either<TransitionError, Fields> => {
   const next = replaced(self, change)
   if (E.isLeft(next)) return next
-  const fields: Fields = {
+  const fields: { -readonly [Field in keyof Fields]: Fields[Field] } = {
     format: self.format,
     runId: self.runId,
     revision: self.revision + 1,
@@ -103,7 +103,8 @@ const changed = (self: Fields, change: Change.Change): E.Either<TransitionError,
     createdAt: self.createdAt,
     updatedAt: change.at
   }
-  return E.right(self.workspace === undefined ? fields : { ...fields, workspace: self.workspace })
+  if (self.workspace !== undefined) fields.workspace = self.workspace
+  return E.right(fields)
 }
 
 /** What a change replaces in a checkpoint. */

@@ -136,7 +136,8 @@ const parse = (text: string | undefined): Json | undefined => {
 
 /** The object in a file, if there is one. */
 const decode = (bytes: Buffer): JsonObject | undefined => {
-  const value = isUtf8(bytes) && !isDeeperThan(bytes, MAX_LINE_DEPTH) ? parse(bytes.toString('utf8')) : undefined
+  const text = isUtf8(bytes) ? bytes.toString('utf8') : ''
+  const value = isDeeperThan(text, MAX_LINE_DEPTH) ? undefined : parse(text)
   return value !== undefined && isObject(value) ? value : undefined
 }
 

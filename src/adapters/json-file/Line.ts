@@ -89,36 +89,48 @@ export const decode = (line: Buffer): E.Either<string, JsonObject> => {
     return E.left(head.startsWith(HEAD) && head.endsWith(TAIL) ? 'its checksum is wrong' : NO_SUM)
   }
   if (!isUtf8(line)) return E.left('it is not UTF-8')
-  if (isDeeperThan(line, MAX_LINE_DEPTH)) return E.left(`it nests deeper than ${MAX_LINE_DEPTH} levels`)
+  const text = line.toString('utf8')
+  if (isDeeperThan(text, MAX_LINE_DEPTH)) return E.left(`it nests deeper than ${MAX_LINE_DEPTH} levels`)
   try {
-    return E.right(JSON.parse(line.toString('utf8')) as JsonObject)
+    return E.right(JSON.parse(text) as JsonObject)
   } catch {
     return E.left('it is not JSON')
   }
 }
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-
 /**
- * Whether JSON text nests deeper than so many levels. Each level takes two bytes, so short text needs no look.
+ * Whether JSON text nests deeper than so many levels. Of text that is no JSON it may say no.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const isDeeperThan = (text: Uint8Array, levels: number): boolean => {
-  if (text.length < 2 * levels) return false
+export const isDeeperThan = (text: string, levels: number): boolean =>
+  closesMoreThan(text, levels) && nestsDeeperThan(text, levels)
+
+/** Each level is closed. Most lines have not so many brackets, and finding some is many times quicker than looking at all of it. */
+const closesMoreThan = (text: string, levels: number): boolean => {
+  let count = 0
+  for (const bracket of ['}', ']'])
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1))
+      if (++count > levels) return true
+  return false
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+const nestsDeeperThan = (text: string, levels: number): boolean => {
   let depth = 0
   let inString = false
   for (let at = 0; at < text.length; at++) {
-    const byte = text[at]
+    const char = text.charCodeAt(at)
     if (inString) {
-      if (byte === BACKSLASH) at++
-      else if (byte === QUOTE) inString = false
-    } else if (byte === QUOTE) inString = true
-    else if (byte === 0x7b || byte === 0x5b) {
+      if (char === BACKSLASH) at++
+      else if (char === QUOTE) inString = false
+    } else if (char === QUOTE) inString = true
+    else if (char === 0x7b || char === 0x5b) {
       if (++depth > levels) return true
-    } else if (byte === 0x7d || byte === 0x5d) depth--
+    } else if (char === 0x7d || char === 0x5d) depth--
   }
   return false
 }
