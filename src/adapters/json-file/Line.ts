@@ -89,9 +89,9 @@ export const decode = (line: Buffer): E.Either<string, JsonObject> => {
     return E.left(head.startsWith(HEAD) && head.endsWith(TAIL) ? 'its checksum is wrong' : NO_SUM)
   }
   if (!isUtf8(line)) return E.left('it is not UTF-8')
-  const text = line.toString('utf8')
-  if (isDeeperThan(text, MAX_LINE_DEPTH)) return E.left(`it nests deeper than ${MAX_LINE_DEPTH} levels`)
   try {
+    const text = line.toString('utf8')
+    if (isDeeperThan(text, MAX_LINE_DEPTH)) return E.left(`it nests deeper than ${MAX_LINE_DEPTH} levels`)
     return E.right(JSON.parse(text) as JsonObject)
   } catch {
     return E.left('it is not JSON')
@@ -99,18 +99,21 @@ export const decode = (line: Buffer): E.Either<string, JsonObject> => {
 }
 
 /**
- * Whether JSON text nests deeper than so many levels. Of text that is no JSON it may say no.
+ * Whether JSON text nests deeper than so many levels. If not, `JSON.parse` goes no deeper in it, be it JSON or not.
  *
  * @category destructors
  * @since 0.1.0
  */
 export const isDeeperThan = (text: string, levels: number): boolean =>
-  closesMoreThan(text, levels) && nestsDeeperThan(text, levels)
+  opensMoreThan(text, levels) && nestsDeeperThan(text, levels)
 
-/** Each level is closed. Most lines have not so many brackets, and finding some is many times quicker than looking at all of it. */
-const closesMoreThan = (text: string, levels: number): boolean => {
+/**
+ * Each level is opened, and what was torn may never be closed. Most lines have not so many brackets, and finding some is many times
+ * quicker than looking at all of it.
+ */
+const opensMoreThan = (text: string, levels: number): boolean => {
   let count = 0
-  for (const bracket of ['}', ']'])
+  for (const bracket of ['{', '['])
     for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1))
       if (++count > levels) return true
   return false
