@@ -193,14 +193,15 @@ const groupFor = ({ each: { fingerprint, idempotent } }: ExpandedIdentity, name:
 })
 
 /**
- * A group of a step; a task has none.
+ * A group of a step; a task has none. Its name is that of the step's own text, not the equal one that was asked for.
  *
  * @category destructors
  * @since 0.1.0
  */
 export const groupOf = (step: StepIdentity, name: string): TaskIdentity | undefined => {
   if (step.kind === 'wave') return groupNamed(step, name)
-  return step.kind === 'expanded' && itemNamed(step.items, name) !== undefined ? groupFor(step, name) : undefined
+  const item = step.kind === 'expanded' ? itemNamed(step.items, name) : undefined
+  return step.kind === 'expanded' && item !== undefined ? groupFor(step, item.key) : undefined
 }
 
 /**

@@ -5,7 +5,7 @@
  */
 
 /**
- * A list by its keys. It is indexed when it is first asked for, and a list does not change after that.
+ * A list by its keys. It is indexed when it is first asked for: a list does not change after that, and has one kind of key.
  *
  * @category destructors
  * @since 0.1.0
