@@ -70,8 +70,8 @@ export const viewRun =
   }
 
 /**
- * Every run there is, newest first; those that can't be read come last. They are read one after the other, and only the
- * summaries are kept. A damaged run breaks nothing.
+ * Every run there is, newest first, and of those begun in the same millisecond the last by id; those that can't be read come last.
+ * They are read one after the other, and only the summaries are kept. A damaged run breaks nothing.
  *
  * @category looking
  * @since 0.1.0

@@ -10,6 +10,7 @@ import type { Archive, ArchivedRun, CheckpointStorage, Environment, Retention } 
 import {
   CheckpointCodec,
   findExpired,
+  listRuns,
   poll,
   Program,
   prune,
@@ -19,7 +20,7 @@ import {
   runOrResume
 } from '../../src/index.js'
 import * as Async from '../../src/promise/index.js'
-import { ended, loaded, newProcess, newWorld, outputsOf, refused, right, WRITE_FAILED } from './fixtures.js'
+import { ended, fakeClock, loaded, newProcess, newWorld, outputsOf, refused, right, WRITE_FAILED } from './fixtures.js'
 
 const archiveIn = (kept: Array<ArchivedRun>): Archive => ({
   keep: (one) => TE.fromIO(() => `place ${kept.push(one)}`)
@@ -236,4 +237,26 @@ describe('pruning', () => {
     assert.deepEqual(right(await prune({ keep: 0 })(stopped.environment)()), { removed: [], left: [], isStopped: true })
     assert.ok(E.isRight(await stopped.storage.load('done-1')()))
   })
+})
+
+test('runs are listed newest first, of one millisecond the last by id, and what can not be read at the end', async () => {
+  const world = newWorld()
+  const begun = async (at: number, ...ids: ReadonlyArray<string>): Promise<void> => {
+    for (const id of ids) {
+      const { environment } = newProcess(world, { ...ports(world).given, clock: fakeClock(at) })
+      ended(await run(program('keep'), id, {})(environment)(), 'Completed')
+    }
+  }
+  await begun(1, 'b', 'c', 'a')
+  await begun(2, '0', 'x')
+  const around = (storage: CheckpointStorage): CheckpointStorage => ({
+    ...storage,
+    load: (runId) => (runId === 'x' ? TE.left(damaged) : storage.load(runId))
+  })
+  const damaged = { _tag: 'Corrupt', runId: 'x', where: 'x', why: 'it is damaged' } as const
+  const listed = right(await listRuns(newProcess(world, { around }).environment)())
+  assert.deepEqual(
+    listed.map(({ runId }) => runId),
+    ['0', 'c', 'b', 'a', 'x']
+  )
 })
