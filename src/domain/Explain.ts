@@ -39,9 +39,11 @@ export const explain = (plan: ResumePlan): string => {
   const groups = new Map<number, Array<Decision>>(steps.map(({ stepIndex }) => [stepIndex, []]))
   for (const decision of plan.decisions)
     if (decision.group !== undefined) groups.get(decision.stepIndex)?.push(decision)
-  const rows = told(steps).flatMap(({ decision, row, isCount }): ReadonlyArray<Row> => {
+  const groupsOf = ({ stepIndex }: Decision): ReadonlyArray<Decision> => groups.get(stepIndex) ?? []
+  const kindOfStep = (step: Decision): string => kindOf(step, [step, ...groupsOf(step)].some(givesUpJob))
+  const rows = told(steps, kindOfStep).flatMap(({ decision, row, isCount }): ReadonlyArray<Row> => {
     if (isCount) return [{ ...row, place: '' }]
-    const below = told(groups.get(decision.stepIndex) ?? [])
+    const below = told(groupsOf(decision), (group) => kindOf(group))
     return [{ ...row, place: `${decision.stepIndex + 1}/${steps.length}` }, ...below.map((one) => indented(one.row))]
   })
   const wide = (of: (row: Row) => string): number => rows.reduce((widest, row) => Math.max(widest, of(row).length), 0)
@@ -80,13 +82,14 @@ interface Told {
   readonly isCount: boolean
 }
 
-const told = (all: ReadonlyArray<Decision>): ReadonlyArray<Told> => {
+const told = (all: ReadonlyArray<Decision>, kindOf: (decision: Decision) => string): ReadonlyArray<Told> => {
   const one = (decision: Decision): Told => ({ decision, row: rowOf(decision), isCount: false })
   if (all.length <= LONG) return all.map(one)
   const kinds = new Map<string, Array<Decision>>()
   for (const decision of all) {
-    const kind = kinds.get(kindOf(decision))
-    if (kind === undefined) kinds.set(kindOf(decision), [decision])
+    const name = kindOf(decision)
+    const kind = kinds.get(name)
+    if (kind === undefined) kinds.set(name, [decision])
     else kind.push(decision)
   }
   const rows = new Map<Decision, Told>()
@@ -100,7 +103,11 @@ const told = (all: ReadonlyArray<Decision>): ReadonlyArray<Told> => {
   return all.flatMap((decision) => rows.get(decision) ?? [])
 }
 
-const kindOf = ({ _tag, reason }: Decision): string => `${_tag} ${reason._tag}`
+/** To give up a job is a kind of its own. */
+const kindOf = (decision: Decision, givesUp = givesUpJob(decision)): string =>
+  `${decision._tag} ${decision.reason._tag}${givesUp ? ' GivesUp' : ''}`
+
+const givesUpJob = (decision: Decision): boolean => decision._tag === 'Run' && decision.givesUp !== undefined
 
 /** What is said of one of them need not be so of the others. */
 const countOf = (first: Decision, others: ReadonlyArray<Decision>): Omit<Row, 'place'> => {

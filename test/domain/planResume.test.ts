@@ -9,7 +9,7 @@ import type { CompletedStep } from '../../src/domain/CompletedStep.js'
 import * as Steps from '../../src/domain/CompletedStep.js'
 import type { Json } from '../../src/domain/Json.js'
 import { describeProblem, describeProblems, describeQuestion, explain } from '../../src/domain/Explain.js'
-import type { PlanOptions, PlanProblem, ResumePlan } from '../../src/domain/Plan.js'
+import type { PlanOptions, PlanProblem, ResumePlan, Run } from '../../src/domain/Plan.js'
 import { overrides } from '../../src/domain/Overrides.js'
 import { hashPlan, openQuestions } from '../../src/domain/Plan.js'
 import { planResume } from '../../src/domain/planResume.js'
@@ -953,6 +953,38 @@ describe('a plan in words', () => {
     assert.equal(
       text(State.interrupted(0, 'step-0', 'paused', { inProgress: true, inFlight: [{ attempt: 1 }] })),
       '  1/1  retry    step-0  was stopped (paused)'
+    )
+  })
+
+  test('does not count a job that is given up among others that run', () => {
+    const [givesUp, due] = [{ _tag: 'JobPending', submittedAt: AT } as const, { _tag: 'Forced' } as const]
+    const run = (stepIndex: number, rest: Partial<Run> = {}): Run => ({
+      _tag: 'Run',
+      ...{ stepIndex, step: `s${stepIndex}`, summary: '', fingerprint: 'v1:x', reason: due },
+      ...rest
+    })
+    const steps = Array.from({ length: 30 }, (_, index) => run(index, index === 12 ? { givesUp } : {}))
+    const groups = Array.from({ length: 30 }, (_, n) => run(17, { group: `g${n}`, ...(n === 9 ? { givesUp } : {}) }))
+    const decisions = [...steps.slice(0, 18), ...groups, ...steps.slice(18)]
+    const text = explain({ decisions, startIndex: 0, retryCurrent: false, skipSteps: new Set(), variables: new Map() })
+    assert.equal(
+      text,
+      `0/30 steps are done, 30 to run
+   1/30  run      s0           asked for
+   2/30  run      s1           asked for
+   3/30  run      s2           asked for
+   4/30  run      s3           asked for
+   5/30  run      s4           asked for
+         run      … 23 more    asked for
+  13/30  run      s12          asked for; gives up the job that is pending since ${AT}
+  18/30  run      s17          asked for
+         run        g0         asked for
+         run        g1         asked for
+         run        g2         asked for
+         run        g3         asked for
+         run        g4         asked for
+         run        … 24 more  asked for
+         run        g9         asked for; gives up the job that is pending since ${AT}`
     )
   })
 
