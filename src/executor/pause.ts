@@ -8,7 +8,8 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint, Status } from '../domain/Checkpoint.js'
 import { status } from '../domain/Checkpoint.js'
-import { continueHere, isFor } from '../domain/Pause.js'
+import type { PauseRequest } from '../domain/Pause.js'
+import { continueHere, isFor, isSame } from '../domain/Pause.js'
 import type { Holder, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import type { PointerError } from '../ports/Pauses.js'
@@ -127,9 +128,9 @@ const atRest = (runId: string, { checkpoint, holder }: Seen): E.Either<never, Pa
  * @since 0.1.0
  */
 export const watchFor = (environment: Environment, runId: string): PauseWatch => {
-  let seen: Asked | undefined
+  let seen: Found | undefined
   const verify = async (): Promise<boolean> => {
-    seen = (await forThis(environment, runId)) ?? seen
+    seen = (await forThis(environment, runId, seen?.request)) ?? seen
     return seen !== undefined
   }
   return {
@@ -156,17 +157,29 @@ const isRequested = ({ pauses }: Environment, runId: string): boolean => {
   }
 }
 
-/** What is asked of the execution that holds the run now, if anything is. */
-const forThis = async ({ pauses, storage }: Environment, runId: string): Promise<Asked | undefined> => {
+/** What is asked for; `request`: by a request that is known to be for this execution. */
+interface Found extends Asked {
+  readonly request?: PauseRequest
+}
+
+/** What is asked of the execution that holds the run now, if anything is. What is `known` to be for it need not be found out again. */
+const forThis = async (
+  { pauses, storage }: Environment,
+  runId: string,
+  known: PauseRequest | undefined
+): Promise<Found | undefined> => {
   if (pauses === undefined) return undefined
   const request = await answering('pause', () => pauses.requested(runId))
   if (E.isLeft(request)) return { ...LEAST, unreadable: request.left }
   if (O.isNone(request.right)) return undefined
   const { value } = request.right
+  const { commit } = value
+  if (known !== undefined && isSame(value, known)) return { commit, request: known }
   const stored: E.Either<StorageError, O.Option<Stored>> = await answering('load', () => storage.load(runId))
   if (E.isLeft(stored)) return { ...LEAST, unreadable: stored.left }
   const holder = O.isSome(stored.right) ? stored.right.value.heldBy : O.none
-  if (O.isNone(holder) || isFor(value, holder.value)) return { commit: value.commit }
+  if (O.isNone(holder)) return { commit }
+  if (isFor(value, holder.value)) return { commit, request: value }
   await answering('pause', () => pauses.withdraw(runId, value))
   return undefined
 }

@@ -480,6 +480,8 @@ interface Pausing {
   readonly commit: boolean
   /** Of another request, that comes once the first was seen. */
   readonly later?: boolean
+  /** How often the store still tells who holds the run, once a pause was asked for. */
+  readonly loads?: number
   readonly onInterrupted?: (world: World) => unknown
 }
 
@@ -494,13 +496,20 @@ describe('work that is not committed', () => {
   } as const
   const hash = 'a'.repeat(40)
 
-  const pausedIn = async ({ commit, later, onInterrupted = () => undefined }: Pausing) => {
+  const pausedIn = async ({ commit, later, loads = Infinity, onInterrupted = () => undefined }: Pausing) => {
     const pauses = memoryPauses()
+    let answers = Infinity
+    const failed = { _tag: 'ReadFailed', where: 'the store', operation: 'load', code: 'EIO', cause: undefined } as const
+    const around = (storage: CheckpointStorage): CheckpointStorage => ({
+      ...storage,
+      load: (runId) => (answers-- > 0 ? storage.load(runId) : TE.left(failed))
+    })
     const world = newWorld()
     const committed: Array<Checkpoint.Checkpoint['state']['_tag']> = []
     const none = (): never => assert.fail('not asked for')
     const process: Process = newProcess(world, {
       pauses,
+      around,
       workspaces: {
         plan: () => TE.right(worktree),
         make: () => TE.right(undefined),
@@ -508,6 +517,7 @@ describe('work that is not committed', () => {
         stepFolder: none,
         tree: () => process.environment.tree,
         commit: () => async () => {
+          answers = Infinity
           committed.push((await stored(process.storage)).state._tag)
           return TE.right(O.some(hash))()
         },
@@ -515,7 +525,10 @@ describe('work that is not committed', () => {
         remove: none
       }
     })
-    const ask = async (wanted: boolean): Promise<void> => void right(await asking(process, wanted))
+    const ask = async (wanted: boolean): Promise<void> => {
+      right(await asking(process, wanted))
+      answers = loads
+    }
     const program = Program.fromSteps('w', [
       Program.waveOf(
         'wave',
@@ -548,6 +561,14 @@ describe('work that is not committed', () => {
   test.each([true, false])('is committed if the newest request says so: %s', async (later) => {
     const { committed } = await pausedIn({ commit: !later, later })
     assert.equal(committed.length, later ? 1 : 0)
+  })
+
+  test('stays as it is where the store can’t tell whom the request is for', async () => {
+    assert.deepEqual((await pausedIn({ commit: true, loads: 0 })).committed, [])
+  })
+
+  test('is committed if the store can’t tell it once more: it is the same request', async () => {
+    assert.deepEqual((await pausedIn({ commit: true, loads: 1 })).committed, ['Interrupted'])
   })
 
   test('is left to whoever has taken the run over, and so is the pointer', async () => {
