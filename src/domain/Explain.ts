@@ -229,17 +229,29 @@ export const describeQuestion = (question: Confirm): string => {
 }
 
 /**
- * What stands against a plan, a sentence for each problem. Of more than 20 the others are counted: an edit may be one of 10,000 items.
+ * What stands against a plan, a sentence for each problem. Of more than 20, five of a kind are told and the others counted: an edit
+ * may be one of 10,000 items.
  *
  * @category destructors
  * @since 0.1.0
  */
 export const describeProblems = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string> => {
-  const more = problems.length - LONG
-  return more <= 0
-    ? problems.map(describeProblem)
-    : [...problems.slice(0, LONG).map(describeProblem), `and ${more} more problem${more === 1 ? '' : 's'}`]
+  if (problems.length <= LONG) return problems.map(describeProblem)
+  const seen = new Map<string, number>()
+  const shown = problems.filter((problem) => {
+    const kind = kindOfProblem(problem)
+    const before = seen.get(kind) ?? 0
+    seen.set(kind, before + 1)
+    return before < TOLD
+  })
+  const more = problems.length - shown.length
+  return [...shown.map(describeProblem), ...(more === 0 ? [] : [`and ${more} more like these`])]
 }
+
+const kindOfProblem = (problem: PlanProblem): string =>
+  problem._tag === 'WorkflowChanged'
+    ? `${problem.edit} ${problem.inDoubt === true} ${problem.pending === true}`
+    : problem._tag
 
 /**
  * What stands against a plan, as a sentence that says what to do about it.

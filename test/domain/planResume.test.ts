@@ -988,12 +988,17 @@ describe('a plan in words', () => {
     )
   })
 
-  test('that there is none for says twenty reasons, and how many more there are', () => {
+  test('that there is none for says five reasons of a kind, and how many more there are', () => {
     const workflow = numbered(30)
     const all = Array.from({ length: 23 }, (_, index) => record(index, { fingerprint: 'v1:old' }))
-    const against = problems(standing(workflow, State.beforeStep(23, 'step-23'), all), workflow)
-    assert.equal(against.length, 23)
-    assert.deepEqual(describeProblems(against), [...against.slice(0, 20).map(describeProblem), 'and 3 more problems'])
+    const checkpoint = standing(workflow, State.beforeStep(23, 'step-23'), all)
+    const against = problems(checkpoint, workflow, { confirm: new Map([['step-99', { _tag: 'Again' }]]) })
+    assert.deepEqual(
+      against.map(({ _tag }) => _tag),
+      [...all.map(() => 'WorkflowChanged'), 'UnknownStep']
+    )
+    const few = [...against.slice(0, 5), ...against.slice(23)]
+    assert.deepEqual(describeProblems(against), [...few.map(describeProblem), 'and 18 more like these'])
     assert.deepEqual(describeProblems(against.slice(0, 20)), against.slice(0, 20).map(describeProblem))
   })
 
