@@ -198,7 +198,7 @@ describe('loading', () => {
           text.length >> 10
         } KiB), of which decode ${decoded.toFixed(1)} ms`
       )
-      assert.ok(loaded < 4 * parsed, `${loaded} ms to load and plan, ${parsed} ms to parse`)
+      assert.ok(loaded < 3.5 * parsed, `${loaded} ms to load and plan, ${parsed} ms to parse`)
     },
     120_000
   )

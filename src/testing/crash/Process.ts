@@ -19,6 +19,7 @@ import { whileCalled, whileRunning } from './asking.js'
 import type { Pause, PauseAtCall } from './Intervention.js'
 import type { CallWatch, DeathAtCall } from './Life.js'
 import { mortal, never, newLife } from './Life.js'
+import type { PauseCallWatch } from './MortalPauses.js'
 import { mortalPauses } from './MortalPauses.js'
 import type { TraceEntry } from './Trace.js'
 import type { Witness } from './Witness.js'
@@ -208,14 +209,7 @@ const storageIn = <World>(inside: Inside<World>, opened: CheckpointStorage): Che
       return how
     },
     delayed: inside.delayed,
-    begun: () => {
-      state.calls += 1
-      state.progress += 1
-    },
-    ended: () => {
-      state.calls -= 1
-      state.progress += 1
-    }
+    ...underWay(state)
   })
   return {
     ...watched,
@@ -230,6 +224,18 @@ const storageIn = <World>(inside: Inside<World>, opened: CheckpointStorage): Che
     }
   }
 }
+
+/** Counts the calls that are under way, of the store as of the pauses. */
+const underWay = (state: { calls: number; progress: number }): Pick<CallWatch & PauseCallWatch, 'begun' | 'ended'> => ({
+  begun: () => {
+    state.calls += 1
+    state.progress += 1
+  },
+  ended: () => {
+    state.calls -= 1
+    state.progress += 1
+  }
+})
 
 /** What a store acknowledges is durable, whether the process lives to hear it or not. */
 const noting = ({ witness, life }: Surroundings, storage: CheckpointStorage): CheckpointStorage => ({
@@ -252,14 +258,7 @@ const pausesIn = <World>(inside: Inside<World>): Pauses => {
       if (how === 'fails') witness.pauses.failed()
       return how
     },
-    begun: () => {
-      state.calls += 1
-      state.progress += 1
-    },
-    ended: () => {
-      state.calls -= 1
-      state.progress += 1
-    }
+    ...underWay(state)
   })
 }
 
