@@ -75,7 +75,8 @@ async function bundleCommand() {
   const outdir = dirname(freshCommand)
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: { main: 'src/cli/main.ts' },
+    // The process that runs conformance cases has a file of its own, beside the command.
+    entryPoints: { main: 'src/cli/main.ts', cases: 'src/cli/conformance/cases.ts' },
     outdir,
     chunkNames: '[name]-[hash]',
     bundle: true,

@@ -62,7 +62,7 @@ export const fileStorage = (path) => {
       on(runId, (run, state) => {
         if (O.isSome(holder(run))) return E.left({ _tag: 'HeldBy', runId, holder: run.held.holder })
         const epoch = state.epoch + 1
-        const held = { epoch, holder: { host, pid, since: new Date().toISOString() } }
+        const held = { epoch, holder: { host, pid, since: new Date().toISOString(), liveness: 'alive' } }
         const lost = new AbortController()
         const claimed = { claim: { runId, epoch, lost: lost.signal }, stored: stored(run) }
         const written = put(runId, { ...run, held }, { ...state, epoch }, claimed)
@@ -72,7 +72,7 @@ export const fileStorage = (path) => {
 
     save: ({ runId, epoch }, revisions) =>
       on(runId, (run, state) => {
-        if (run.held?.epoch !== epoch) {
+        if (run.held?.epoch !== epoch || !granted.has(epoch)) {
           const fenced = { _tag: 'Fenced', runId, epoch, by: run.held?.epoch > epoch ? O.some(run.held.epoch) : O.none }
           granted.get(epoch)?.abort(fenced)
           return E.left(fenced)
@@ -86,8 +86,14 @@ export const fileStorage = (path) => {
         return put(runId, { ...run, first: run.first ?? revisions[0].checkpoint(), changes }, state)
       }),
 
-    release: ({ runId, epoch }) =>
-      on(runId, ({ held, ...run }, state) => (held?.epoch === epoch ? put(runId, run, state) : E.right(undefined))),
+    // Given up in memory first: if the file can't be written, this process can claim the run again all the same.
+    release:
+      ({ runId, epoch }) =>
+      () => {
+        granted.delete(epoch)
+        const give = ({ held, ...run }, state) => (held?.epoch === epoch ? put(runId, run, state) : E.right(undefined))
+        return on(runId, give)()
+      },
 
     load: (runId) => on(runId, (run) => E.right(stored(run))),
 

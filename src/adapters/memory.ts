@@ -47,11 +47,12 @@ interface Segment {
   chars: number
 }
 
-/** A claim that is neither given back nor lost. */
+/** A claim that is neither given back nor lost. `by`: the store that granted it. */
 interface Held {
   readonly epoch: number
   readonly holder: Holder
   readonly lost: AbortController
+  readonly by: symbol
 }
 
 /** What is known of a run id, for ever: `epoch` outlives release and remove, so that an old claim stays an old one. */
@@ -85,6 +86,18 @@ export interface MemoryData {
   newest: symbol
 }
 
+/**
+ * `formerOwners`: what the owners count as that stores made before on the same data have. `dead`, the default: killed.
+ * `undecided`: as on a host that can't be asked; they work on, and hold their runs until they release them or a claim with
+ * `takeOver` supersedes them.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface MemoryOptions {
+  readonly formerOwners?: 'dead' | 'undecided'
+}
+
 /** A whole checkpoint is written when the changes since the last one outgrow it, and this many characters. */
 const SEGMENT_CHARS = 1_048_576
 
@@ -105,7 +118,8 @@ export const memoryData = (): MemoryData => ({ runs: new Map(), artifacts: new M
 
 /**
  * A store in memory. A new store on the data of an older one models a restart of the process: the older one counts as
- * killed. Its claims are lost at once (`lost` fires, saves are `Fenced`) and the runs can be claimed.
+ * killed, unless the options say otherwise. Its claims are lost at once (`lost` fires, saves are `Fenced`) and the runs can be
+ * claimed.
  *
  * A save costs what it adds. Each whole checkpoint starts a new stretch of history; a stretch ends when its changes
  * outgrow its checkpoint and 1 MiB, and the newest 10 are kept. So a run's memory is bounded by the size of its
@@ -128,28 +142,56 @@ export const memoryData = (): MemoryData => ({ runs: new Map(), artifacts: new M
  * assert.ok(first.right.claim.lost.aborted)
  * assert.ok(E.isRight(await restarted.claim('release-42', { host: 'build-1', pid: 300 })()))
  *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { memoryData, memoryStorage } from 'dogear/memory'
+ * import assert from 'node:assert/strict'
+ *
+ * const data = memoryData()
+ * const first = await memoryStorage(data).claim('release-42', { host: 'build-1', pid: 100 })()
+ * assert.ok(E.isRight(first))
+ *
+ * const other = memoryStorage(data, { formerOwners: 'undecided' })
+ * const refused = await other.claim('release-42', { host: 'build-2', pid: 100 })()
+ * assert.ok(E.isLeft(refused) && refused.left._tag === 'HeldBy')
+ * assert.equal(refused.left.holder.liveness, 'undecided')
+ * assert.ok(E.isRight(await other.claim('release-42', { host: 'build-2', pid: 100 }, { takeOver: true })()))
+ * assert.ok(first.right.claim.lost.aborted)
+ *
  * @category constructors
  * @since 0.1.0
  */
-export const memoryStorage = (data: MemoryData = memoryData()): CheckpointStorage => {
+export const memoryStorage = (
+  data: MemoryData = memoryData(),
+  { formerOwners = 'dead' }: MemoryOptions = {}
+): CheckpointStorage => {
   const self = Symbol()
-  data.newest = self
-  data.runs.forEach(evict)
+  if (formerOwners === 'dead') {
+    data.newest = self
+    data.runs.forEach((run, runId) => evict(run, runId))
+  }
+  const { newest } = data
+  const holderOf = ({ held }: Run): Holder | undefined =>
+    held === undefined || held.by === self || formerOwners === 'dead'
+      ? held?.holder
+      : { ...held.holder, liveness: 'undecided' }
 
   const on = <A>(runId: string, act: (run: Run) => E.Either<StorageError, A>): TE.TaskEither<StorageError, A> =>
     TE.fromIOEither(() => pipe(RunId.parse(runId), E.map(find(data)), E.chain(act)))
 
   return {
-    claim: (runId, owner) =>
+    claim: (runId, owner, { takeOver = false } = {}) =>
       on(runId, (run) => {
-        if (run.held !== undefined) return E.left(heldBy(runId, run.held))
+        const former = holderOf(run)
+        if (former !== undefined && !(takeOver && former.liveness === 'undecided')) return E.left(heldBy(runId, former))
+        if (former !== undefined) evict(run, runId, O.some(run.epoch + 1))
         const found = stored(run)
         const lost = new AbortController()
-        const holder = { host: owner.host, pid: owner.pid, since: new Date().toISOString() }
+        const holder: Holder = { host: owner.host, pid: owner.pid, since: new Date().toISOString(), liveness: 'alive' }
         run.epoch += 1
-        run.held = { epoch: run.epoch, holder, lost }
+        run.held = { epoch: run.epoch, holder, lost, by: self }
         data.runs.set(runId, run)
-        if (self !== data.newest) evict(run, runId)
+        if (newest !== data.newest) evict(run, runId)
         return E.right({ claim: { runId, epoch: run.epoch, lost: lost.signal }, stored: found })
       }),
 
@@ -169,11 +211,11 @@ export const memoryStorage = (data: MemoryData = memoryData()): CheckpointStorag
         return E.right(undefined)
       }),
 
-    load: (runId) => on(runId, (run) => E.right(stored(run))),
+    load: (runId) => on(runId, (run) => E.right(stored(run, holderOf(run)))),
 
     history: (runId) => on(runId, (run) => E.right(run.segments.flatMap(entries).reverse())),
 
-    loadRevision: (runId, revision) => on(runId, (run) => E.right(stored(run, revision))),
+    loadRevision: (runId, revision) => on(runId, (run) => E.right(stored(run, holderOf(run), revision))),
 
     list: () =>
       TE.fromIO(() =>
@@ -185,7 +227,8 @@ export const memoryStorage = (data: MemoryData = memoryData()): CheckpointStorag
 
     remove: (runId) =>
       on(runId, (run) => {
-        if (run.held !== undefined) return E.left(heldBy(runId, run.held))
+        const holder = holderOf(run)
+        if (holder !== undefined) return E.left(heldBy(runId, holder))
         run.segments = []
         data.artifacts.delete(runId)
         return E.right(undefined)
@@ -300,13 +343,13 @@ const find =
 const isCurrent = (run: Run, claim: Claim): boolean => run.held?.epoch === claim.epoch
 
 /** Ends the claim that is held, if any, and tells its owner. */
-const evict = (run: Run, runId: string): void => {
+const evict = (run: Run, runId: string, by: O.Option<number> = O.none): void => {
   const held = run.held
   run.held = undefined
-  held?.lost.abort(fenced(runId, held.epoch, O.none))
+  held?.lost.abort(fenced(runId, held.epoch, by))
 }
 
-const heldBy = (runId: string, { holder }: Held): HeldBy => ({ _tag: 'HeldBy', runId, holder })
+const heldBy = (runId: string, holder: Holder): HeldBy => ({ _tag: 'HeldBy', runId, holder })
 
 const fenced = (runId: string, epoch: number, by: O.Option<number>): Fenced => ({ _tag: 'Fenced', runId, epoch, by })
 
@@ -353,7 +396,7 @@ const append = (run: Run, revisions: ReadonlyNonEmptyArray<Revision>): void => {
 }
 
 /** A revision of the history, or the newest. */
-const stored = (run: Run, revision = newestRevision(run)): O.Option<Stored> =>
+const stored = (run: Run, holder?: Holder, revision = newestRevision(run)): O.Option<Stored> =>
   pipe(
     run.segments,
     RA.findLast((segment) => segment.revision <= revision),
@@ -363,7 +406,7 @@ const stored = (run: Run, revision = newestRevision(run)): O.Option<Stored> =>
       checkpoint: parse(segment.checkpoint),
       changes: segment.changes.slice(1, revision - segment.revision + 1).map(parse),
       found: { _tag: 'Exact' },
-      heldBy: O.fromNullable(run.held?.holder)
+      heldBy: O.fromNullable(holder)
     }))
   )
 

@@ -5,13 +5,15 @@
  */
 import type { StopSignal } from '../adapters/node/index.js'
 import type { RunError } from '../executor/RunError.js'
-import { describe as describeRunError } from '../executor/RunError.js'
+import { describe as describeRunError, headOf } from '../executor/RunError.js'
 import { describeProblems, describeQuestion } from '../domain/Explain.js'
+import { printableLines } from '../domain/printable.js'
 import { shortened } from './report/fingerprints.js'
 import type { Hint } from './report/Hint.js'
+import { holderText } from './report/holder.js'
 import { linesOf } from './report/Hint.js'
 import type { Problem } from './workflow/Problem.js'
-import { describe as describeProblem } from './workflow/Problem.js'
+import { describeAll, MAX_TOLD } from './workflow/Problem.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -22,8 +24,9 @@ import { describe as describeProblem } from './workflow/Problem.js'
  *
  * - `Usage`: asked in a way that makes no sense.
  * - `InvalidWorkflow`: the file is no workflow; all problems at once.
- * - `AmbiguousRun`, `SeveralUnfinished`: more than one run is meant, here they are, each as a line.
- * - `NothingToResume`: no run is unfinished; `completed`: the newest run, if there is one and all are completed.
+ * - `AmbiguousRun`, `SeveralUnfinished`: more than one run is meant, here they are, newest first.
+ * - `NothingToResume`: no run is unfinished; `completed`: the newest run, if there is one and all are completed; `unreadable`: how
+ *   many can't be read.
  * - `NoRunOfWorkflow`: a run of this workflow was to be taken up, and there is none.
  * - `Declined`: asked, and the answer was no.
  * - `MovedOn`: while somebody was asked, the run went on.
@@ -36,9 +39,14 @@ import { describe as describeProblem } from './workflow/Problem.js'
 export type CliError =
   | { readonly _tag: 'Usage'; readonly message: string; readonly hints: ReadonlyArray<Hint> }
   | { readonly _tag: 'InvalidWorkflow'; readonly file: string; readonly problems: ReadonlyArray<Problem> }
-  | { readonly _tag: 'AmbiguousRun'; readonly prefix: string; readonly candidates: ReadonlyArray<string> }
-  | { readonly _tag: 'SeveralUnfinished'; readonly candidates: ReadonlyArray<string> }
-  | { readonly _tag: 'NothingToResume'; readonly hints: ReadonlyArray<Hint>; readonly completed?: string }
+  | { readonly _tag: 'AmbiguousRun'; readonly prefix: string; readonly candidates: ReadonlyArray<Candidate> }
+  | { readonly _tag: 'SeveralUnfinished'; readonly candidates: ReadonlyArray<Candidate> }
+  | {
+      readonly _tag: 'NothingToResume'
+      readonly hints: ReadonlyArray<Hint>
+      readonly completed?: string
+      readonly unreadable: number
+    }
   | { readonly _tag: 'NoRunOfWorkflow'; readonly workflow: string; readonly hints: ReadonlyArray<Hint> }
   | { readonly _tag: 'Declined' }
   | { readonly _tag: 'MovedOn'; readonly runId: string }
@@ -49,6 +57,17 @@ export type CliError =
       readonly hints: ReadonlyArray<Hint>
       readonly runId?: string
     }
+
+/**
+ * A run that may be meant, and the line that tells of it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Candidate {
+  readonly runId: string
+  readonly line: string
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // constructors
@@ -92,12 +111,20 @@ export const notDone = (error: RunError, hints: ReadonlyArray<Hint> = [], runId?
 export const code = (error: CliError): string => (error._tag === 'NotDone' ? error.error._tag : error._tag)
 
 /**
- * An error as text for people: what, where, and what to do.
+ * What an error says is to be done.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const describe = (error: CliError): string => shortened(describeFully(error))
+export const hintsOf = (error: CliError): ReadonlyArray<Hint> => ('hints' in error ? error.hints : [])
+
+/**
+ * An error as lines for people: what, where, and what to do.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describe = (error: CliError): ReadonlyArray<string> => linesFor(error).map(shortened)
 
 /**
  * The same for programs, with whole fingerprints.
@@ -105,52 +132,64 @@ export const describe = (error: CliError): string => shortened(describeFully(err
  * @category destructors
  * @since 0.1.0
  */
-export const describeFully = (error: CliError): string => {
+export const describeFully = (error: CliError): string => printableLines(linesFor(error))
+
+const linesFor = (error: CliError): ReadonlyArray<string> => {
   switch (error._tag) {
     case 'Usage':
-      return lines(error.message, linesOf(error.hints))
+      return [error.message, ...linesOf(error.hints)]
     case 'InvalidWorkflow':
-      return lines(
+      return [
         `${error.file} has ${error.problems.length === 1 ? 'a problem' : `${error.problems.length} problems`}:`,
-        error.problems.map((problem) => describeProblem(error.file, problem))
-      )
+        ...describeAll(error.file, error.problems)
+      ]
     case 'AmbiguousRun':
-      return lines(`"${error.prefix}" is the beginning of more than one run id:`, indented(error.candidates))
+      return [`"${error.prefix}" is the beginning of more than one run id:`, ...indented(first(error.candidates))]
     case 'SeveralUnfinished':
-      return lines('There is more than one unfinished run. Say which:', indented(error.candidates))
+      return ['There is more than one unfinished run. Say which:', ...indented(first(error.candidates))]
     case 'NothingToResume':
-      return lines('There is no unfinished run', linesOf(error.hints))
+      return [
+        error.unreadable === 0
+          ? 'There is no unfinished run'
+          : 'There is no unfinished run among those that can be read',
+        ...linesOf(error.hints)
+      ]
     case 'NoRunOfWorkflow':
-      return lines(`There is no run of workflow ${error.workflow} to take up`, linesOf(error.hints))
+      return [`There is no run of workflow ${error.workflow} to take up`, ...linesOf(error.hints)]
     case 'Declined':
-      return 'Nothing was changed'
+      return ['Nothing was changed']
     case 'MovedOn':
-      return `Run ${error.runId} went on in the meantime. Nothing was changed: have another look at it`
+      return [`Run ${error.runId} went on in the meantime. Nothing was changed: have another look at it`]
     case 'Stopped':
-      return 'Stopped. Nothing was changed'
+      return ['Stopped. Nothing was changed']
     case 'NotDone':
-      return lines(describeNotDone(error.error, error.runId), linesOf(error.hints))
+      return [...notDoneLines(error.error, error.runId), ...linesOf(error.hints)]
   }
 }
 
 /** The command says whose plan was refused; and of questions its hints have the answers, which fit the step. */
-const describeNotDone = (error: RunError, runId: string | undefined): string => {
+const notDoneLines = (error: RunError, runId: string | undefined): ReadonlyArray<string> => {
   switch (error._tag) {
     case 'PlanError':
-      return lines(
+      return [
         runId === undefined ? 'This can not be run:' : `Can't resume ${runId}:`,
-        indented(describeProblems(error.problems))
-      )
+        ...indented(describeProblems(error.problems))
+      ]
     case 'Unconfirmed':
-      return lines(
-        'Somebody has to say whether these run again or are done:',
-        indented(error.questions.map(describeQuestion))
-      )
+      return [headOf(error.questions), ...indented(error.questions.map(describeQuestion))]
+    case 'HeldBy':
+      return error.holder.liveness === 'alive'
+        ? describeRunError(error).split('\n')
+        : [`Run ${error.runId} is held by ${holderText(error.holder)}`]
     default:
-      return describeRunError(error)
+      return describeRunError(error).split('\n')
   }
 }
 
-const lines = (first: string, more: ReadonlyArray<string>): string => [first, ...more].join('\n')
-
 const indented = (all: ReadonlyArray<string>): ReadonlyArray<string> => all.map((line) => `  ${line}`)
+
+/** Of many the newest. */
+const first = (candidates: ReadonlyArray<Candidate>): ReadonlyArray<string> => {
+  const more = candidates.length - MAX_TOLD
+  return [...candidates.slice(0, MAX_TOLD).map(({ line }) => line), ...(more > 0 ? [`and ${more} more`] : [])]
+}

@@ -24,7 +24,7 @@ import type { CliError } from './CliError.js'
  * | 6 | fenced: another process has taken the run over |
  * | 70 | a bug in dogear |
  * | 75 | pending: jobs of the run have not ended; paused |
- * | 129, 130, 143 | stopped by SIGHUP, SIGINT (Ctrl+C), SIGTERM |
+ * | 129, 130, 131, 143 | stopped by SIGHUP, SIGINT (Ctrl+C), SIGQUIT (Ctrl+\\), SIGTERM |
  *
  * @category model
  * @since 0.1.0
@@ -102,6 +102,7 @@ export const ofError = (error: CliError): ExitCode => {
 const ofRunError = (error: RunError): ExitCode => {
   switch (error._tag) {
     case 'InvalidInput':
+    case 'InputMissing':
     case 'InvalidRunId':
       return ExitCode.wrongUse
     case 'NoSuchRun':

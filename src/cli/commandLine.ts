@@ -3,15 +3,17 @@
  *
  * @since 0.1.0
  */
+import { join } from 'node:path'
 import { Command, CommanderError } from 'commander'
 import * as E from 'fp-ts/lib/Either.js'
 import type { CliError } from './CliError.js'
-import { describe, usage } from './CliError.js'
+import { describe, notDone } from './CliError.js'
 import type { Context, Result } from './commands/Context.js'
 import { homeOf } from './commands/Context.js'
 import type { CleanFlags } from './commands/clean.js'
 import type { ConformanceFlags } from './commands/conformance.js'
 import type { Attended } from './commands/execution.js'
+import { nextActions, withoutValues } from './commands/nextActions.js'
 import type { PauseFlags } from './commands/pause.js'
 import type { PlanFlags } from './commands/planFlags.js'
 import type { PruneFlags } from './commands/prune.js'
@@ -20,6 +22,9 @@ import type { RunFlags } from './commands/run.js'
 import type { RunsFlags } from './commands/runs.js'
 import type { ShowFlags } from './commands/show.js'
 import { ExitCode, ofError } from './ExitCode.js'
+import { misuse, understood } from './misuse.js'
+import type { Hint } from './report/Hint.js'
+import { linesOf } from './report/Hint.js'
 import { cliErrorJson, printed } from './report/runJson.js'
 import * as Output from './terminal/Output.js'
 import * as Screen from './terminal/Screen.js'
@@ -46,30 +51,26 @@ type Action = (context: Context) => Promise<Result>
 export const main = async (words: ReadonlyArray<string>, version: string): Promise<ExitCode> => {
   let code: ExitCode = ExitCode.done
   const program = programOf(version, async (flags, action, ending) => {
-    code = await perform(flags, action)
+    code = await perform(words, flags, action)
     if (ending === 'at once') await Output.endWith(process, code)
   })
   try {
     await program.parseAsync(understood(program, words), { from: 'user' })
     return code
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.done : misused(words, error)
-    process.stderr.write(`dogear: this is a bug in dogear:\n${error instanceof Error ? error.stack : String(error)}\n`)
+    if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.done : misused(program, words, error)
+    const trace = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    tell(screenOf(false), ['this is a bug in dogear:', ...trace.split('\n')])
     return ExitCode.bug
   }
 }
 
-/** Of a command that there is not, only its name: else commander would take a wish for its help as one for the general. */
-const understood = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const [name] = program.parseOptions([...words]).operands
-  const isKnown = name === undefined || name === 'help' || program.commands.some((command) => command.name() === name)
-  return isKnown ? words : [name]
-}
-
-/** Commander has said on error output what is wrong. */
-const misused = (words: ReadonlyArray<string>, { message }: CommanderError): ExitCode => {
-  if (asksForJson(words)) process.stdout.write(printed(cliErrorJson(usage(message.replace(/^error: /, '')))))
-  return ExitCode.wrongUse
+/** Where commander has shown its help in place of an answer, nothing is left to say. */
+const misused = (program: Command, words: ReadonlyArray<string>, error: CommanderError): ExitCode => {
+  const json = asksForJson(words)
+  return error.code === 'commander.help' && !json
+    ? ExitCode.wrongUse
+    : failed(screenOf(json), json, misuse(program, words, error))
 }
 
 /** Words that make no sense as a whole may still say this. */
@@ -82,17 +83,15 @@ const asksForJson = (words: ReadonlyArray<string>): boolean => {
   )
 }
 
-const perform = async (flags: CommonFlags, action: Action): Promise<ExitCode> => {
+const perform = async (words: ReadonlyArray<string>, flags: CommonFlags, action: Action): Promise<ExitCode> => {
   const json = flags.json === true
-  const screen = Screen.make(
-    { stdout: process.stdout, stderr: process.stderr, environment: process.env },
-    json ? 'stderr' : 'stdout'
-  )
+  const screen = screenOf(json)
   const folder = process.cwd()
   const home = homeOf(flags.home, process.env, folder)
   const result = E.isLeft(home)
     ? home
     : await action({
+        words,
         screen,
         json,
         stdin: process.stdin,
@@ -100,14 +99,37 @@ const perform = async (flags: CommonFlags, action: Action): Promise<ExitCode> =>
         inherited: process.env,
         folder,
         home: home.right
-      })
-  return E.isRight(result) ? result.right : failed(screen, json, result.left)
+      }).catch(shortage)
+  if (E.isRight(result)) return result.right
+  const typed = { words: withoutValues(words), folder, home: E.isRight(home) ? home.right : join(folder, '.dogear') }
+  return failed(screen, json, result.left, nextActions(typed, result.left))
 }
 
-const failed = (screen: Screen.Screen, json: boolean, error: CliError): ExitCode => {
-  const [first = '', ...more] = describe(error).split('\n')
-  for (const line of [`${screen.style.red('dogear:')} ${first}`, ...more]) screen.line(line)
-  if (json) screen.out(printed(cliErrorJson(error)))
+/** Each command is loaded when it is called for, and there may be no descriptor left for its file. */
+const shortage = (error: Error): Promise<Result> =>
+  Output.isShortOfFiles(error)
+    ? Promise.resolve(
+        E.left(
+          notDone({
+            _tag: 'ReadFailed',
+            where: error.path ?? 'a file of dogear',
+            operation: error.syscall ?? 'open',
+            code: error.code,
+            cause: error
+          })
+        )
+      )
+    : Promise.reject(error)
+
+const screenOf = (json: boolean): Screen.Screen =>
+  Screen.make({ stdout: process.stdout, stderr: process.stderr, environment: process.env }, json ? 'stderr' : 'stdout')
+
+const tell = (screen: Screen.Screen, [first = '', ...more]: ReadonlyArray<string>): void =>
+  [`${screen.style.red('dogear:')} ${first}`, ...more].forEach(screen.line)
+
+const failed = (screen: Screen.Screen, json: boolean, error: CliError, next: ReadonlyArray<Hint> = []): ExitCode => {
+  tell(screen, [...describe(error), ...linesOf(next, screen.style)])
+  if (json) screen.out(printed(cliErrorJson(error, next)))
   return ofError(error)
 }
 
@@ -117,12 +139,12 @@ const attending = async (
   verbose: boolean,
   body: (context: Attended) => Promise<Result>
 ): Promise<Result> => {
-  const [{ abortOnSignals }, Prompt, { attended }] = await Promise.all([
+  const [{ abortOnSignals }, Prompt, { attended, SIGNALS }] = await Promise.all([
     import('../adapters/node/index.js'),
     import('./terminal/Prompt.js'),
     import('./commands/execution.js')
   ])
-  const signals = abortOnSignals()
+  const signals = abortOnSignals({ signals: SIGNALS })
   const prompt = Prompt.make(context.screen, context.stdin, signals.interrupt.signal)
   return attended(context, verbose, { signals, prompt }, body)
 }
@@ -142,7 +164,7 @@ const programOf = (version: string, perform: Perform): Command => {
     .helpCommand('help [command]', 'print help for a command')
     .option('--home <folder>', 'where the state is (default: DOGEAR_HOME, else .dogear)')
     .configureHelp({ showGlobalOptions: true })
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'dogear: ')) })
+    .configureOutput({ outputError: () => undefined })
     .exitOverride()
     .addHelpText('after', OVERVIEW)
   const common = (): CommonFlags => program.opts<CommonFlags>()
@@ -177,7 +199,7 @@ const addRun = (program: Command, common: Common, perform: Perform): void => {
     .option('--resume', 'go on with an unfinished earlier run, if there is one, without asking')
     .option(
       '--from-step <step>',
-      'take up an earlier run, and run from this step on, with the input it was started with'
+      'take up an earlier run, and run from this step on, with its input; --input replaces values of that'
     )
     .option('--restart-wave <wave>', 'take up an earlier run, and run all groups of this wave again')
     .option('--run <id>', 'with these two: which earlier run (default: the newest of the workflow)')
@@ -200,7 +222,8 @@ const withPlanFlags = (command: Command): Command =>
     .option('--force', 'run everything again, from the first step')
     .option('--from-step <step>', 'take all earlier steps as done, and run from this one on')
     .option('--restart-wave <wave>', 'run all groups of this wave again, and what comes after it')
-    .option('--confirm <step=answer>', 'again or done (or done:OUTPUT), for a step that is asked about', collect)
+    .option('--input <name=value>', 'with --from-step or --force: another value in its input from there on', collect)
+    .option('--confirm <step=answer>', 'again, keep or done (or done:OUTPUT), for a step that is asked about', collect)
     .option(
       '--changes <policy>',
       'edits of the workflow: strict (none), completed (default: none of done steps), ignore'
@@ -219,6 +242,7 @@ const addResume = (program: Command, common: Common, perform: Perform): void => 
     .argument('[id]', 'the run, or the beginning of its id (4 characters or more)')
   withPlanFlags(command)
     .option('--plan <hash>', 'only if the plan is the one that "dogear plan" showed')
+    .option('--take-over', 'take the run from a process that may be dead; asks first')
     .option('--merge', 'when it has completed: merge its worktree, and remove that')
     .option('--no-merge', 'keep it, without asking')
     .option('-y, --yes', 'answer yes to every question')
@@ -339,8 +363,10 @@ const addClean = (program: Command, common: Common, perform: Perform): void => {
 const addVerify = (program: Command, common: Common, perform: Perform): void => {
   program
     .command('verify')
-    .summary('check that what is stored is what was written')
-    .description('Checks that what is stored is what was written: of one run, or of all.')
+    .summary('check what is stored, and what a resume would meet')
+    .description(
+      'Checks that what is stored is what was written, and names what a resume would refuse, ask or run again: of one run, or of all.'
+    )
     .argument('[id]', 'the run, or the beginning of its id (4 characters or more)')
     .option('--json', 'print it as JSON')
     .addHelpText('after', exampleOf('dogear verify'))
@@ -434,4 +460,4 @@ Exit codes:
   1 a step, or a case, failed           5 state could not be read or written
   2 wrong use, or a bad workflow file   6 taken over by another process
                                         75 pending: jobs have not ended, or paused
-  3 no such run                         130, 143 stopped by Ctrl+C, SIGTERM`
+  3 no such run                         130, 131, 143 stopped by Ctrl+C, Ctrl+\\, SIGTERM`

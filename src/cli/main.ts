@@ -18,6 +18,6 @@ const [only, ...more] = process.argv.slice(2)
 if ((only === '--version' || only === '-V') && more.length === 0) {
   process.stdout.write(`${manifest.version}\n`)
 } else {
-  const { main } = await import('./commandLine.js')
-  process.exitCode = await main(process.argv.slice(2), manifest.version)
+  const loaded = await import('./commandLine.js').catch((error: Error) => Output.tellShortage(process, error))
+  process.exitCode = loaded === undefined ? UNWRITTEN : await loaded.main(process.argv.slice(2), manifest.version)
 }

@@ -43,7 +43,7 @@ export interface Started extends Fact {
 
 /**
  * The run goes on with a definition that was edited. Records are taken over by name; they count as completed under
- * the new definition (the plan that led here accepted that).
+ * the new definition (the plan that led here accepted that), and still under the one that ran.
  *
  * @category model
  * @since 0.1.0
@@ -64,6 +64,17 @@ export interface Recovered extends Fact {
   readonly from: string
   readonly lost: string
   readonly agreedBy: string
+}
+
+/**
+ * The run goes on with another input, from a step on that somebody named. What is recorded before that step stays as it is.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface InputReplaced extends Fact {
+  readonly _tag: 'InputReplaced'
+  readonly input: Json
 }
 
 /**
@@ -247,7 +258,8 @@ export interface Assumed extends StepFact {
 }
 
 /**
- * Somebody says that a unit whose outcome was unknown is to run again.
+ * Somebody says that a unit whose outcome was unknown is to run again; with `evidence`, that what a completed one left counts as it is
+ * now: this is all the evidence that its record has then.
  *
  * @category model
  * @since 0.1.0
@@ -255,6 +267,7 @@ export interface Assumed extends StepFact {
 export interface Confirmed extends StepFact {
   readonly _tag: 'Confirmed'
   readonly group?: string
+  readonly evidence?: ReadonlyArray<Evidence>
 }
 
 /**
@@ -267,6 +280,7 @@ export type Change =
   | Started
   | WorkflowEdited
   | Recovered
+  | InputReplaced
   | Expanded
   | AttemptStarted
   | AttemptFailed

@@ -55,6 +55,7 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
   }),
   WorkflowEdited: member('WorkflowEdited', { at: time, workflow: workflowIdentity }),
   Recovered: member('Recovered', { at: time, from: t.string, lost: t.string, agreedBy: t.string }),
+  InputReplaced: member('InputReplaced', { at: time, input: json }),
   Expanded: member('Expanded', { ...place, items: list(item) }),
   AttemptStarted: member('AttemptStarted', {
     ...place,
@@ -98,7 +99,7 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
     output: optional(json),
     captured: list(t.string)
   }),
-  Confirmed: member('Confirmed', { ...place, group: optional(t.string) })
+  Confirmed: member('Confirmed', { ...place, group: optional(t.string), evidence: optional(list(evidence)) })
 })
 
 /**

@@ -195,6 +195,40 @@ const openWith = (self: CompletedSteps, stepIndex: number, group: string): OpenW
 }
 
 /**
+ * The records with other evidence of a unit; undefined if it has no record. Linear once for a list, and O(log n) for all that are made
+ * of it like this. The argument stays as it is.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withEvidence = (
+  self: CompletedSteps,
+  unit: { readonly stepIndex: number; readonly group?: string },
+  evidence: ReadonlyArray<Evidence>
+): CompletedSteps | undefined => {
+  const places = PLACES.get(self.records) ?? placesIn(self.records)
+  const place = places.get(placeOf(unit))
+  const record = place === undefined ? undefined : Seq.at(self.records, place)
+  if (place === undefined || record === undefined) return undefined
+  const records = Seq.set(self.records, place, { ...record, evidence })
+  PLACES.set(records, places)
+  return wrap(records, self.steps, self, self.ordered, self.open)
+}
+
+/** Where the record of each unit stands, for each list that was asked for it: to change evidence moves none. */
+const PLACES = new WeakMap<Sequence<CompletedStep>, ReadonlyMap<string, number>>()
+
+const placeOf = ({ stepIndex, group }: { readonly stepIndex: number; readonly group?: string }): string =>
+  group === undefined ? String(stepIndex) : `${stepIndex}/${group}`
+
+const placesIn = (records: Sequence<CompletedStep>): ReadonlyMap<string, number> => {
+  const places = new Map<string, number>()
+  let place = 0
+  for (const record of records) places.set(placeOf(record), place++)
+  return places
+}
+
+/**
  * Whether the step at an index has its record. O(1).
  *
  * @category combinators

@@ -112,6 +112,7 @@ const groupFor = (each: Task, key: string): Group => ({
   captures: each.captures,
   numbered: each.numbered,
   accepts: each.accepts,
+  leaves: each.leaves,
   needs: NO_NEEDS
 })
 

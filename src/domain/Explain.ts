@@ -6,8 +6,10 @@
  */
 import type { Evidence, ExpectedEvidence } from './CompletedStep.js'
 import type { Json } from './Json.js'
-import type { Confirm, Decision, PlanProblem, ResumePlan } from './Plan.js'
-import { openQuestions, unitName } from './Plan.js'
+import type { Changed, Confirm, Decision, PlanProblem, ResumePlan } from './Plan.js'
+import { listed } from './listed.js'
+import { confirms, unitName } from './Plan.js'
+import { printableLines } from './printable.js'
 import { describeProblem as describeWorkflowProblem } from './Workflow.js'
 
 /**
@@ -52,7 +54,7 @@ export const explain = (plan: ResumePlan): string => {
   const lines = rows.map(
     (row) => `  ${row.place.padStart(place)}  ${row.verb.padEnd(7)}  ${row.name.padEnd(name)}  ${row.why}`
   )
-  return [headline(plan, steps.length), ...lines.map((line) => line.trimEnd())].join('\n')
+  return printableLines([headline(plan, steps.length), ...lines.map((line) => line.trimEnd())])
 }
 
 /** What a line says. */
@@ -118,13 +120,14 @@ const countOf = (first: Decision, others: ReadonlyArray<Decision>): Omit<Row, 'p
 
 const headline = (plan: ResumePlan, total: number): string => {
   const done = plan.skipSteps.size
-  const questions = openQuestions(plan).length
+  const questions = confirms(plan).length
   const asked = questions === 0 ? '' : `, ${questions} to confirm`
   const pending = plan.decisions.filter((one) => one.group === undefined && one._tag === 'Poll').length
   const waits = pending === 0 ? '' : `, ${pending} pending`
+  const input = plan.input === undefined ? '' : ', with another input'
   return done === total
     ? `${done}/${total} steps are done, nothing left to run`
-    : `${done}/${total} steps are done, ${total - done - pending} to run${waits}${asked}`
+    : `${done}/${total} steps are done, ${total - done - pending} to run${waits}${asked}${input}`
 }
 
 const verb = (decision: Decision): string => {
@@ -153,7 +156,7 @@ const givenUp = (decision: Decision): string =>
  * @category destructors
  * @since 0.1.0
  */
-export const describeReason = ({ reason }: Decision): string => {
+export const describeReason = ({ _tag, reason }: Decision): string => {
   switch (reason._tag) {
     case 'Completed':
       return 'completed'
@@ -164,7 +167,11 @@ export const describeReason = ({ reason }: Decision): string => {
     case 'NotStarted':
       return 'not started'
     case 'EvidenceMissing':
-      return `what it made is gone or changed: ${reason.missing.map(describeEvidence).join(', ')}`
+      return `what it made is missing: ${listed(reason.missing.map(describeEvidence))}`
+    case 'EvidenceChanged':
+      return _tag === 'Skip'
+        ? `completed; kept as it is now${reason.changed.length === 0 ? '' : `: ${describeKept(reason.changed)}`}`
+        : `what it made was changed: ${describeChanged(reason.changed)}${alsoMissing(reason)}`
     case 'EarlierStepRunsAgain':
       return `"${reason.step}" runs again`
     case 'Forced':
@@ -201,6 +208,35 @@ export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string 
 }
 
 /**
+ * What was changed of what a unit left, in words.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeChanged = (changed: ReadonlyArray<Changed>): string =>
+  changed
+    .map(({ was }) =>
+      was._tag === 'Commit' ? `${describeEvidence(was)} is not in the history of HEAD` : describeEvidence(was)
+    )
+    .join(', ')
+
+/**
+ * What is kept in place of what a unit left, in words.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeKept = (changed: ReadonlyArray<Changed>): string =>
+  changed
+    .map(({ was }) => (was._tag === 'Commit' ? `HEAD in place of ${describeEvidence(was)}` : describeEvidence(was)))
+    .join(', ')
+
+const alsoMissing = (reason: Decision['reason']): string =>
+  'missing' in reason && reason.missing !== undefined
+    ? `; missing: ${reason.missing.map(describeEvidence).join(', ')}`
+    : ''
+
+/**
  * What the submission of a job gave, on one line.
  *
  * @category destructors
@@ -223,6 +259,8 @@ const firstLine = (message: string): string => {
  */
 export const describeQuestion = (question: Confirm): string => {
   const { reason } = question
+  if (reason._tag === 'EvidenceChanged')
+    return `"${unitName(question)}" completed, and what it made was changed since: ${describeChanged(reason.changed)}${alsoMissing(reason)}`
   const aboutIt = reason._tag === 'Failed' || reason._tag === 'InFlight' || reason._tag === 'Interrupted'
   const why = `${aboutIt ? 'it ' : ''}${describeReason(question)}`
   return `"${unitName(question)}" is not idempotent and may have had its effect: ${why}`
@@ -253,6 +291,14 @@ const kindOfProblem = (problem: PlanProblem): string =>
     ? `${problem.edit} ${problem.inDoubt === true} ${problem.pending === true}`
     : problem._tag
 
+/** A wave is answered for by its groups. */
+const unknownStep = (step: string, available: ReadonlyArray<string>): string => {
+  const groups = available.filter((one) => one.startsWith(`${step}/`))
+  return groups.length > 0 && !available.includes(step)
+    ? `'${step}' is answered for by its groups: ${quoted(groups)}`
+    : `step '${step}' not found. Available steps: ${quoted(available)}`
+}
+
 /**
  * What stands against a plan, as a sentence that says what to do about it.
  *
@@ -268,13 +314,16 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'WorkflowChanged':
       return describeChange(problem)
     case 'NotAsked':
+      if (problem.keep === true) return `"${unitName(problem)}" has nothing to keep: none of what it made was changed`
       return `"${unitName(problem)}" can't be confirmed as done: there is no doubt that it has to run`
     case 'JobPending':
       return `"${unitName(problem)}" can't be confirmed: its job is pending. Ask what became of it (poll), or force the step to submit another`
     case 'UnknownStep':
-      return `step '${problem.step}' not found. Available steps: ${quoted(problem.available)}`
+      return unknownStep(problem.step, problem.available)
     case 'NotAWave':
-      return `step '${problem.step}' is not a wave. Waves: ${quoted(problem.available)}`
+      return describeNoWave(problem)
+    case 'InputWithoutStep':
+      return 'another input is given than the recorded one: say from which step on it counts (fromStep), or leave it out'
     case 'StepOutOfRange':
       return `the checkpoint stands at step ${problem.stepIndex + 1}, but its workflow has ${count(problem.steps, 'step')}`
     case 'InconsistentCheckpoint':
@@ -287,7 +336,16 @@ export const describeProblem = (problem: PlanProblem): string => {
 }
 
 const quoted = (names: ReadonlyArray<string>): string =>
-  names.length === 0 ? 'there are none' : names.map((name) => `'${name}'`).join(', ')
+  names.length === 0 ? 'there are none' : listed(names.map((name) => `'${name}'`))
+
+const describeNoWave = ({ step, available, steps }: PlanProblem & { readonly _tag: 'NotAWave' }): string => {
+  const isStep = steps.includes(step)
+  const what = isStep ? `step '${step}' is not a wave` : `wave '${step}' not found`
+  if (available.length > 0) return `${what}. Waves: ${quoted(available)}`
+  return isStep
+    ? `${what}: the workflow has no waves. Run from that step on instead (fromStep)`
+    : `${what}: the workflow has no waves. Run from a step on instead (fromStep). Available steps: ${quoted(steps)}`
+}
 
 const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {
   const name = unitName(problem)

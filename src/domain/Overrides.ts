@@ -7,19 +7,19 @@
 import type * as Change from './Change.js'
 import type { Checkpoint } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
-import type { CompletedStep } from './CompletedStep.js'
+import type { CompletedStep, Evidence } from './CompletedStep.js'
 import { expand } from './Expansion.js'
 import { equals } from './Json.js'
-import type { Decision, PlanOptions, ResumePlan, Skip } from './Plan.js'
+import type { Decision, PlanOptions, ResumePlan, Skip, SkipReason } from './Plan.js'
 import { unitName } from './Plan.js'
 import type { Step, Task, Workflow } from './Workflow.js'
 import { groupNamed } from './Workflow.js'
 import type { WorkflowIdentity } from './WorkflowIdentity.js'
-import { groupsOf } from './WorkflowIdentity.js'
 
 /**
  * The changes to make before a plan is executed: the edited workflow is adopted, completed work is taken back, answers
- * are noted, and what is assumed gets its record. Empty for a plan that only goes on. `at`: UTC, ISO 8601.
+ * are noted, what is assumed gets its record and what is kept its evidence, and another input replaces the recorded one. Empty
+ * for a plan that only goes on. `at`: UTC, ISO 8601.
  *
  * @category planning
  * @since 0.1.0
@@ -39,7 +39,10 @@ export const overrides = (
     ...edited(checkpoint, workflow.identity, at),
     ...(back === undefined ? [] : [back]),
     ...answered(checkpoint, steps, plan, options, back, at),
-    ...assumed(steps, plan, records, back, at)
+    ...assumed(steps, plan, records, back, at),
+    ...kept(plan, at),
+    // Last: nothing that saw the old input is open any more.
+    ...(plan.input === undefined ? [] : [{ _tag: 'InputReplaced', at, input: plan.input } as const])
   ]
 }
 
@@ -51,21 +54,7 @@ const edited = (
   at: string
 ): ReadonlyArray<Change.WorkflowEdited> => {
   const same = checkpoint.workflow.fingerprint === identity.fingerprint && checkpoint.workflow.path === identity.path
-  return same && recordsFit(checkpoint) ? [] : [{ _tag: 'WorkflowEdited', at, workflow: identity }]
-}
-
-/** A record may differ from the definition under which it was accepted before; adopting the workflow again aligns it. */
-const recordsFit = (checkpoint: Checkpoint): boolean => {
-  const fingerprints = new Map<string, string>()
-  for (const step of checkpoint.workflow.steps) {
-    fingerprints.set(step.name, step.fingerprint)
-    for (const { name: group, fingerprint } of groupsOf(step))
-      fingerprints.set(unitName({ step: step.name, group }), fingerprint)
-  }
-  for (const record of checkpoint.completedSteps) {
-    if (fingerprints.get(unitName(record)) !== record.fingerprint) return false
-  }
-  return true
+  return same ? [] : [{ _tag: 'WorkflowEdited', at, workflow: identity }]
 }
 
 /** Taken back is the record of whatever runs again, and of what somebody says has another outcome than the recorded one. */
@@ -87,13 +76,14 @@ const rewound = (
     const record = records.get(unitName(decision))
     return decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)
   }
+  const asIs = asItIs(plan)
   const first = plan.decisions.find(
     (decision, index) =>
       isWork(decision, index) &&
       !keeps(decision) &&
       (records.has(unitName(decision)) ||
         (isWhole(decision, index) && hasItems(checkpoint, decision)) ||
-        (decision._tag === 'Run' && (decision.reason._tag === 'Forced' || decision.givesUp !== undefined)))
+        (decision._tag === 'Run' && (isAsked(decision, asIs) || decision.givesUp !== undefined)))
   )
   if (first === undefined) return undefined
   const ofStep = plan.decisions.filter((one) => one.stepIndex === first.stepIndex && one.group !== undefined)
@@ -109,6 +99,17 @@ const rewound = (
   }
 }
 
+/** The steps of which something counts as done with what is there now. */
+const asItIs = ({ decisions }: ResumePlan): ReadonlySet<string> =>
+  new Set(decisions.flatMap((one) => (one._tag === 'Skip' && evidenceIn(one.reason) !== undefined ? [one.step] : [])))
+
+const evidenceIn = (reason: SkipReason): ReadonlyArray<Evidence> | undefined =>
+  'evidence' in reason ? reason.evidence : undefined
+
+/** Whether a unit runs by somebody's word: it was forced, or comes after one that is taken as done as it is now. */
+const isAsked = ({ reason }: Decision, asIs: ReadonlySet<string>): boolean =>
+  reason._tag === 'Forced' || (reason._tag === 'EarlierStepRunsAgain' && asIs.has(reason.step))
+
 /** Whether a step is a map of items that are on record. */
 const hasItems = ({ workflow: { steps } }: Checkpoint, { step }: Decision): boolean =>
   steps.some((one) => one.kind === 'expanded' && one.name === step && one.items.length > 0)
@@ -119,10 +120,10 @@ const givenUp = ({ decisions }: ResumePlan): string => {
   return units.length === 0 ? '' : `; gives up the pending job of ${units.join(', ')}`
 }
 
-/** Whether a unit is recorded, and is to be recorded as done with what somebody says it gave. */
+/** Whether a unit is recorded, and is to be recorded as done with what somebody says it gave. If only its evidence is another it stays. */
 const isReplaced = ({ reason }: Skip, record: CompletedStep): boolean =>
   reason._tag === 'Assumed' &&
-  (record.assumed !== true ||
+  ((record.assumed !== true && reason.evidence === undefined) ||
     (reason.output !== undefined && (record.output === undefined || !equals(reason.output, record.output))))
 
 const isTakenBack = (decision: Decision, back: Change.Rewound | undefined): boolean =>
@@ -155,6 +156,13 @@ const answered = (
     .map((decision) => ({ _tag: 'Confirmed', at, ...placeOf(decision) }))
 }
 
+/** What units left that somebody changed, and that counts as it is now. */
+const kept = ({ decisions }: ResumePlan, at: string): ReadonlyArray<Change.Confirmed> =>
+  decisions.flatMap((decision): ReadonlyArray<Change.Confirmed> => {
+    const evidence = decision._tag === 'Skip' ? evidenceIn(decision.reason) : undefined
+    return evidence === undefined ? [] : [{ _tag: 'Confirmed', at, ...placeOf(decision), evidence }]
+  })
+
 /** What is taken as done and has no record, or none that stays. A wave follows its groups. */
 const assumed = (
   steps: ReadonlyArray<Step>,
@@ -171,7 +179,7 @@ const assumed = (
   }
   for (const decision of plan.decisions) {
     if (decision.group === undefined) close()
-    if (decision._tag !== 'Skip' || decision.reason._tag !== 'Assumed') continue
+    if (decision._tag !== 'Skip' || !isGiven(decision.reason)) continue
     const name = unitName(decision)
     const record = records.get(name)
     const task = taskOf(steps, decision)
@@ -181,7 +189,7 @@ const assumed = (
       continue
     }
     if (record !== undefined && !isTakenBack(decision, back)) continue
-    const { output = record?.output } = decision.reason
+    const output = 'output' in decision.reason ? decision.reason.output : record?.output
     found.push({
       _tag: 'Assumed',
       at,
@@ -193,6 +201,9 @@ const assumed = (
   close()
   return found
 }
+
+/** What is kept has its record taken back with all others behind a step that runs again. */
+const isGiven = ({ _tag }: SkipReason): boolean => _tag === 'Assumed' || _tag === 'EvidenceChanged'
 
 const hasAllGroups = (steps: ReadonlyArray<Step>, { stepIndex, step }: Decision, records: Records): boolean => {
   const wave = steps[stepIndex]

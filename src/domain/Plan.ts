@@ -7,7 +7,7 @@
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Variables } from './Checkpoint.js'
 import type { InterruptReason } from './CheckpointState.js'
-import type { Evidence } from './CompletedStep.js'
+import type { CompletedStep, Evidence } from './CompletedStep.js'
 import { sha256 } from './Digest.js'
 import type { Json } from './Json.js'
 import { canonical } from './Json.js'
@@ -18,8 +18,21 @@ import type { WorkflowProblem } from './Workflow.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
+ * Evidence that is there, and is not what was recorded: `was` is on record, `is` is there now. Of a commit that HEAD no longer leads
+ * back to, `is` is the commit that HEAD is at; absent if there is none.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Changed {
+  readonly was: Evidence
+  readonly is?: Evidence
+}
+
+/**
  * Why a unit is skipped: it completed under the same fingerprint; it completed under another one and the changes are
- * accepted; somebody says that it is done (`output`: what they say it gave).
+ * accepted; its evidence was changed, and what is there now is kept; somebody says that it is done (`output`: what they say it
+ * gave). `evidence`: all that its record has then.
  *
  * @category model
  * @since 0.1.0
@@ -27,11 +40,16 @@ import type { WorkflowProblem } from './Workflow.js'
 export type SkipReason =
   | { readonly _tag: 'Completed' }
   | { readonly _tag: 'AcceptedDespiteChange'; readonly recorded: string }
-  | { readonly _tag: 'Assumed'; readonly output?: Json }
+  | {
+      readonly _tag: 'EvidenceChanged'
+      readonly changed: ReadonlyArray<Changed>
+      readonly evidence: ReadonlyArray<Evidence>
+    }
+  | { readonly _tag: 'Assumed'; readonly output?: Json; readonly evidence?: ReadonlyArray<Evidence> }
 
 /**
- * Why a unit runs: it was never started; what it should have left behind is gone; an earlier step runs again; it was
- * asked for.
+ * Why a unit runs: it was never started; its evidence is missing; its evidence was changed (and `missing`, if there is such too);
+ * an earlier step runs again; it was asked for.
  *
  * @category model
  * @since 0.1.0
@@ -39,6 +57,11 @@ export type SkipReason =
 export type RunReason =
   | { readonly _tag: 'NotStarted' }
   | { readonly _tag: 'EvidenceMissing'; readonly missing: ReadonlyArray<Evidence> }
+  | {
+      readonly _tag: 'EvidenceChanged'
+      readonly changed: ReadonlyArray<Changed>
+      readonly missing?: ReadonlyArray<Evidence>
+    }
   | { readonly _tag: 'EarlierStepRunsAgain'; readonly step: string }
   | { readonly _tag: 'Forced' }
 
@@ -115,7 +138,8 @@ export interface Retry extends Unit {
 export type ConfirmReason = RetryReason | RunReason | PollReason | { readonly _tag: 'MaybeLost' }
 
 /**
- * It is not idempotent and may have had its effect: somebody has to say whether it runs again or is done.
+ * It must not run without somebody's word: it is not idempotent and may have had its effect, or its evidence was changed, and to run
+ * it would overwrite that.
  *
  * @category model
  * @since 0.1.0
@@ -164,7 +188,8 @@ export type Decision = Skip | Run | Retry | Confirm | Poll
  * - `startIndex`: the first step that is not skipped, or the number of steps if there is none;
  * - `retryCurrent`: whether the step at `startIndex` is the one where the run stood, and is tried once more;
  * - `skipSteps`: the indices of the skipped steps;
- * - `variables`: what the first step to run will see.
+ * - `variables`: what the first step to run will see;
+ * - `input`: the input that replaces the recorded one, if another was given.
  *
  * @category model
  * @since 0.1.0
@@ -175,15 +200,18 @@ export interface ResumePlan {
   readonly retryCurrent: boolean
   readonly skipSteps: ReadonlySet<number>
   readonly variables: Variables
+  readonly input?: Json
 }
 
 /**
- * An answer to a {@link Confirm}: run it again, or take it as done (with this output).
+ * An answer to a {@link Confirm}: run it again; take it as done (with this output); or, of changed evidence, keep what is there now:
+ * then nothing runs for it, and its record has that as evidence.
  *
  * @category model
  * @since 0.1.0
  */
-export type Answer = { readonly _tag: 'Again' } | { readonly _tag: 'Done'; readonly output?: Json }
+export type Answer =
+  { readonly _tag: 'Again' } | { readonly _tag: 'Keep' } | { readonly _tag: 'Done'; readonly output?: Json }
 
 /**
  * Which edits of the workflow are fine. `strict`: none. `completed`: steps that did not complete may be changed, added,
@@ -195,7 +223,7 @@ export type Answer = { readonly _tag: 'Again' } | { readonly _tag: 'Done'; reado
 export type Changes = 'strict' | 'completed' | 'ignore'
 
 /**
- * Evidence of a completed step, or group, that was looked for and is gone.
+ * Evidence of a completed step, or group, that was looked for and is missing.
  *
  * @category model
  * @since 0.1.0
@@ -207,14 +235,38 @@ export interface MissingEvidence {
 }
 
 /**
+ * Evidence of a completed step, or group, that was looked for and is there, and is not what was recorded.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ChangedEvidence {
+  readonly step: string
+  readonly group?: string
+  readonly changed: ReadonlyNonEmptyArray<Changed>
+}
+
+/**
+ * What was found of the evidence of a completed step, or group, that is not as it was.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type FoundEvidence = MissingEvidence | ChangedEvidence
+
+/**
  * What may be asked of a plan.
  *
  * - `fromStep` (a step's name): all earlier steps are taken as done, and it and everything after it runs.
+ * - `input`: with `fromStep`, replaces the recorded input for that step and what follows. Without, it must be the recorded one.
  * - `restartWave` (a wave's name): all its groups run, and everything after it.
  * - `changes`: default `completed`.
  * - `confirm`: answers by `step` or `step/group`.
  * - `outputs`: outputs, by `step` or `step/group`, for steps that `fromStep` takes as done and that have none recorded.
- * - `evidence`: what is gone, as found by looking beforehand; the planner itself never looks.
+ * - `evidence`: what is missing or was changed, as found by looking beforehand; the planner itself never looks. Units that lost
+ *   evidence run again. Of a change there is a question at the last unit that recorded what was changed, unless it is explained: a unit
+ *   that leaves an artifact at the same path was in flight, failed or interrupted since then. `fromStep` keeps what was changed before it.
+ * - `onChanged`: what becomes of changed evidence that nobody answers for: `refuse`, the default, leaves it a question; `keep` keeps it.
  * - `recovered`: the newest state was lost, so what is not recorded may have been done; what is not idempotent is asked
  *   about.
  *
@@ -223,11 +275,13 @@ export interface MissingEvidence {
  */
 export interface PlanOptions {
   readonly fromStep?: string
+  readonly input?: Json
   readonly restartWave?: string
   readonly changes?: Changes
   readonly confirm?: ReadonlyMap<string, Answer>
   readonly outputs?: ReadonlyMap<string, Json>
-  readonly evidence?: ReadonlyArray<MissingEvidence>
+  readonly evidence?: ReadonlyArray<FoundEvidence>
+  readonly onChanged?: 'refuse' | 'keep'
   readonly recovered?: boolean
 }
 
@@ -247,10 +301,12 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `WorkflowChanged`: an edit that the policy refuses, with the recorded and the present fingerprint where there are such.
  *   With `inDoubt` the step did not complete but may have had its effect, so it may not just vanish; with `pending` its job
  *   is waited for, and was submitted as it was defined then.
- * - `NotAsked`: somebody says that a unit is done, but it is to run and there is no doubt about it.
+ * - `NotAsked`: somebody says that a unit is done, but it is to run and there is no doubt about it; or that what it left is kept
+ *   (`keep`), but that was not changed.
  * - `JobPending`: somebody says that a unit is to run again or is done, but its job is pending.
  * - `UnknownStep`: an option names a step that there is not; `available` are those there are.
- * - `NotAWave`: `restartWave` names a task; `available` are the waves.
+ * - `NotAWave`: `restartWave` names no wave; `available` are the waves, `steps` all steps.
+ * - `InputWithoutStep`: another input than the recorded one is given, and no step to use it from.
  * - `StepOutOfRange`: the checkpoint stands at a step that its own workflow does not have.
  * - `InconsistentCheckpoint`: the checkpoint contradicts itself.
  * - `OutputNotDecodable`: a recorded output no longer fits its step, with the path into it.
@@ -272,10 +328,16 @@ export type PlanProblem =
       readonly inDoubt?: true
       readonly pending?: true
     }
-  | { readonly _tag: 'NotAsked'; readonly step: string; readonly group?: string }
+  | { readonly _tag: 'NotAsked'; readonly step: string; readonly group?: string; readonly keep?: true }
   | { readonly _tag: 'JobPending'; readonly step: string; readonly group?: string }
   | { readonly _tag: 'UnknownStep'; readonly step: string; readonly available: ReadonlyArray<string> }
-  | { readonly _tag: 'NotAWave'; readonly step: string; readonly available: ReadonlyArray<string> }
+  | {
+      readonly _tag: 'NotAWave'
+      readonly step: string
+      readonly available: ReadonlyArray<string>
+      readonly steps: ReadonlyArray<string>
+    }
+  | { readonly _tag: 'InputWithoutStep' }
   | { readonly _tag: 'StepOutOfRange'; readonly stepIndex: number; readonly steps: number }
   | { readonly _tag: 'InconsistentCheckpoint'; readonly why: string }
   | {
@@ -312,16 +374,29 @@ export const unitName = (unit: { readonly step: string; readonly group?: string 
   unit.group === undefined ? unit.step : `${unit.step}/${unit.group}`
 
 /**
- * The questions that must be answered before a plan can be executed: one for each task that may have had its effect.
+ * All units of a plan that must not run without somebody's word. A wave is one of them if none of its groups is: then it is asked about
+ * what it left as a whole.
+ *
+ * @internal
+ */
+export const confirms = (plan: ResumePlan): ReadonlyArray<Confirm> => {
+  const found = plan.decisions.filter((decision) => decision._tag === 'Confirm')
+  const ofGroups = new Set(found.flatMap(({ group, stepIndex }) => (group === undefined ? [] : [stepIndex])))
+  return found.filter(({ group, stepIndex }) => group !== undefined || !ofGroups.has(stepIndex))
+}
+
+/**
+ * The questions that must be answered next before a plan can be executed: one for each unit whose evidence was changed; if there is
+ * none, one for each that may have had its effect. What becomes of changed evidence decides what else has to be asked.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const openQuestions = (plan: ResumePlan): ReadonlyArray<Confirm> =>
-  plan.decisions.filter(
-    (decision, index): decision is Confirm =>
-      decision._tag === 'Confirm' && !(decision.group === undefined && hasGroups(plan, index))
-  )
+export const openQuestions = (plan: ResumePlan): ReadonlyArray<Confirm> => {
+  const all = confirms(plan)
+  const edited = all.filter(({ reason }) => reason._tag === 'EvidenceChanged')
+  return edited.length > 0 ? edited : all
+}
 
 const hasGroups = (plan: ResumePlan, index: number): boolean => {
   const after = plan.decisions[index + 1]
@@ -329,13 +404,35 @@ const hasGroups = (plan: ResumePlan, index: number): boolean => {
 }
 
 /**
+ * The completed steps and groups that a plan runs again. A wave is none of them: its groups are. A map of which is found out anew what
+ * it is of is one.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const runsAgain = (
+  plan: ResumePlan,
+  { completedSteps }: { readonly completedSteps: Iterable<CompletedStep> }
+): ReadonlyArray<Run> => {
+  const again = new Map<string, Run>()
+  for (const [index, decision] of plan.decisions.entries())
+    if (decision._tag === 'Run' && !(decision.group === undefined && hasGroups(plan, index)))
+      again.set(unitName(decision), decision)
+  if (again.size === 0) return []
+  const recorded = new Set<string>()
+  for (const record of completedSteps) recorded.add(record.step).add(unitName(record))
+  return [...again].flatMap(([unit, decision]) => (recorded.has(unit) ? [decision] : []))
+}
+
+/**
  * A text that pins a plan: equal for equal plans, and different as soon as a decision, a reason, a definition that
- * counts or a variable differs. 16 hex digits.
+ * counts, a variable or the input that replaces the recorded one differs. 16 hex digits.
  *
  * @category destructors
  * @since 0.1.0
  */
 export const hashPlan = (plan: ResumePlan): string => {
-  const seen = { decisions: plan.decisions, variables: Object.fromEntries(plan.variables) }
+  const input = plan.input === undefined ? {} : { input: plan.input }
+  const seen = { decisions: plan.decisions, variables: Object.fromEntries(plan.variables), ...input }
   return sha256(canonical(seen as unknown as Json)).slice(0, 16)
 }

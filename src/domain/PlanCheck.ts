@@ -174,8 +174,8 @@ function* editsOfRecorded({ checkpoint, workflow, redoneFrom, isAt, was }: Edite
     const index = isAt(record.step, record.stepIndex)
     if (index === undefined ? record.stepIndex >= redoneWas : index >= redoneFrom) continue
     const now = index === undefined ? undefined : definitionOf(workflow.steps[index] as Step, record.group)
-    if (now?.fingerprint === record.fingerprint) continue
     const map = checkpoint.workflow.steps[record.stepIndex]
+    if (now !== undefined && (now.fingerprint === record.fingerprint || isAdopted(map, record, now))) continue
     if (map?.kind !== 'expanded') {
       yield changed(now === undefined ? 'removed' : 'changed', record, record.fingerprint, now?.fingerprint)
     } else if (!maps.has(record.step)) {
@@ -185,6 +185,12 @@ function* editsOfRecorded({ checkpoint, workflow, redoneFrom, isAt, was }: Edite
       yield changed(now === undefined ? 'removed' : 'changed', { step: record.step }, map.fingerprint, whole)
     }
   }
+}
+
+/** A run adopts a definition only if a plan accepted it for what is recorded. */
+const isAdopted = (was: StepIdentity | undefined, { group }: CompletedStep, now: Step): boolean => {
+  const unit = was === undefined || group === undefined ? was : groupOf(was, group)
+  return unit?.fingerprint === now.fingerprint
 }
 
 /** Units whose job is pending that are gone or are defined otherwise now, but for those that run again in any case. */

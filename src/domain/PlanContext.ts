@@ -6,21 +6,24 @@
 import type { Checkpoint } from './Checkpoint.js'
 import type { Failure, InFlight } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
+import type { EvidencePlan } from './changedEvidence.js'
+import { planEvidence } from './changedEvidence.js'
 import type { CompletedStep } from './CompletedStep.js'
 import type { Json } from './Json.js'
-import type { Answer, MissingEvidence, PlanOptions, PlanProblem, RunReason } from './Plan.js'
+import type { Answer, PlanOptions, PlanProblem } from './Plan.js'
 import { unitName } from './Plan.js'
 import type { PendingJob } from './PendingJob.js'
 import type { Records } from './Records.js'
 import { finderIn, recordAt } from './Records.js'
 import type { Workflow } from './Workflow.js'
-import { groupNamed, groupsOf } from './Workflow.js'
+import { groupsOf } from './Workflow.js'
 
 /**
  * Everything a decision looks at, found in constant time.
  *
  * - `jobs`: the pending jobs by the names of their units.
  * - `was`: the index of a step in the workflow that ran.
+ * - `evidence`: what becomes of evidence that is not as it was.
  * - `from`: the step from which `fromStep` makes everything run, or infinity.
  * - `rewound`: the earliest step of which completed work runs again, or infinity.
  * - `redoneFrom`: the step from which all completed work runs again, or infinity.
@@ -38,7 +41,7 @@ export interface PlanContext {
   readonly inDoubt: ReadonlySet<string | undefined>
   readonly confirm: ReadonlyMap<string, Answer>
   readonly outputs: ReadonlyMap<string, Json>
-  readonly missing: ReadonlyMap<string, RunReason & { readonly _tag: 'EvidenceMissing' }>
+  readonly evidence: EvidencePlan
   readonly from: number
   readonly rewound: number
   readonly redoneFrom: number
@@ -61,11 +64,10 @@ export const contextOf = (
 ): PlanContext => {
   const { state } = checkpoint
   const was = finderIn(checkpoint.workflow.steps)
-  const evidence = options.evidence ?? []
   const from = startOf(workflow, options)
-  const gone = from === Infinity ? evidence.map((one) => placeOfGone(checkpoint, workflow, records, one)) : []
+  const evidence = planEvidence(checkpoint, workflow, options, from)
   const forced = Math.min(from, indexOf(workflow, options.restartWave))
-  const rewound = Math.min(forced, ...gone)
+  const rewound = Math.min(forced, evidence.first)
   return {
     checkpoint,
     records,
@@ -76,9 +78,7 @@ export const contextOf = (
     inDoubt: State.inDoubt(state),
     confirm: options.confirm ?? new Map(),
     outputs: options.outputs ?? new Map(),
-    missing: new Map(
-      evidence.map(({ missing, ...unit }) => [unitName(unit), { _tag: 'EvidenceMissing', missing } as const])
-    ),
+    evidence,
     from,
     rewound,
     redoneFrom: Math.min(forced, rewound + 1),
@@ -97,27 +97,6 @@ const indexOf = ({ steps }: Workflow, name: string | undefined): number => {
 const startOf = (workflow: Workflow, { fromStep, restartWave }: PlanOptions): number => {
   const start = indexOf(workflow, fromStep)
   return start === Infinity ? Infinity : Math.min(start, indexOf(workflow, restartWave))
-}
-
-/** The index of a recorded unit whose evidence is gone, or infinity if there is no such unit. */
-const placeOfGone = (
-  { workflow: { steps } }: Checkpoint,
-  workflow: Workflow,
-  records: Records,
-  { step: name, group }: MissingEvidence
-): number => {
-  const isRecorded =
-    recordAt(
-      records,
-      steps.findIndex((step) => step.name === name),
-      group
-    ) !== undefined
-  if (!isRecorded) return Infinity
-  const index = indexOf(workflow, name)
-  const step = workflow.steps[index]
-  const isThere =
-    group === undefined || (step !== undefined && groupNamed({ groups: groupsOf(step) }, group) !== undefined)
-  return isThere ? index : Infinity
 }
 
 const byGroup = <A extends { readonly group?: string }>(all: ReadonlyArray<A>): ReadonlyMap<string | undefined, A> =>
@@ -153,21 +132,28 @@ export const isDoneAnew = ({ from, rewound, restartWave }: PlanContext, step: st
 
 /**
  * The names in a plan's options that the workflow does not have. `due`: with the groups of its maps that are known, and go on.
- * Such a map is answered for by group, as it is asked about.
+ * Such a map is answered for by group, as it is asked about. `changed`: units that may be answered for in any case.
  *
  * @category validation
  * @since 0.1.0
  */
-export const unknownNames = (workflow: Workflow, due: Workflow, options: PlanOptions): ReadonlyArray<PlanProblem> => {
+export const unknownNames = (
+  workflow: Workflow,
+  due: Workflow,
+  options: PlanOptions,
+  changed: Pick<ReadonlySet<string>, 'has'> = new Set()
+): ReadonlyArray<PlanProblem> => {
   const asked = [options.fromStep, options.restartWave].filter((name) => name !== undefined)
   const confirmed = [...new Set([...(options.confirm?.keys() ?? []), ...(options.outputs?.keys() ?? [])])]
   if (asked.length === 0 && confirmed.length === 0) return []
   const steps = workflow.steps.map((step) => step.name)
   const waves = workflow.steps.filter((step) => step._tag !== 'Task')
-  const units = new Set([
-    ...due.steps.filter((step) => step._tag !== 'Wave').map((step) => step.name),
-    ...due.steps.flatMap((wave) => groupsOf(wave).map((group) => unitName({ step: wave.name, group: group.name })))
-  ])
+  const units = new Set(
+    due.steps.flatMap((step) => [
+      ...(step._tag === 'Wave' ? [] : [step.name]),
+      ...groupsOf(step).map((group) => unitName({ step: step.name, group: group.name }))
+    ])
+  )
   const unknown = (step: string, available: ReadonlyArray<string>): PlanProblem => ({
     _tag: 'UnknownStep',
     step,
@@ -178,9 +164,7 @@ export const unknownNames = (workflow: Workflow, due: Workflow, options: PlanOpt
     ...(options.fromStep === undefined || steps.includes(options.fromStep) ? [] : [unknown(options.fromStep, steps)]),
     ...(options.restartWave === undefined || waveNames.includes(options.restartWave)
       ? []
-      : steps.includes(options.restartWave)
-        ? [{ _tag: 'NotAWave', step: options.restartWave, available: waveNames } as const]
-        : [unknown(options.restartWave, waveNames)]),
-    ...confirmed.filter((name) => !units.has(name)).map((name) => unknown(name, [...units]))
+      : [{ _tag: 'NotAWave', step: options.restartWave, available: waveNames, steps } as const]),
+    ...confirmed.filter((name) => !units.has(name) && !changed.has(name)).map((name) => unknown(name, [...units]))
   ]
 }

@@ -10,6 +10,7 @@
 import type { Change } from './Change.js'
 import type { Evidence } from './CompletedStep.js'
 import type { Json, JsonArray, JsonObject } from './Json.js'
+import * as Search from './Search.js'
 import type { StepError } from './StepError.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -110,49 +111,20 @@ export const isNone = ({ texts }: Redaction): boolean => texts.length === 0
  * @since 0.1.0
  */
 export const isIn = (self: Redaction, content: string | Uint8Array): boolean => {
-  if (typeof content === 'string') return self.texts.some((one) => content.includes(one))
-  const characters = isNone(self) ? '' : asCharacters(content)
-  return self.bytes.some((one) => characters.includes(one))
+  if (isNone(self)) return false
+  return typeof content === 'string'
+    ? Search.isIn(searchFor(self.texts), content)
+    : Search.isIn(searchFor(self.bytes), asCharacters(content))
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// finding
-// ---------------------------------------------------------------------------------------------------------------------
-
-/** From a character up to, and without, another. */
-interface Span {
-  readonly from: number
-  readonly to: number
+/** Made when something is first searched. */
+const searchFor = (texts: ReadonlyArray<string>): Search.Search => {
+  const search = SEARCHES.get(texts) ?? Search.make(texts)
+  SEARCHES.set(texts, search)
+  return search
 }
 
-/** Where the texts are found, those that overlap as one. `before`: a span at the begin that is known already. */
-const spansOf = (
-  texts: ReadonlyArray<string>,
-  within: string,
-  before: ReadonlyArray<Span> = []
-): ReadonlyArray<Span> => {
-  const found = [...before]
-  for (const one of texts)
-    for (let from = within.indexOf(one); from !== -1; from = within.indexOf(one, from + 1))
-      found.push({ from, to: from + one.length })
-  const spans: Array<Span> = []
-  for (const span of found.sort((a, b) => a.from - b.from)) {
-    const last = spans.at(-1)
-    if (last === undefined || span.from >= last.to) spans.push(span)
-    else if (span.to > last.to) spans[spans.length - 1] = { from: last.from, to: span.to }
-  }
-  return spans
-}
-
-/** How many characters at the end may be the begin of one of the texts. */
-const begunAtEnd = (texts: ReadonlyArray<string>, within: string): number => {
-  const longest = texts.reduce((most, { length }) => Math.max(most, length), 0)
-  for (let from = Math.max(0, within.length - longest + 1); from < within.length; from++) {
-    const end = within.slice(from)
-    if (texts.some((one) => one.length > end.length && one.startsWith(end))) return end.length
-  }
-  return 0
-}
+const SEARCHES = new WeakMap<ReadonlyArray<string>, Search.Search>()
 
 // ---------------------------------------------------------------------------------------------------------------------
 // what is recorded and told
@@ -165,15 +137,20 @@ const begunAtEnd = (texts: ReadonlyArray<string>, within: string): number => {
  * @since 0.1.0
  */
 export const text = ({ texts }: Redaction, value: string): string => {
+  if (texts.length === 0) return value
   let rest = value
-  for (;;) {
-    const spans = spansOf(texts, rest)
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const { spans } = Search.find(searchFor(texts), rest)
     if (spans.length === 0) return rest
     rest = marked(rest, spans)
   }
+  return MARK
 }
 
-const marked = (value: string, spans: ReadonlyArray<Span>): string => {
+/** A mark and what is around it may be another value. If that goes on for long, nothing of the text is shown. */
+const MAX_ROUNDS = 100
+
+const marked = (value: string, spans: ReadonlyArray<Search.Span>): string => {
   const starts = [0, ...spans.map(({ to }) => to)]
   return starts.map((from, index) => value.slice(from, spans[index]?.from)).join(MARK)
 }
@@ -229,7 +206,8 @@ const uncut = (self: Redaction, value: string): string => {
   const note = CUT.exec(hidden)?.[0]
   if (note === undefined) return hidden
   const kept = hidden.slice(0, -note.length)
-  const begun = begunAtEnd(self.texts, kept)
+  const search = searchFor(self.texts)
+  const begun = Search.begunAt(search, Search.find(search, kept).node)
   return begun === 0 ? hidden : `${kept.slice(0, -begun)}${MARK}${note}`
 }
 
@@ -257,6 +235,7 @@ export const error = (self: Redaction, { name, message, code, stack, data }: Ste
 export const change = (self: Redaction, one: Change): Change => {
   switch (one._tag) {
     case 'Started':
+    case 'InputReplaced':
       return { ...one, input: json(self, one.input) }
     case 'Recovered':
       return { ...one, from: text(self, one.from), lost: text(self, one.lost), agreedBy: text(self, one.agreedBy) }
@@ -277,10 +256,11 @@ export const change = (self: Redaction, one: Change): Change => {
       return { ...one, items: one.items.map(({ key, value }) => ({ key, value: json(self, value) })) }
     case 'Rewound':
       return { ...one, why: text(self, one.why) }
+    case 'Confirmed':
+      return one.evidence === undefined ? one : { ...one, evidence: one.evidence.map((left) => evidence(self, left)) }
     case 'WorkflowEdited':
     case 'AttemptStarted':
     case 'Interrupted':
-    case 'Confirmed':
       return one
   }
 }
@@ -312,7 +292,8 @@ export const evidence = (self: Redaction, one: Evidence): Evidence => {
 
 /**
  * What is held back of a stream because it may be the begin of a value: less than the longest of them. The first `covered`
- * bytes of it belong to a value that {@link MARK} has been given for.
+ * bytes of it belong to a value that {@link MARK} has been given for. `found`: the values that are in it; `node`: how far the
+ * search has come.
  *
  * @category model
  * @since 0.1.0
@@ -320,6 +301,8 @@ export const evidence = (self: Redaction, one: Evidence): Evidence => {
 export interface Held {
   readonly bytes: Uint8Array
   readonly covered: number
+  readonly found: ReadonlyArray<{ readonly from: number; readonly to: number }>
+  readonly node: number
 }
 
 /**
@@ -328,7 +311,7 @@ export interface Held {
  * @category constructors
  * @since 0.1.0
  */
-export const nothingHeld: Held = { bytes: new Uint8Array(), covered: 0 }
+export const nothingHeld: Held = { bytes: new Uint8Array(), covered: 0, found: [], node: Search.START }
 
 /**
  * The next piece of a stream: what can be told of it, and what is held back. However a stream is cut into pieces, what is
@@ -352,8 +335,11 @@ export const next = (
   held: Held,
   piece: Uint8Array
 ): { readonly told: Uint8Array; readonly held: Held } => {
+  if (isNone(self)) return { told: joined([held.bytes, piece]), held: nothingHeld }
+  const search = searchFor(self.bytes)
+  const { spans, node } = Search.find(search, asCharacters(piece), held.node, held.bytes.length, spansIn(held))
   const bytes = joined([held.bytes, piece])
-  return upTo(self, { bytes, covered: held.covered }, (characters) => bytes.length - begunAtEnd(self.bytes, characters))
+  return upTo({ ...held, bytes, node }, spans, bytes.length - Search.begunAt(search, node))
 }
 
 /**
@@ -362,25 +348,34 @@ export const next = (
  * @category combinators
  * @since 0.1.0
  */
-export const rest = (self: Redaction, held: Held): Uint8Array => upTo(self, held, () => held.bytes.length).told
+export const rest = (_: Redaction, held: Held): Uint8Array => upTo(held, spansIn(held), held.bytes.length).told
 
+const spansIn = ({ covered, found }: Held): ReadonlyArray<Search.Span> =>
+  covered === 0 ? found : [{ from: 0, to: covered }, ...found]
+
+/** Tells all that comes before `end`, with a mark for each value that begins there. */
 const upTo = (
-  self: Redaction,
-  { bytes, covered }: Held,
-  endOf: (characters: string) => number
+  { bytes, covered, node }: Held,
+  spans: ReadonlyArray<Search.Span>,
+  end: number
 ): { readonly told: Uint8Array; readonly held: Held } => {
-  const characters = asCharacters(bytes)
-  const end = endOf(characters)
   const told: Array<Uint8Array> = []
+  const found: Array<Search.Span> = []
   let at = 0
-  for (const { from, to } of spansOf(self.bytes, characters, covered === 0 ? [] : [{ from: 0, to: covered }])) {
+  for (const { from, to } of spans) {
     const isTold = from === 0 && covered > 0
-    if (from >= end && !isTold) break
+    if (from >= end && !isTold) {
+      found.push({ from: from - end, to: to - end })
+      continue
+    }
     told.push(bytes.subarray(at, from), ...(isTold ? [] : [MARK_BYTES]))
     at = to
   }
   if (at < end) told.push(bytes.subarray(at, end))
-  return { told: joined(told), held: { bytes: bytes.slice(end), covered: Math.max(0, at - end) } }
+  return {
+    told: joined(told),
+    held: { bytes: end === 0 ? bytes : bytes.slice(end), covered: Math.max(0, at - end), found, node }
+  }
 }
 
 const MARK_BYTES = new TextEncoder().encode(MARK)

@@ -116,6 +116,27 @@ const push = <A>(index: number, level: number, node: Node<A>, leaf: ReadonlyArra
 }
 
 /**
+ * The list with another element at an index counted from 0; the same list if there is none. The argument stays as it is. O(log32 n).
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const set = <A>(self: Sequence<A>, index: number, item: A): Sequence<A> => {
+  const { length, shift, root, tail } = self
+  if (!(index >= 0 && index < length)) return self
+  return index >= length - tail.length
+    ? make(length, shift, root, tail.with(index & MASK, item))
+    : make(length, shift, put(index, shift, root, item), tail)
+}
+
+const put = <A>(index: number, level: number, node: Node<A>, item: A): Node<A> => {
+  if (level === 0) return (node as ReadonlyArray<A>).with(index & MASK, item)
+  const slot = (index >>> level) & MASK
+  const child = (node as ReadonlyArray<Node<A>>)[slot] as Node<A>
+  return (node as ReadonlyArray<Node<A>>).with(slot, put(index, level - BITS, child, item))
+}
+
+/**
  * The element at an index counted from 0, or `undefined` outside of the list. O(log32 n).
  *
  * @category combinators

@@ -94,7 +94,7 @@ const changed = (self: Fields, change: Change.Change): E.Either<TransitionError,
     revision: self.revision + 1,
     generation: next.right.generation ?? self.generation,
     workflow: next.right.workflow ?? self.workflow,
-    input: self.input,
+    input: next.right.input === undefined ? self.input : next.right.input,
     state: next.right.state ?? self.state,
     completedSteps: next.right.completedSteps ?? self.completedSteps,
     pending: next.right.pending ?? self.pending,
@@ -114,6 +114,8 @@ const replaced = (self: Fields, change: Change.Change): Result => {
       return refuse(self, change, 'AlreadyStarted', change.runId)
     case 'Recovered':
       return E.right({})
+    case 'InputReplaced':
+      return inputReplaced(self, change)
     case 'WorkflowEdited':
       return change.workflow.steps.length === 0
         ? refuse(self, change, 'UnknownUnit', change.workflow.name)
@@ -145,6 +147,15 @@ const replaced = (self: Fields, change: Change.Change): Result => {
     case 'Confirmed':
       return confirmed(self, change)
   }
+}
+
+/** Records stay valid: they are facts about the old input. An open attempt or job would mix both. */
+const inputReplaced = (self: Fields, change: Change.InputReplaced): Result => {
+  const { state } = self
+  const [job] = self.pending
+  if (job !== undefined) return refuse(self, change, 'JobPending', unitName(job))
+  const isOpen = State.inFlight(state).length > 0 || State.failures(state).length > 0
+  return isOpen ? refuse(self, change, 'AttemptOpen', state.step) : E.right({ input: change.input })
 }
 
 const expanded = (self: Fields, change: Change.Expanded): Result => {
@@ -351,8 +362,15 @@ const stateAfterAssumption = ({ state, completedSteps }: Fields, change: Change.
 
 const confirmed = (self: Fields, change: Change.Confirmed): Result => {
   const unit = change.group === undefined ? stepAt(self.workflow, change) : groupAt(self.workflow, change)
-  if (unit?.kind !== 'task') return refuse(self, change, 'UnknownUnit', unitName(change))
+  if (unit === undefined || (unit.kind !== 'task' && change.evidence === undefined))
+    return refuse(self, change, 'UnknownUnit', unitName(change))
   if (Job.find(self.pending, change) !== undefined) return refuse(self, change, 'JobPending', unitName(change))
+  if (change.evidence !== undefined) {
+    const completedSteps = Steps.withEvidence(self.completedSteps, change, change.evidence)
+    return completedSteps === undefined
+      ? refuse(self, change, 'NotCompleted', unitName(change))
+      : E.right({ completedSteps })
+  }
   const { state } = self
   return state.stepIndex === change.stepIndex && State.inDoubt(state).has(change.group)
     ? E.right({ state: settled(state, change) })

@@ -9,6 +9,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { fingerprint } from './Digest.js'
 import type { Json } from './Json.js'
 import { indexed } from './indexed.js'
+import { listed } from './listed.js'
 import { inCycle } from './needs.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -34,6 +35,8 @@ export interface OutputMismatch {
  * - `captures`: the variables that its output becomes.
  * - `numbered`: its name is only its number, so after an edit another task may bear it.
  * - `accepts` tells whether a recorded output (`undefined`: none) still fits.
+ * - `leaves`: the paths of the artifacts that it is to leave, as far as they are known before it runs. While it is in flight, or has
+ *   failed, a change there is its own.
  *
  * @category model
  * @since 0.1.0
@@ -48,6 +51,19 @@ export interface Task {
   readonly numbered: boolean
   /** Whether a recorded output (`undefined`: none) still fits. */
   readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
+  /** The paths of the artifacts that it is to leave, as far as they are known before it runs. */
+  readonly leaves?: ((known: Known) => ReadonlyArray<string>) | undefined
+}
+
+/**
+ * What is known before a task runs: the variables of the run, and the item that it is done for, if it is for one.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Known {
+  readonly variables: ReadonlyMap<string, Json>
+  readonly item?: Json
 }
 
 /**
@@ -153,11 +169,17 @@ export interface TaskOptions {
   readonly numbered?: boolean
   /** Whether a recorded output (`undefined`: none) still fits. */
   readonly accepts?: (output: Json | undefined) => E.Either<OutputMismatch, void>
+  /** The paths of the artifacts that it is to leave, as far as they are known before it runs. */
+  readonly leaves?: (known: Known) => ReadonlyArray<string>
 }
 
 const ACCEPTED = E.right(undefined)
 
 const acceptsAnything: Task['accepts'] = () => ACCEPTED
+
+const NOTHING: ReadonlyArray<string> = []
+
+const leavesNothing = (): ReadonlyArray<string> => NOTHING
 
 /**
  * Declares a task.
@@ -184,7 +206,8 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
     idempotent,
     captures,
     numbered: options.numbered ?? false,
-    accepts: options.accepts ?? acceptsAnything
+    accepts: options.accepts ?? acceptsAnything,
+    leaves: options.leaves ?? leavesNothing
   }
 }
 
@@ -434,12 +457,12 @@ export const describeProblem = (problem: WorkflowProblem): string => {
     case 'DuplicateName':
       return `the name "${problem.name}" is used twice in "${problem.within}"`
     case 'DuplicateCapture':
-      return `variable "${problem.variable}" is captured by more than one step: ${problem.places.join(', ')}`
+      return `variable "${problem.variable}" is captured by more than one step: ${listed(problem.places)}`
     case 'UnknownNeed':
       return `group "${problem.group}" of wave "${problem.step}" needs "${problem.need}", which is no group of that wave`
     case 'InvalidSetting':
       return `${problem.field} of "${problem.place}" must be ${problem.expected}`
     case 'NeedCycle':
-      return `groups of wave "${problem.step}" need one another in a circle: ${problem.groups.join(', ')}`
+      return `groups of wave "${problem.step}" need one another in a circle: ${listed(problem.groups)}`
   }
 }

@@ -14,8 +14,9 @@ import type { StepIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
 import { groupOf, groupsOf } from './WorkflowIdentity.js'
 
 /**
- * Takes a checkpoint over to an edited workflow. Steps are matched by name: records get their new index and
- * fingerprint, and jobs theirs; those of steps that are gone fall away. A map keeps its items. What the state says of a step that is still there stays true.
+ * Takes a checkpoint over to an edited workflow. Steps are matched by name: records and jobs get their new index, and those of
+ * deleted steps are dropped. A record keeps the fingerprint of the definition that ran. A map keeps its items. What the state says of
+ * a step that is still there stays true.
  *
  * @category transitions
  * @since 0.1.0
@@ -32,7 +33,7 @@ export const adopted = (
     if (stepIndex === undefined) continue
     const step = workflow.steps[stepIndex] as StepIdentity
     const unit = record.group === undefined ? step : groupOf(step, record.group)
-    if (unit !== undefined) records.push({ ...record, stepIndex, fingerprint: unit.fingerprint })
+    if (unit !== undefined) records.push(stepIndex === record.stepIndex ? record : { ...record, stepIndex })
   }
   const completedSteps = Steps.from(finishedOnly(records, workflow))
   const taken = <A extends Submission>(all: ReadonlyArray<A>): ReadonlyArray<A> =>

@@ -4,7 +4,9 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { CompletedStep } from './CompletedStep.js'
+import type { Edited, Kept } from './changedEvidence.js'
+import { evidenceWith } from './changedEvidence.js'
+import type { CompletedStep, Evidence } from './CompletedStep.js'
 import { describeEvidence } from './Explain.js'
 import type { Json } from './Json.js'
 import { fromUnknown } from './Json.js'
@@ -81,8 +83,20 @@ const decideMap = (context: PlanContext, map: MapWave, stepIndex: number, out: P
   const was = context.was(name, stepIndex)
   const isInDoubt = context.checkpoint.state.step === name && context.inDoubt.size > 0
   const job = context.checkpoint.pending.find(({ step }) => step === name)
-  const begun = { hasBegun: isInDoubt || hasBegun(context.records, was), ...(job === undefined ? {} : { job }) }
+  const edited = editedIn(context, name)
+  const begun = {
+    hasBegun: isInDoubt || hasBegun(context.records, was),
+    ...(job === undefined ? {} : { job }),
+    ...(edited === undefined ? {} : { edited })
+  }
   decideTask(context, { step: name, stepIndex, task, ...begun }, out)
+}
+
+/** What somebody changed of what the groups of a map left: to do all of it anew would overwrite that. */
+const editedIn = ({ evidence: { edited } }: PlanContext, map: string): Edited | undefined => {
+  const [first, ...more] = [...edited].flatMap(([unit, reason]) => (unit.startsWith(`${map}/`) ? [reason] : []))
+  if (first === undefined) return undefined
+  return { _tag: 'EvidenceChanged', changed: [first, ...more].flatMap(({ changed }) => changed) }
 }
 
 /** Outputs are what its groups give. */
@@ -98,19 +112,49 @@ const decideWave = (context: PlanContext, wave: Wave, stepIndex: number, out: Pl
   const decisions: Array<Decision> = []
   let isDone = true
   const problems: Array<PlanProblem> = []
+  const { open } = context.evidence
+  const whole = wholeOf(context, wave.name)
   for (const group of wave.groups) {
-    const placed = { step: wave.name, stepIndex, task: group, group: group.name, again }
-    isDone &&= recordOf(context, placed) !== undefined && repeats(context, placed) === undefined
+    const placed = { step: wave.name, stepIndex, task: group, group: group.name, again, whole }
+    isDone &&=
+      recordOf(context, placed) !== undefined &&
+      repeats(context, placed) === undefined &&
+      (open.size === 0 || !open.has(unitName(placed)))
     decideTask(context, placed, { decisions, problems })
   }
   const placed = { step: wave.name, stepIndex, task: wave }
-  out.decisions.push(waveDecision(context, placed, decisions, isDone))
+  out.decisions.push(ofWhole(placed, whole, decisions) ?? waveDecision(context, placed, decisions, isDone))
   for (const decision of decisions) out.decisions.push(decision)
-  if (isDone) goneBefore(context, placed, out)
+  if (isDone) missingBefore(context, placed, out)
   for (const problem of problems) out.problems.push(problem)
 }
 
-/** The recorded groups of a wave that run again though the wave as a whole does not: their evidence is gone, or that of a group they need. */
+/** What somebody changed of what a wave as a whole left: whether it is asked about, kept, or overwritten by somebody's word. */
+interface Whole {
+  readonly kept: Kept | undefined
+  readonly edited: Edited | undefined
+  readonly isOpen: boolean
+}
+
+const wholeOf = ({ confirm, evidence }: PlanContext, wave: string): Whole => ({
+  kept: evidence.kept.get(wave),
+  edited: confirm.get(wave)?._tag === 'Again' ? undefined : evidence.edited.get(wave),
+  isOpen: evidence.open.has(wave)
+})
+
+/** What a wave gets for what it left as a whole, unless its groups decide: none of them runs over that without somebody's word. */
+const ofWhole = (
+  placed: Placed,
+  { kept, edited, isOpen }: Whole,
+  groups: ReadonlyArray<Decision>
+): Decision | undefined => {
+  const runs = groups.some(({ _tag }) => _tag !== 'Skip')
+  if (kept !== undefined) return runs ? undefined : skip(placed, keptReason(kept))
+  if (groups.some(({ _tag }) => _tag === 'Confirm') || edited === undefined || !(isOpen || runs)) return undefined
+  return { _tag: 'Confirm', ...unitOf(placed), reason: edited }
+}
+
+/** The recorded groups of a wave that run again though the wave as a whole does not: they lost evidence, or a group they need did. */
 const groupsToRepeat = (context: PlanContext, wave: Wave, stepIndex: number): ReadonlySet<string> => {
   const again = new Set<string>()
   if (context.rewound !== stepIndex || wave.name === context.restartWave) return again
@@ -123,7 +167,7 @@ const groupsToRepeat = (context: PlanContext, wave: Wave, stepIndex: number): Re
     }
   }
   const due = wave.groups
-    .filter((group) => context.missing.has(unitName({ step: wave.name, group: group.name })))
+    .filter((group) => context.evidence.due.has(unitName({ step: wave.name, group: group.name })))
     .map((group) => group.name)
   for (let name = due.pop(); name !== undefined; name = due.pop()) {
     if (again.has(name)) continue
@@ -170,7 +214,8 @@ const waveDecision = (
 
 /**
  * A step, or a group of a wave, at its place; `again` are the groups of its wave that run once more. `hasBegun`: of a map, whether
- * groups of it were started; `job`: one that a group of it waits for.
+ * groups of it were started; `job`: one that a group of it waits for; `edited`: what of its groups would be overwritten. `whole`: what
+ * becomes of what its wave left as a whole.
  */
 interface Placed<A extends Pick<Task, 'summary' | 'fingerprint'> = Pick<Task, 'summary' | 'fingerprint'>> {
   readonly step: string
@@ -180,6 +225,8 @@ interface Placed<A extends Pick<Task, 'summary' | 'fingerprint'> = Pick<Task, 's
   readonly again?: ReadonlySet<string>
   readonly hasBegun?: boolean
   readonly job?: PendingJob
+  readonly edited?: Edited
+  readonly whole?: Whole
 }
 
 const unitOf = ({ stepIndex, step, group, task: { summary, fingerprint } }: Placed): Unit => ({
@@ -205,6 +252,8 @@ const run = ({ stepIndex, step, group, task: { summary, fingerprint } }: Placed,
 const nameOf = ({ step, group }: Placed): { readonly step: string; readonly group?: string } =>
   group === undefined ? { step } : { step, group }
 
+const keptReason = ({ changed, evidence }: Kept): SkipReason => ({ _tag: 'EvidenceChanged', changed, evidence })
+
 const skipReasonOf = ({ fingerprint }: Pick<Task, 'fingerprint'>, record: CompletedStep): SkipReason => {
   if (record.fingerprint !== fingerprint) return { _tag: 'AcceptedDespiteChange', recorded: record.fingerprint }
   return record.assumed === true ? ASSUMED : COMPLETED
@@ -218,12 +267,13 @@ const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): v
   const { stepIndex, task } = placed
   const record = recordOf(context, placed)
   const scheduled = repeats(context, placed)
-  if (record !== undefined && scheduled === undefined) {
+  const kept = context.evidence.kept.size === 0 ? undefined : keptOf(context, placed, scheduled)
+  if (record !== undefined && (kept !== undefined || (scheduled === undefined && !isOpen(context, placed)))) {
     const fits = fitsOf(task, record.output)
-    goneBefore(context, placed, out)
+    missingBefore(context, placed, out)
     if (E.isLeft(fits)) out.problems.push({ _tag: 'OutputNotDecodable', ...nameOf(placed), ...fits.left })
     if (record.fingerprint !== task.fingerprint) uncaptured(placed, record, out)
-    out.decisions.push(skip(placed, skipReasonOf(task, record)))
+    out.decisions.push(skip(placed, kept === undefined ? skipReasonOf(task, record) : keptReason(kept)))
     return
   }
   const answer = context.confirm.size === 0 ? undefined : context.confirm.get(unitName(placed))
@@ -239,13 +289,42 @@ const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): v
     return
   }
   const due = schedule(context, placed, { record, scheduled, job }, answer?._tag === 'Again')
-  if (answer?._tag === 'Done' && due._tag === 'Confirm') {
-    assume(placed, given === undefined ? record?.output : given, out)
+  const isCovered = record !== undefined && context.evidence.covered.has(unitName(placed))
+  if (answer?._tag === 'Done' && (due._tag === 'Confirm' || isCovered)) {
+    assume(placed, given === undefined ? record?.output : given, out, evidenceNow(context, placed, record))
     return
   }
   // "Again" for what runs in any case is no contradiction. "Done" would leave out work that nobody did.
   if (answer?._tag === 'Done') out.problems.push({ _tag: 'NotAsked', ...nameOf(placed) })
+  if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NotAsked', ...nameOf(placed), keep: true })
   out.decisions.push(due)
+}
+
+const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean =>
+  open.size > 0 && open.has(unitName(placed))
+
+/**
+ * What is kept of a unit: if nothing makes it run, or if somebody said so of this very unit, or of all that its wave left. Then its
+ * evidence is what is not missing.
+ */
+const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReason | undefined): Kept | undefined => {
+  const { kept, missing } = context.evidence
+  const there = kept.get(unitName(placed))
+  if (there !== undefined && (scheduled === undefined || there.own)) return there
+  const record = scheduled === undefined || placed.whole?.kept === undefined ? undefined : recordOf(context, placed)
+  if (record === undefined) return undefined
+  return { changed: [], evidence: evidenceWith(record, [], missing.get(unitName(placed))?.missing ?? []), own: true }
+}
+
+/** What is there of the evidence of a unit that somebody says is done, so that nobody is asked about it again. */
+const evidenceNow = (
+  { evidence }: PlanContext,
+  placed: Placed,
+  record: CompletedStep | undefined
+): ReadonlyArray<Evidence> | undefined => {
+  if (record === undefined || record.evidence.length === 0) return undefined
+  const name = unitName(placed)
+  return evidenceWith(record, evidence.changed.get(name) ?? [], evidence.missing.get(name)?.missing ?? [])
 }
 
 /** What was accepted in spite of a change may by now be said to set a variable that it never set. */
@@ -265,16 +344,22 @@ const fitsOf = ({ accepts }: Task, output: Json | undefined): ReturnType<Task['a
 }
 
 /** What is taken as done needs what it left behind. */
-const goneBefore = (context: PlanContext, placed: Placed, out: Planned): void => {
-  if (context.missing.size === 0 || !isAssumed(context, placed.stepIndex)) return
-  const gone = context.missing.get(unitName(placed))
+const missingBefore = (context: PlanContext, placed: Placed, out: Planned): void => {
+  const { missing } = context.evidence
+  if (missing.size === 0 || !isAssumed(context, placed.stepIndex)) return
+  const gone = missing.get(unitName(placed))
   if (gone === undefined) return
-  const expected = `${gone.missing.map(describeEvidence).join(', ')}, which is gone`
+  const expected = `${gone.missing.map(describeEvidence).join(', ')}, which is missing`
   out.problems.push({ _tag: 'AssumedOutputMissing', ...nameOf(placed), expected })
 }
 
 /** A unit that somebody says is done needs the output that it would have given, as plain JSON like any other. */
-const assume = (placed: Placed<Task>, given: Json | undefined, out: Planned): void => {
+const assume = (
+  placed: Placed<Task>,
+  given: Json | undefined,
+  out: Planned,
+  evidence?: ReadonlyArray<Evidence>
+): void => {
   const { captures } = placed.task
   const json = given === undefined ? E.right(undefined) : fromUnknown(given)
   const output = E.isRight(json) ? json.right : undefined
@@ -287,7 +372,8 @@ const assume = (placed: Placed<Task>, given: Json | undefined, out: Planned): vo
         ? `a value for ${captures.join(', ')}`
         : undefined
   if (expected !== undefined) out.problems.push({ _tag: 'AssumedOutputMissing', ...nameOf(placed), expected })
-  out.decisions.push(skip(placed, output === undefined ? { _tag: 'Assumed' } : { _tag: 'Assumed', output }))
+  const reason: SkipReason = output === undefined ? { _tag: 'Assumed' } : { _tag: 'Assumed', output }
+  out.decisions.push(skip(placed, evidence === undefined ? reason : { ...reason, evidence }))
 }
 
 /** Why completed work, or work that would be due in any case, is asked for again; undefined if it is not. */
@@ -296,9 +382,10 @@ const repeats = (context: PlanContext, placed: Placed): RunReason | undefined =>
   if (stepIndex >= context.from || step === context.restartWave) return { _tag: 'Forced' }
   if (stepIndex < context.rewound) return undefined
   if (stepIndex > context.rewound) return { _tag: 'EarlierStepRunsAgain', step: context.rewoundStep }
-  const ofWave = recordOf(context, { stepIndex, step }) === undefined ? undefined : context.missing.get(step)
-  const gone = context.missing.get(unitName(placed)) ?? ofWave
-  if (gone !== undefined) return gone
+  const { due } = context.evidence
+  const ofWave = recordOf(context, { stepIndex, step }) === undefined ? undefined : due.get(step)
+  const lost = due.get(unitName(placed)) ?? ofWave
+  if (lost !== undefined) return lost
   return group !== undefined && placed.again?.has(group) === true ? { _tag: 'EarlierStepRunsAgain', step } : undefined
 }
 
@@ -328,6 +415,8 @@ const schedule = (
   again: boolean
 ): Decision => {
   const begun = job === undefined ? trace(context, placed) : undefined
+  const edited = placed.edited ?? context.evidence.edited.get(unitName(placed))
+  if (edited !== undefined && !again) return { _tag: 'Confirm', ...unitOf(placed), reason: edited }
   const mayHaveActed =
     record !== undefined ||
     job !== undefined ||

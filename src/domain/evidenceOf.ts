@@ -1,5 +1,5 @@
 /**
- * What of the evidence of completed units has to be there, and what of it is gone.
+ * What of the evidence of completed units has to be there, and what of it is not as it was.
  *
  * @since 0.1.0
  */
@@ -28,11 +28,11 @@ export const unitsInNeed = (
 }
 
 /**
- * What is gone of the evidence that several units left at one place, oldest first. What the last of them left is what the run
- * left: while that is there, nothing is gone. Else those count whose content is there, and those before them.
+ * What is not as it was of the evidence that several units left at one place, oldest first. What the last of them left is what the
+ * run left: while that is there, nothing is. Else those count whose content is there, and those before them.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const goneAt = <A>(left: ReadonlyArray<A>, isThere: (one: A) => boolean): ReadonlyArray<A> =>
+export const otherAt = <A>(left: ReadonlyArray<A>, isThere: (one: A) => boolean): ReadonlyArray<A> =>
   left.slice(left.findLastIndex(isThere) + 1)

@@ -12,6 +12,7 @@ import type { CompletedStep } from './CompletedStep.js'
 import { decideStep } from './decideStep.js'
 import { expandDefinition } from './Expansion.js'
 import type { Json } from './Json.js'
+import { equals } from './Json.js'
 import type { Decision, PlanError, PlanOptions, PlanProblem, ResumePlan, Skip } from './Plan.js'
 import { compare, inconsistencies, wrongWorkflow } from './PlanCheck.js'
 import type { PlanContext } from './PlanContext.js'
@@ -65,11 +66,17 @@ export const planResume = (
   const problems = [
     ...compare(checkpoint, whole, options.changes ?? 'completed', records, context.redoneFrom),
     ...wrong,
-    ...unknownNames(workflow, due, options)
+    ...unknownNames(workflow, due, options, context.evidence.changed)
   ]
+  const input = replacing(checkpoint, options)
+  if (input !== undefined && options.fromStep === undefined) problems.push({ _tag: 'InputWithoutStep' })
   for (const [stepIndex, step] of due.steps.entries()) decideStep(context, step, stepIndex, { decisions, problems })
-  return isNonEmpty(problems) ? refuse(problems) : E.right(read(checkpoint, whole, decisions, context))
+  return isNonEmpty(problems) ? refuse(problems) : E.right(read(checkpoint, whole, decisions, context, input))
 }
+
+/** The input that replaces the recorded one; undefined if none does. */
+const replacing = (checkpoint: Checkpoint, { input }: PlanOptions): Json | undefined =>
+  input === undefined || equals(input, checkpoint.input) ? undefined : input
 
 /** What a map is of is found out anew when all of it is done anew. One of no items that runs again has nothing else to do. */
 const asDue = (context: PlanContext, workflow: Workflow, whole: Workflow): Workflow => {
@@ -96,7 +103,8 @@ const read = (
   checkpoint: Checkpoint,
   workflow: Workflow,
   decisions: ReadonlyArray<Decision>,
-  context: PlanContext
+  context: PlanContext,
+  input: Json | undefined
 ): ResumePlan => {
   const skipSteps = new Set<number>()
   let first: Decision | undefined
@@ -112,9 +120,10 @@ const read = (
     retryCurrent: first !== undefined && first.step === checkpoint.state.step && isTriedAgain(checkpoint),
     skipSteps,
     get variables() {
-      variables ??= variablesOf(checkpoint.input, kept(workflow, decisions, context))
+      variables ??= variablesOf(input === undefined ? checkpoint.input : input, kept(workflow, decisions, context))
       return variables
-    }
+    },
+    ...(input === undefined ? {} : { input })
   }
 }
 

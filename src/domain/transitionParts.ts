@@ -21,9 +21,9 @@ import { groupOf } from './WorkflowIdentity.js'
 
 /**
  * Why a change can't follow a checkpoint. `why`: it names a step or group that the workflow does not have at that
- * place; the unit is recorded completed already; the attempt is not in flight; groups of the wave are missing; the run
+ * place; the unit is recorded completed already, or is not; the attempt is not in flight; groups of the wave are missing; the run
  * has started already. Of maps: the step is none; it is known already of which items; these can't be its items. Of jobs: the unit waits for one; it waits for none; it has no key to submit under, or another one;
- * the run stands at another step, and what that left open would be forgotten.
+ * the run stands at another step, and what that left open would be forgotten; an attempt that saw the old input is open.
  *
  * @category model
  * @since 0.1.0
@@ -35,6 +35,7 @@ export interface TransitionError {
   readonly why:
     | 'UnknownUnit'
     | 'AlreadyCompleted'
+    | 'NotCompleted'
     | 'NotInFlight'
     | 'WaveUnfinished'
     | 'AlreadyStarted'
@@ -46,12 +47,16 @@ export interface TransitionError {
     | 'NoKey'
     | 'AnotherKey'
     | 'StandsElsewhere'
+    | 'AttemptOpen'
   readonly unit: string
 }
 
 /** What a change replaces. */
 export type Replaced = Partial<
-  Pick<Fields, 'generation' | 'workflow' | 'state' | 'completedSteps' | 'pending' | 'submissions' | 'endedJobs'>
+  Pick<
+    Fields,
+    'generation' | 'workflow' | 'input' | 'state' | 'completedSteps' | 'pending' | 'submissions' | 'endedJobs'
+  >
 >
 
 /** What a change replaces, or why it can't follow. */

@@ -27,13 +27,13 @@ export interface Expectation {
 
 /**
  * What happens when a check fails: the unit is tried again as its `retry` says (three times if it says nothing), it counts as
- * completed all the same, or it has failed. `ask`, the default: what `Environment.onCheckFailed` answers, and without one it has
- * failed.
+ * completed all the same, or it has failed. A wave is tried three times, with all its groups; one that has a group which is not
+ * idempotent is only looked at again. `ask`, the default: what `Environment.onCheckFailed` answers, and without one it has failed.
  *
  * @category model
  * @since 0.1.0
  */
-export type OnCheckFailure = CheckAnswer | 'ask'
+export type OnCheckFailure = Extract<CheckAnswer, 'retry' | 'continue' | 'abort'> | 'ask'
 
 /**
  * What is looked at before and after a unit runs. `before` and `after` hold if they don't fail; `evidence` is what it has to

@@ -44,6 +44,8 @@ export interface Program<Outputs, Input = Json> extends Workflow {
   readonly decodeInput: (input: Json) => E.Either<OutputMismatch, unknown>
   /** An input as JSON. */
   readonly encodeInput: (input: Input) => E.Either<OutputMismatch, Json>
+  /** What should stand in the place of an input codec that is none. */
+  readonly inputExpected?: string | undefined
   readonly onSuccess?: OnSuccess
   /** Only a type: what the steps give. */
   readonly Outputs?: Outputs
@@ -85,13 +87,18 @@ export const fromSteps = (
  * @since 0.1.0
  */
 export const problems = (
-  program: Pick<Program<unknown, never>, 'name' | 'steps' | 'secrets' | 'onSuccess'>
+  program: Pick<Program<unknown, never>, 'name' | 'steps' | 'secrets' | 'onSuccess' | 'inputExpected'>
 ): ReadonlyArray<W.WorkflowProblem> => {
   const found = [...W.problems(program)]
+  const mustBe = (place: string, field: string, expected: string | undefined): void => {
+    if (expected !== undefined) found.push({ _tag: 'InvalidSetting', place, field, expected })
+  }
+  mustBe(program.name, 'input', program.inputExpected)
   // A host in JavaScript may say anything, and nothing is deleted on a word that we do not know.
   if (program.onSuccess !== undefined && !Object.hasOwn(ON_SUCCESS, program.onSuccess))
     found.push({ _tag: 'InvalidSetting', place: program.name, field: 'onSuccess', expected: 'keep, archive or delete' })
-  const look = (place: string, { retry, timeoutMillis, job, workspace, guard }: ProgramTask): void => {
+  const look = (place: string, { retry, timeoutMillis, job, workspace, guard, codecExpected }: ProgramTask): void => {
+    mustBe(place, 'output', codecExpected)
     const wrong = problemOfRetry(retry)
     if (wrong !== undefined)
       found.push({ _tag: 'InvalidSetting', place, field: `retry.${wrong.field}`, expected: wrong.expected })
@@ -104,8 +111,10 @@ export const problems = (
   }
   for (const step of program.steps) {
     if (step._tag === 'Task') look(step.name, step)
-    else if (step._tag === 'Map') look(step.name, step.each)
-    else for (const group of step.groups) look(`${step.name}/${group.name}`, group)
+    else if (step._tag === 'Map') {
+      mustBe(step.name, 'item', step.items.codecExpected)
+      look(step.name, step.each)
+    } else for (const group of step.groups) look(`${step.name}/${group.name}`, group)
   }
   return found
 }
@@ -132,18 +141,21 @@ export const expanded = <Outputs, Input>(
 ): Program<Outputs, Input> => {
   const steps: ReadonlyArray<ProgramStep> = expand(program.steps, recorded)
   if (steps === program.steps) return program
-  const { name, secrets = [], onSuccess = 'keep', decodeInput, encodeInput } = program
-  return { name, steps, secrets, onSuccess, identity: recorded, decodeInput, encodeInput }
+  const { name, secrets = [], onSuccess = 'keep', decodeInput, encodeInput, inputExpected } = program
+  return { name, steps, secrets, onSuccess, identity: recorded, decodeInput, encodeInput, inputExpected }
 }
 
 /** The identity is made when it is first asked for: a builder's intermediate programs never are. */
 const build = <Outputs, Input>(
-  base: Pick<Program<Outputs, Input>, 'name' | 'secrets' | 'onSuccess' | 'decodeInput' | 'encodeInput'>,
+  base: Pick<
+    Program<Outputs, Input>,
+    'name' | 'secrets' | 'onSuccess' | 'decodeInput' | 'encodeInput' | 'inputExpected'
+  >,
   steps: ReadonlyArray<ProgramStep>,
   path?: string
 ): Program<Outputs, Input> => {
   let identity: WorkflowIdentity | undefined
-  const { name, secrets = [], onSuccess = 'keep', decodeInput, encodeInput } = base
+  const { name, secrets = [], onSuccess = 'keep', decodeInput, encodeInput, inputExpected } = base
   return {
     name,
     steps,
@@ -151,6 +163,7 @@ const build = <Outputs, Input>(
     onSuccess,
     decodeInput,
     encodeInput,
+    inputExpected,
     get identity() {
       identity ??= Identity.of({ name, steps, secrets }, path)
       return identity
@@ -188,10 +201,10 @@ export const start = <C extends OutputCodec | undefined = undefined>(
   const codec: OutputCodec | undefined = options.input
   const { input: _, ...more } = options
   if (codec === undefined) return build({ name, ...more, decodeInput: E.right, encodeInput: anyInput }, [])
-  const { encode, decode } = conversions(codec)
+  const { encode, decode, codecExpected } = conversions(codec)
   const encodeInput = (input: unknown): E.Either<OutputMismatch, Json> =>
     E.chain((json: Json | undefined) => (json === undefined ? E.left(NO_INPUT) : E.right(json)))(encode(input))
-  return build({ name, ...more, decodeInput: decode, encodeInput }, [])
+  return build({ name, ...more, decodeInput: decode, encodeInput, inputExpected: codecExpected }, [])
 }
 
 /** What a codec makes nothing of could not be told from no input on a resume. */

@@ -7,6 +7,7 @@ import type * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
+import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { never as noRetry } from '../domain/RetryPolicy.js'
@@ -116,7 +117,7 @@ export interface Items {
  */
 export interface ProgramMap extends MapWave, Items, Omit<ProgramWave, '_tag' | 'groups'> {
   readonly each: ProgramTask
-  readonly items: Pick<ProgramTask, 'encode' | 'decode'>
+  readonly items: Pick<ProgramTask, 'encode' | 'decode' | 'codecExpected'>
 }
 
 /**
@@ -140,12 +141,14 @@ export type ProgramStep = ProgramTask | ProgramWave | ProgramMap
 export const task = (
   name: string,
   spec: TaskSpec<never, never, OutputCodec | undefined> | JobSpec<never, never, OutputCodec | undefined>,
-  definition: Json = definitionOf(spec)
+  definition: Json = definitionOf(spec),
+  leaves = leavesOf(spec)
 ): ProgramTask => {
-  const { accepts, encode, decode } = conversions(spec.output)
+  const { accepts, encode, decode, codecExpected } = conversions(spec.output)
   const defined = W.task(name, {
     definition,
     accepts,
+    ...(leaves === undefined ? {} : { leaves }),
     ...(spec.summary === undefined ? {} : { summary: spec.summary }),
     ...(spec.idempotent === undefined ? {} : { idempotent: spec.idempotent }),
     ...(spec.numbered === undefined ? {} : { numbered: spec.numbered }),
@@ -162,8 +165,10 @@ export const task = (
     captures: defined.captures,
     numbered: defined.numbered,
     accepts,
+    leaves: defined.leaves,
     encode,
     decode,
+    codecExpected,
     run: ('job' in spec ? spec.job.submit : spec.run) as Runnable['run'],
     job: 'job' in spec ? runnableJob(spec.job as unknown as Job<unknown, unknown, undefined>, guard) : undefined,
     retry: spec.retry ?? noRetry,
@@ -171,6 +176,19 @@ export const task = (
     workspace: spec.workspace,
     guard: 'job' in spec && guard !== undefined ? beforeOnly(guard) : guard
   }
+}
+
+/** The paths of its artifacts, if they are listed; in a folder of its own it shares none with other steps. */
+const leavesOf = (spec: {
+  readonly evidence?: unknown
+  readonly workspace?: 'fresh'
+}): NonNullable<Task['leaves']> | undefined => {
+  const { evidence, workspace } = spec
+  if (!Array.isArray(evidence) || workspace !== undefined) return undefined
+  const paths = (evidence as ReadonlyArray<ExpectedEvidence>).flatMap((one) =>
+    one._tag === 'Artifact' ? [one.path] : []
+  )
+  return () => paths
 }
 
 /** What a fingerprint covers beside the options: the version, a folder of its own, and whether the work is handed over. */

@@ -9,10 +9,11 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describeEvidence, describeProblems, describeQuestion } from '../domain/Explain.js'
 import type { Confirm, MissingEvidence, PlanError } from '../domain/Plan.js'
 import { unitName } from '../domain/Plan.js'
+import { printableLines } from '../domain/printable.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { Workspace } from '../domain/Workspace.js'
 import type { ArtifactError } from '../ports/ArtifactStore.js'
-import type { StorageError } from '../ports/CheckpointStorage.js'
+import type { Fenced, HeldBy, ReadFailed, StorageError, WriteFailed } from '../ports/CheckpointStorage.js'
 import type { InvalidPointer } from '../ports/Pauses.js'
 import type { TreeUnreadable } from '../ports/WorkingTree.js'
 import type { NoWorktree, WorkspaceError } from '../ports/Workspaces.js'
@@ -44,7 +45,7 @@ export interface RunExists {
 }
 
 /**
- * A run of this id exists, with another input.
+ * A run of this id exists, with another input, and it was not said from which step on the given one counts.
  *
  * @category errors
  * @since 0.1.0
@@ -52,6 +53,19 @@ export interface RunExists {
 export interface InputChanged {
   readonly _tag: 'InputChanged'
   readonly runId: string
+}
+
+/**
+ * There is no run of this id yet, no input was given, and the program needs one: `path` into it, and what was expected there.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface InputMissing {
+  readonly _tag: 'InputMissing'
+  readonly runId: string
+  readonly path: string
+  readonly expected: string
 }
 
 /**
@@ -191,6 +205,7 @@ export type RunError =
   | NoSuchRun
   | RunExists
   | InputChanged
+  | InputMissing
   | InvalidInput
   | SecretsMissing
   | NoArchive
@@ -208,6 +223,23 @@ export type RunError =
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
+ * Whether the same call may succeed later though nobody changes anything: another process holds the run now. A queue delays its
+ * job then, instead of failing it.
+ *
+ * @example
+ * import { RunError } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const holder = { host: 'worker-1', pid: 7, since: '2026-01-02T03:04:05.000Z', liveness: 'alive' } as const
+ * assert.equal(RunError.retryLater({ _tag: 'HeldBy', runId: 'order-42', holder }), true)
+ * assert.equal(RunError.retryLater({ _tag: 'NoSuchRun', runId: 'order-42' }), false)
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const retryLater = ({ _tag }: RunError): boolean => _tag === 'HeldBy'
+
+/**
  * An error as text for people: what, where, and what to do.
  *
  * @example
@@ -219,38 +251,68 @@ export type RunError =
  * @category destructors
  * @since 0.1.0
  */
-export const describe = (error: RunError): string => {
+export const describe = (error: RunError): string => printableLines(linesOf(error))
+
+const linesOf = (error: RunError): ReadonlyArray<string> => {
   switch (error._tag) {
     case 'NoSuchRun':
-      return `No checkpoint found for run ${error.runId}\nThe run may have completed or its checkpoint was not saved`
-    case 'RunExists':
-      return `Run ${error.runId} exists already. Resume it, or choose another id`
-    case 'InputChanged':
-      return `Run ${error.runId} exists already, with another input. Resume it without one, or choose another id`
-    case 'InvalidInput':
-      return `The input does not fit: at ${error.path} expected ${error.expected}`
-    case 'NoArchive':
-      return `Run ${error.runId} is to be archived when it has completed, and there is no archive: give the environment one (\`archive\`). Nothing was started`
+      return [
+        `No checkpoint found for run ${error.runId}`,
+        'Its id may be mistyped, it may be stored elsewhere, or it was deleted or archived'
+      ]
     case 'SecretsMissing':
       return [
         `Secrets can't be used. Looked for in ${error.where}:`,
         ...error.secrets.map(({ name, why }) => `  ${name} ${why}`),
         'Nothing was changed'
-      ].join('\n')
+      ]
     case 'PlanError':
-      return ['There is no plan for this:', ...describeProblems(error.problems).map((one) => `  ${one}`)].join('\n')
+      return [
+        error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')
+          ? 'Cannot run this workflow:'
+          : 'Cannot resume this run:',
+        ...describeProblems(error.problems).map((one) => `  ${one}`)
+      ]
+    case 'Unconfirmed':
+      return [
+        headOf(error.questions),
+        ...error.questions.map((question) => `  ${describeQuestion(question)}`),
+        `    to run it again: ${confirming(error.questions, "{ _tag: 'Again' }")}`,
+        ...keeping(error.questions),
+        `    if it is done: ${confirming(error.questions, "{ _tag: 'Done' }")}`,
+        "  With the output of a step that has one: { _tag: 'Done', output: … }"
+      ]
+    case 'WorkspaceGone':
+      return [`Workspace not found for run ${error.runId}. It may have been cleaned up.`, ...whatIsGone(error)]
+    default:
+      return [sentence(error)]
+  }
+}
+
+/** Those that one line is enough for. */
+type Short = Exclude<
+  RunError,
+  { readonly _tag: 'NoSuchRun' | 'SecretsMissing' | 'PlanError' | 'Unconfirmed' | 'WorkspaceGone' }
+>
+
+const sentence = (error: Short): string => {
+  switch (error._tag) {
+    case 'RunExists':
+      return `Run ${error.runId} exists already. Resume it, or choose another id`
+    case 'InputChanged':
+      return `Run ${error.runId} exists already, with another input. Leave the input out to go on with the stored one, say from which step on the given one counts, or choose another id`
+    case 'InputMissing':
+      return `Run ${error.runId} does not exist yet, and its workflow needs an input (at ${error.path} expected ${error.expected}): give \`input\`. If the run should exist, check its id and the store`
+    case 'InvalidInput':
+      return `The input does not fit: at ${error.path} expected ${error.expected}`
+    case 'NoArchive':
+      return `Run ${error.runId} is to be archived when it has completed, and there is no archive: give the environment one (\`archive\`). Nothing was started`
     case 'PlanChanged':
       return `The plan changed since it was reviewed: expected ${error.expected}, now ${error.found}. Review it again`
-    case 'Unconfirmed':
-      return ['Somebody has to say whether these run again or are done:', ...error.questions.map(describeOpen)].join(
-        '\n'
-      )
     case 'RecoveryRefused':
-      return `The newest state of run ${error.runId} is damaged: ${error.lost}. What can be recovered is from ${error.from}. Nothing was changed`
+      return `The newest state of run ${error.runId} is damaged: ${error.lost}. What can be recovered is from ${error.from}. Nothing was changed: somebody has to agree to go on from there (in a program with \`onRecovered\`)`
     case 'TreeUnreadable':
       return `What the run left in ${error.where} can't be looked at: ${error.why} (${error.code}). Nothing was changed`
-    case 'WorkspaceGone':
-      return `Workspace not found for run ${error.runId}. It may have been cleaned up.\n${whatIsGone(error)}`
     case 'NoWorkspaces':
       return `Run ${error.runId} is to have a workspace of its own: give its environment \`workspaces\``
     case 'NoPauses':
@@ -280,11 +342,11 @@ export const describe = (error: RunError): string => {
 /** How much of what is gone is named. */
 const MOST_GONE = 3
 
-const whatIsGone = ({ path, gone }: WorkspaceGone): string => {
+const whatIsGone = ({ path, gone }: WorkspaceGone): ReadonlyArray<string> => {
   const left = gone.flatMap((one) => one.missing.map((each) => `${describeEvidence(each)} of "${unitName(one)}"`))
   const more = left.length > MOST_GONE ? ` and ${left.length - MOST_GONE} more` : ''
-  const named = left.length === 0 ? '' : `\nGone with it: ${left.slice(0, MOST_GONE).join(', ')}${more}`
-  return `The run works in ${path}${named}`
+  const named = left.length === 0 ? [] : [`Gone with it: ${left.slice(0, MOST_GONE).join(', ')}${more}`]
+  return [`The run works in ${path}`, ...named]
 }
 
 /**
@@ -301,6 +363,8 @@ export const describeWorkspace = (error: WorkspaceError): string => {
       return error.what === 'Folder'
         ? `${error.path} is there already. Delete it, if nobody needs it, or choose another id`
         : `Branch ${error.branch} of ${error.repository} is there already. Rename or delete it, or choose another id`
+    case 'Insecure':
+      return describeStorage(error)
     case 'WorkspaceFailed':
       return `${error.operation} failed in ${error.where}: ${error.why}${error.code === 'GIT' ? '' : hint(error.code)}`
   }
@@ -314,8 +378,34 @@ const NO_WORKTREE: Readonly<Record<NoWorktree['why'], string>> = {
   NoCommit: 'its git repository has no commit yet. Make one'
 }
 
-const describeOpen = (question: Confirm): string =>
-  `  ${describeQuestion(question)}\n    answer with ${unitName(question)}=again or ${unitName(question)}=done`
+const describeHeld = ({ runId, holder: { host, pid, since, liveness } }: HeldBy): string =>
+  liveness === 'undecided'
+    ? `Run ${runId} may be in progress: whether process ${pid} on ${host}, which holds it since ${since}, lives is undecided; retry from this process, which goes on looking, or resume with takeOver if you know that the owner is dead`
+    : `Run ${runId} is already in progress: held by process ${pid} on ${host} since ${since}`
+
+/** What was changed may stay as it is. */
+const keeping = (questions: ReadonlyArray<Confirm>): ReadonlyArray<string> => {
+  const changed = questions.filter(({ reason }) => reason._tag === 'EvidenceChanged')
+  if (changed.length === 0) return []
+  return [
+    `    to keep what is there now: ${confirming(changed, "{ _tag: 'Keep' }")}`,
+    '  Of a file that may change at any time ask only that it exists (File evidence)'
+  ]
+}
+
+const confirming = (questions: ReadonlyArray<Confirm>, answer: string): string =>
+  `confirm: new Map([${questions.map((question) => `[${JSON.stringify(unitName(question))}, ${answer}]`).join(', ')}])`
+
+/**
+ * What is asked of questions, before the questions.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const headOf = (questions: ReadonlyArray<Confirm>): string =>
+  questions.some(({ reason }) => reason._tag === 'EvidenceChanged')
+    ? 'These steps would overwrite what was changed since they ran. Answer for each:'
+    : 'These steps may already have taken effect. Answer for each:'
 
 /**
  * A storage error as text for people.
@@ -326,13 +416,13 @@ const describeOpen = (question: Confirm): string =>
 export const describeStorage = (error: StorageError): string => {
   switch (error._tag) {
     case 'HeldBy':
-      return `Run ${error.runId} is already in progress: held by process ${error.holder.pid} on ${error.holder.host} since ${error.holder.since}`
+      return describeHeld(error)
     case 'Fenced':
-      return `Run ${error.runId} was taken over by another process${O.isSome(error.by) ? ` (claim ${error.by.value}, this one was ${error.epoch})` : ''}. Nothing was written since`
+      return describeFenced(error)
     case 'RevisionConflict':
-      return `Run ${error.runId}: revision ${error.found} does not follow what is stored; expected ${error.expected}`
+      return `Run ${error.runId} can't be saved: the store expects revision ${error.expected}, and revision ${error.found} was given. Either the store has lost acknowledged saves (a failover to a copy that lagged behind), or the caller of \`save\` has a bug. Nothing was written. Look at what the last steps did, then resume the run: it goes on from what is stored`
     case 'Corrupt':
-      return `Run ${error.runId} can not be read: ${error.where}: ${error.why}. The files were left as they are`
+      return `Run ${error.runId} can not be read: ${error.where}: ${error.why}. What is stored was left as it is`
     case 'UnsupportedFormat':
       return `${error.where} has format ${error.found}; this version of Dogear reads up to ${error.supported}. Upgrade Dogear`
     case 'TooLarge':
@@ -342,10 +432,42 @@ export const describeStorage = (error: StorageError): string => {
     case 'Insecure':
       return `${error.where} is not used: ${error.why}`
     case 'ReadFailed':
-      return `Reading ${error.where} failed: ${error.operation}: ${error.code}${hint(error.code)}`
+      return `Reading ${error.where} failed: ${error.operation}: ${reasonOf(error)}${hint(error.code)}`
     case 'WriteFailed':
-      return `Writing ${error.where} failed: ${error.operation}: ${error.code}${hint(error.code)}. What was saved before is unharmed`
+      return `Writing ${error.where} failed: ${error.operation}: ${reasonOf(error)}${hint(error.code)}. What was saved before is unharmed. This write may have taken effect all the same: a resume goes on from what is stored`
   }
+}
+
+/**
+ * How a process has lost a run, as text for people. Of an outcome the claims are not known.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeFenced = ({
+  runId,
+  files,
+  by = O.none,
+  epoch
+}: Pick<Fenced, 'runId' | 'files'> & Partial<Fenced>): string => {
+  const claims = O.isSome(by) ? ` (claim ${by.value}, this one was ${epoch})` : ''
+  switch (files?.what) {
+    case undefined:
+      return `Run ${runId} was taken over by another process${claims}. Nothing was written since`
+    case 'Removed':
+      return `Run ${runId} was removed while the run was going on. Nothing was written since. Start the run again, if it is still wanted`
+    case 'Deleted':
+      return `Run ${runId} has stopped: ${files.where} was deleted or moved while the run was going on. Nothing was written since. Put it back and resume, or start the run again`
+    case 'Replaced':
+      return `Run ${runId} has stopped: ${files.where} was replaced by another file while the run was going on. Nothing was written since. Resume the run to go on from what is there now`
+  }
+}
+
+/** The code, and what the cause says; its first line is enough. */
+const reasonOf = ({ code, cause }: ReadFailed | WriteFailed): string => {
+  const said: unknown = typeof cause === 'object' && cause !== null ? (cause as { message?: unknown }).message : cause
+  const [message = ''] = typeof said === 'string' ? said.trim().split('\n') : []
+  return message === '' || message === code ? code : message.startsWith(`${code}:`) ? message : `${code}: ${message}`
 }
 
 /**
@@ -400,7 +522,9 @@ const HINTS: Readonly<Record<string, string>> = {
   EDQUOT: ' (the quota is used up: free some space and resume)',
   EACCES: ' (no permission)',
   EROFS: ' (the file system is read-only)',
-  EMFILE: ' (too many open files)',
+  EMFILE: ' (too many open files: raise the limit, `ulimit -n`, then try again)',
+  ENFILE: ' (too many open files on this machine: close some, then try again)',
+  EFBIG: ' (the file would be larger than this process may make it: raise the limit, `ulimit -f`, then resume)',
   EIO: ' (the device reports an error)'
 }
 

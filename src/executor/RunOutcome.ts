@@ -7,17 +7,20 @@
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import type { Failure, InterruptReason } from '../domain/CheckpointState.js'
 import type { PendingJob } from '../domain/PendingJob.js'
+import type { LostFiles } from '../ports/CheckpointStorage.js'
 
 /**
- * All steps are done.
+ * All steps are done. `outputs`: what they returned, by step name and decoded as later steps see it; those of a wave by group,
+ * those of a map by the keys of its items. They are decoded when `outputs` is first read.
  *
  * @category model
  * @since 0.1.0
  */
-export interface Completed {
+export interface Completed<Outputs = unknown> {
   readonly _tag: 'Completed'
   readonly runId: string
   readonly checkpoint: Checkpoint
+  readonly outputs: Outputs
 }
 
 /**
@@ -69,7 +72,8 @@ export interface Pending {
 }
 
 /**
- * Another process has taken the run over. Nothing was written since.
+ * Another process has taken the run over; or, as `files` says then, the files of the run were deleted or replaced while it was
+ * going on. Nothing was written since.
  *
  * @category model
  * @since 0.1.0
@@ -77,6 +81,7 @@ export interface Pending {
 export interface Fenced {
   readonly _tag: 'Fenced'
   readonly runId: string
+  readonly files?: LostFiles
 }
 
 /**
@@ -85,7 +90,7 @@ export interface Fenced {
  * @category model
  * @since 0.1.0
  */
-export type RunOutcome = Completed | Failed | Interrupted | Pending | Fenced
+export type RunOutcome<Outputs = unknown> = Completed<Outputs> | Failed | Interrupted | Pending | Fenced
 
 /**
  * Folds the union: one function for each member.
@@ -94,14 +99,14 @@ export type RunOutcome = Completed | Failed | Interrupted | Pending | Fenced
  * @since 0.1.0
  */
 export const match =
-  <R>(handlers: {
-    readonly Completed: (outcome: Completed) => R
+  <R, Outputs = unknown>(handlers: {
+    readonly Completed: (outcome: Completed<Outputs>) => R
     readonly Failed: (outcome: Failed) => R
     readonly Interrupted: (outcome: Interrupted) => R
     readonly Pending: (outcome: Pending) => R
     readonly Fenced: (outcome: Fenced) => R
   }) =>
-  (outcome: RunOutcome): R => {
+  (outcome: RunOutcome<Outputs>): R => {
     switch (outcome._tag) {
       case 'Completed':
         return handlers.Completed(outcome)

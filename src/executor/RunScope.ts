@@ -60,7 +60,8 @@ export type TaskResult =
   | { readonly _tag: 'Stopped'; readonly failed?: Ended & { readonly failure: StepFailure } }
 
 /**
- * How a step ended. `carry`: changes that are not recorded yet, because they go out together with what comes next.
+ * How a step ended. `carry`: changes that are not recorded yet, because they go out together with what comes next. `Back`: the wave
+ * or map at `stepIndex` is to run again, and what follows.
  *
  * @category model
  * @since 0.1.0
@@ -70,6 +71,7 @@ export type StepEnd =
   | { readonly _tag: 'Failed' }
   | { readonly _tag: 'Pending'; readonly carry: ReadonlyArray<Change> }
   | { readonly _tag: 'Stopped'; readonly carry: ReadonlyArray<Change> }
+  | { readonly _tag: 'Back'; readonly stepIndex: number; readonly carry: ReadonlyArray<Change> }
 
 /**
  * What the parts of one execution share. `definition` is what the author has written; in `program`, maps whose items are known by

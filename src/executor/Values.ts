@@ -77,6 +77,22 @@ export const make = (checkpoint: Checkpoint): Values => {
 }
 
 /**
+ * Makes them those of a checkpoint of which something was taken back.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const reset = (values: Values, checkpoint: Checkpoint): void => {
+  const { units, captured, names, evident } = make(checkpoint)
+  values.units.clear()
+  for (const [name, left] of units) values.units.set(name, left)
+  values.captured.splice(0, values.captured.length, ...captured)
+  values.names.clear()
+  for (const name of names) values.names.add(name)
+  values.evident = evident
+}
+
+/**
  * Adds what a unit left.
  *
  * @category effects

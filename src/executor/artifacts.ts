@@ -200,13 +200,23 @@ const recall = async <Error, A>(
 
 const valueIn = (text: string): unknown => (JSON.parse(text) as { readonly value?: unknown }).value
 
-/** Of this run and no other that has its id, this unit as it is defined, and the key. */
+/** Of this run with this input and no other that has its id, this unit as it is defined, and the key. */
 const memoId = ({ scope, place }: Holder, key: string): string => {
-  const { createdAt } = scope.recorder.checkpoint()
+  const { createdAt, input } = scope.recorder.checkpoint()
   const step = scope.program.steps[place.stepIndex]
   const unit = step?._tag === 'Wave' && place.group !== undefined ? groupNamed(step, place.group) : step
   const defined = unit?._tag === 'Task' ? unit.fingerprint : null
-  return `_memo/${fingerprint([createdAt, place.step, place.group ?? null, defined, key]).slice(3)}`
+  return `_memo/${fingerprint([createdAt, digestOf(input), place.step, place.group ?? null, defined, key]).slice(3)}`
+}
+
+const digests = new WeakMap<object, string>()
+
+/** An input may be large, and a step may memoize a lot. */
+const digestOf = (input: Json): string => {
+  if (typeof input !== 'object' || input === null) return fingerprint(input)
+  const known = digests.get(input) ?? fingerprint(input)
+  digests.set(input, known)
+  return known
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -218,7 +228,7 @@ const readable = ({ scope }: Holder): E.Either<StepFailure, ArtifactStore> =>
 
 /** Who was told that another process has the run puts nothing into it. */
 const writable = (holder: Holder): E.Either<StepFailure, ArtifactStore> =>
-  holder.scope.stop()?._tag === 'Fenced' ? E.left(TAKEN_OVER) : readable(holder)
+  holder.scope.stop()?._tag === 'Fenced' ? E.left(LOST) : readable(holder)
 
 const using = async <A>(
   holder: Holder,
@@ -255,7 +265,10 @@ const NO_STORE = failure(
   'the run has no store for artifacts: give its environment one (`artifacts`)'
 )
 
-const TAKEN_OVER = failure('Fenced', 'the run was taken over by another process: nothing is put into it any more')
+const LOST = failure(
+  'Fenced',
+  'this process has lost the run (another one has taken it over, or its files were deleted): nothing is put into it any more'
+)
 
 /** A step in JavaScript may give anything. */
 const isText = (value: unknown): value is string => typeof value === 'string'

@@ -262,11 +262,15 @@ export const eventsOf = (program: Program<unknown, never>, runId: string, change
     case 'Started':
     case 'WorkflowEdited':
     case 'Recovered':
+    case 'InputReplaced':
     case 'Interrupted':
     case 'Rewound':
     case 'Assumed':
-    case 'Confirmed':
       return []
+    case 'Confirmed':
+      return change.evidence === undefined
+        ? []
+        : [{ _tag: 'EvidenceKept', ...unitOf(runId, change), evidence: change.evidence }]
   }
 }
 

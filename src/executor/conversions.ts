@@ -21,6 +21,8 @@ export interface Conversions {
   readonly encode: (output: unknown) => E.Either<OutputMismatch, Json | undefined>
   /** What later steps see of a stored output. */
   readonly decode: (output: Json | undefined) => E.Either<OutputMismatch, unknown>
+  /** What should stand in the place of a codec that is none. */
+  readonly codecExpected: string | undefined
 }
 
 const mismatchOf = (errors: t.Errors): OutputMismatch => {
@@ -52,8 +54,14 @@ export const conversions = (codec: t.Mixed | undefined): Conversions & Pick<Task
     return {
       encode: toJson,
       decode: (output) => E.right(output === undefined ? null : structuredClone(output)),
-      accepts: () => E.right(undefined)
+      accepts: () => E.right(undefined),
+      codecExpected: undefined
     }
+  }
+  const codecExpected = expectedInstead(codec)
+  if (codecExpected !== undefined) {
+    const none = (): E.Either<OutputMismatch, never> => E.left({ path: '$', expected: codecExpected })
+    return { encode: none, decode: none, accepts: none, codecExpected }
   }
   const decode: Conversions['decode'] = (output) =>
     decodeWith(codec, output === undefined ? undefined : structuredClone(output))
@@ -68,8 +76,27 @@ export const conversions = (codec: t.Mixed | undefined): Conversions & Pick<Task
     accepts: (output) => {
       const decoded = decodeWith(codec, output)
       return E.isRight(decoded) ? E.right(undefined) : decoded
-    }
+    },
+    codecExpected
   }
+}
+
+const METHODS = ['decode', 'encode', 'validate', 'is'] as const
+
+/** A caller without types may give anything as a codec. Undefined for what is one. */
+const expectedInstead = (given: unknown): string | undefined => {
+  const hasFields = (typeof given === 'object' && given !== null) || typeof given === 'function'
+  const found = hasFields ? (given as Readonly<Record<string, unknown>>) : {}
+  const missing = METHODS.filter((name) => typeof found[name] !== 'function')
+  if (missing.length === 0) return undefined
+  const standard = found['~standard'] as { readonly vendor?: unknown } | undefined
+  const why =
+    standard !== undefined
+      ? `a Standard Schema (${String(standard.vendor)}) is not supported yet`
+      : hasFields
+        ? `what is given has no ${missing.join(', ')}`
+        : `not ${given === null ? 'null' : `a ${typeof given}`}`
+  return `an io-ts codec, such as t.string or t.type({ … }); ${why}`
 }
 
 /** A codec that throws does not take the value either: planning stays total. */

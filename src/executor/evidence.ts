@@ -7,8 +7,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { CompletedStep, Evidence, ExpectedEvidence } from '../domain/CompletedStep.js'
-import { goneAt } from '../domain/evidenceOf.js'
-import type { MissingEvidence } from '../domain/Plan.js'
+import { otherAt } from '../domain/evidenceOf.js'
+import type { Changed, FoundEvidence } from '../domain/Plan.js'
 import * as StepError from '../domain/StepError.js'
 import type { Workspace } from '../domain/Workspace.js'
 import type { ArtifactStore } from '../ports/ArtifactStore.js'
@@ -35,8 +35,9 @@ export interface CompletedUnits {
 }
 
 /**
- * Looks for the evidence of all completed units of a run, and gives what is gone or is not what it was: the `evidence` of the
- * planner's options. Resuming does this by itself; who shows a plan before does it too, so that both see the same.
+ * Looks for the evidence of all completed units of a run, and returns what is missing, and what is there but was changed: the
+ * `evidence` of the planner's options. A commit that HEAD no longer leads back to was changed; one that the repository doesn't have is
+ * missing. Resuming does this by itself; who shows a plan before does it too, so that both see the same.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -59,9 +60,9 @@ export interface CompletedUnits {
  * const environment = nodeEnvironment(storage)
  * const view = await viewRun('pack-1')(environment)()
  * assert.ok(E.isRight(view) && O.isSome(view.right))
- * const missing = await collectEvidence(view.right.value.checkpoint)(environment)()
- * assert.ok(E.isRight(missing))
- * assert.equal(missing.right[0]?.step, 'pack')
+ * const found = await collectEvidence(view.right.value.checkpoint)(environment)()
+ * assert.ok(E.isRight(found))
+ * assert.deepEqual(found.right.map((one) => [one.step, 'missing' in one]), [['pack', true]])
  *
  * @category looking
  * @since 0.1.0
@@ -70,28 +71,37 @@ export const collectEvidence =
   (
     { runId, completedSteps, workspace }: CompletedUnits,
     signal?: AbortSignal
-  ): Executor<ReadonlyArray<MissingEvidence>> =>
+  ): Executor<ReadonlyArray<FoundEvidence>> =>
   (environment) =>
   async () => {
     const records = [...completedSteps].filter(({ evidence }) => evidence.length > 0)
     if (records.length === 0) return E.right([])
     const evidence = records.flatMap((record) => record.evidence)
-    const inTree = await goneFromTree(treeOf(environment, workspace), evidence, signal)
+    const other: Other = { missing: new Set(), changed: new Map() }
+    const inTree = await lookInTree(treeOf(environment, workspace), evidence, other, signal)
     if (E.isLeft(inTree)) return inTree
-    const inStore = await goneFromStore(environment.artifacts, runId, evidence)
+    const inStore = await lookInStore(environment.artifacts, runId, evidence, other)
     if (E.isLeft(inStore)) return inStore
-    const gone = new Set([...inTree.right, ...inStore.right])
-    return E.right(records.flatMap((record) => missingOf(record, gone)))
+    return E.right(records.flatMap((record) => foundOf(record, other)))
   }
 
-const missingOf = (
+/** What is not as it was: missing, or with what is there now. */
+interface Other {
+  readonly missing: Set<Evidence>
+  readonly changed: Map<Evidence, Changed>
+}
+
+const foundOf = (
   { step, group, evidence }: CompletedStep,
-  gone: ReadonlySet<Evidence>
-): ReadonlyArray<MissingEvidence> => {
-  const [first, ...more] = evidence.filter((one) => gone.has(one))
-  if (first === undefined) return []
-  const missing: ReadonlyNonEmptyArray<Evidence> = [first, ...more]
-  return [{ step, ...(group === undefined ? {} : { group }), missing }]
+  { missing, changed }: Other
+): ReadonlyArray<FoundEvidence> => {
+  const unit = group === undefined ? { step } : { step, group }
+  const [lost, ...moreLost] = evidence.filter((one) => missing.has(one))
+  const [edited, ...moreEdited] = evidence.flatMap((one) => changed.get(one) ?? [])
+  return [
+    ...(lost === undefined ? [] : [{ ...unit, missing: [lost, ...moreLost] as const }]),
+    ...(edited === undefined ? [] : [{ ...unit, changed: [edited, ...moreEdited] as const }])
+  ]
 }
 
 /**
@@ -111,29 +121,71 @@ export const looking = async <A>(
   }
 }
 
-/** Those that are gone, or are not what they were. All commits are one question, and so is each path. */
-const goneFromTree = async (
+type Looking = Promise<E.Either<TreeUnreadable, void>>
+
+const LOOKED: E.Either<TreeUnreadable, void> = E.right(undefined)
+
+/** Notes what is not as it was. All commits are one question, and so is each path. */
+const lookInTree = async (
   tree: WorkingTree,
   evidence: ReadonlyArray<Evidence>,
+  other: Other,
   signal: AbortSignal | undefined
-): Promise<E.Either<TreeUnreadable, ReadonlyArray<Evidence>>> => {
-  const commits = evidence.filter((one) => one._tag === 'Commit')
-  const missing =
-    commits.length === 0 ? E.right([]) : await looking(() => tree.missingCommits(commits.map(({ hash }) => hash))())
-  if (E.isLeft(missing)) return missing
-  const missingHashes = new Set(missing.right)
-  const gone: Array<Evidence> = commits.filter(({ hash }) => missingHashes.has(hash))
+): Looking => {
+  const commits = await lookForCommits(
+    tree,
+    evidence.filter((one) => one._tag === 'Commit'),
+    other
+  )
+  if (E.isLeft(commits)) return commits
   for (const files of byPlace(evidence.filter((one) => one._tag === 'File'))) {
     const there = await looking(() => tree.has(files[0].path)())
     if (E.isLeft(there)) return there
-    if (!there.right) gone.push(...files)
+    if (!there.right) for (const one of files) other.missing.add(one)
   }
   for (const artifacts of byPlace(evidence.filter((one) => one._tag === 'Artifact'))) {
-    const found = await looking(() => tree.content(artifacts[0].path, signal)())
+    const { path } = artifacts[0]
+    const found = await looking(() => tree.content(path, signal)())
     if (E.isLeft(found)) return found
-    gone.push(...goneAt(artifacts, (one) => O.isSome(found.right) && isContent(found.right.value, one)))
+    const content = O.toUndefined(found.right)
+    noteOther(artifacts, content && { _tag: 'Artifact', path, size: content.size, sha256: content.sha256 }, other)
   }
-  return E.right(gone)
+  return LOOKED
+}
+
+/** Those that HEAD does not lead back to were changed, if the repository has them still; else they are missing. */
+const lookForCommits = async (
+  tree: WorkingTree,
+  commits: ReadonlyArray<Evidence & { readonly _tag: 'Commit' }>,
+  other: Other
+): Looking => {
+  if (commits.length === 0) return LOOKED
+  const outside = await looking(() => tree.missingCommits(commits.map(({ hash }) => hash))())
+  if (E.isLeft(outside)) return outside
+  if (outside.right.length === 0) return LOOKED
+  const stored = await looking(() => tree.storedCommits(outside.right)())
+  if (E.isLeft(stored)) return stored
+  const head = stored.right.length === 0 ? E.right(O.none) : await looking(() => tree.head())
+  if (E.isLeft(head)) return head
+  const [lost, kept] = [new Set(outside.right), new Set(stored.right)]
+  const is: Pick<Changed, 'is'> = O.isSome(head.right) ? { is: { _tag: 'Commit', hash: head.right.value } } : {}
+  for (const one of commits) {
+    if (kept.has(one.hash)) other.changed.set(one, { was: one, ...is })
+    else if (lost.has(one.hash)) other.missing.add(one)
+  }
+  return LOOKED
+}
+
+/** Notes what several units left at one place, if it is another than what the last of them left, or nothing is there. */
+const noteOther = (
+  left: ReadonlyArray<Evidence & Content>,
+  is: (Evidence & Content) | undefined,
+  { missing, changed }: Other
+): void => {
+  for (const was of otherAt(left, (one) => is !== undefined && isContent(is, one))) {
+    if (is === undefined) missing.add(was)
+    else changed.set(was, { was, is })
+  }
 }
 
 /** What several units left, by its path or id: for each place, oldest first. */
@@ -152,25 +204,26 @@ const byPlace = <A extends { readonly path: string } | { readonly id: string }>(
 
 const isContent = (found: Content, { size, sha256 }: Content): boolean => found.size === size && found.sha256 === sha256
 
-/** Those that the store of artifacts has no more, or not as they were put. All of them are one question. */
-const goneFromStore = async (
+/** Notes what the store of artifacts does not have, or not as it was put. All of that is one question. */
+const lookInStore = async (
   artifacts: ArtifactStore | undefined,
   runId: string,
-  evidence: ReadonlyArray<Evidence>
-): Promise<E.Either<TreeUnreadable, ReadonlyArray<Evidence>>> => {
+  evidence: ReadonlyArray<Evidence>,
+  other: Other
+): Looking => {
   const stored = evidence.filter((one) => one._tag === 'Stored')
-  if (stored.length === 0) return E.right([])
+  if (stored.length === 0) return LOOKED
   const unreadable = (code: string, why: string, cause?: unknown): E.Either<TreeUnreadable, never> =>
     E.left({ _tag: 'TreeUnreadable', where: `the artifacts of run ${runId}`, code, why, cause })
   if (artifacts === undefined) return unreadable('NO_STORE', 'the run has no store for artifacts')
   const listed = await artifacts.list(runId)()
   if (E.isLeft(listed)) return unreadable(listed.left._tag, describeArtifact(listed.left), listed.left)
   const there = new Map(listed.right.map((one) => [one.id, one]))
-  const gone = [...byPlace(stored)].flatMap((left) => {
+  for (const left of byPlace(stored)) {
     const found = there.get(left[0].id)
-    return goneAt(left, (one) => found !== undefined && isContent(found, one))
-  })
-  return E.right(gone)
+    noteOther(left, found && { _tag: 'Stored', id: found.id, size: found.size, sha256: found.sha256 }, other)
+  }
+  return LOOKED
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

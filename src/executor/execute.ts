@@ -8,19 +8,20 @@ import type { Change } from '../domain/Change.js'
 import * as State from '../domain/CheckpointState.js'
 import { none } from '../domain/PendingJob.js'
 import type { Decision, ResumePlan } from '../domain/Plan.js'
-import type { TransitionError } from '../domain/Transition.js'
-import type { StorageError } from '../ports/CheckpointStorage.js'
 import { runAttempts } from './attempts.js'
 import { attemptsStart, attemptStopped, jobSubmitted, taskCompleted, taskFailed } from './changes.js'
+import { goBack } from './goBack.js'
 import { runMap } from './map.js'
+import { completed } from './outputs.js'
 import { leavePointer } from './pause.js'
 import type { ProgramTask } from './Program.js'
+import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
 import type { RunScope, StepEnd, Stop } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
 import { runWave } from './wave.js'
 
-type Failure = StorageError | TransitionError
+type Back = StepEnd & { readonly _tag: 'Back' }
 
 /**
  * Executes a plan from its first scheduled step to the end, a failure or a stop. `carry`: what is to be recorded before
@@ -33,7 +34,24 @@ export const execute = async (
   scope: RunScope,
   plan: ResumePlan,
   carry: ReadonlyArray<Change>
-): Promise<E.Either<Failure, RunOutcome>> => {
+): Promise<E.Either<RunError, RunOutcome>> => {
+  /** How often each wave was begun. */
+  const runs = new Map<number, number>()
+  let ended = await obey(scope, plan, carry, runs)
+  while (E.isRight(ended) && ended.right._tag === 'Back') {
+    const next = await goBack(scope, ended.right)
+    ended = E.isLeft(next) ? next : await obey(scope, next.right, none, runs)
+  }
+  return ended as E.Either<RunError, RunOutcome>
+}
+
+/** Obeys a plan until the run ends, or has to go back. */
+const obey = async (
+  scope: RunScope,
+  plan: ResumePlan,
+  carry: ReadonlyArray<Change>,
+  runs: Map<number, number>
+): Promise<E.Either<RunError, RunOutcome | Back>> => {
   let due = carry
   let at = 0
   for (const [stepIndex, step] of scope.definition.steps.entries()) {
@@ -45,13 +63,16 @@ export const execute = async (
     const asked = scope.pauses.look()
     if (asked !== false && (await asked)) return await interrupt(scope, stepIndex, step.name, due)
     if (decision._tag === 'Poll') return await rest(scope, stepIndex, step.name, due)
+    const times = (runs.get(stepIndex) ?? 0) + 1
+    runs.set(stepIndex, times)
     const ended =
       step._tag === 'Task'
         ? await runTask(scope, stepIndex, step, decision, due)
         : step._tag === 'Wave'
-          ? await runWave(scope, { stepIndex, wave: step, decisions: groups, carry: due })
-          : await runMap(scope, { stepIndex, map: step, decision, decisions: groups, carry: due })
+          ? await runWave(scope, { stepIndex, wave: step, decisions: groups, carry: due, runs: times })
+          : await runMap(scope, { stepIndex, map: step, decision, decisions: groups, carry: due, runs: times })
     if (E.isLeft(ended)) return ended
+    if (ended.right._tag === 'Back') return E.right(ended.right)
     if (ended.right._tag === 'Failed') return E.right(failed(scope, stepIndex, step.name))
     if (ended.right._tag === 'Pending') return rest(scope, stepIndex, step.name, ended.right.carry)
     if (ended.right._tag === 'Stopped') return interrupt(scope, stepIndex, step.name, ended.right.carry)
@@ -61,7 +82,7 @@ export const execute = async (
   if (E.isLeft(last)) return last
   const checkpoint = scope.recorder.checkpoint()
   report(scope.environment, { _tag: 'RunCompleted', runId: checkpoint.runId })
-  return E.right({ _tag: 'Completed', runId: checkpoint.runId, checkpoint })
+  return E.right(completed(scope.definition, checkpoint))
 }
 
 /** The decisions for the groups of a wave, which follow that for the wave. */
@@ -71,7 +92,7 @@ const groupsAfter = (decisions: ReadonlyArray<Decision>, at: number): ReadonlyAr
   return decisions.slice(at + 1, end)
 }
 
-const recordAll = async (scope: RunScope, changes: ReadonlyArray<Change>): Promise<E.Either<Failure, unknown>> =>
+const recordAll = async (scope: RunScope, changes: ReadonlyArray<Change>): Promise<E.Either<RunError, unknown>> =>
   changes.length === 0 ? E.right(undefined) : await scope.recorder.record(changes)()
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -84,7 +105,7 @@ const runTask = async (
   task: ProgramTask,
   decision: Decision,
   carry: ReadonlyArray<Change>
-): Promise<E.Either<Failure, StepEnd>> => {
+): Promise<E.Either<RunError, StepEnd>> => {
   const place = { stepIndex, step: task.name }
   const attempt = decision._tag === 'Retry' ? decision.attempt : 1
   const starts = attemptsStart(scope, place, [{ attempt }], task.job === undefined ? none : [{}], carry)
@@ -130,7 +151,7 @@ const rest = async (
   stepIndex: number,
   step: string,
   carry: ReadonlyArray<Change>
-): Promise<E.Either<Failure, RunOutcome>> => {
+): Promise<E.Either<RunError, RunOutcome>> => {
   const { state } = scope.recorder.checkpoint()
   const rests = state._tag === 'Interrupted' && state.reason === 'pending' && state.stepIndex === stepIndex
   const at = timestamp(scope.environment.clock.now())
@@ -151,7 +172,7 @@ const interrupt = async (
   stepIndex: number,
   step: string,
   carry: ReadonlyArray<Change>
-): Promise<E.Either<Failure, RunOutcome>> => {
+): Promise<E.Either<RunError, RunOutcome>> => {
   const stop = scope.stop() ?? (scope.pauses.seen() ? PAUSED : undefined)
   const { runId } = scope.recorder.checkpoint()
   if (stop === undefined || stop._tag === 'Fenced') return E.right({ _tag: 'Fenced', runId })

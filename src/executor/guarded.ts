@@ -9,6 +9,8 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change } from '../domain/Change.js'
 import type { Evidence, ExpectedEvidence } from '../domain/CompletedStep.js'
 import { describeEvidence } from '../domain/Explain.js'
+import { unexplained } from '../domain/explained.js'
+import type { FoundEvidence } from '../domain/Plan.js'
 import { unitName } from '../domain/Plan.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
@@ -188,30 +190,59 @@ const some = (names: ReadonlyArray<string>): string =>
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What earlier steps left and is gone by now, in words. Nothing is looked at if they left nothing. `carry`: what is to be
- * recorded yet.
+ * What is not as earlier steps left it, in words; but for what the groups themselves have changed before. Nothing is looked at if
+ * they left nothing. `carry`: what is to be recorded yet.
  *
  * @category effects
  * @since 0.1.0
  */
-export const goneBefore = async (
-  { environment, recorder, values, stopping }: RunScope,
+export const otherBefore = async (
+  { environment, recorder, values, stopping, program }: RunScope,
   { stepIndex }: Place,
   carry: ReadonlyArray<Change>
 ): Promise<Wrong> => {
   if (!values.evident) return NOTHING_WRONG
   const recorded = recorder.checkpoint()
-  const { runId, completedSteps } = E.getOrElse(() => recorded)(replay(recorded, carry))
-  const earlier = [...completedSteps].filter((record) => record.stepIndex < stepIndex)
-  const gone = await collectEvidence({ runId, completedSteps: earlier }, stopping)(environment)()
-  return E.isLeft(gone)
-    ? [describe(gone.left)]
-    : gone.right.map((one) => `${some(one.missing.map(describeEvidence))} of ${unitName(one)} is gone`)
+  const now = E.getOrElse(() => recorded)(replay(recorded, carry))
+  const earlier = [...now.completedSteps].filter((record) => record.stepIndex < stepIndex)
+  const found = await collectEvidence({ runId: now.runId, completedSteps: earlier }, stopping)(environment)()
+  return E.isLeft(found) ? [describe(found.left)] : unexplained(now, program, found.right).map(describeFound)
+}
+
+const describeFound = (found: FoundEvidence): string => {
+  const what = 'missing' in found ? found.missing : found.changed.map(({ was }) => was)
+  const how = 'missing' in found ? 'is missing' : 'was changed'
+  return `${some(what.map(describeEvidence))} of ${unitName(found)} ${how}`
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // a failed check
 // ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A check that failed and is not waived. `answer`: what was said of it, by somebody if `asked`, else by policy.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Refused {
+  readonly _tag: 'Error'
+  readonly error: StepFailure
+  /** Whether somebody said that the unit is to be tried again. */
+  readonly again: boolean
+  readonly asked: boolean
+  readonly answer: CheckAnswer
+}
+
+/**
+ * What can be answered when a check fails.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Choice = Pick<FailedCheck, 'answers' | 'previousWave'>
+
+const OF_UNITS: Choice = { answers: ['retry', 'continue', 'abort'] }
 
 /**
  * Nothing if nothing is wrong, or if that is waived; else the failure. It is waived by whoever answers. A check that fails
@@ -227,13 +258,15 @@ export const unlessWaived = async (
   when: FailedCheck['when'],
   wrong: Wrong,
   signal: AbortSignal,
-  apart: Apart = (act) => act()
-): Promise<(Guarded<never> & { readonly _tag: 'Error'; readonly error: StepFailure }) | undefined> => {
+  apart: Apart = (act) => act(),
+  choice: Choice = OF_UNITS
+): Promise<Refused | undefined> => {
   const [first, ...more] = wrong
   if (first === undefined) return undefined
   const { runId } = scope.recorder.checkpoint()
-  const failed: FailedCheck = { runId, ...place, when, wrong: [first, ...more] }
-  const given = onCheckFailure === 'ask' ? await apart(() => ask(scope, failed, signal)) : onCheckFailure
+  const failed: FailedCheck = { runId, ...place, when, wrong: [first, ...more], ...choice }
+  const asked = onCheckFailure === 'ask'
+  const given = asked ? possible(choice, await apart(() => ask(scope, failed, signal))) : onCheckFailure
   const answer = signal.aborted ? 'abort' : given
   if (!signal.aborted) report(scope.environment, { _tag: 'CheckFailed', ...failed, answer })
   if (answer === 'continue') return undefined
@@ -241,7 +274,13 @@ export const unlessWaived = async (
   const error = StepError.make('CheckFailed', message, { code: CHECK_FAILED, data: [...wrong] })
   const outcome = when === 'before' ? 'notApplied' : 'unknown'
   const make = answer === 'retry' ? Failure.transient : Failure.permanent
-  return { _tag: 'Error', error: make(error, outcome), again: answer === 'retry' && onCheckFailure === 'ask' }
+  return { _tag: 'Error', error: make(error, outcome), again: answer === 'retry' && asked, asked, answer }
+}
+
+/** To try again where nothing has run is to look again; what can not be answered has no effect. */
+const possible = ({ answers }: Choice, given: CheckAnswer): CheckAnswer => {
+  if (answers.includes(given)) return given
+  return given === 'retry' && answers.includes('lookAgain') ? 'lookAgain' : 'abort'
 }
 
 /** Nobody waits for an answer once work is to end. */

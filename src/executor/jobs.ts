@@ -28,12 +28,13 @@ import type { Executor } from './Executor.js'
 import { disposing } from './onSuccess.js'
 import type { JobContext, JobStatus, Program, ProgramTask, RunnableJob } from './Program.js'
 import type { RunError } from './RunError.js'
+import type { Fenced } from './RunOutcome.js'
 import { checkDefinition, scopeOf } from './run.js'
 import type { RunScope } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
 import type { Secured } from './secrets.js'
 import { secure } from './secrets.js'
-import { answering, holding, restoreStored } from './stored.js'
+import { answering, holding, lossOf, restoreStored } from './stored.js'
 import { goneOf, hasWorkspace } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -81,7 +82,7 @@ export type PollOutcome =
       readonly checkpoint: Checkpoint
       readonly jobs: ReadonlyArray<PolledJob>
     }
-  | { readonly _tag: 'Fenced'; readonly runId: string }
+  | Fenced
 
 // ---------------------------------------------------------------------------------------------------------------------
 // polling
@@ -195,8 +196,9 @@ const pollStored = async <Outputs, Input>(
       const how = polled.right.length < restored.right.pending.length ? 'Stopped' : 'Polled'
       return E.right({ _tag: how, runId, checkpoint, jobs: polled.right })
     }
-    report(environment, { _tag: 'RunFenced', runId })
-    return E.right({ _tag: 'Fenced', runId })
+    const loss = lossOf(claim, E.isLeft(polled) ? polled.left : undefined)
+    report(environment, { _tag: 'RunFenced', ...loss })
+    return E.right({ _tag: 'Fenced', ...loss })
   } finally {
     dispose()
   }

@@ -41,7 +41,7 @@ export const runMap = async (
   scope: RunScope,
   due: DueMap
 ): Promise<E.Either<StorageError | TransitionError, StepEnd>> => {
-  const { stepIndex, map, decision, carry } = due
+  const { stepIndex, map, decision, carry, runs } = due
   const place = { stepIndex, step: map.name }
   const startedAt = scope.environment.clock.now()
   const recorded = itemsOnRecord(scope, stepIndex, carry)
@@ -51,10 +51,10 @@ export const runMap = async (
   if (recorded !== undefined) return await runWave(scope, { ...due, wave })
   const then = [...carry, mapExpanded(scope, place, items.right)]
   if (wave.groups.length > 0)
-    return await runWave(scope, { stepIndex, wave, decisions: decideItems(decision, wave), carry: then })
+    return await runWave(scope, { stepIndex, wave, decisions: decideItems(decision, wave), carry: then, runs })
   // With no group to start, nothing else would record what it is of before the next step looks at what it gave.
   const saved = await scope.recorder.record(then)()
-  return E.isLeft(saved) ? saved : await runWave(scope, { stepIndex, wave, decisions: [], carry: [] })
+  return E.isLeft(saved) ? saved : await runWave(scope, { stepIndex, wave, decisions: [], carry: [], runs })
 }
 
 /** The items of the map, as they are once that is recorded which is to be recorded first. */

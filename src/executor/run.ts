@@ -10,21 +10,22 @@ import type { Checkpoint } from '../domain/Checkpoint.js'
 import { start } from '../domain/Checkpoint.js'
 import type { Json } from '../domain/Json.js'
 import { unitsInNeed } from '../domain/evidenceOf.js'
-import { equals } from '../domain/Json.js'
 import { overrides } from '../domain/Overrides.js'
-import type { MissingEvidence, PlanOptions, PlanProblem, ResumePlan } from '../domain/Plan.js'
-import { hashPlan, openQuestions } from '../domain/Plan.js'
+import type { FoundEvidence, PlanOptions, PlanProblem, ResumePlan } from '../domain/Plan.js'
+import { hashPlan, openQuestions, runsAgain } from '../domain/Plan.js'
 import { planResume } from '../domain/planResume.js'
 import { replay } from '../domain/Transition.js'
 import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
 import type { WantedWorkspace, Workspace } from '../domain/Workspace.js'
-import type { Claim, Revision, Stored } from '../ports/CheckpointStorage.js'
+import type { Claim, ClaimOptions, Revision, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import { eventsOf } from './changes.js'
 import { disposing } from './onSuccess.js'
 import type { Executor } from './Executor.js'
 import { execute } from './execute.js'
 import { collectEvidence } from './evidence.js'
+import type { Inputs } from './input.js'
+import { inputsOf, recordable, replacing, unlessMissing } from './input.js'
 import { clearRequest, removePointer, watchFor } from './pause.js'
 import type { Program } from './Program.js'
 import { expanded, problems as problemsOf } from './Program.js'
@@ -35,8 +36,8 @@ import type { RunOutcome } from './RunOutcome.js'
 import type { RunScope } from './RunScope.js'
 import { report, stopOn, timestamp } from './RunScope.js'
 import type { Secured } from './secrets.js'
-import { secure, withoutSecrets } from './secrets.js'
-import { answering, holding, restoreStored } from './stored.js'
+import { secure } from './secrets.js'
+import { holding, lossOf, restoreStored } from './stored.js'
 import { make as makeValues } from './Values.js'
 import { hasWorkspace, makeReady, treeOf, unlessGone, workspaceFor } from './workspace.js'
 
@@ -62,17 +63,25 @@ export interface Recovery {
  * How to resume.
  *
  * - the plan's options, see `PlanOptions`; `evidence` is looked for if it is not given;
+ * - `input`: with `fromStep`, replaces the run's input for that step and what follows; what came before keeps its outputs.
+ *   Without `fromStep` another input than the stored one is refused with `InputChanged`;
  * - `planHash`: execute only the plan that has this hash;
  * - `onRecovered`: asked when the newest state is damaged; answers who agreed to go on from what was recovered, or
- *   nobody. Without it the answer is nobody.
+ *   nobody. Without it the answer is nobody;
+ * - `takeOver`: supersede an owner of which the store can't decide whether it lives. One that is proven alive is refused with
+ *   `HeldBy` all the same. Fencing protects the record and not the world: whatever that owner has in flight may still be going
+ *   on. So a unit in flight that is not idempotent is asked about, as always, and any other one runs again.
  *
  * @category model
  * @since 0.1.0
  */
-export interface ResumeOptions extends PlanOptions {
+export interface ResumeOptions<Input = Json> extends Omit<PlanOptions, 'input'> {
+  readonly input?: Input | undefined
   readonly planHash?: string
   /** Who agrees to go on from what was recovered, or nobody. */
   readonly onRecovered?: (recovery: Recovery) => Promise<O.Option<string>>
+  /** Whether to supersede an owner of which the store can't decide whether it lives. */
+  readonly takeOver?: boolean
 }
 
 /**
@@ -89,8 +98,10 @@ export interface RunOptions {
 /** What a caller wants of a run id. */
 type Request<Input> =
   | { readonly _tag: 'Run'; readonly input: Input; readonly options: RunOptions }
-  | { readonly _tag: 'Resume'; readonly options: ResumeOptions }
-  | { readonly _tag: 'RunOrResume'; readonly input: Input; readonly options: RunOptions & ResumeOptions }
+  | { readonly _tag: 'Resume'; readonly input: Input | undefined; readonly options: ResumeOptions<Input> }
+  | { readonly _tag: 'RunOrResume'; readonly input: Input | undefined; readonly options: RunOptions & WithoutInput }
+
+type WithoutInput = Omit<ResumeOptions, 'input'>
 
 // ---------------------------------------------------------------------------------------------------------------------
 // run and resume
@@ -124,7 +135,7 @@ export const run = <Outputs, Input>(
   runId: string,
   input: Input,
   options: RunOptions = {}
-): Executor<RunOutcome> => disposing(program, runId, perform(program, runId, { _tag: 'Run', input, options }))
+): Executor<RunOutcome<Outputs>> => disposing(program, runId, perform(program, runId, { _tag: 'Run', input, options }))
 
 /**
  * Goes on with a run at the right step. A completed run runs nothing and is `Completed` again.
@@ -135,11 +146,14 @@ export const run = <Outputs, Input>(
 export const resume = <Outputs, Input>(
   program: Program<Outputs, Input>,
   runId: string,
-  options: ResumeOptions = {}
-): Executor<RunOutcome> => disposing(program, runId, perform(program, runId, { _tag: 'Resume', options }))
+  options: ResumeOptions<Input> = {}
+): Executor<RunOutcome<Outputs>> =>
+  disposing(program, runId, perform(program, runId, { _tag: 'Resume', input: options.input, options }))
 
 /**
- * Starts a run, or goes on with it if it exists. If it exists with another input, that is `InputChanged`.
+ * Starts a run, or goes on with it if it exists. Without an input an existing run goes on with the stored one, and a new run
+ * of a program that needs one is refused with `InputMissing`. If the run exists with another input, that is `InputChanged`, unless
+ * `fromStep` says from which step on the given one counts.
  *
  * @category running
  * @since 0.1.0
@@ -147,38 +161,44 @@ export const resume = <Outputs, Input>(
 export const runOrResume = <Outputs, Input>(
   program: Program<Outputs, Input>,
   runId: string,
-  input: Input,
-  options: RunOptions & ResumeOptions = {}
-): Executor<RunOutcome> => disposing(program, runId, perform(program, runId, { _tag: 'RunOrResume', input, options }))
+  input?: Input,
+  options: RunOptions & Omit<ResumeOptions, 'input'> = {}
+): Executor<RunOutcome<Outputs>> =>
+  disposing(program, runId, perform(program, runId, { _tag: 'RunOrResume', input, options }))
 
 const perform =
-  <Outputs, Input>(program: Program<Outputs, Input>, runId: string, request: Request<Input>): Executor<RunOutcome> =>
+  <Outputs, Input>(
+    program: Program<Outputs, Input>,
+    runId: string,
+    request: Request<Input>
+  ): Executor<RunOutcome<Outputs>> =>
   (environment) =>
   async () => {
-    const given = request._tag === 'Resume' ? E.right(undefined) : inputOf(program, request.input)
-    if (E.isLeft(given)) return given
     const runnable = checkDefinition(program)
     if (E.isLeft(runnable)) return runnable
-    const { storage } = environment
-    if (request._tag === 'Resume') {
-      const there = await answering('load', () => storage.load(runId))
-      if (E.isLeft(there)) return there
-      if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
-    }
+    const inputs = inputsOf(program, runId, request)
+    if (E.isLeft(inputs)) return inputs
+    const missing = await unlessMissing(environment, runId, inputs.right)
+    if (E.isLeft(missing)) return missing
     const secured = await secure(environment, program)
     if (E.isLeft(secured)) return secured
-    const input = given.right === undefined ? given : withoutSecrets(secured.right, given.right)
+    const input = recordable(secured.right, inputs.right)
     if (E.isLeft(input)) return input
     const wanted = request._tag === 'Resume' ? undefined : request.options.workspace
     const workspace = await workspaceFor(environment, runId, wanted)
     if (E.isLeft(workspace)) return workspace
-    return await holding(environment, runId, async (claim, stored) => {
+    const take = async (claim: Claim, stored: O.Option<Stored>): Promise<E.Either<RunError, RunOutcome<Outputs>>> => {
       const prepared = O.isNone(stored)
-        ? begin(secured.right, program, runId, request, input.right, workspace.right)
-        : await goOn(secured.right, program, runId, stored.value, request, input.right)
+        ? begin(secured.right, program, runId, request, input.right.initial, workspace.right)
+        : await goOn(secured.right, program, runId, stored.value, request, input.right.given)
       return E.isLeft(prepared) ? prepared : await executePrepared(secured.right, program, claim, prepared.right)
-    })
+    }
+    return await holding(environment, runId, take, howToClaim(request))
   }
+
+/** A new run has no owner to supersede. */
+const howToClaim = (request: Request<unknown>): ClaimOptions =>
+  request._tag !== 'Run' && request.options.takeOver === true ? { takeOver: true } : {}
 
 /**
  * What can't run is refused before anything is claimed.
@@ -187,15 +207,10 @@ const perform =
  * @since 0.1.0
  */
 export const checkDefinition = (
-  program: Pick<Program<unknown, never>, 'name' | 'steps' | 'secrets' | 'onSuccess'>
+  program: Pick<Program<unknown, never>, 'name' | 'steps' | 'secrets' | 'onSuccess' | 'inputExpected'>
 ): E.Either<RunError, void> => {
   const [problem, ...more] = problemsOf(program).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem }))
   return problem === undefined ? E.right(undefined) : E.left({ _tag: 'PlanError', problems: [problem, ...more] })
-}
-
-const inputOf = <Outputs, Input>(program: Program<Outputs, Input>, input: Input): E.Either<RunError, Json> => {
-  const encoded = program.encodeInput(input)
-  return E.isRight(encoded) ? encoded : E.left({ _tag: 'InvalidInput', ...encoded.left })
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -217,10 +232,11 @@ const begin = <Outputs, Input>(
   program: Program<Outputs, Input>,
   runId: string,
   request: Request<Input>,
-  input: Json | undefined,
+  initial: Inputs['initial'],
   workspace: Workspace | undefined
 ): E.Either<RunError, Prepared> => {
-  if (request._tag === 'Resume' || input === undefined) return E.left({ _tag: 'NoSuchRun', runId })
+  if (E.isLeft(initial)) return initial
+  const input = initial.right
   const at = timestamp(environment.clock.now())
   const place = workspace === undefined ? {} : { workspace }
   const started: Started = { _tag: 'Started', at, runId, workflow: program.identity, input, ...place }
@@ -245,16 +261,17 @@ const goOn = async <Outputs, Input>(
   if (E.isLeft(restored)) return restored
   const checkpoint = restored.right
   if (request._tag === 'Run') return E.left({ _tag: 'RunExists', runId })
-  if (input !== undefined && !equals(input, checkpoint.input)) return E.left({ _tag: 'InputChanged', runId })
+  const asked = replacing(checkpoint, request.options, input)
+  if (E.isLeft(asked)) return asked
   const agreed = await agree(environment, stored, checkpoint, request.options)
   if (E.isLeft(agreed)) return agreed
   const there = await hasWorkspace(checkpoint)(environment)()
   if (E.isLeft(there)) return there
-  const evidence = there.right ? await evidenceFor(environment, checkpoint, program, request.options) : E.right([])
+  const evidence = there.right ? await evidenceFor(environment, checkpoint, program, asked.right) : E.right([])
   if (E.isLeft(evidence)) return evidence
   const at = timestamp(environment.clock.now())
   const recovered = stored.found._tag === 'Recovered'
-  const options = { ...request.options, evidence: evidence.right, recovered }
+  const options = { ...asked.right, evidence: evidence.right, recovered }
   const planned = planFor(checkpoint, program, options)
   if (E.isLeft(planned)) return planned
   const missed = unlessGone(checkpoint, planned.right, there.right)
@@ -268,13 +285,13 @@ const goOn = async <Outputs, Input>(
   })
 }
 
-/** What is gone: as the caller has found out, else as it is found now. */
+/** What is not as it was: as the caller has found out, else as it is found now. */
 const evidenceFor = async (
   environment: Environment,
   checkpoint: Checkpoint,
   program: Pick<Program<unknown, never>, 'steps'>,
   options: PlanOptions
-): Promise<E.Either<RunError, ReadonlyArray<MissingEvidence>>> =>
+): Promise<E.Either<RunError, ReadonlyArray<FoundEvidence>>> =>
   options.evidence === undefined
     ? await collectEvidence(unitsInNeed(checkpoint, program, options))(environment)()
     : E.right(options.evidence)
@@ -283,9 +300,9 @@ const evidenceFor = async (
 const planFor = <Outputs, Input>(
   checkpoint: Checkpoint,
   program: Program<Outputs, Input>,
-  options: ResumeOptions
+  options: PlanOptions & Pick<ResumeOptions, 'planHash'>
 ): E.Either<RunError, ResumePlan> => {
-  const input = program.decodeInput(checkpoint.input)
+  const input = program.decodeInput(options.input === undefined ? checkpoint.input : options.input)
   if (E.isLeft(input)) return E.left({ _tag: 'InvalidInput', ...input.left })
   const planned = planResume(checkpoint, program, options)
   if (E.isLeft(planned)) return planned
@@ -301,7 +318,7 @@ const agree = async (
   environment: Environment,
   stored: Stored,
   checkpoint: Checkpoint,
-  options: ResumeOptions
+  options: Pick<ResumeOptions, 'onRecovered'>
 ): Promise<E.Either<RunError, ReadonlyArray<Recovered>>> => {
   if (stored.found._tag === 'Exact') return E.right([])
   const { runId } = checkpoint
@@ -328,25 +345,41 @@ const executePrepared = async <Outputs, Input>(
   program: Program<Outputs, Input>,
   claim: Claim,
   { checkpoint, first, plan, carry: due, resumed }: Prepared
-): Promise<E.Either<RunError, RunOutcome>> => {
+): Promise<E.Either<RunError, RunOutcome<Outputs>>> => {
   const { runId } = checkpoint
   const carry = due.map((one) => Redaction.change(environment.vault.redaction, one))
   report(environment, { _tag: 'RunPlanned', runId, resumed, plan })
+  const [again, ...more] = runsAgain(plan, checkpoint)
+  if (again !== undefined) report(environment, { _tag: 'StepsRunAgain', runId, units: [again, ...more] })
   const after = replay(checkpoint, carry)
   if (E.isLeft(after)) return after
   const { scope, dispose } = scopeOf(environment, program, claim, checkpoint, first, after.right)
   try {
     const ready = await makeReady(scope, checkpoint, plan, carry)
     if (resumed && E.isRight(ready)) await removePointer(environment, runId)
-    const ended = E.isLeft(ready) ? ready : await execute(scope, plan, ready.right)
+    const due = E.isLeft(ready) ? ready : await inputFirst(scope, plan, ready.right)
+    const ended = E.isLeft(due) ? due : await execute(scope, plan, due.right)
     if (scope.stop()?._tag !== 'Fenced') await clearRequest(environment, runId)
     if (E.isLeft(ended) && ended.left._tag !== 'Fenced') return ended
-    if (E.isRight(ended) && ended.right._tag !== 'Fenced') return ended
-    report(environment, { _tag: 'RunFenced', runId })
-    return E.right({ _tag: 'Fenced', runId })
+    // What was executed is this program, so the outputs are its.
+    if (E.isRight(ended) && ended.right._tag !== 'Fenced') return E.right(ended.right as RunOutcome<Outputs>)
+    const loss = lossOf(claim, E.isLeft(ended) ? ended.left : undefined)
+    report(environment, { _tag: 'RunFenced', ...loss })
+    return E.right({ _tag: 'Fenced', ...loss })
   } finally {
     dispose()
   }
+}
+
+/** Another input is recorded before anything looks at it: a map's `forEach` and a wave's checks see what is recorded. */
+const inputFirst = async (
+  { recorder }: RunScope,
+  { input }: ResumePlan,
+  carry: ReadonlyArray<Change>
+): Promise<E.Either<RunError, ReadonlyArray<Change>>> => {
+  if (input === undefined || carry.length === 0) return E.right(carry)
+  const saved = await recorder.record(carry)()
+  return E.isLeft(saved) ? saved : E.right([])
 }
 
 /**

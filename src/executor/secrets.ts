@@ -164,5 +164,6 @@ const planWithout = (redaction: Redaction.Redaction, plan: ResumePlan): ResumePl
       ? { ...one, reason: { ...one.reason, output: Redaction.json(redaction, one.reason.output) } }
       : one
   ),
-  variables: new Map(Array.from(plan.variables, ([name, value]) => [name, Redaction.json(redaction, value)]))
+  variables: new Map(Array.from(plan.variables, ([name, value]) => [name, Redaction.json(redaction, value)])),
+  ...(plan.input === undefined ? {} : { input: Redaction.json(redaction, plan.input) })
 })

@@ -9,9 +9,20 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import { describe as describeCodec, restore } from '../domain/CheckpointCodec.js'
 import { isObject } from '../domain/Json.js'
-import type { Claim, StorageError, Stored } from '../ports/CheckpointStorage.js'
+import type {
+  CheckpointStorage,
+  Claim,
+  Claimed,
+  ClaimOptions,
+  Fenced,
+  LostFiles,
+  StorageError,
+  Stored
+} from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import type { RunError } from './RunError.js'
+import { report } from './RunScope.js'
+import { recall, remember } from './unreleased.js'
 
 /**
  * Asks a store. One that throws where it should answer has failed as well.
@@ -30,23 +41,42 @@ export const answering = async <A>(
   }
 }
 
-/**
- * Gives a claim back. How it ended is known by now; a claim that can't be given back is taken over as a dead one.
- *
- * @category effects
- * @since 0.1.0
- */
-const releaseClaim = async ({ storage }: Environment, claim: Claim): Promise<void> => {
+/** Releases a claim; a store that throws where it should answer has failed as well. */
+const release = async (storage: CheckpointStorage, claim: Claim): Promise<E.Either<StorageError, void>> => {
   try {
-    await storage.release(claim)()
-  } catch {
-    // A store that throws here changes nothing of that.
+    return await storage.release(claim)()
+  } catch (cause) {
+    return E.left({ _tag: 'WriteFailed', where: 'the store', operation: 'release', code: 'THREW', cause })
   }
 }
 
+/** How the run ended is known by now; a claim whose release fails is reported, and released again before the next one. */
+const releaseClaim = async (environment: Environment, claim: Claim): Promise<void> => {
+  const released = await release(environment.storage, claim)
+  if (E.isRight(released) || released.left._tag === 'Fenced') return
+  remember(environment.storage, claim)
+  report(environment, { _tag: 'ReleaseFailed', runId: claim.runId, error: released.left })
+}
+
+/** Claims a run. Where it is held, a claim that this process could not release may be what holds it. */
+const claimRun = async (
+  { storage, owner }: Environment,
+  runId: string,
+  how: ClaimOptions
+): Promise<E.Either<StorageError, Claimed>> => {
+  const claim = () => answering('claim', () => storage.claim(runId, owner, how))
+  const claimed = await claim()
+  if (E.isLeft(claimed) && claimed.left._tag !== 'HeldBy') return claimed
+  const former = recall(storage, runId)
+  if (former === undefined || E.isRight(claimed)) return claimed
+  const released = await release(storage, former)
+  if (E.isRight(released)) return await claim()
+  remember(storage, former)
+  return claimed
+}
+
 /**
- * Does something with the claim of a run, and with what is stored of it then; and gives the claim back. How it ended is known by
- * then: a claim that can't be given back is taken over as a dead one.
+ * Does something with the claim of a run, and with what is stored of it then; and releases the claim.
  *
  * @category effects
  * @since 0.1.0
@@ -54,10 +84,10 @@ const releaseClaim = async ({ storage }: Environment, claim: Claim): Promise<voi
 export const holding = async <A>(
   environment: Environment,
   runId: string,
-  use: (claim: Claim, stored: O.Option<Stored>) => Promise<E.Either<RunError, A>>
+  use: (claim: Claim, stored: O.Option<Stored>) => Promise<E.Either<RunError, A>>,
+  how: ClaimOptions = {}
 ): Promise<E.Either<RunError, A>> => {
-  const { storage, owner } = environment
-  const claimed = await answering('claim', () => storage.claim(runId, owner))
+  const claimed = await claimRun(environment, runId, how)
   if (E.isLeft(claimed)) return claimed
   const { claim, stored } = claimed.right
   try {
@@ -66,6 +96,21 @@ export const holding = async <A>(
     await releaseClaim(environment, claim)
   }
 }
+
+/**
+ * How a claim was lost, as the store told: through its signal, or to a save.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const lossOf = ({ runId, lost }: Claim, told?: RunError): Pick<Fenced, 'runId' | 'files'> => {
+  const reason: unknown = lost.reason
+  const files = told?._tag === 'Fenced' && told.files !== undefined ? told.files : filesIn(reason)
+  return { runId, ...(files === undefined ? {} : { files }) }
+}
+
+const filesIn = (reason: unknown): LostFiles | undefined =>
+  typeof reason === 'object' && reason !== null ? (reason as Partial<Fenced>).files : undefined
 
 /**
  * The checkpoint that a store keeps, decoded. Content of a newer format is `UnsupportedFormat`, anything else that

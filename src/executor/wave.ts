@@ -33,6 +33,8 @@ export interface Due {
   readonly wave: ProgramWave
   readonly decisions: ReadonlyArray<Decision>
   readonly carry: ReadonlyArray<Change>
+  /** How often it has run in this execution, with this time. */
+  readonly runs: number
 }
 
 /** A group that ended, or that could not be recorded. */
@@ -78,8 +80,9 @@ export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<Recor
   const board = boardOf(due)
   // One that only waits for jobs starts nothing: what must hold before it is no question then.
   const waits = board.ready.length === 0 && board.pending > 0
-  const refused = waits ? undefined : await objectionTo(scope, place, due.wave, due.carry)
-  if (refused !== undefined) return await refuse(scope, place, due.carry, refused, startedAt)
+  const objection = waits ? undefined : await objectionTo(scope, place, due.wave, due.carry)
+  if (objection?._tag === 'Back') return E.right({ ...objection, carry: due.carry })
+  if (objection !== undefined) return await refuse(scope, place, due.carry, objection.failure, startedAt)
   const halt = linked(scope.stopping)
   const inbox = makeInbox<Ended>()
   const launch = (name: string, group: ProgramGroup, attempt: number): void => {
@@ -118,7 +121,7 @@ export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<Recor
   }
   halt.dispose()
   if (failure !== undefined) return failure
-  return await conclude(scope, place, board, due.wave, changes, startedAt)
+  return await conclude(scope, place, board, due, changes, startedAt)
 }
 
 const boardOf = ({ wave, decisions }: Due): Board => {
@@ -246,11 +249,11 @@ const conclude = async (
   scope: RunScope,
   place: { readonly stepIndex: number; readonly step: string },
   board: Board,
-  wave: ProgramWave,
+  { wave, runs }: Due,
   changes: ReadonlyArray<Change>,
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
-  if (board.done.size === wave.groups.length) return await close(scope, place, wave, changes, startedAt)
+  if (board.done.size === wave.groups.length) return await close(scope, place, wave, changes, startedAt, runs)
   const heldBack = (scope.stopping.aborted || board.paused) && board.ready.length > 0 && mayStart(board, wave)
   const waits = !board.stopped && !heldBack && board.pending > 0 && board.failed.length === 0
   if (waits) return E.right({ _tag: 'Pending', carry: changes })

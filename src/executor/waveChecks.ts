@@ -13,7 +13,8 @@ import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import { pause } from './attempts.js'
 import { leftUndone, taskFailed, waveCompleted } from './changes.js'
-import { checkAfter, checkBefore, goneBefore, unlessWaived, unreadable } from './guarded.js'
+import type { Choice, Refused } from './guarded.js'
+import { checkAfter, checkBefore, otherBefore, unlessWaived, unreadable } from './guarded.js'
 import type { ProgramWave, StepContext, UnitGuard } from './Program.js'
 import type { RunScope, StepEnd } from './RunScope.js'
 import { contextFor } from './RunScope.js'
@@ -32,7 +33,16 @@ const UNGUARDED: UnitGuard = {
 }
 
 /**
- * Why a wave may not start, if it may not: what earlier steps left is gone, or its own check fails. `carry`: what is to be
+ * Why a wave does not start: a check has failed, or an earlier wave is to run again first.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Objection =
+  { readonly _tag: 'Wrong'; readonly failure: StepFailure } | { readonly _tag: 'Back'; readonly stepIndex: number }
+
+/**
+ * Why a wave may not start, if it may not: what earlier steps left is not as it was, or its own check fails. `carry`: what is to be
  * recorded with its start, the end of the step before it.
  *
  * @category effects
@@ -43,27 +53,55 @@ export const objectionTo = async (
   place: Place,
   wave: ProgramWave,
   carry: ReadonlyArray<Change>
-): Promise<StepFailure | undefined> => {
+): Promise<Objection | undefined> => {
   if (wave.guard === undefined && !scope.values.evident) return undefined
   const guard = wave.guard ?? UNGUARDED
+  const { stopping } = scope
+  const previous = previousWave(scope, place)
   const startedAt = scope.environment.clock.now()
   for (let look = 1; ; look++) {
-    const wrong = [...(await goneBefore(scope, place, carry)), ...(await checkBefore(guard, contextOf(scope, place)))]
-    const refused = await unlessWaived(scope, place, guard, 'before', wrong, scope.stopping)
+    const wrong = [...(await otherBefore(scope, place, carry)), ...(await checkBefore(guard, contextOf(scope, place)))]
+    const refused = await unlessWaived(scope, place, guard, 'before', wrong, stopping, undefined, previous.choice)
     if (refused === undefined) return undefined
-    if (!(await looksAgain(scope, guard, refused, look, startedAt))) return refused.error
+    if (refused.answer === 'previousWave') return { _tag: 'Back', stepIndex: previous.stepIndex }
+    if (!(await looksAgain(scope, guard, refused, look, startedAt))) return { _tag: 'Wrong', failure: refused.error }
   }
+}
+
+/** The last wave or map before this one. While a job is pending none can be run again: the job would be given up. */
+const previousWave = (
+  { definition, recorder }: RunScope,
+  { stepIndex }: Place
+): { readonly choice: Choice; readonly stepIndex: number } => {
+  const index = definition.steps.slice(0, stepIndex).findLastIndex(({ _tag }) => _tag !== 'Task')
+  const previous = definition.steps[index]?.name
+  return previous === undefined || recorder.checkpoint().pending.length > 0
+    ? { choice: { answers: ['lookAgain', 'continue', 'abort'] }, stepIndex }
+    : {
+        choice: { answers: ['lookAgain', 'previousWave', 'continue', 'abort'], previousWave: previous },
+        stepIndex: index
+      }
 }
 
 /** Whether it is looked once more: at once if somebody said so, else as long as the policy is to. */
 const looksAgain = async (
-  { environment: { clock, random }, stopping }: RunScope,
-  { retry }: UnitGuard,
-  { error, again }: { readonly error: StepFailure; readonly again: boolean },
+  scope: RunScope,
+  guard: UnitGuard,
+  { asked, answer }: Refused,
   attempt: number,
   startedAt: number
 ): Promise<boolean> => {
-  if (again || error._tag !== 'Transient') return again
+  if (asked || answer !== 'retry') return answer === 'lookAgain'
+  return await waited(scope, guard, attempt, startedAt)
+}
+
+/** Waits for the next attempt of the policy; whether there is one. */
+const waited = async (
+  { environment: { clock, random }, stopping }: RunScope,
+  { retry }: UnitGuard,
+  attempt: number,
+  startedAt: number
+): Promise<boolean> => {
   const wait = delay(retry, { attempt, elapsedMillis: clock.now() - startedAt, random: random() })
   if (O.isNone(wait)) return false
   await pause(clock, wait.value, stopping)
@@ -73,8 +111,11 @@ const looksAgain = async (
 const contextOf = (scope: RunScope, place: Place): StepContext<unknown, unknown> =>
   contextFor(scope, place, 1, () => scope.stopping)
 
+const AFTERWARDS: Choice = { answers: ['retry', 'lookAgain', 'continue', 'abort'] }
+
 /**
- * Closes a wave of which all groups are done: it has completed if what it is to leave is there and its own check holds.
+ * Closes a wave of which all groups are done: it has completed if what it is to leave is there and its own check holds. `runs`: how
+ * often it has run in this execution, with this time.
  *
  * @category effects
  * @since 0.1.0
@@ -84,7 +125,8 @@ export const close = async (
   place: Place,
   wave: ProgramWave,
   changes: ReadonlyArray<Change>,
-  startedAt: number
+  startedAt: number,
+  runs: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
   const { guard } = wave
   if (guard === undefined)
@@ -97,14 +139,32 @@ export const close = async (
     const { tree } = scope.environment
     const found = await checkAfter(tree, guard, contextOf(scope, place), undefined, commitsOf(scope, place))
     if (E.isLeft(found)) return await refuse(scope, place, [], unreadable(found.left), startedAt)
-    const refused = await unlessWaived(scope, place, guard, 'after', found.right.wrong, scope.stopping)
-    if (refused !== undefined && (await looksAgain(scope, guard, refused, look, closingAt))) continue
-    if (refused !== undefined) return await refuse(scope, place, [], refused.error, startedAt)
+    const { wrong } = found.right
+    const refused = await unlessWaived(scope, place, guard, 'after', wrong, scope.stopping, undefined, AFTERWARDS)
+    if (refused !== undefined) {
+      if (await runsAgain(scope, wave, guard, refused, runs, startedAt))
+        return E.right({ _tag: 'Back', stepIndex: place.stepIndex, carry: [] })
+      if (!mayRunAgain(wave, refused) && (await looksAgain(scope, guard, refused, look, closingAt))) continue
+      return await refuse(scope, place, [], refused.error, startedAt)
+    }
     // Its commits are evidence of the groups that made them: only those run again when one is gone.
     const evidence = found.right.evidence.filter(({ _tag }) => _tag !== 'Commit')
     return E.right({ _tag: 'Done', carry: [waveCompleted(scope, place, startedAt, evidence)] })
   }
 }
+
+/** Whether the groups of a wave that was refused may run again: by somebody's word, or by policy if none of them does harm. */
+const mayRunAgain = ({ groups }: ProgramWave, { asked, answer }: Refused): boolean =>
+  answer === 'retry' && (asked || groups.every(({ idempotent }) => idempotent))
+
+const runsAgain = async (
+  scope: RunScope,
+  wave: ProgramWave,
+  guard: UnitGuard,
+  refused: Refused,
+  runs: number,
+  startedAt: number
+): Promise<boolean> => mayRunAgain(wave, refused) && (refused.asked || (await waited(scope, guard, runs, startedAt)))
 
 /** The commits that its groups have recorded, each once: groups that commit at the same time see those of one another. */
 const commitsOf = ({ recorder }: RunScope, { stepIndex }: Place): ReadonlyArray<string> => {

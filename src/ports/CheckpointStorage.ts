@@ -28,13 +28,35 @@ export interface Owner {
 }
 
 /**
- * Who holds a run: the owner, and since when (UTC, ISO 8601).
+ * Who holds a run: the owner, since when (UTC, ISO 8601), and whether it is proven that it lives.
  *
  * @category model
  * @since 0.1.0
  */
 export interface Holder extends Owner {
   readonly since: string
+  readonly liveness: Liveness
+}
+
+/**
+ * What a store knows of an owner that is not proven dead. `alive`: it lives. `undecided`: it may be dead; the store goes on
+ * looking, so a later call may know, and {@link ClaimOptions} has a way out.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Liveness = 'alive' | 'undecided'
+
+/**
+ * How to claim. `takeOver`: supersede an owner of which the store can't decide whether it lives. One that is proven alive is
+ * refused with `HeldBy` all the same. Fencing protects the record and not the world: if that owner does live, its step goes on
+ * until it learns that it was superseded.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ClaimOptions {
+  readonly takeOver?: boolean
 }
 
 /**
@@ -85,8 +107,8 @@ export type Found =
 
 /**
  * What is stored of a run: a whole checkpoint, and the changes that came after it, oldest first. `revision` is that of
- * the last change, or of the checkpoint if there is none. `heldBy`: the live owner, if there is one; none in what a
- * claim returns, for then it is the claimant.
+ * the last change, or of the checkpoint if there is none. `heldBy`: the owner, if there is one that is not dead; none in what
+ * a claim returns, for then it is the claimant.
  *
  * @category model
  * @since 0.1.0
@@ -133,11 +155,14 @@ export interface HistoryEntry {
  * @since 0.1.0
  */
 export interface CheckpointStorage {
-  /** Becomes the only writer. A live owner is refused with `HeldBy`; a dead one is taken over at once. Writes no checkpoint. */
-  readonly claim: (runId: string, owner: Owner) => TaskEither<StorageError, Claimed>
+  /**
+   * Becomes the only writer. An owner that lives, or of which that is undecided, is refused with `HeldBy`; a dead one is
+   * superseded at once, and with `takeOver` an undecided one too. Writes no checkpoint.
+   */
+  readonly claim: (runId: string, owner: Owner, options?: ClaimOptions) => TaskEither<StorageError, Claimed>
   /** Consecutive revisions that follow the stored one: all or nothing, durable when it resolves. */
   readonly save: (claim: Claim, revisions: ReadonlyNonEmptyArray<Revision>) => TaskEither<StorageError, void>
-  /** Gives the claim back. The next claim need not wait for anything. */
+  /** Gives the claim back. The next claim need not wait for anything. One that failed may be asked for again. */
   readonly release: (claim: Claim) => TaskEither<StorageError, void>
   /** The newest revision, without claiming. */
   readonly load: (runId: string) => TaskEither<StorageError, Option<Stored>>
@@ -156,7 +181,7 @@ export interface CheckpointStorage {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Somebody else's live process holds the run.
+ * Another process holds the run, and lives; or it is not known yet whether it does (`holder.liveness`).
  *
  * @category errors
  * @since 0.1.0
@@ -168,7 +193,20 @@ export interface HeldBy {
 }
 
 /**
- * A later claim exists (or the run was removed): this one must write nothing more. `by` is the later epoch, if known.
+ * What became of the files of a run while its owner was at work, and `where`: the run was `Removed` through a store, or something
+ * else deleted or moved them (`Deleted`), or put others in their place (`Replaced`).
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface LostFiles {
+  readonly what: 'Removed' | 'Deleted' | 'Replaced'
+  readonly where: string
+}
+
+/**
+ * A later claim exists, or what this one writes to is gone: it must write nothing more. `by` is the later epoch, if known; `files`
+ * says what became of the run's files, where a store keeps files and no later claim is the reason.
  *
  * @category errors
  * @since 0.1.0
@@ -178,6 +216,7 @@ export interface Fenced {
   readonly runId: string
   readonly epoch: number
   readonly by: Option<number>
+  readonly files?: LostFiles
 }
 
 /**
@@ -275,7 +314,7 @@ export interface ReadFailed {
 }
 
 /**
- * Writing failed. What was acknowledged before is unharmed; the claim is of no more use.
+ * Writing failed. What was acknowledged before is unharmed; this write may have taken effect all the same. The claim is of no more use.
  *
  * @category errors
  * @since 0.1.0

@@ -6,7 +6,8 @@
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 
 /**
- * A check that failed, `before` its unit ran or `after`; `wrong`: all that does not hold, in words.
+ * A check that failed, `before` its unit ran or `after`; `wrong`: all that does not hold, in words; `answers`: what can be answered;
+ * `previousWave`: the wave that this goes back to, where it can be answered.
  *
  * @category model
  * @since 0.1.0
@@ -18,18 +19,25 @@ export interface FailedCheck {
   readonly group?: string
   readonly when: 'before' | 'after'
   readonly wrong: ReadonlyNonEmptyArray<string>
+  readonly answers: ReadonlyNonEmptyArray<CheckAnswer>
+  readonly previousWave?: string
 }
 
 /**
- * Try it again, let it count all the same, or let it have failed.
+ * What becomes of a unit or wave of which a check failed.
+ *
+ * - `retry`: it is tried again, a wave with all its groups. Where nothing has run yet that is to look again.
+ * - `lookAgain`: only the check is repeated.
+ * - `previousWave`: the wave before runs again, with all its groups and what follows.
+ * - `continue`: it counts all the same. `abort`: it has failed.
  *
  * @category model
  * @since 0.1.0
  */
-export type CheckAnswer = 'retry' | 'continue' | 'abort'
+export type CheckAnswer = 'retry' | 'lookAgain' | 'previousWave' | 'continue' | 'abort'
 
 /**
- * Answers for a check that failed. One that rejects answers `abort`.
+ * Answers for a check that failed. One that rejects, or gives what can not be answered, answers `abort`.
  *
  * @category model
  * @since 0.1.0

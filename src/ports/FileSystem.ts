@@ -13,7 +13,8 @@
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What the system says about a file or folder. `dev` and `ino` together are its identity.
+ * What the system says about a file or folder. `dev` and `ino` together are its identity. `foreign`: its owner (uid), if that is neither
+ * this user nor root, nor, under sudo, whoever called it.
  *
  * @category model
  * @since 0.1.0
@@ -24,6 +25,20 @@ export interface Facts {
   readonly dev: bigint
   readonly ino: bigint
   readonly modifiedMillis: number
+  readonly foreign?: number
+}
+
+/**
+ * Who else can change a folder: `everybody`, its `group` or another `owner` can `write` to it, or can `replace` what is in a folder
+ * above it, which is `where`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Exposure {
+  readonly where: string
+  readonly by: 'everybody' | 'group' | 'owner'
+  readonly how: 'write' | 'replace'
 }
 
 /**
@@ -53,13 +68,20 @@ export interface FileSystem {
   readonly fsyncFolder: (path: string) => Promise<void>
   /** What a name leads to, without following it; `undefined` if there is nothing. */
   readonly lstatSync: (path: string) => Facts | undefined
-  /** Opens a file for reading or for writing, or creates one (mode 0600, `EEXIST` if it is there) for writing. */
+  /** Who else can change a folder; `undefined` if nobody can, or the system can't tell. */
+  readonly exposureSync: (path: string) => Exposure | undefined
+  /** Opens a file or a folder for reading, or a file for writing, or creates one (mode 0600, `EEXIST` if it is there) for writing. */
   readonly open: (path: string, how: 'read' | 'write' | 'create') => Promise<number>
   /**
    * The path that an open file has now, followed by ` (deleted)` if it has none any more; `undefined`, or `ENOENT`, where
    * the system can't tell (only Linux with `/proc` can). Unlike a stat, it costs the next write nothing.
    */
   readonly placeSync: (fd: number) => string | undefined
+  /**
+   * A path that leads to an open folder wherever it was moved; `undefined` where the system has none (only Linux with `/proc`
+   * has).
+   */
+  readonly folderSync: (fd: number) => string | undefined
   /** What an open file is. */
   readonly fstat: (fd: number) => Promise<Facts>
   /** Reads into a buffer; how many bytes it were. */

@@ -6,6 +6,7 @@
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { OwnWorkspace, Workspace, Worktree } from '../domain/Workspace.js'
+import type { Insecure } from './CheckpointStorage.js'
 import type { WorkingTree } from './WorkingTree.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -63,7 +64,7 @@ export interface WorkspaceFailed {
  * @category errors
  * @since 0.1.0
  */
-export type WorkspaceError = NoWorktree | WorkspaceTaken | WorkspaceFailed
+export type WorkspaceError = NoWorktree | WorkspaceTaken | WorkspaceFailed | Insecure
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model

@@ -7,23 +7,22 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as TE from 'fp-ts/lib/TaskEither.js'
 import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
-import type { Checkpoint } from '../domain/Checkpoint.js'
 import { unitsInNeed } from '../domain/evidenceOf.js'
 import type { Json } from '../domain/Json.js'
 import type { ResumePlan } from '../domain/Plan.js'
 import { unitName } from '../domain/Plan.js'
 import { planResume } from '../domain/planResume.js'
 import { collectEvidence } from '../executor/evidence.js'
+import { encoded, replacing } from '../executor/input.js'
 import type { PollOutcome } from '../executor/jobs.js'
 import { poll as pollJobs } from '../executor/jobs.js'
 import type { PauseAnswer, PauseOptions } from '../executor/pause.js'
 import { pause as askToPause } from '../executor/pause.js'
-import type { Program, ProgramTask } from '../executor/Program.js'
-import * as P from '../executor/Program.js'
+import type { Program } from '../executor/Program.js'
 import type { Recovery, ResumeOptions, RunOptions } from '../executor/run.js'
 import * as X from '../executor/run.js'
 import type { RunError } from '../executor/RunError.js'
-import { describe } from '../executor/RunError.js'
+import { describe, describeFenced, retryLater } from '../executor/RunError.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import { viewRun } from '../executor/runs.js'
 import { hasWorkspace, unlessGone } from '../executor/workspace.js'
@@ -65,13 +64,23 @@ export type StartOptions<Input> = Options &
  * @category model
  * @since 0.1.0
  */
-export interface GoOnOptions extends Options, Omit<ResumeOptions, 'onRecovered'> {
+export interface GoOnOptions<Input = Json> extends Options, Omit<ResumeOptions<Input>, 'onRecovered'> {
   /** Who agrees to go on from what was recovered, or `undefined` for nobody. */
   readonly onRecovered?: (recovery: Recovery) => Promise<string | undefined> | string | undefined
 }
 
 /**
- * A run that came to no outcome, with the reason: refused before anything ran, or its state could not be written.
+ * The options of {@link runOrResume} and {@link runOutcome}: `input` may be left out where the run exists, or where the
+ * workflow needs none.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type RunOrResumeOptions<Input> = GoOnOptions<Input> & RunOptions
+
+/**
+ * A run that came to no outcome, with the reason: refused before anything ran, or its state could not be written. `retryLater`:
+ * the same call may succeed later, because another process holds the run now (`HeldBy`).
  *
  * @category model
  * @since 0.1.0
@@ -80,6 +89,7 @@ export interface Refused {
   readonly _tag: 'Refused'
   readonly runId: string
   readonly error: RunError
+  readonly retryLater: boolean
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -120,7 +130,7 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
       return `Run ${outcome.runId} waits for ${outcome.jobs.length === 1 ? 'the job' : 'the jobs'} of ${units}: ask for ${outcome.jobs.length === 1 ? 'it' : 'them'} with poll, then resume`
     }
     case 'Fenced':
-      return `Run ${outcome.runId} was taken over by another process`
+      return describeFenced(outcome)
     case 'Refused':
       return describe(outcome.error)
   }
@@ -141,7 +151,7 @@ export const run = async <Outputs, Input>(
   program: Program<Outputs, Input>,
   options: StartOptions<Input>
 ): Promise<Outputs> =>
-  outputsOrThrow(program, await perform(options, X.run(program, options.id, inputOf(options), forRun(options))))
+  outputsOrThrow(await perform(options, X.run(program, options.id, inputOf(options), forRun(options))))
 
 /**
  * Goes on with a run at the right step, and resolves with the outputs of all its steps.
@@ -151,9 +161,8 @@ export const run = async <Outputs, Input>(
  */
 export const resume = async <Outputs, Input>(
   program: Program<Outputs, Input>,
-  options: GoOnOptions
-): Promise<Outputs> =>
-  outputsOrThrow(program, await perform(options, X.resume(program, options.id, forResume(options))))
+  options: GoOnOptions<Input>
+): Promise<Outputs> => outputsOrThrow(await perform(options, X.resume(program, options.id, forResume(options))))
 
 /**
  * Starts a run, or goes on with it if it exists: what a process that may be killed calls each time it starts.
@@ -163,8 +172,8 @@ export const resume = async <Outputs, Input>(
  */
 export const runOrResume = async <Outputs, Input>(
   program: Program<Outputs, Input>,
-  options: StartOptions<Input> & GoOnOptions
-): Promise<Outputs> => outputsOrThrow(program, await runOutcome(program, options))
+  options: RunOrResumeOptions<Input>
+): Promise<Outputs> => outputsOrThrow(await runOutcome(program, options))
 
 /**
  * Starts a run, or goes on with it if it exists, and resolves with how it ended, as data. Never rejects.
@@ -185,10 +194,11 @@ export const runOrResume = async <Outputs, Input>(
  */
 export const runOutcome = <Outputs, Input>(
   program: Program<Outputs, Input>,
-  options: StartOptions<Input> & GoOnOptions
-): Promise<RunOutcome | Refused> => {
-  const given = { ...forRun(options), ...forResume(options) }
-  return perform(options, X.runOrResume(program, options.id, inputOf(options), given))
+  options: RunOrResumeOptions<Input>
+): Promise<RunOutcome<Outputs> | Refused> => {
+  const { input, ...others } = options
+  const given = { ...forRun(options), ...forResume(others) }
+  return perform(options, X.runOrResume(program, options.id, input, given))
 }
 
 /**
@@ -221,7 +231,7 @@ export const poll = async <Outputs, Input>(
   options: Options
 ): Promise<Exclude<PollOutcome, { readonly _tag: 'Fenced' }>> => {
   const ended = await pollJobs(program, options.id)(environmentOf(options))()
-  if (E.isLeft(ended)) throw new RunFailure({ _tag: 'Refused', runId: options.id, error: ended.left })
+  if (E.isLeft(ended)) throw new RunFailure(refusedWith(options.id, ended.left))
   if (ended.right._tag === 'Fenced') throw new RunFailure(ended.right)
   return ended.right
 }
@@ -244,7 +254,7 @@ export const poll = async <Outputs, Input>(
  */
 export const pause = async (options: Options & PauseOptions): Promise<PauseAnswer> => {
   const asked = await askToPause(options.id, options)(environmentOf(options))()
-  if (E.isLeft(asked)) throw new RunFailure({ _tag: 'Refused', runId: options.id, error: asked.left })
+  if (E.isLeft(asked)) throw new RunFailure(refusedWith(options.id, asked.left))
   return asked.right
 }
 
@@ -270,27 +280,33 @@ export const pause = async (options: Options & PauseOptions): Promise<PauseAnswe
  */
 export const plan = async <Outputs, Input>(
   program: Program<Outputs, Input>,
-  options: GoOnOptions
+  options: GoOnOptions<Input>
 ): Promise<ResumePlan> => {
   const refuse = (error: RunError): never => {
-    throw new RunFailure({ _tag: 'Refused', runId: options.id, error })
+    throw new RunFailure(refusedWith(options.id, error))
   }
+  const runnable = X.checkDefinition(program)
+  if (E.isLeft(runnable)) return refuse(runnable.left)
   const found = await viewRun(options.id)(environmentOf(options))()
   if (E.isLeft(found)) return refuse(found.left)
   if (O.isNone(found.right)) return refuse({ _tag: 'NoSuchRun', runId: options.id })
   const { checkpoint, found: how } = found.right.value
-  const input = program.decodeInput(checkpoint.input)
+  const given = options.input === undefined ? E.right(undefined) : encoded(program, options.input)
+  if (E.isLeft(given)) return refuse(given.left)
+  const asked = replacing(checkpoint, options, given.right)
+  if (E.isLeft(asked)) return refuse(asked.left)
+  const input = program.decodeInput(asked.right.input === undefined ? checkpoint.input : asked.right.input)
   if (E.isLeft(input)) return refuse({ _tag: 'InvalidInput', ...input.left })
   const there = await hasWorkspace(checkpoint)(environmentOf(options))()
   if (E.isLeft(there)) return refuse(there.left)
-  const needed = unitsInNeed(checkpoint, program, options)
+  const needed = unitsInNeed(checkpoint, program, asked.right)
   const gone =
     there.right && options.evidence === undefined
       ? await collectEvidence(needed)(environmentOf(options))()
       : E.right([])
   if (E.isLeft(gone)) return refuse(gone.left)
   const recovered = how._tag === 'Recovered'
-  const planned = planResume(checkpoint, program, { evidence: gone.right, ...forResume(options), recovered })
+  const planned = planResume(checkpoint, program, { evidence: gone.right, ...asked.right, recovered })
   if (E.isLeft(planned)) return refuse(planned.left)
   const missed = unlessGone(checkpoint, planned.right, there.right)
   return E.isLeft(missed) ? refuse(missed.left) : planned.right
@@ -304,7 +320,7 @@ const inputOf = <Input>(options: StartOptions<Input>): Input => ('input' in opti
 
 const forRun = ({ workspace }: RunOptions): RunOptions => (workspace === undefined ? {} : { workspace })
 
-const forResume = ({ onRecovered, ...options }: GoOnOptions): ResumeOptions => ({
+const forResume = <Input>({ onRecovered, ...options }: GoOnOptions<Input>): ResumeOptions<Input> => ({
   ...options,
   ...(onRecovered === undefined
     ? {}
@@ -314,40 +330,28 @@ const forResume = ({ onRecovered, ...options }: GoOnOptions): ResumeOptions => (
 const environmentOf = ({ storage, signal, environment }: Options): Environment =>
   nodeEnvironment(storage, { ...(signal === undefined ? {} : { interrupt: interruptFrom(signal) }), ...environment })
 
-const perform = async (
+const refusedWith = (runId: string, error: RunError): Refused => ({
+  _tag: 'Refused',
+  runId,
+  error,
+  retryLater: retryLater(error)
+})
+
+const perform = async <Outputs>(
   options: Options,
-  executor: (environment: Environment) => TE.TaskEither<RunError, RunOutcome>
-): Promise<RunOutcome | Refused> => {
+  executor: (environment: Environment) => TE.TaskEither<RunError, RunOutcome<Outputs>>
+): Promise<RunOutcome<Outputs> | Refused> => {
   const ended = await executor(environmentOf(options))()
-  return E.isRight(ended) ? ended.right : { _tag: 'Refused', runId: options.id, error: ended.left }
+  if (E.isLeft(ended)) return refusedWith(options.id, ended.left)
+  // Plain data: printed, cloned and sent as it is.
+  return ended.right._tag === 'Completed' ? { ...ended.right } : ended.right
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // outputs
 // ---------------------------------------------------------------------------------------------------------------------
 
-const outputsOrThrow = <Outputs, Input>(program: Program<Outputs, Input>, outcome: RunOutcome | Refused): Outputs => {
+const outputsOrThrow = <Outputs>(outcome: RunOutcome<Outputs> | Refused): Outputs => {
   if (outcome._tag !== 'Completed') throw new RunFailure(outcome)
-  return outputsOf(program, outcome.checkpoint)
-}
-
-/** What all steps of a completed run gave, decoded, a wave's by group name. */
-const outputsOf = <Outputs, Input>(program: Program<Outputs, Input>, checkpoint: Checkpoint): Outputs => {
-  const recorded = new Map<string, Json | undefined>()
-  for (const record of checkpoint.completedSteps) recorded.set(unitName(record), record.output)
-  const valueOf = (task: ProgramTask, name: string): unknown => {
-    const decoded = task.decode(recorded.get(name))
-    return E.isRight(decoded) ? decoded.right : recorded.get(name)
-  }
-  const entries = P.expanded(program, checkpoint.workflow).steps.map((step) => [
-    step.name,
-    step._tag === 'Task'
-      ? valueOf(step, step.name)
-      : step._tag === 'Map'
-        ? {}
-        : Object.fromEntries(
-            step.groups.map((group) => [group.name, valueOf(group, unitName({ step: step.name, group: group.name }))])
-          )
-  ])
-  return Object.fromEntries(entries) as Outputs
+  return outcome.outputs
 }

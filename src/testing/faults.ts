@@ -167,7 +167,7 @@ export const aroundEach = (
   storage: CheckpointStorage,
   around: <A>(call: StorageCall, task: StorageTask<A>) => StorageTask<A>
 ): CheckpointStorage => ({
-  claim: (runId, owner) => around('claim', () => storage.claim(runId, owner)()),
+  claim: (runId, owner, options) => around('claim', () => storage.claim(runId, owner, options)()),
   save: (claim, revisions) => around('save', () => storage.save(claim, revisions)()),
   release: (claim) => around('release', () => storage.release(claim)()),
   load: (runId) => around('load', () => storage.load(runId)()),

@@ -13,7 +13,9 @@ export * as ModelReport from './model/ModelReport.js'
 export * as Arbitrary from './planning/Arbitrary.js'
 export * as PlanLawReport from './planning/PlanLawReport.js'
 export type { ConformanceCase, Level } from './conformance/Case.js'
-export type { Capability, Faulty, OtherProcess, StorageSpec } from './conformance/Spec.js'
+export type { Gate } from './conformance/Gate.js'
+export { stallGate } from './conformance/Gate.js'
+export type { Capability, Faulty, OtherProcess, RevisionOfRun, Stalling, StorageSpec } from './conformance/Spec.js'
 export { checkpointStorageCases } from './conformance/cases/index.js'
 export type { ArtifactCapability, ArtifactCase, ArtifactSpec } from './conformance/artifacts/ArtifactCase.js'
 export { artifactStoreCases } from './conformance/artifacts/index.js'
@@ -28,7 +30,16 @@ export type { AtCall, AtEffect, AtPause, AtUnit, CrashPoint, CrashSchedule, Paus
 export { crashSchedule, describePoint } from './crash/CrashPoint.js'
 export { crashCase } from './crash/crashCase.js'
 export type { CrashStorage } from './crash/CrashStorage.js'
-export type { FromStep, Gone, Intervention, Override, Pause, PauseAtCall, RestartWave } from './crash/Intervention.js'
+export type {
+  Edited,
+  FromStep,
+  Gone,
+  Intervention,
+  Override,
+  Pause,
+  PauseAtCall,
+  RestartWave
+} from './crash/Intervention.js'
 export { describeIntervention, interventions } from './crash/Intervention.js'
 export type { DeathAtCall, Delayed } from './crash/Life.js'
 export type { Scene } from './crash/Process.js'

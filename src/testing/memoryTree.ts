@@ -9,8 +9,8 @@ import { sha256 } from '../domain/Digest.js'
 import type { WorkingTree } from '../ports/WorkingTree.js'
 
 /**
- * What is in a working tree in memory, to be changed at will: texts by path, the history of HEAD, oldest first, and the paths
- * that differ from it.
+ * What is in a working tree in memory, to be changed at will: texts by path, the history of HEAD, oldest first, the commits that the
+ * repository has beside it, and the paths that differ from HEAD.
  *
  * @category model
  * @since 0.1.0
@@ -18,6 +18,7 @@ import type { WorkingTree } from '../ports/WorkingTree.js'
 export interface TreeData {
   readonly files: Map<string, string>
   commits: ReadonlyArray<string>
+  otherCommits: ReadonlyArray<string>
   readonly changed: Set<string>
 }
 
@@ -27,7 +28,12 @@ export interface TreeData {
  * @category constructors
  * @since 0.1.0
  */
-export const treeData = (): TreeData => ({ files: new Map(), commits: [], changed: new Set() })
+export const treeData = (): TreeData => ({
+  files: new Map(),
+  commits: [],
+  otherCommits: [],
+  changed: new Set()
+})
 
 /**
  * The working tree of these data, as they are when it is asked.
@@ -56,6 +62,8 @@ export const memoryTree = (data: TreeData): WorkingTree => {
     head: now(() => O.fromNullable(data.commits.at(-1))),
     fullHash: (hash) => now(() => O.fromNullable(data.commits.find((one) => one.startsWith(hash)))),
     missingCommits: (hashes) => now(() => hashes.filter((hash) => !data.commits.includes(hash))),
+    storedCommits: (hashes) =>
+      now(() => hashes.filter((hash) => data.commits.includes(hash) || data.otherCommits.includes(hash))),
     commitsSince: (hash) => now(() => data.commits.slice(O.isSome(hash) ? data.commits.indexOf(hash.value) + 1 : 0)),
     changed: now(() => [...data.changed])
   }

@@ -4,12 +4,13 @@ import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { checkpointStorageCases } from '../../src/testing/conformance/cases/index.js'
 import type { Report } from '../../src/testing/conformance/Report.js'
-import { linesOf, main, sandbox } from './dogear.js'
+import { isAlive, linesOf, main, sandbox } from './dogear.js'
 
 const memory = new URL('../../dist/adapters/memory.js', import.meta.url).href
 
 /** A spec around the memory store; `wrap` makes a store out of a store. */
-const specOf = (wrap = '', more = ''): string => `
+const specOf = (wrap = '', more = '', first = ''): string => `
+${first}
 import { memoryData, memoryStorage } from '${memory}'
 const wrap = (storage) => (${wrap === '' ? 'storage' : `{ ...storage, ${wrap} }`})
 export const spec = {
@@ -21,6 +22,13 @@ const place = sandbox({
   'good.mjs': specOf(),
   'bad.mjs': specOf("history: () => async () => ({ _tag: 'Right', right: [] })"),
   'hanging.mjs': specOf('list: () => () => new Promise(() => setInterval(() => {}, 1000))'),
+  'spinning.mjs': specOf(
+    "list: () => () => { writeFileSync('pid', String(process.pid)); for (;;); }, history: () => () => process.exit(3)",
+    '',
+    "import { writeFileSync } from 'node:fs'"
+  ),
+  'spins-at-load.mjs': 'for (;;);',
+  'ends-at-load.mjs': 'process.exit(4)',
   'stray.mjs': specOf(
     "list: () => async () => { setTimeout(() => { throw new Error('in a timer') }, 0); await new Promise((go) => setTimeout(go, 20)); return storage.list()() }"
   ),
@@ -33,7 +41,14 @@ export const fails = () => { throw new Error('no database') }
 export const never = () => new Promise(() => {})`,
   'mistyped.mjs': specOf('', 'destory: 1'),
   'none.mjs': 'export const a = 1\nexport const b = 2',
+  // Blocks before each round of timers, so that a beat is due before the process can notice that its channel was closed.
+  'busy.mjs': `export const other = 7
+const block = () => { const end = Date.now() + 150; while (Date.now() < end); setImmediate(block) }
+setImmediate(block)`,
   'missing.mjs': "import 'there-is-no-such-package'",
+  'peerless.mjs': "import 'fast-check'",
+  'peerless-made.mjs': "export const spec = () => import('fast-check')",
+  'peerless-required.cjs': "require('fast-check')",
   'broken.mjs': 'export const = 3',
   'spec.ts': `${specOf()}\nexport const typed: number = 1`
 })
@@ -54,6 +69,14 @@ describe('a store that keeps the laws', () => {
       '',
       'Hint: every case for `large` passes: the store could claim it',
       'Hint: every case for `watch` passes: the store could claim it',
+      '',
+      'Not tried:',
+      '  power cuts: whether what was acknowledged survives one',
+      '  lost replies: calls that take effect though their answer never arrives',
+      '  stress cases: they were left out',
+      ...['faults', 'damage', 'formats', 'stalls', 'processes', 'takeOver'].map(
+        (one) => `  \`${one}\`: not claimed, and the spec has no tool to try it`
+      ),
       ''
     ])
     expect(lines.at(-1)).toMatch(/^\d+ passed, 0 failed, \d+ not claimed$/)
@@ -101,6 +124,34 @@ describe('a store that breaks a law', () => {
     expect(code).toBe(1)
     expect(stdout).toContain('    it did not end within 300 ms\n')
   })
+
+  test('a store that blocks or ends its process fails that case, and the others are run', async () => {
+    const only = ['CS-HIST-01', 'CS-LIST-01', 'CS-REMOVE-02'].flatMap((id) => ['--only', id])
+    const { code, stdout, stderr } = await conformance('spinning.mjs', ...only, '--limit', '2s')
+    expect(code).toBe(1)
+    expect(linesOf(stdout).filter((line) => /^([✓✗]| )/.test(line))).toEqual([
+      expect.stringMatching(/^✗ CS-HIST-01 /),
+      '    its process ended: exit code 3; a store reports an error, and never ends the process',
+      expect.stringMatching(/^✗ CS-LIST-01 /),
+      '    it blocked its process for longer than 2000 ms; make the call asynchronous, or let it give up. What `create` made was not cleaned up',
+      expect.stringMatching(/^✓ CS-REMOVE-02 /)
+    ])
+    expect(stdout).toMatch(/^1 passed, 2 failed, 0 not claimed$/m)
+    expect(stderr).toContain('dogear conformance spinning.mjs --only CS-HIST-01')
+  })
+
+  test.each(['SIGINT', 'SIGTERM'] as const)(
+    '%s ends it at once while its store blocks a process, and that too',
+    async (signal) => {
+      const running = place.start(['conformance', 'spinning.mjs', '--only', 'CS-LIST-01'])
+      await expect.poll(() => place.exists('pid') && place.read('pid'), { timeout: 20_000 }).toMatch(/\d/)
+      const pid = Number(place.read('pid'))
+      place.write('pid', '')
+      running.child.kill(signal)
+      expect(await running.ended).toMatchObject({ code: null, signal })
+      await expect.poll(() => isAlive(pid), { timeout: 5_000 }).toBe(false)
+    }
+  )
 
   test('what is thrown where no case can catch it is told, with the case, and is a failure', async () => {
     const { code, stdout, stderr } = await conformance('stray.mjs', '--only', 'CS-LIST-02')
@@ -152,6 +203,8 @@ describe('wrong use', () => {
       ['wrong.mjs', '--export', 'fails'],
       /fails\(\) of wrong\.mjs failed:\n {2}Error: no database/
     ],
+    ['a module that blocks', ['spins-at-load.mjs', '--limit', '1s'], /could not be loaded: it blocked its process/],
+    ['a module that ends', ['ends-at-load.mjs'], /could not be loaded: it ended its process: exit code 4/],
     ['a function that hangs', ['wrong.mjs', '--export', 'never', '--limit', '100ms'], /did not end within 100ms/],
     [
       'an unknown case',
@@ -175,10 +228,33 @@ describe('wrong use', () => {
       'dogear: spec of wrong.mjs is no spec of a store:',
       '  `name` should be a text, and is 7',
       '  `reopen` is missing: a function that gives a new store on that place',
-      '  `capabilities` names "histroy". There are: history, large, watch, processes, damage, formats, faults. Did you mean "history"?',
+      '  `capabilities` names "histroy". There are: history, large, watch, processes, damage, formats, faults, stalls, takeOver. Did you mean "history"?',
       '  `damage` should be a function, and is "x"'
     ])
   })
+
+  test('an invalid spec is the only problem that the command reports, also if its process is busy', async () => {
+    const { code, stderr } = await conformance('busy.mjs', '--export', 'other')
+    expect(linesOf(stderr)).toEqual([
+      'dogear: other of busy.mjs is no spec of a store:',
+      '  it should be an object, and is 7',
+      expect.stringMatching(/^What a spec has: /)
+    ])
+    expect(code).toBe(2)
+  })
+
+  test.each(['peerless.mjs', 'peerless-made.mjs', 'peerless-required.cjs'])(
+    'without fast-check %s fails, and the command to install fast-check is the last line',
+    async (module) => {
+      const { code, stderr } = await conformance(module)
+      expect(stderr).toMatch(/Cannot find (package|module) 'fast-check'/)
+      expect(linesOf(stderr).slice(-2)).toEqual([
+        'dogear/testing needs fast-check:',
+        '  npm install --save-dev fast-check'
+      ])
+      expect(code).toBe(2)
+    }
+  )
 
   test('TypeScript is loaded where Node can, and else that is said', async () => {
     const canLoad = (process.features as { readonly typescript?: unknown }).typescript !== undefined

@@ -27,6 +27,8 @@ export interface Options {
   readonly environment?: Readonly<Record<string, string>>
   readonly cwd?: string
   readonly input?: string
+  /** The user (and group) to run as; only root can choose. */
+  readonly uid?: number
 }
 
 /** A process that runs. */
@@ -73,6 +75,7 @@ export function sandbox(files: Readonly<Record<string, string>> = {}): Sandbox {
   const launch = (command: string, words: readonly string[], options: Options = {}): Running => {
     const child = spawn(command, words, {
       cwd: options.cwd ?? folder,
+      ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
       env: { ...environment(folder), ...options.environment },
       stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe']
     })

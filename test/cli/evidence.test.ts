@@ -71,16 +71,60 @@ const ran = (box: Sandbox): ReadonlyArray<string> => {
 }
 
 describe('a group that made a commit', () => {
-  test('runs again when a rebase has written that anew, and its sibling does not', async () => {
+  test('runs again when the repository no longer has that, named before anything starts, and its sibling does not', async () => {
     const box = await repository(COMMITTING)
     ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
     assert.deepEqual(ran(box), ['one', 'two', 'tell'])
-    await box.git('commit --quiet --amend --allow-empty -m other')
+    await box.git('reset --quiet --hard HEAD~1')
+    await box.git('reflog expire --expire=now --all')
+    await box.git('gc --quiet --prune=now')
     const { stdout } = ok(await dogear(box, 'plan', 'r'))
     assert.match(stdout, /skip +one +completed/)
-    assert.match(stdout, /run +two +what it made is gone or changed: commit [0-9a-f]{40}/)
-    ok(await dogear(box, 'resume', 'r'))
+    assert.match(stdout, /run +two +what it made is missing: commit [0-9a-f]{40}/)
+    const { stderr, stdout: json } = ok(await dogear(box, 'resume', 'r', '--json'))
+    const { ran_again: again } = JSON.parse(json) as {
+      readonly ran_again: ReadonlyArray<Readonly<Record<string, string>>>
+    }
+    assert.deepEqual(
+      again.map(({ step, group, reason }) => [step, group, reason]),
+      [
+        ['work', 'two', 'EvidenceMissing'],
+        ['tell', undefined, 'EarlierStepRunsAgain']
+      ]
+    )
+    assert.match(again[0]?.['why'] ?? '', /^what it made is missing: commit [0-9a-f]{40}$/)
+    assert.match(
+      stderr,
+      /^Completed before, and run again:\n {2}work\/two: what it made is missing: commit [0-9a-f]{40}\n {2}tell: "work" runs again\nExecuting step 1\/2 work\/two/m
+    )
     assert.deepEqual(ran(box), ['two', 'tell'])
+  })
+
+  test.each([
+    ['reset --quiet --hard HEAD~1', 'a reset'],
+    ['commit --quiet --amend --allow-empty -m other', 'an amended commit']
+  ])('is asked about when HEAD no longer leads back to it: git %s', async (rewrite) => {
+    const box = await repository(COMMITTING)
+    ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
+    assert.deepEqual(ran(box), ['one', 'two', 'tell'])
+    await box.git(rewrite)
+    const { code, stderr } = await dogear(box, 'resume', 'r', '--yes')
+    assert.equal(code, 4)
+    assert.match(
+      stderr,
+      /"work\/two" completed, and what it made was changed since: commit [0-9a-f]{40} is not in the history of HEAD\n/
+    )
+    assert.match(stderr, /^ {2}dogear resume r --confirm work\/two=keep --yes$/m)
+    assert.deepEqual(ran(box), [])
+    if (rewrite.startsWith('reset')) {
+      ok(await dogear(box, 'resume', 'r', '--confirm', 'work/two=again'))
+      assert.deepEqual(ran(box), ['two', 'tell'])
+    } else {
+      const kept = ok(await dogear(box, 'resume', 'r', '--confirm', 'work/two=keep', '--json'))
+      assert.match(kept.stderr, /^Kept as it is now: HEAD in place of commit [0-9a-f]{40} of work\/two$/m)
+      assert.deepEqual(ran(box), [])
+    }
+    assert.equal(ok(await dogear(box, 'resume', 'r')).stderr, 'Run r: nothing left to do\n')
   })
 
   test('stays completed when others have committed on top of it', async () => {
@@ -169,6 +213,50 @@ describe('a resume', () => {
     const { code, stderr } = await dogear(box, 'resume', 'r')
     assert.equal(code, 5)
     assert.match(stderr, /^dogear: What the run left in .+ can't be looked at: git .+\(GIT\)\. Nothing was changed/)
+  })
+})
+
+describe('a resume that runs completed steps again', () => {
+  const making = (groups: number): string => `name: w
+steps:
+  - wave: make
+    groups:
+${Array.from({ length: groups }, (_, index) => `      g${index}: { shell: 'echo x > out${index}', artifacts: [out${index}] }`).join('\n')}
+  - { name: pack, shell: 'cat out* > pack' }
+`
+
+  test('lists them with their reasons before it starts, and for programs at its end', async () => {
+    const box = await repository(making(2))
+    ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
+    await box.shell('rm out1')
+    const plan = JSON.parse(ok(await dogear(box, 'plan', 'r', '--json')).stdout) as {
+      readonly decisions: ReadonlyArray<{ readonly group?: string; readonly missing?: unknown }>
+    }
+    assert.deepEqual(plan.decisions.find(({ group }) => group === 'g1')?.missing, ['out1'])
+    const { stderr, stdout } = ok(await dogear(box, 'resume', 'r', '--json'))
+    const lines = stderr.split('\n')
+    const first = lines.indexOf('Completed before, and run again:')
+    assert.deepEqual(lines.slice(first, first + 4), [
+      'Completed before, and run again:',
+      '  make/g1: what it made is missing: out1',
+      '  pack: "make" runs again',
+      'Executing step 1/2 make/g1: echo x > out1'
+    ])
+    const { ran_again: again } = JSON.parse(stdout) as { readonly ran_again: unknown }
+    assert.deepEqual(again, [
+      { step: 'make', group: 'g1', reason: 'EvidenceMissing', why: 'what it made is missing: out1' },
+      { step: 'pack', reason: 'EarlierStepRunsAgain', why: '"make" runs again' }
+    ])
+    const { stdout: nothing } = ok(await dogear(box, 'resume', 'r', '--json'))
+    assert.deepEqual((JSON.parse(nothing) as { readonly ran_again: unknown }).ran_again, [])
+  })
+
+  test('counts those of a wide wave beyond the first ten', async () => {
+    const box = await repository(making(30))
+    ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
+    await box.shell('rm out*')
+    const { stderr } = ok(await dogear(box, 'resume', 'r'))
+    assert.match(stderr, /^ {2}make\/g9: .*\n {2}… and 21 more\nExecuting/m)
   })
 })
 

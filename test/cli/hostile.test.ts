@@ -1,5 +1,8 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { variablesAsText } from '../../src/cli/steps/stepEnvironment.js'
 import { type Sandbox, sandbox } from './dogear.js'
 
@@ -56,4 +59,100 @@ test('nor does such a name reach a step from state that somebody else has writte
   expect(variablesAsText({ variables: new Map([['a', 'b']]) })).toEqual(E.right(new Map([['a', 'b']])))
   expect(E.isLeft(variablesAsText({ variables: new Map([['LD_PRELOAD', '/evil.so']]) }))).toBe(true)
   expect(E.isLeft(variablesAsText({ variables: new Map([['a', 'b\0c']]) }))).toBe(true)
+})
+
+const inWorkspace = 'name: w\nworkspace: directory\nsteps: [{ name: a, shell: "touch made" }]'
+
+test('a link in place of the workspaces folder is refused, and nothing behind it is written or deleted', async () => {
+  place = sandbox({ 'w.yml': inWorkspace, 'behind/r1/file': 'kept' })
+  expect((await place.dogear(['run', 'w.yml', '--id', 'first'])).code).toBe(0)
+  rmSync(join(place.folder, '.dogear/workspaces'), { recursive: true })
+  symlinkSync(join(place.folder, 'behind'), join(place.folder, '.dogear/workspaces'))
+  for (const words of [
+    ['run', 'w.yml', '--id', 'r1'],
+    ['run', 'w.yml', '--id', 'r2'],
+    ['clean', '--all', '--yes'],
+    ['clean', 'first', '--yes']
+  ]) {
+    const { code, stderr } = await place.dogear(words)
+    expect(code, words.join(' ')).toBe(5)
+    expect(stderr).toMatch(/workspaces is not used: it is a symbolic link/)
+  }
+  expect(readdirSync(join(place.folder, 'behind'), { recursive: true })).toEqual(['r1', 'r1/file'])
+})
+
+describe.runIf(process.getuid?.() === 0)('with state in the current folder', () => {
+  const NOBODY = '65534'
+
+  const withState = async (): Promise<void> => {
+    place = sandbox({
+      'w.yml': 'name: w\nsteps: [{ name: a, shell: "exit 1" }]',
+      'theirs.yml': 'name: w\nsteps: [{ name: a, shell: "touch pwned" }]'
+    })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
+  }
+
+  test('dogear executes nothing that another user put there', async () => {
+    await withState()
+    place.write('w.yml', place.read('theirs.yml'))
+    execFileSync('chown', ['-R', NOBODY, join(place.folder, '.dogear')])
+    for (const words of [['resume', 'r1'], ['resume'], ['runs'], ['show', 'r1'], ['run', 'theirs.yml']]) {
+      const { code, stderr } = await place.dogear(words)
+      expect(code, words.join(' ')).toBe(5)
+      expect(stderr).toMatch(/\.dogear is not used: it belongs to user 65534/)
+    }
+    expect(place.exists('pwned')).toBe(false)
+    expect((await place.dogear(['resume', 'r1'], { environment: { SUDO_UID: NOBODY } })).code).toBe(0)
+  })
+
+  test('root runs nothing that another user planted in a folder like /tmp', async () => {
+    place = sandbox({ 'tmp/w.yml': 'name: w\nsteps: [{ name: a, shell: "exit 1" }]' })
+    const shared = join(place.folder, 'tmp')
+    chmodSync(place.folder, 0o711)
+    chmodSync(shared, 0o1777)
+    const planted = await place.dogear(['run', 'w.yml', '--id', 'r1'], { cwd: shared, uid: Number(NOBODY) })
+    expect(planted.code, planted.stderr).toBe(1)
+    place.write('tmp/w.yml', 'name: w\nsteps: [{ name: a, shell: "touch pwned" }]')
+    for (const words of [
+      ['resume', 'r1'],
+      ['run', 'w.yml', '--id', 'r2'],
+      ['clean', '--all', '--yes']
+    ]) {
+      const { code, stderr } = await place.dogear(words, { cwd: shared })
+      expect(code, words.join(' ')).toBe(5)
+      expect(stderr).toMatch(/\.dogear is not used: it belongs to user 65534, .*chown/)
+    }
+    expect(place.exists('tmp/pwned')).toBe(false)
+    expect((await place.dogear(['resume', 'r1'], { cwd: shared, uid: Number(NOBODY) })).code).toBe(0)
+  })
+
+  for (const link of ['.dogear', '.dogear/runs', '.dogear/runs/r1', '.dogear/runs/r1/history']) {
+    test(`a ${link} that links to a place of another user is refused, and nothing there changes`, async () => {
+      await withState()
+      const [at, theirs] = [join(place.folder, link), join(place.folder, 'theirs')]
+      renameSync(at, theirs)
+      symlinkSync(theirs, at)
+      execFileSync('chown', ['-R', NOBODY, theirs])
+      place.write('w.yml', place.read('theirs.yml'))
+      const before = readdirSync(theirs, { recursive: true })
+      for (const words of [
+        ['resume', 'r1'],
+        ['run', 'w.yml', '--id', 'r1']
+      ]) {
+        const { code, stderr } = await place.dogear(words)
+        expect(code, words.join(' ')).toBe(5)
+        expect(stderr).toMatch(/is not used: it (is a symbolic link\. To keep|belongs to user 65534.*chown)/)
+      }
+      expect(readdirSync(theirs, { recursive: true })).toEqual(before)
+      expect(place.exists('pwned')).toBe(false)
+    })
+  }
+
+  test('dogear warns once if every user could delete it, and uses it', async () => {
+    await withState()
+    chmodSync(join(place.folder, '.dogear'), 0o777)
+    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    expect(code).toBe(1)
+    expect(stderr.match(/warning: .*\.dogear: every user can write to it/g)).toHaveLength(1)
+  })
 })

@@ -66,7 +66,7 @@ test('`show` marks every step and group, and says what went wrong and which vari
     `run       ${uuid}`,
     `workflow  release (${place.folder}/release.yml)`,
     'status    failed, 1/3 steps completed',
-    'progress  Step 2/3 (67%)',
+    'progress  1/3 steps done (33%)',
     `folder    ${place.folder}`
   ])
   expect(lines.slice(lines.indexOf('') + 1)).toEqual([

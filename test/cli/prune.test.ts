@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { fileArtifacts, jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import { run as start, workflow } from '../../src/promise/index.js'
 import type { Environment } from '../../src/index.js'
-import { type Sandbox, sandbox } from './dogear.js'
+import { linesOf, type Sandbox, sandbox } from './dogear.js'
 
 let place: Sandbox
 const within = (files: Readonly<Record<string, string>> = {}): Sandbox => (place = sandbox(files))
@@ -41,9 +41,15 @@ describe('dogear prune', () => {
     expect(dry.stdout).toMatch(/^w-0 {2}w {2}completed {2}\S+ \S+ UTC\nw-1 .*\nw-2 .*\n3 runs would be deleted\n$/)
     expect(runs()).toHaveLength(7)
     const asked = await place.dogear(['prune', '--keep', '1', '--older-than', '2d'])
-    expect([asked.code, asked.stderr]).toEqual([
+    expect([asked.code, linesOf(asked.stderr)]).toEqual([
       2,
-      expect.stringContaining('3 runs would be deleted. To agree, add --yes')
+      [
+        'dogear: 3 runs would be deleted',
+        'Which they are:',
+        '  dogear prune --keep 1 --older-than 2d --dry-run',
+        'To agree:',
+        '  dogear prune --keep 1 --older-than 2d --yes'
+      ]
     ])
     expect(runs()).toHaveLength(7)
     const done = await place.dogear(['prune', '--keep', '1', '--older-than', '2d', '--yes'])

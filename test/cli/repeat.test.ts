@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { linesOf, type Sandbox, sandbox } from './dogear.js'
 
@@ -52,31 +54,58 @@ describe('`run --from-step`', () => {
     expect(place.read('log')).toBe('second three bob\n')
   })
 
-  test('goes on with --input before --run: a run that was started with another input is refused, and both ways are offered', async () => {
+  test('goes on with --input before the input of --run, which it replaces from that step on', async () => {
     await runs()
     const words = ['run', 'w.yml', '--from-step', 'three', '--run', 'first', '--input', 'who=bob']
     const { code, stdout, stderr } = await place.dogear(words)
-    expect({ code, stdout, log: place.read('log') }).toEqual({ code: 4, stdout: '', log: '' })
-    expect(linesOf(stderr).slice(-5)).toEqual([
-      '  who: given "bob", started with "ann"',
-      'A run keeps its input. To go on with that:',
-      '  dogear resume first --from-step three',
-      'To start a new run with what is given:',
-      '  dogear run w.yml --input who=bob'
+    expect({ code, stdout, log: place.read('log') }).toEqual({ code: 0, stdout: '', log: 'first three bob\n' })
+    expect(linesOf(stderr).slice(0, 2)).toEqual([
+      'From step "three" on, another input: who "bob" instead of "ann"',
+      'Resuming run first'
     ])
-    expect((await place.shell('dogear resume first --from-step three')).code).toBe(0)
-    expect(place.read('log')).toBe('first three ann\n')
+    const shown = JSON.parse((await place.dogear(['show', 'first', '--json'])).stdout) as { readonly input: unknown }
+    expect(shown.input).toEqual({ who: 'bob' })
   })
 
-  test('with an input that no run was started with says so of the newest, and runs nothing', async () => {
+  test('with an input that no run was started with takes up the newest, with that input', async () => {
     await runs()
-    const { code, stderr } = await place.dogear(['run', 'w.yml', '--from-step', 'one', '--input', 'who=dora'])
-    expect(code).toBe(4)
-    expect(stderr).toContain('Run third exists already, with another input')
-    expect(stderr).toContain('  who: given "dora", started with "cleo"\n')
-    const unknown = await place.dogear(['run', 'w.yml', '--from-step', 'one', '--input', 'x=1'])
-    expect(unknown.stderr).toContain('  x: given "1", which it was started without\n')
+    expect((await place.dogear(['run', 'w.yml', '--from-step', 'two', '--input', 'who=dora'])).code).toBe(0)
+    expect(place.read('log')).toBe('third two dora\nthird three dora\n')
+  })
+
+  test('keeps the values that --input does not name, and adds those that are new', async () => {
+    within({
+      'w.yml': work
+        .replace('input: { who: nobody }', 'input: { who: nobody, times: 3 }')
+        .replace('three $who', 'three $who $times $extra')
+    })
+    await place.dogear(['run', 'w.yml', '--id', 'r', '--input', 'who=ann'])
+    place.write('log', '')
+    const words = ['run', 'w.yml', '--from-step', 'three', '--input', 'extra=x', '--input', 'who=ann']
+    const { stderr } = await place.dogear(words)
+    expect(place.read('log')).toBe('r three ann 3 x\n')
+    expect(stderr).toContain('another input: extra "x", which it was started without\n')
+    const { stdout } = await place.dogear(['show', 'r', '--json'])
+    expect((JSON.parse(stdout) as { readonly input: unknown }).input).toEqual({ who: 'ann', times: 3, extra: 'x' })
+  })
+
+  test('killed after it has replaced the input, and plainly resumed, keeps to it', async () => {
+    await runs()
+    place.write(
+      'w.yml',
+      work.replace(
+        `'echo "$DOGEAR_RUN_ID two`,
+        `'test -e killed || { touch killed; kill -9 $PPID; exit 1; }; echo "$DOGEAR_RUN_ID two`
+      )
+    )
+    const again = ['run', 'w.yml', '--from-step', 'two', '--run', 'first', '--input', 'who=bob', '--yes']
+    expect((await place.dogear(again)).code).not.toBe(0)
     expect(place.read('log')).toBe('')
+    const { code, stderr } = await place.dogear(['resume', 'first'])
+    expect({ code, log: place.read('log') }).toEqual({ code: 0, log: 'first two bob\nfirst three bob\n' })
+    expect(stderr).not.toContain('another input')
+    const { stdout } = await place.dogear(['show', 'first', '--history'])
+    expect(stdout).toMatch(/InputReplaced +\{"who":"bob"\}/)
   })
 
   test('keeps to the input of the run though the file gives another one since', async () => {
@@ -91,6 +120,25 @@ describe('`run --from-step`', () => {
     place.write('w.yml', work.replace('two $who', 'zwei $who'))
     expect((await place.dogear(['run', 'w.yml', '--from-step', 'two'])).code).toBe(0)
     expect(place.read('log')).toBe('third zwei cleo\nthird three cleo\n')
+  })
+
+  test('is refused while an artifact of an earlier step is missing, and runs nothing', async () => {
+    within({
+      'w.yml': `name: w
+steps:
+  - { name: one, shell: 'echo made > made', artifacts: [made] }
+  - { name: two, shell: 'echo two >> log' }
+`
+    })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(0)
+    rmSync(join(place.folder, 'made'))
+    const refused = await place.dogear(['run', 'w.yml', '--from-step', 'two'])
+    expect(refused.code).toBe(4)
+    expect(refused.stderr).toMatch(/one.*made/)
+    expect(place.read('log')).toBe('two\n')
+    place.write('made', 'made\n')
+    expect((await place.dogear(['run', 'w.yml', '--from-step', 'two'])).code).toBe(0)
+    expect(place.read('log')).toBe('two\ntwo\n')
   })
 
   test('of an unknown step lists those there are, and runs nothing', async () => {
@@ -166,12 +214,109 @@ steps:
     expect(linesOf(place.read('log')).toSorted()).toEqual(['a', 'b'])
   })
 
+  test('keeps the input of the run: another one is refused, and the ways to go on are offered', async () => {
+    within({ 'w.yml': wave })
+    await place.dogear(['run', 'w.yml', '--id', 'r', '--input', 'who=ann'])
+    const { code, stderr } = await place.dogear(['run', 'w.yml', '--restart-wave', 'checks', '--input', 'who=bob'])
+    expect(code).toBe(4)
+    expect(linesOf(stderr).slice(-7)).toEqual([
+      '  who: given "bob", started with "ann"',
+      'To go on with the input that it has:',
+      '  dogear resume r --restart-wave checks',
+      'To use what is given from a step on:',
+      '  dogear resume r --from-step STEP --input who=bob',
+      'To start a new run with what is given:',
+      '  dogear run w.yml --input who=bob'
+    ])
+    expect(linesOf(place.read('log'))).toHaveLength(3)
+  })
+
   test('of a task says which waves there are', async () => {
     within({ 'w.yml': wave })
     await place.dogear(['run', 'w.yml', '--id', 'r'])
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--restart-wave', 'before', '--run', 'r'])
     expect(code).toBe(4)
     expect(stderr).toContain("'checks'")
+  })
+})
+
+describe('`resume --input`', () => {
+  test('with --from-step replaces values of the input from that step on', async () => {
+    await runs()
+    const { code, stderr } = await place.dogear(['resume', 'second', '--from-step', 'two', '--input', 'who=dora'])
+    expect(code).toBe(0)
+    expect(stderr).toContain('From step "two" on, another input: who "dora" instead of "bob"\n')
+    expect(place.read('log')).toBe('second two dora\nsecond three dora\n')
+  })
+
+  test('with --force runs everything again with them', async () => {
+    await runs()
+    expect((await place.dogear(['resume', 'second', '--force', '--yes', '--input', 'who=dora'])).code).toBe(0)
+    expect(place.read('log')).toBe('second one dora\nsecond two dora\nsecond three dora\n')
+  })
+
+  test('without a step is wrong use, also of a completed run, and runs nothing', async () => {
+    await runs()
+    for (const command of ['resume', 'plan']) {
+      const { code, stdout, stderr } = await place.dogear([command, 'first', '--input', 'who=bob'])
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(stderr).toBe(
+        'dogear: --input needs --from-step or --force: a run keeps its input, unless steps run again\nTo run all of it again, with this input:\n  dogear resume first --force --input who=bob\n'
+      )
+    }
+    expect((await place.dogear(['resume', 'first', '--input', 'bob'])).code).toBe(2)
+    expect(place.read('log')).toBe('')
+  })
+
+  test('is planned first: the plan says so, and the command that it prints does exactly that', async () => {
+    await runs()
+    const { code, stdout } = await place.dogear(['plan', 'first', '--from-step', 'three', '--input', 'who=bob'])
+    expect(code).toBe(0)
+    expect(stdout).toContain('2/3 steps are done, 1 to run, with another input\n')
+    const command = linesOf(stdout).at(-1)?.trim() ?? ''
+    expect(command).toMatch(/^dogear resume first --from-step three --input who=bob --plan [0-9a-f]{16}$/)
+    const other = command.replace('who=bob', 'who=eve')
+    expect((await place.shell(other)).stderr).toContain('The plan changed since it was reviewed')
+    expect(place.read('log')).toBe('')
+    expect((await place.shell(command)).code).toBe(0)
+    expect(place.read('log')).toBe('first three bob\n')
+  })
+
+  test('is in the commands that a question offers', async () => {
+    within({
+      'w.yml': `
+name: w
+input: { who: ann }
+steps:
+  - { name: pay, shell: 'echo "paid $who" >> log; exit 1', idempotent: false }
+  - { name: thank, shell: 'echo "thanks $who" >> log' }
+`
+    })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    const edited = place
+      .read('w.yml')
+      .replace('; exit 1', '')
+      .replace('- { name: thank', '- { name: new, shell: "true" }\n  - { name: thank')
+    place.write('w.yml', edited)
+    const { stdout } = await place.dogear(['plan', 'r', '--from-step', 'pay', '--input', 'who=bob'])
+    expect(stdout).toContain('--input who=bob')
+    place.write('log', '')
+    const { code } = await place.shell(linesOf(stdout).at(-1)?.trim() ?? '')
+    expect({ code, log: place.read('log') }).toEqual({ code: 0, log: 'paid bob\nthanks bob\n' })
+  })
+
+  test('warns of a name that nobody uses, and takes no secret', async () => {
+    within({ 'w.yml': `${work}secrets: [TOKEN]\n` })
+    const set = { environment: { TOKEN: 'abcdefgh' } }
+    await place.dogear(['run', 'w.yml', '--id', 'r'], set)
+    const words = ['resume', 'r', '--from-step', 'three', '--input']
+    expect((await place.dogear([...words, 'TOKEN=x'], set)).code).toBe(2)
+    const { stderr } = await place.dogear([...words, 'woh=x'], set)
+    expect(stderr).toContain('warning: --input "woh": w.yml has no such input. Did you mean "who"?')
+    const hidden = await place.dogear([...words, 'who=is abcdefgh'], set)
+    expect(hidden.stderr).toContain('warning: --input "who" has the value of a secret in it: steps see *** there')
+    expect(hidden.stdout + hidden.stderr).not.toContain('abcdefgh')
+    expect(linesOf(place.read('log')).at(-1)).toBe('r three is ***')
   })
 })
 

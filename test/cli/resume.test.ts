@@ -34,7 +34,9 @@ describe('the run that is meant', () => {
     expect(linesOf(several.stderr)).toEqual([
       'dogear: There is more than one unfinished run. Say which:',
       expect.stringMatching(/^ {2}second {2}three {2}failed {2}1\/3 steps/),
-      expect.stringMatching(/^ {2}first {2}three {2}failed {2}1\/3 steps/)
+      expect.stringMatching(/^ {2}first {2}three {2}failed {2}1\/3 steps/),
+      'Such as:',
+      '  dogear resume second'
     ])
     place.write('mended', '')
     expect((await place.dogear(['resume', 'first'])).code).toBe(0)
@@ -77,8 +79,10 @@ describe('the run that is meant', () => {
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(linesOf(stderr)).toEqual([
       `dogear: No checkpoint found for run ${id}`,
-      'The run may have completed or its checkpoint was not saved',
-      `Looked in ${place.folder}/.dogear`
+      'Its id may be mistyped, it may be stored elsewhere, or it was deleted or archived',
+      `Looked in ${place.folder}/.dogear`,
+      'Which runs there are:',
+      '  dogear runs'
     ])
     expect(place.read('log')).toBe('one\n')
   })
@@ -148,7 +152,7 @@ describe('the workflow that is meant', () => {
     const { code, stderr } = await place.dogear(['plan', 'r'])
     expect(code).toBe(4)
     expect(stderr).toContain('Put it back')
-    expect(commandsOf(stderr)).toEqual([])
+    expect(commandsOf(stderr)).toEqual(['  dogear plan r'])
   })
 
   test('a workflow that got another name is to get its old one back', async () => {
@@ -177,6 +181,25 @@ describe('the workflow that is meant', () => {
     expect(place.read('log')).toBe('one\ntwo\nthree\n')
   })
 
+  test('an edit that was accepted can be undone, and the step counts as it did before', async () => {
+    await failedRun('r')
+    place.write('w.yml', three.replace('echo one', 'echo ONE'))
+    expect((await place.dogear(['resume', 'r', '--changes', 'ignore'])).code).toBe(1)
+    expect((await place.dogear(['plan', 'r'])).stdout).toMatch(
+      /skip +one +completed; its definition changed since \(v1:[0-9a-f]{12}\), which is accepted/
+    )
+    place.write('w.yml', three)
+    const undone = await place.dogear(['plan', 'r'])
+    expect(undone).toMatchObject({ code: 0, stderr: '' })
+    expect(undone.stdout).toMatch(/skip +one +completed$/m)
+    place.write('w.yml', three.replace('echo one', 'echo uno'))
+    expect((await place.dogear(['resume', 'r'])).code).toBe(4)
+    place.write('w.yml', three)
+    place.write('mended', '')
+    expect((await place.dogear(['resume', 'r'])).code).toBe(0)
+    expect(place.read('log')).toBe('one\ntwo\nthree\n')
+  })
+
   test('a run keeps its input: a variable that the file gives since then is not there', async () => {
     await failedRun('r', `input: { a: 1 }\n${three}`)
     place.write(
@@ -199,6 +222,22 @@ describe('the workflow that is meant', () => {
 })
 
 describe('what is to run', () => {
+  test('--restart-wave in a workflow without waves says so, and how to run from a step on', async () => {
+    await failedRun('r')
+    place.write('mended', '')
+    const unknown = await place.dogear(['resume', 'r', '--restart-wave', 'foo'])
+    expect(unknown.code).toBe(4)
+    expect(unknown.stderr).toContain("wave 'foo' not found: the workflow has no waves.")
+    expect(unknown.stderr).toContain("Available steps: 'one', 'two', 'three'\n")
+    expect(unknown.stderr).toContain('To run from a step on:\n  dogear resume r --from-step STEP\n')
+    const { code, stderr } = await place.dogear(['resume', 'r', '--restart-wave', 'two'])
+    expect(code).toBe(4)
+    expect(stderr).toContain("step 'two' is not a wave: the workflow has no waves.")
+    expect(stderr).toMatch(/^To run from "two" on:\n {2}dogear resume r --from-step two$/m)
+    expect((await place.shell(linesOf(stderr).at(-1) ?? '')).code).toBe(0)
+    expect(place.read('log')).toBe('one\ntwo\nthree\n')
+  })
+
   test('--from-step runs that step and all after it; an unknown one is refused with those there are', async () => {
     await failedRun('r')
     const { code, stderr } = await place.dogear(['resume', 'r', '--from-step', 'tow'])
@@ -234,7 +273,9 @@ describe('what is to run', () => {
     const before = await place.dogear(['show', 'r', '--json'])
     const refused = await place.dogear(['resume', 'r', '--force'], { input: 'y\n' })
     expect(refused.code).toBe(2)
-    expect(refused.stderr).toBe('dogear: Force restart will lose 1 completed step. To agree, add --yes\n')
+    expect(refused.stderr).toBe(
+      'dogear: Force restart will lose 1 completed step.\nTo agree:\n  dogear resume r --force --yes\n'
+    )
     expect(await place.dogear(['show', 'r', '--json'])).toEqual(before)
     expect((await place.dogear(['resume', 'r', '--force', '--yes'])).code).toBe(0)
     expect(place.read('log')).toBe('one\none\ntwo\nthree\n')
@@ -427,7 +468,9 @@ steps:
     await place.dogear(['run', 'w.yml', '--id', 'r'])
     const refused = await place.dogear(['resume', 'r', '--from-step', 'build'])
     expect({ code: refused.code, log: place.read('log') }).toEqual({ code: 2, log: 'published\n' })
-    expect(refused.stderr).toContain('Completed, not idempotent, and to run again: publish. To agree, add --yes')
+    expect(refused.stderr).toContain(
+      'Completed, not idempotent, and to run again: publish.\nTo agree:\n  dogear resume r --from-step build --yes\n'
+    )
     expect((await place.dogear(['resume', 'r', '--from-step', 'build', '--yes'])).code).toBe(0)
     expect(place.read('log')).toBe('published\npublished\n')
   })
@@ -501,7 +544,11 @@ describe('state that was damaged', () => {
     const listed = await place.dogear(['runs'])
     expect(listed.code).toBe(0)
     expect(listed.stderr).toMatch(/^warning: Run r can not be read/)
-    expect(linesOf(listed.stdout)).toEqual([expect.stringMatching(/^RUN-ID/), expect.stringMatching(/^whole/)])
+    expect(linesOf(listed.stdout)).toEqual([
+      expect.stringMatching(/^RUN-ID/),
+      expect.stringMatching(/^whole/),
+      expect.stringMatching(/^r +\? +unreadable/)
+    ])
     expect((await place.dogear(['resume', 'r'])).code).toBe(5)
     expect((await place.dogear(['verify', 'r'])).code).toBe(5)
     const all = await place.dogear(['verify', '--json'])
@@ -525,14 +572,18 @@ describe('state that was damaged', () => {
     within({ 'w.yml': three, state: 'not a folder' })
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--home', 'state'])
     expect(code).toBe(5)
-    expect(stderr).toBe(`dogear: ${place.folder}/state is not used: it is not a folder\n`)
+    expect(stderr).toBe(
+      `dogear: ${place.folder}/state is not used: it is not a folder\nAfter fixing this:\n  dogear run w.yml --home state\n`
+    )
   })
 
   test('a run that is taken away while it runs writes nothing more, and exits with 6', async () => {
     within({ 'w.yml': 'steps: [{ shell: \'rm -r "$DOGEAR_HOME/runs/$DOGEAR_RUN_ID"\' }, { shell: touch never }]' })
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
     expect(code).toBe(6)
-    expect(stderr).toContain('Run r was taken over by another process. Nothing was written since\n')
+    expect(stderr).toMatch(
+      /^Run r has stopped: \/.+\/runs\/r was deleted or moved while the run was going on\. Nothing was written since/m
+    )
     expect(place.exists('never')).toBe(false)
   })
 })

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import { differencesFrom } from '../../src/cli/commands/input.js'
-import { grouped, placeIn } from '../../src/cli/report/progress.js'
+import { grouped, progressText } from '../../src/cli/report/progress.js'
 import { MAX_LISTED, type Row, rowLines, rowsOf } from '../../src/cli/report/rows.js'
 import { unitsOf, type UnitView } from '../../src/cli/report/units.js'
 import * as Marks from '../../src/cli/terminal/Marks.js'
@@ -162,17 +162,21 @@ describe('an error of several lines', () => {
 })
 
 describe('progress', () => {
-  const kinds = (...all: readonly ('task' | 'wave')[]): readonly { readonly kind: 'task' | 'wave' }[] =>
-    all.map((kind) => ({ kind }))
+  const kinds = (letters: string): readonly { readonly kind: 'task' | 'wave' }[] =>
+    Array.from(letters, (letter) => ({ kind: letter === 't' ? 'task' : 'wave' }))
 
   test.each([
-    [kinds('wave', 'wave', 'wave'), 1, 'Wave 2/3 (67%)'],
-    [kinds('task', 'wave', 'wave', 'task'), 2, 'Wave 2/2 (100%)'],
-    [kinds('task', 'wave', 'wave', 'task'), 0, 'Step 1/4 (25%)'],
-    [kinds('task', 'wave', 'task'), 1, 'Step 2/3 (67%)'],
-    [kinds('task', 'task', 'task', 'task', 'task'), 1, 'Step 2/5 (40%)']
-  ])('%j, standing at %i, is %s', (steps, index, text) => {
-    expect(placeIn(steps, index)).toBe(text)
+    ['tt', 0, '0/2 steps done (0%)'],
+    ['w', 0, '0/1 steps done (0%)'],
+    ['tt', 2, '2/2 steps done (100%)'],
+    ['www', 2, '2/3 waves done (67%)'],
+    ['twwt', 3, '3/4 steps done (75%)']
+  ])('of the steps %j, of which %i are done, is %j', (letters, done, text) => {
+    expect(progressText(kinds(letters), done)).toBe(text)
+  })
+
+  test('is never 100% before the last step is done', () => {
+    expect(progressText(kinds('t'.repeat(1_000)), 999)).toBe('999/1,000 steps done (99%)')
   })
 
   test.each([

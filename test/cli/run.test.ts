@@ -215,7 +215,7 @@ describe('an earlier run', () => {
       expect(code).toBe(5)
       expect(stderr).not.toContain('dogear resume')
       expect(linesOf(stderr).slice(-2)).toEqual([
-        'Nothing was started. When that is mended, run it again:',
+        'Nothing was started. After fixing this, run it again:',
         "  dogear run f.yml --id f-2 --input 'v=a b' --home /proc/dogear"
       ])
     }
@@ -252,7 +252,7 @@ describe('wrong use', () => {
     [['runs', '--status', 'fialed'], 'Did you mean "failed"?'],
     [['runs', '--output', 'yaml'], '--output is json or table, not "yaml"'],
     [['resume', 'x', '--force', '--from-step', 'a'], "--force and --from-step can't be used together"],
-    [['resume', 'x', '--confirm', 'a'], '--confirm is STEP=again, STEP=done or STEP=done:OUTPUT, not "a"'],
+    [['resume', 'x', '--confirm', 'a'], '--confirm is STEP=again, STEP=keep, STEP=done or STEP=done:OUTPUT, not "a"'],
     [['resume', 'x', '--changes', 'all'], '--changes is strict, completed or ignore, not "all"']
   ])('dogear %s exits with 2', async (words, message) => {
     within({ 'w.yml': 'steps: [{ shell: "test -e mended" }]' })

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { spawn } from 'node:child_process'
-import { hasProgram, isAlive, linesOf, main, type Running, type Sandbox, sandbox } from './dogear.js'
+import { constants } from 'node:os'
+import { hasProgram, isAlive, linesOf, main, type Running, type Sandbox, sandbox, watch } from './dogear.js'
 
 let place: Sandbox
 afterEach(() => place.remove())
@@ -29,7 +30,11 @@ const grandchild = (): number => Number(place.read('grandchild'))
 test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-  ['SIGHUP', 129]
+  ['SIGHUP', 129],
+  ['SIGQUIT', 131],
+  ...(['SIGABRT', 'SIGUSR2', 'SIGALRM', 'SIGIO', 'SIGXCPU'] as const).map(
+    (signal) => [signal, 128 + constants.signals[signal]] as const
+  )
 ] as const)('%s ends the step and all that it started, is recorded, and exits with %i', async (signal, code) => {
   place = sandbox({ 'w.yml': workflow })
   const running = await begun()
@@ -52,6 +57,32 @@ test.each([
   expect(resumed.code).toBe(0)
   expect(resumed.stderr).toContain('Retrying step 2: slow')
   expect(place.read('log')).toBe('first\nlast\n')
+})
+
+test.each([
+  ['SIGQUIT', 131],
+  ['SIGALRM', 142]
+] as const)('a second %s ends the step and all that it started', async (signal, code) => {
+  place = sandbox({
+    'w.yml': `steps: [{ name: stubborn, shell: "trap '' TERM INT QUIT; sleep 100 & echo $! > grandchild; echo ready; while :; do wait; done" }]`
+  })
+  const running = await begun()
+  process.kill(running.pid, signal)
+  await running.said('Stopping stubborn')
+  await new Promise((resolve) => setTimeout(resolve, 700))
+  process.kill(running.pid, signal)
+  const ended = await running.ended
+  expect([signal, code]).toContain(ended.signal ?? ended.code)
+  expect(linesOf(ended.stderr).slice(-2)).toEqual(['Go on with:', '  dogear resume r'])
+  expect(isAlive(grandchild())).toBe(false)
+})
+
+test('SIGUSR1, which starts the debugger of Node, ends neither the run nor its step', async () => {
+  place = sandbox({ 'w.yml': 'steps: [{ shell: "echo ready; sleep 1; echo done > done" }]' })
+  const running = await begun()
+  process.kill(running.pid, 'SIGUSR1')
+  expect((await running.ended).code).toBe(0)
+  expect(place.read('done')).toBe('done\n')
 })
 
 test('a second signal ends everything at once', async () => {
@@ -142,6 +173,30 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
     expect(place.read('ended')).toBe('129\n')
     expect(isAlive(grandchild())).toBe(false)
     expect((await place.dogear(['show', 'r'])).stdout).toContain('⚡   2 slow   was stopped (signal)\n')
+  }
+)
+
+test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
+  'Ctrl+\\ on a terminal ends the step and all that it started, and exits with 131',
+  async () => {
+    place = sandbox({ 'w.yml': workflow })
+    const command = `exec '${process.execPath}' '${main}' run w.yml --id r`
+    const terminal = watch(
+      spawn('script', ['-qefc', command, '/dev/null'], {
+        cwd: place.folder,
+        env: { ...process.env, TERM: 'xterm', DOGEAR_HOME: '' },
+        stdio: ['pipe', 'pipe', 'pipe']
+      })
+    )
+    await terminal.said('ready')
+    terminal.child.stdin?.write('\x1c')
+    const { code, stdout } = await terminal.ended
+    expect(code).toBe(131)
+    expect(stdout).toContain('Interrupted in step 2/3 slow')
+    expect(isAlive(grandchild())).toBe(false)
+    place.write('mended', '')
+    expect((await place.dogear(['resume'])).code).toBe(0)
+    expect(place.read('log')).toBe('first\nlast\n')
   }
 )
 

@@ -135,7 +135,7 @@ describe('wrong use', () => {
     ['run --json', "missing required argument 'file'"],
     ['run w.yml --json --bogus', "unknown option '--bogus'"],
     ['bogus --json', "unknown command 'bogus'"],
-    ['reusme --json', "unknown command 'reusme'\n(Did you mean resume?)"],
+    ['reusme --json', "unknown command 'reusme'. Did you mean resume?"],
     ['runs --output json --bogus', "unknown option '--bogus'"],
     ['runs --output=json too many', 'too many arguments for']
   ])('is a document too: dogear %s', async (words, message) => {
@@ -162,7 +162,7 @@ describe('wrong use', () => {
       place = sandbox()
       const { code, stdout, stderr } = await place.dogear(words.split(' '))
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(stderr).toMatch(/^dogear: unknown command '(seal|cleanse|sweep|gather)'\n/)
+      expect(stderr).toMatch(/^dogear: unknown command '(seal|cleanse|sweep|gather)'(\. Did you mean \w+\?)?\n/)
     }
   )
 })

@@ -23,6 +23,7 @@ const told = (
   const steps = [{ _tag: 'Wave', at, name: 'checks', summary: 'checks', groups: names }] as unknown as StepEntry[]
   const { report } = Narrator.make({
     screen: {
+      print: () => undefined,
       out: () => undefined,
       line: (text) => lines.push(text),
       output: () => undefined,
@@ -146,7 +147,7 @@ describe('a wave of many shell steps', () => {
     const all = Array.from({ length: 25 }, (_, number) => `g${number}: { shell: "echo begun; sleep 60" }`).join(', ')
     place = sandbox({ 'w.yml': `name: w\nsteps: [{ wave: many, groups: { ${all} } }]` })
     const running = place.start(['run', 'w.yml', '--id', 'r'])
-    await running.said(/(begun[\s\S]*){25}/)
+    await running.said(/^(g\d+ \| begun\n){25}/)
     process.kill(running.pid, 'SIGTERM')
     const { code, stderr } = await running.ended
     expect(code).toBe(143)
@@ -164,4 +165,49 @@ describe('a wave of many shell steps', () => {
     expect(stderr.match(/^Step 1\/1 failed: many\/g\d+$/gm)).toHaveLength(10)
     expect(stderr).toContain('\nmany: 20 more groups failed\nFix it, then go on with:\n  dogear resume r\n')
   })
+})
+
+test('of waves that were taken back none counts as done until it has completed again', () => {
+  const shown: Array<string | undefined> = []
+  const at = { line: 1, column: 1 }
+  const steps = ['one', 'two', 'three'].map((name) => ({
+    _tag: 'Wave',
+    at,
+    name,
+    summary: name,
+    groups: [{ name: 'g' }]
+  }))
+  const { report } = Narrator.make({
+    screen: {
+      print: () => undefined,
+      out: () => undefined,
+      line: () => undefined,
+      output: () => undefined,
+      status: (status) => shown.push(status?.()),
+      question: () => () => undefined,
+      live: true,
+      outStyle: Style.none,
+      style: Style.none
+    },
+    verbose: false,
+    steps: steps as unknown as StepEntry[],
+    loaded: 0,
+    now: () => 0
+  })
+  const start = (stepIndex: number, step: string): void =>
+    report({ _tag: 'StepStarted', runId: 'r', stepIndex, step, group: 'g', summary: 's', attempt: 1 })
+  const end = (stepIndex: number, step: string): void => {
+    report({ _tag: 'StepCompleted', runId: 'r', stepIndex, step, group: 'g', attempts: 1, durationMillis: 1 })
+    report({ _tag: 'StepCompleted', runId: 'r', stepIndex, step, attempts: 1, durationMillis: 1 })
+  }
+  start(0, 'one')
+  end(0, 'one')
+  report({ _tag: 'RunWentBack', runId: 'r', stepIndex: 0, step: 'one' })
+  start(0, 'one')
+  expect(shown.at(-1)).toMatch(/^0\/3 waves done/)
+  end(0, 'one')
+  start(1, 'two')
+  end(1, 'two')
+  start(2, 'three')
+  expect(shown.at(-1)).toMatch(/^2\/3 waves done/)
 })

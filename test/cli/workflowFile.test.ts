@@ -197,7 +197,8 @@ steps:
 })
 
 test.each([
-  ['', 'this is nothing'],
+  ['', 'w.yml:1:1: the file has no content; write a workflow with "steps", "dogear help" shows one'],
+  ['# only a comment', 'the file has no content'],
   ['- a', 'this is a list'],
   ['name: x', 'a workflow needs "steps"'],
   ['steps: []', 'a workflow needs at least one step'],

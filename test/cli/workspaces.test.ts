@@ -302,7 +302,7 @@ describe('clean', () => {
     await dogear(['run', 'w.yml', '--id', 'done'])
     const asked = await dogear(['clean'])
     expect(asked).toMatchObject({ code: 2 })
-    expect(asked.stderr).toContain('To agree, add --yes')
+    expect(asked.stderr).toContain('This deletes what is listed\nTo agree:\n  dogear clean --yes\n')
     const cleaned = await dogear(['clean', '-y'])
     expect(cleaned).toMatchObject({ code: 0 })
     expect(cleaned.stdout).toBe(

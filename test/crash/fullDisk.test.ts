@@ -124,7 +124,7 @@ describe.skipIf(whyNoMount !== undefined)('a disk that is full', () => {
     test(`fails the run with the reason, keeps what was acknowledged, and lets it go on later (${disk})`, async () => {
       console.log(`full disk: seed ${seed}`)
       const chance = chanceOf(disk.length)
-      const cases = Array.from({ length: sweep ? 60 : 6 }, (_, n) => {
+      const cases = Array.from({ length: sweep ? 60 : 4 }, (_, n) => {
         // Lines on both sides of the length up to which they are written at once.
         const bytes = n % 2 === 0 ? 20_000 : 90_000
         return { size: { steps: 12, bytes }, spare: 8_000 + chance.below(bytes * 18) }

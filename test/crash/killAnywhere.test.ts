@@ -192,7 +192,7 @@ describe('a run that is killed anywhere', () => {
 
   test('no acknowledged step runs again, none is lost, and it ends as an undisturbed one', async () => {
     const chance = chanceOf(1)
-    const cases = sweep ? small.places : [...chance.sample(small.places, 14), ...chance.sample(small.delicate, 8)]
+    const cases = sweep ? small.places : [...chance.sample(small.places, 8), ...chance.sample(small.delicate, 5)]
     await eachOf(cases, (kill) => prove(small, SMALL, [kill]))
   })
 
@@ -201,12 +201,12 @@ describe('a run that is killed anywhere', () => {
     const near = large.places.filter(
       ({ at }) => at > names.lastIndexOf('link') - 12 && at < names.lastIndexOf('link') + 18
     )
-    await eachOf(sweep ? [...near, ...near] : chanceOf(4).sample(near, 6), (kill) => prove(large, LARGE, [kill]))
+    await eachOf(sweep ? [...near, ...near] : chanceOf(4).sample(near, 4), (kill) => prove(large, LARGE, [kill]))
   })
 
   test('the same when the resuming processes are killed too', async () => {
     const chance = chanceOf(2)
-    const cases = Array.from({ length: sweep ? 300 : 10 }, () =>
+    const cases = Array.from({ length: sweep ? 300 : 6 }, () =>
       Array.from({ length: 2 + chance.below(2) }, (_, nth) => {
         const kill = chance.oneOf(small.places)
         // A resume has fewer calls to make; most of them are in its beginning.

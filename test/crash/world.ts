@@ -127,8 +127,11 @@ export const newWorld = (folder = mkdtempSync(join(tmpdir(), 'dogear-crash-'))):
 }
 
 /** A world of its own for one case. It is kept if the case fails, and the failure says where. */
-export const inWorld = async <A>(what: string, act: (world: World) => Promise<A>): Promise<A> => {
-  const world = newWorld()
+export const inWorld = async <A>(
+  what: string,
+  act: (world: World) => Promise<A>,
+  world: World = newWorld()
+): Promise<A> => {
   try {
     const result = await act(world)
     rmSync(world.folder, { recursive: true, force: true })
@@ -180,6 +183,7 @@ export interface Order {
   readonly pace?: number
   readonly tell?: boolean
   readonly wait?: boolean
+  readonly patient?: boolean
   readonly stoppable?: boolean
   readonly openFiles?: number
   readonly spareFiles?: number

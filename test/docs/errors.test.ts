@@ -76,7 +76,7 @@ describe('docs/errors.md', () => {
 // exit codes
 // ---------------------------------------------------------------------------------------------------------------------
 
-const signals: readonly StopSignal[] = ['SIGHUP', 'SIGINT', 'SIGTERM']
+const signals: readonly StopSignal[] = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM']
 
 /** What the page says of each tag under a heading: `130, 143` gives both. */
 const exits = (under: string): readonly (readonly [string, readonly number[]])[] => {

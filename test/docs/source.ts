@@ -17,11 +17,15 @@ const ours: readonly ts.SourceFile[] = program.getSourceFiles().filter(({ fileNa
 
 /** The values of a property in all members of a type that `src/<file>` exports: of `_tag`, its members' names. */
 export function literals(file: string, name: string, property = '_tag'): readonly string[] {
+  return literalsOf(checker.getDeclaredTypeOfSymbol(exportedAs(file, name)), property)
+}
+
+const exportedAs = (file: string, name: string): ts.Symbol => {
   const source = program.getSourceFile(join(root, 'src', file))
   const exported = source && checker.getSymbolAtLocation(source)
   const symbol = exported && checker.getExportsOfModule(exported).find((one) => one.name === name)
   if (source === undefined || symbol === undefined) throw new Error(`src/${file} exports no type ${name}`)
-  return literalsOf(checker.getDeclaredTypeOfSymbol(symbol), property)
+  return symbol
 }
 
 const membersOf = (type: ts.Type): readonly ts.Type[] => (type.isUnion() ? type.types : [type])
@@ -32,6 +36,18 @@ const literalsOf = (type: ts.Type, property: string): readonly string[] =>
     if (symbol === undefined) return []
     return membersOf(checker.getTypeOfSymbol(symbol)).flatMap((value) => (value.isStringLiteral() ? [value.value] : []))
   })
+
+/** The members of a type that `src/<file>` exports, by tag, each with the names of its other fields: `group?` if it may be left out. */
+export function fieldsOf(file: string, name: string): ReadonlyMap<string, readonly string[]> {
+  const members = membersOf(checker.getDeclaredTypeOfSymbol(exportedAs(file, name)))
+  return new Map(
+    members.map((member) => {
+      const [tag = ''] = literalsOf(member, '_tag')
+      const fields = member.getProperties().filter((one) => one.name !== '_tag')
+      return [tag, fields.map((one) => ((one.flags & ts.SymbolFlags.Optional) === 0 ? one.name : `${one.name}?`))]
+    })
+  )
+}
 
 /** The tags of every exported type that calls itself an error. */
 export const errorTags = (): ReadonlySet<string> =>

@@ -11,6 +11,7 @@ const TAGS: Readonly<Record<Tag, true>> = {
   Started: true,
   WorkflowEdited: true,
   Recovered: true,
+  InputReplaced: true,
   Expanded: true,
   AttemptStarted: true,
   AttemptFailed: true,
@@ -30,6 +31,7 @@ const rows = table(read('docs/guide/command-line.md'), 'States of a run').rows.f
   (codes(from ?? '').length === 0 ? [''] : codes(from ?? '')).map((one) => ({
     from: one,
     change: codes(change ?? '')[0] as Tag,
+    keeps: codes(change ?? '')[1] === 'evidence',
     to: codes(to ?? '')[0] ?? one
   }))
 )
@@ -59,7 +61,7 @@ const failed = { attempt: 1, startedAt: at, error, outcome: 'unknown' } as const
 const done = { captured: [], attempts: 1, startedAt: at, durationMillis: 0, evidence: [] }
 
 /** A change of each kind, about the step where a run in this state stands, or about the next one. */
-const changeOf = (tag: Tag, from: string): AnyChange => {
+const changeOf = (tag: Tag, from: string, keeps = false): AnyChange => {
   const next = from === 'Completed' ? b : a
   switch (tag) {
     case 'Started':
@@ -89,9 +91,11 @@ const changeOf = (tag: Tag, from: string): AnyChange => {
     case 'Assumed':
       return { _tag: tag, ...a, captured: [] }
     case 'Confirmed':
-      return { _tag: tag, ...a }
+      return keeps ? { _tag: tag, ...a, evidence: [] } : { _tag: tag, ...a }
     case 'Recovered':
       return { _tag: tag, at, from: 'e000001.jsonl', lost: 'line 3', agreedBy: 'ada' }
+    case 'InputReplaced':
+      return { _tag: tag, at, input: { channel: 'stable' } }
     case 'WorkflowEdited':
       return { _tag: tag, at, workflow: tasks }
   }
@@ -124,13 +128,38 @@ describe('the states of a run in the guide', () => {
     expect([...started(tasks).completedSteps]).toEqual([...CompletedStep.none])
   })
 
-  test.each(rows.filter(({ from }) => from !== ''))('$from becomes $to with $change', ({ from, change, to }) => {
-    const found = change === 'Expanded' ? runIn(from, false, map) : runIn(from, change.startsWith('Group'))
-    // Of a job that ended a run knows only after it was submitted.
-    const submitted = [changeOf('JobSubmitted', from), changeOf(from as Tag, from)]
-    const before = change === 'JobEnded' ? replayed(runIn('BeforeStep', false), submitted) : found
-    expect(before.state._tag).toBe(from)
-    const after = Transition.apply(before, changeOf(change, from))
-    expect(E.isRight(after) ? after.right.state._tag : after.left).toBe(to)
-  })
+  /** A run in this state, of which a step is completed. */
+  const laterIn = (state: string): Checkpoint.Checkpoint => {
+    const built = runIn('Completed', false)
+    const running = replayed(built, [{ _tag: 'AttemptStarted', ...b, attempts: [{ attempt: 1 }] }])
+    const ends: Partial<Record<string, AnyChange>> = {
+      Failed: { _tag: 'StepFailed', ...b, retryable: false, last: failed },
+      Interrupted: { _tag: 'Interrupted', ...b, reason: 'signal' }
+    }
+    const end = ends[state]
+    return state === 'Completed' ? built : end === undefined ? running : replayed(running, [end])
+  }
+
+  test.each(rows.filter(({ keeps }) => keeps))(
+    '$from stays as it is with $change of what is kept',
+    ({ from, change, to }) => {
+      const after = replayed(laterIn(from), [changeOf(change, from, true)])
+      expect([after.state, to]).toEqual([laterIn(from).state, from])
+    }
+  )
+
+  test.each(rows.filter(({ from, keeps }) => from !== '' && !keeps))(
+    '$from becomes $to with $change',
+    ({ from, change, to }) => {
+      const found = change === 'Expanded' ? runIn(from, false, map) : runIn(from, change.startsWith('Group'))
+      // Of a job that ended a run knows only after it was submitted.
+      const submitted = [changeOf('JobSubmitted', from), changeOf(from as Tag, from)]
+      // An input is replaced before anything sees it.
+      const fresh = change === 'InputReplaced' && from === 'BeforeStep' ? started(tasks) : found
+      const before = change === 'JobEnded' ? replayed(runIn('BeforeStep', false), submitted) : fresh
+      expect(before.state._tag).toBe(from)
+      const after = Transition.apply(before, changeOf(change, from))
+      expect(E.isRight(after) ? after.right.state._tag : after.left).toBe(to)
+    }
+  )
 })

@@ -252,6 +252,14 @@ describe('content that is no checkpoint', () => {
     assert.deepEqual(error, E.left({ _tag: 'Malformed', path: 'changes[0] $.step', expected: 'string' }))
   })
 
+  test('evidence that is kept is decoded with the change that says so', () => {
+    const kept = { _tag: 'Confirmed', at: '2026-01-02T03:04:05.000Z', stepIndex: 0, step: 'build' }
+    const evidence = [{ _tag: 'File', path: 'a' }]
+    assert.deepEqual(decodeChange({ ...kept, evidence }), E.right({ ...kept, evidence }))
+    const wrong = decodeChange({ ...kept, evidence: [{ _tag: 'Artifact', path: 'a' }] })
+    assert.equal(E.isLeft(wrong) && wrong.left.path, '$.evidence.0.size')
+  })
+
   test('whose variables are not what its input and records give is refused', () => {
     for (const variables of [{}, { a: 2 }, { a: 1, b: 1 }, parse('{"a":1,"__proto__":1}'), { a: [1] }]) {
       const error = refused({ ...base(), variables })
@@ -510,6 +518,7 @@ describe('a journal of changes of format 1', () => {
       'Confirmed',
       'GroupCompleted',
       'GroupFailed',
+      'InputReplaced',
       'Interrupted',
       'Recovered',
       'Rewound',
@@ -526,8 +535,9 @@ describe('a journal of changes of format 1', () => {
     assert.ok(started?._tag === 'Started')
     const restored = replay(start(started), more)
     assert.ok(E.isRight(restored), JSON.stringify(restored))
-    const { state, revision, generation, completedSteps, variables, workflow, updatedAt } = restored.right
-    assert.equal(revision, 18)
+    const { state, revision, generation, completedSteps, variables, workflow, updatedAt, input } = restored.right
+    assert.deepEqual(input, { channel: 'stable', tags: [] })
+    assert.equal(revision, 19)
     assert.equal(generation, 1)
     assert.equal(updatedAt, timeOf(9))
     assert.equal(workflow.fingerprint, `v1:${'9'.repeat(64)}`)

@@ -68,7 +68,18 @@ describe('a map whose items are on record', () => {
     ])
     const ran = groupsIn(expand(program.steps, known(program.steps))[1])
     const planned = groupsIn(expandDefinition(program.steps, known(program.steps))[1])
-    const fields = ['_tag', 'name', 'summary', 'fingerprint', 'idempotent', 'captures', 'numbered', 'accepts', 'needs']
+    const fields = [
+      '_tag',
+      'name',
+      'summary',
+      'fingerprint',
+      'idempotent',
+      'captures',
+      'numbered',
+      'accepts',
+      'leaves',
+      'needs'
+    ]
     assert.deepEqual(
       planned.map((group) => Object.keys(group)),
       items.map(() => fields)

@@ -149,4 +149,38 @@ describe('the records of a run', () => {
       )
     }
   })
+
+  law(
+    'take other evidence for one of them in every version, and stand where they stood',
+    fc.tuple(records, fc.array(fc.nat(), { maxLength: 10 })),
+    ([all, which]) => {
+      let versions = [{ steps: Steps.from(all), all }]
+      for (const nth of all.length === 0 ? [] : which) {
+        const { steps, all: then } = versions[nth % versions.length] as (typeof versions)[number]
+        const place = nth % then.length
+        const one = { ...(then[place] as CompletedStep), evidence: [{ _tag: 'File', path: String(nth) }] as const }
+        const changed = Steps.withEvidence(steps, one, one.evidence)
+        assert.ok(changed !== undefined)
+        versions = [...versions, { steps: changed, all: then.with(place, one) }]
+      }
+      for (const { steps, all: expected } of versions) {
+        assert.deepEqual([...steps], expected)
+        assert.equal(Steps.withEvidence(steps, { stepIndex: 9 }, []), undefined)
+        const more = Steps.append(steps, record(8, 'last'))
+        assert.ok(Steps.hasGroup(more, 8, 'last'))
+        assert.deepEqual([...(Steps.withEvidence(more, { stepIndex: 8, group: 'last' }, []) ?? [])], [...more])
+      }
+    }
+  )
+
+  test('take other evidence for each of 100,000 in linear time', () => {
+    const count = 100_000
+    let steps = Steps.from(Array.from({ length: count }, (_, index) => record(0, `g${index}`)))
+    const evidence = [{ _tag: 'File', path: 'a' }] as const
+    const began = performance.now()
+    for (let index = 0; index < count; index++)
+      steps = Steps.withEvidence(steps, { stepIndex: 0, group: `g${index}` }, evidence) ?? steps
+    assert.ok([...steps].every((one) => one.evidence === evidence))
+    assert.ok(performance.now() - began < 10_000)
+  })
 })

@@ -170,7 +170,6 @@ describe('a run of five steps', () => {
     const checkpoint = standing(five, failed(true), done(2))
     for (const [options, available] of [
       [{ fromStep: 'step-9' }, five.steps.map(({ name }) => name)],
-      [{ restartWave: 'step-9' }, []],
       [{ confirm: new Map([['step-9', { _tag: 'Again' } as const]]) }, five.steps.map(({ name }) => name)],
       [{ outputs: new Map([['step-9', 1]]) }, five.steps.map(({ name }) => name)]
     ] as const) {
@@ -277,7 +276,7 @@ describe('an edited workflow', () => {
   test('gets all its problems reported at once, with those of the options and outputs', () => {
     const picky = W.task('a', { accepts: () => E.left({ path: '$.size', expected: 'number' }) })
     assert.deepEqual(
-      problems(checkpoint, now(picky, other('b'), c, d), { restartWave: 'x' }).map(({ _tag }) => _tag),
+      problems(checkpoint, now(picky, other('b'), c, d), { fromStep: 'x' }).map(({ _tag }) => _tag),
       ['WorkflowChanged', 'UnknownStep', 'OutputNotDecodable']
     )
   })
@@ -413,7 +412,7 @@ describe('fromStep', () => {
         }
       ] as const
       assert.deepEqual(problems(checkpoint, waves, { fromStep: 'step-2', evidence }), [
-        { _tag: 'AssumedOutputMissing', ...unit, expected: 'a.txt, commit c0ffee, which is gone' }
+        { _tag: 'AssumedOutputMissing', ...unit, expected: 'a.txt, commit c0ffee, which is missing' }
       ])
     }
   })
@@ -732,9 +731,20 @@ describe('restartWave', () => {
     const [problem] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'a' })
     assert.ok(problem !== undefined)
     assert.equal(describeProblem(problem), "step 'a' is not a wave. Waves: 'checks'")
-    const [none] = problems(standing(numbered(1), State.beforeStep(0, 'step-0')), numbered(1), { restartWave: 'x' })
+    const [none] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'x' })
     assert.ok(none !== undefined)
-    assert.equal(describeProblem(none), "step 'x' not found. Available steps: there are none")
+    assert.equal(describeProblem(none), "wave 'x' not found. Waves: 'checks'")
+  })
+
+  test('in a workflow without waves says so, and names the steps to run from', () => {
+    const checkpoint = standing(numbered(2), State.beforeStep(0, 'step-0'))
+    const told = ['x', 'step-1'].map((restartWave) =>
+      problems(checkpoint, numbered(2), { restartWave }).map(describeProblem).join()
+    )
+    assert.deepEqual(told, [
+      "wave 'x' not found: the workflow has no waves. Run from a step on instead (fromStep). Available steps: 'step-0', 'step-1'",
+      "step 'step-1' is not a wave: the workflow has no waves. Run from that step on instead (fromStep)"
+    ])
   })
 })
 
@@ -875,7 +885,7 @@ describe('a plan in words', () => {
       explain(planned(checkpoint, workflow, { changes: 'ignore', evidence, restartWave: 'checks' })),
       `1/6 steps are done, 5 to run
   1/6  skip     build    completed
-  2/6  run      sign     what it made is gone or changed: commit c0ffee, a.tgz, b.txt
+  2/6  run      sign     what it made is missing: commit c0ffee, a.tgz, b.txt
   3/6  run      upload   "sign" runs again
   4/6  run      idle     "sign" runs again
   5/6  run      checks   asked for
@@ -990,9 +1000,10 @@ describe('a plan in words', () => {
 
   test('that there is none for says five reasons of a kind, and how many more there are', () => {
     const workflow = numbered(30)
-    const all = Array.from({ length: 23 }, (_, index) => record(index, { fingerprint: 'v1:old' }))
+    const all = Array.from({ length: 23 }, (_, index) => record(index))
     const checkpoint = standing(workflow, State.beforeStep(23, 'step-23'), all)
-    const against = problems(checkpoint, workflow, { confirm: new Map([['step-99', { _tag: 'Again' }]]) })
+    const steps = workflow.steps.map(({ name }) => W.task(name, { definition: 'other' }))
+    const against = problems(checkpoint, { ...workflow, steps }, { confirm: new Map([['step-99', { _tag: 'Again' }]]) })
     assert.deepEqual(
       against.map(({ _tag }) => _tag),
       [...all.map(() => 'WorkflowChanged'), 'UnknownStep']
@@ -1019,8 +1030,8 @@ describe('a plan in words', () => {
         'the recorded output of "pack/eu" no longer fits: at $.a expected number'
       ],
       [
-        { _tag: 'AssumedOutputMissing', ...unit, expected: 'a.tgz, which is gone' },
-        `"pack/eu" can't be taken as done without its output: expected a.tgz, which is gone`
+        { _tag: 'AssumedOutputMissing', ...unit, expected: 'a.tgz, which is missing' },
+        `"pack/eu" can't be taken as done without its output: expected a.tgz, which is missing`
       ]
     ]
     for (const [problem, sentence] of sentences) assert.equal(describeProblem(problem), sentence)

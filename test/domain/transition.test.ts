@@ -268,6 +268,14 @@ const rows: ReadonlyArray<Row> = [
     from(built, startsGroups('unit')),
     'NotInFlight',
     'checks/lint'
+  ],
+  [
+    'the evidence of what is completed is kept',
+    { _tag: 'Confirmed', ...wave, group: 'lint', evidence: [] },
+    checked,
+    built,
+    'NotCompleted',
+    'checks/lint'
   ]
 ]
 
@@ -281,6 +289,22 @@ describe('a change follows only what it can follow:', () => {
       apply(illegal, change),
       E.left({ _tag: 'TransitionError', change: change._tag, revision: illegal.revision, why, unit })
     )
+  })
+
+  test('evidence that is kept takes the place of what was recorded, in one record and whatever the state is', () => {
+    const evidence = [{ _tag: 'Artifact', path: 'a', size: 1, sha256: '0'.repeat(64) }] as const
+    for (const before of [checked, from(checked, starts(publish)), published]) {
+      const now = from(before, { _tag: 'Confirmed', ...wave, group: 'lint', evidence })
+      assert.deepEqual(now.state, before.state)
+      assert.deepEqual(
+        [...now.completedSteps],
+        [...before.completedSteps].map((one) => (one.group === 'lint' ? { ...one, evidence } : one))
+      )
+      assert.deepEqual(
+        [...before.completedSteps].flatMap((one) => one.evidence),
+        []
+      )
+    }
   })
 
   test('a run starts once', () => {
@@ -648,13 +672,13 @@ describe('an edit that is adopted', () => {
     from(base, { _tag: 'WorkflowEdited', at: AT, workflow: Identity.of({ name: 'release', steps }) })
   const [first, second, third] = workflow.steps as [W.Task, W.Wave, W.Task]
 
-  test('takes records over by name, to their new place and fingerprint', () => {
+  test('takes records over by name, to their new place, with the fingerprint of what ran', () => {
     const other = W.task('build', { definition: 'other' })
     const reached = edited(checked, W.task('setup'), other, second, third)
     assert.deepEqual(
       [...reached.completedSteps].map(({ stepIndex, step, fingerprint }) => [stepIndex, step, fingerprint]).slice(0, 2),
       [
-        [1, 'build', other.fingerprint],
+        [1, 'build', first.fingerprint],
         [2, 'checks', second.groups[0]?.fingerprint]
       ]
     )

@@ -3,8 +3,10 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { describe, expectTypeOf, test } from 'vitest'
 import type { Executor, Json, Workflow } from '../../src/index.js'
-import { Program, resume, run } from '../../src/index.js'
+import { Program, resume, run, runOrResume } from '../../src/index.js'
 import type { RunOutcome } from '../../src/executor/RunOutcome.js'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import * as Async from '../../src/promise/index.js'
 
 type OutputsOf<P> = P extends Program.Program<infer Outputs, infer _> ? Outputs : never
 type InputOf<P> = P extends Program.Program<infer _, infer Input> ? Input : never
@@ -95,12 +97,21 @@ describe('the types of a program', () => {
         }
       })
     )
-    expectTypeOf(run(program, 'r', { at: new Date(0) })).toEqualTypeOf<Executor<RunOutcome>>()
+    type Outputs = OutputsOf<typeof program>
+    expectTypeOf(run(program, 'r', { at: new Date(0) })).toEqualTypeOf<Executor<RunOutcome<Outputs>>>()
     // @ts-expect-error: not the type of the codec
     void run(program, 'r', { at: 'today' })
     // @ts-expect-error: no input
     void run(program, 'r')
-    expectTypeOf(resume(program, 'r')).toEqualTypeOf<Executor<RunOutcome>>()
+    expectTypeOf(resume(program, 'r')).toEqualTypeOf<Executor<RunOutcome<Outputs>>>()
+    expectTypeOf(runOrResume(program, 'r')).toEqualTypeOf<Executor<RunOutcome<Outputs>>>()
+    expectTypeOf(resume(program, 'r', { fromStep: 'one', input: { at: new Date(0) } })).not.toBeAny()
+    // @ts-expect-error: not the type of the codec
+    void runOrResume(program, 'r', { at: 'today' })
+    // @ts-expect-error: not the type of the codec
+    void resume(program, 'r', { fromStep: 'one', input: { at: 'today' } })
+    // @ts-expect-error: the input stands before the options
+    void runOrResume(program, 'r', { at: new Date(0) }, { fromStep: 'one', input: { at: new Date(0) } })
   })
 
   test('an output must be what its codec says', () => {
@@ -147,5 +158,43 @@ describe('the types of a program', () => {
     const program = pipe(Program.start('x'), Program.step('one', { run: () => TE.right(1) }))
     const workflow: Workflow.Workflow = program
     expectTypeOf(workflow.steps[0]).not.toBeAny()
+  })
+})
+
+describe('the types of a program with promises', () => {
+  const options = { id: 'r', storage: memoryStorage() }
+  const typed = Async.workflow('typed', { input: t.type({ at: DateText }) }).step('one', {
+    output: t.number,
+    run: ({ input }) => input.at.getTime()
+  })
+
+  test('a completed outcome has the outputs of the steps, with their types', () => {
+    const ended = () => Async.runOutcome(typed, options)
+    type Ended = Extract<Awaited<ReturnType<typeof ended>>, { readonly _tag: 'Completed' }>
+    expectTypeOf<Ended['outputs']['one']>().toEqualTypeOf<number>()
+    type Executed = Executor<RunOutcome<{ readonly one: number }>>
+    expectTypeOf(run(typed, 'r', { at: new Date(0) })).toMatchTypeOf<Executed>()
+    // An outcome of any program is one whose outputs are not known.
+    expectTypeOf<Executed>().toMatchTypeOf<Executor<RunOutcome>>()
+  })
+
+  test('an input is needed to start a run, and may be left out where the run may exist', () => {
+    const at = new Date(0)
+    const calls = [
+      () => Async.run(typed, { ...options, input: { at } }),
+      // @ts-expect-error: no input
+      () => Async.run(typed, options),
+      () => Async.runOrResume(typed, options),
+      () => Async.runOutcome(typed, { ...options, input: undefined }),
+      // @ts-expect-error: not the type of the codec
+      () => Async.runOrResume(typed, { ...options, input: { at: 'today' } }),
+      // @ts-expect-error: not the type of the codec
+      () => Async.runOutcome(typed, { ...options, input: { at: 'today' } }),
+      () => Async.resume(typed, { ...options, fromStep: 'one', input: { at } }),
+      () => Async.plan(typed, { ...options, fromStep: 'one', input: { at } }),
+      // @ts-expect-error: not the type of the codec
+      () => Async.resume(typed, { ...options, fromStep: 'one', input: { at: 'today' } })
+    ]
+    expectTypeOf(calls).not.toBeAny()
   })
 })

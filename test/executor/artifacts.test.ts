@@ -9,6 +9,7 @@ import type { MemoryData } from '../../src/adapters/memory.js'
 import { memoryArtifacts, memoryData, memoryStorage } from '../../src/adapters/memory.js'
 import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import { sha256 } from '../../src/domain/Digest.js'
+import { unitName } from '../../src/domain/Plan.js'
 import type { RunOutcome } from '../../src/executor/RunOutcome.js'
 import { Program, resume, run, runOrResume, StepFailure } from '../../src/index.js'
 import type { ArtifactStore } from '../../src/ports/ArtifactStore.js'
@@ -26,6 +27,13 @@ const go = async (program: AnyProgram, data: MemoryData, given: Partial<Environm
   const outcome = await runOrResume(program, 'r', {})(environmentOn(data, given))()
   assert.ok(E.isRight(outcome), JSON.stringify(outcome))
   return outcome.right
+}
+
+/** The units that a resume asks about. */
+const askedIn = async (program: AnyProgram, data: MemoryData): Promise<ReadonlyArray<string>> => {
+  const refused = await runOrResume(program, 'r', {})(environmentOn(data, {}))()
+  assert.ok(E.isLeft(refused) && refused.left._tag === 'Unconfirmed', JSON.stringify(refused))
+  return refused.left.questions.map(unitName)
 }
 
 const recordsOf = (outcome: RunOutcome) => (outcome._tag === 'Fenced' ? [] : [...outcome.checkpoint.completedSteps])
@@ -52,7 +60,7 @@ const TWICE = { _tag: 'Constant', attempts: 2, delayMillis: 0, maxDelayMillis: 0
 const stop = (message = 'stopped here') => TE.left(new Error(message))
 
 describe('an artifact', () => {
-  test('that is gone, or is another by now, lets its step run again, and what follows', async () => {
+  test('that is missing lets its step run again, and what follows; one that was replaced is asked about', async () => {
     const data = memoryData()
     const ran: Array<string> = []
     const program = pipe(
@@ -70,12 +78,13 @@ describe('an artifact', () => {
     await go(program as AnyProgram, data)
     await go(program as AnyProgram, data)
     assert.deepEqual(ran, ['before', 'make', 'after'])
-    for (const harm of [memoryArtifacts(data).remove('r', 'model'), memoryArtifacts(data).put('r', 'model', 'other')]) {
-      await (harm as () => Promise<unknown>)()
-      ran.length = 0
-      await go(program as AnyProgram, data)
-      assert.deepEqual(ran, ['make', 'after'])
-    }
+    await memoryArtifacts(data).remove('r', 'model')()
+    ran.length = 0
+    await go(program as AnyProgram, data)
+    assert.deepEqual(ran, ['make', 'after'])
+    await memoryArtifacts(data).put('r', 'model', 'other')()
+    assert.deepEqual(await askedIn(program as AnyProgram, data), ['make'])
+    assert.deepEqual(ran, ['make', 'after'])
   })
 
   test('that a later step puts again is what the run left: neither runs again while it is there', async () => {
@@ -98,9 +107,34 @@ describe('an artifact', () => {
     await go(program, data)
     assert.equal(ran.length, 4)
     await memoryArtifacts(data).put('r', 'report', 'other')()
+    assert.deepEqual(await askedIn(program, data), ['last'])
+    await memoryArtifacts(data).remove('r', 'report')()
     ran.length = 0
     await go(program, data)
     assert.equal(ran.length, 4)
+  })
+
+  test('that a step replaces before it fails is its own doing: it runs again, and nobody is asked', async () => {
+    const data = memoryData()
+    const ran: Array<string> = []
+    let broken = true
+    const putting = (name: string, fails = false) => ({
+      run: ({ artifacts }: Program.StepContext<unknown>) =>
+        pipe(
+          artifacts.put('report', name),
+          TE.chainW(() => (fails && broken ? stop() : TE.right(undefined))),
+          TE.map(() => void ran.push(name))
+        )
+    })
+    const program = pipe(
+      Program.start('p'),
+      Program.step('first', putting('first')),
+      Program.step('second', putting('second', true))
+    ) as AnyProgram
+    assert.equal((await go(program, data))._tag, 'Failed')
+    broken = false
+    await go(program, data)
+    assert.deepEqual(ran, ['first', 'second'])
   })
 
   test('that can not be looked for stops the resume: without a store nobody knows', async () => {

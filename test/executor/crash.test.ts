@@ -187,7 +187,7 @@ describe('a run that is killed', () => {
     async () => {
       await fc.assert(
         fc.asyncProperty(programModel, crashSchedule({ units: UNITS }), survives),
-        sweep ? { numRuns: 200_000 } : { numRuns: 3_000, interruptAfterTimeLimit: 12_000 }
+        sweep ? { numRuns: 200_000 } : { numRuns: 1_500, interruptAfterTimeLimit: 6_000 }
       )
     }
   )

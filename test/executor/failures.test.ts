@@ -5,7 +5,9 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { afterEach, beforeEach, describe, test } from 'vitest'
 import type { CheckpointStorage, Program as ProgramType } from '../../src/index.js'
-import { CheckpointState, Program, resume, run } from '../../src/index.js'
+import { CheckpointState, Program, resume, run, RunError } from '../../src/index.js'
+import type { Fault } from '../../src/testing/faults.js'
+import { withFaults } from '../../src/testing/faults.js'
 import type { World } from './fixtures.js'
 import {
   ended,
@@ -47,6 +49,30 @@ const three = (world: World): ProgramType.Program<unknown> =>
 const canBeClaimed = async (storage: CheckpointStorage): Promise<boolean> =>
   E.isRight(await storage.claim('r', { host: 'other', pid: 1 })())
 
+describe('the text of a storage error', () => {
+  const system = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+  test.each([
+    [
+      'UNKNOWN',
+      new Error('Dynamic require of "path" is not supported'),
+      'UNKNOWN: Dynamic require of "path" is not supported'
+    ],
+    ['UNKNOWN', new Error('first line\nsecond line'), 'UNKNOWN: first line'],
+    ['UNKNOWN', 'a text', 'UNKNOWN: a text'],
+    ['UNKNOWN', undefined, 'UNKNOWN'],
+    ['THREW', new TypeError('x is not a function'), 'THREW: x is not a function'],
+    ['ENOSPC', system, 'ENOSPC: no space left on device, write (the disk is full: free some space and resume)']
+  ])('says %s and what the cause %j says', (code, cause, expected) => {
+    const facts = { where: '/state/x', operation: 'lock', code, cause }
+    assert.equal(RunError.describe({ _tag: 'ReadFailed', ...facts }), `Reading /state/x failed: lock: ${expected}`)
+    const written = RunError.describe({ _tag: 'WriteFailed', ...facts })
+    assert.ok(
+      written.startsWith(`Writing /state/x failed: lock: ${expected}. What was saved before is unharmed. `),
+      written
+    )
+  })
+})
+
 describe('a save that fails', () => {
   test.each([1, 2, 3, 4])(
     'the %i. of a run: it ends at once with the error of the store, and the run can be resumed',
@@ -66,6 +92,65 @@ describe('a save that fails', () => {
       assert.deepEqual(world.log, [...['one', 'two', 'three'].slice(0, n - 1), ...again])
     }
   )
+
+  describe('and after it the release, too', () => {
+    const failing = (release: Fault) => (storage: CheckpointStorage) =>
+      withFaults(storage, [
+        { call: 'save', nth: 2, fault: { _tag: 'Fail', when: 'before' } },
+        { call: 'release', nth: 1, fault: release }
+      ])
+
+    test('the same process can go on with the run, and the release that failed is an event', async () => {
+      for (const when of ['before', 'after'] as const) {
+        const world = newWorld()
+        const process = newProcess(world, { around: failing({ _tag: 'Fail', when }) })
+        refused(await process.perform(run(three(world), 'r', {})), 'WriteFailed')
+        const failed = process.events.filter((event) => event._tag === 'ReleaseFailed')
+        assert.deepEqual(
+          failed.map(({ runId, error }) => [runId, error._tag]),
+          [['r', 'WriteFailed']]
+        )
+        ended(await process.perform(resume(three(world), 'r')), 'Completed')
+        assert.equal(process.events.filter((event) => event._tag === 'ReleaseFailed').length, 1)
+      }
+    })
+
+    test('a store that throws at the release has failed as well', async () => {
+      const world = newWorld()
+      let releases = 0
+      const process = newProcess(world, {
+        around: (storage) => ({
+          ...failing({ _tag: 'Delay', millis: 0 })(storage),
+          release: (claim) => (releases++ === 0 ? assert.fail('it throws') : storage.release(claim))
+        })
+      })
+      refused(await process.perform(run(three(world), 'r', {})), 'WriteFailed')
+      const failed = process.events.find((event) => event._tag === 'ReleaseFailed')
+      assert.ok(failed?.error._tag === 'WriteFailed' && failed.error.code === 'THREW', JSON.stringify(failed))
+      ended(await process.perform(resume(three(world), 'r')), 'Completed')
+    })
+
+    test('a claim that is in use is refused to the same process all the same', async () => {
+      const world = newWorld()
+      const process = newProcess(world, { around: failing({ _tag: 'Fail', when: 'before' }) })
+      refused(await process.perform(run(three(world), 'r', {})), 'WriteFailed')
+      let other: E.Either<RunError.RunError, unknown> | undefined
+      const program = Program.fromSteps(
+        'three',
+        ['one', 'two', 'three'].map((name) =>
+          task(name, {
+            run: () => async () => {
+              other = await resume(three(world), 'r')(process.environment)()
+              return E.right(name)
+            }
+          })
+        )
+      )
+      ended(await process.perform(resume(program, 'r')), 'Completed')
+      assert.ok(other !== undefined)
+      refused(other, 'HeldBy')
+    })
+  })
 
   test('what was saved before still loads, as it was', async () => {
     const world = newWorld()

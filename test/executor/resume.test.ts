@@ -364,6 +364,30 @@ describe('what stands against a run', () => {
     ended(await newProcess(world).perform(resume(versioned('2', false), 'r', { changes: 'ignore' })), 'Completed')
   })
 
+  test('a record counts under the definition that ran and under the one it was accepted under', async () => {
+    const world = newWorld()
+    const versioned = (version: string, fails: boolean): Program.Program<unknown> =>
+      Program.fromSteps('v', [
+        task('one', { version, run: () => TE.fromIO(() => void world.log.push(version)) }),
+        task('two', { run: () => (fails ? TE.left('no') : TE.right(2)) })
+      ])
+    const go = (version: string, options = {}, fails = true) =>
+      newProcess(world).perform(resume(versioned(version, fails), 'r', options))
+    ended(await newProcess(world).perform(run(versioned('1', true), 'r', {})), 'Failed')
+    ended(await go('2', { changes: 'ignore' }), 'Failed')
+    const { completedSteps } = await stored(memoryStorage(world.data))
+    assert.equal([...completedSteps][0]?.fingerprint, versioned('1', true).steps[0]?.fingerprint)
+    ended(await go('2'), 'Failed')
+    ended(await go('1'), 'Failed')
+    const { problems } = refused(await go('3'), 'PlanError')
+    assert.equal(
+      problems[0]._tag === 'WorkflowChanged' && problems[0].recorded,
+      versioned('1', true).steps[0]?.fingerprint
+    )
+    ended(await go('1', {}, false), 'Completed')
+    assert.deepEqual(world.log, ['1'])
+  })
+
   test('a plan is executed only if it is the one that was reviewed', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')

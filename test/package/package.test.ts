@@ -1,8 +1,12 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { nodes } from '../matrix/nodes.js'
-import { type Consumer, consume, entryPoints, manifest, root, start } from './consumer.js'
+import { cleanEnvironment, type Consumer, consume, entryPoints, manifest, root, start } from './consumer.js'
 
 const nodeVersions = new Map([[process.version, process.execPath], ...nodes()])
 
@@ -100,6 +104,55 @@ export const broken = {
     const bad = await start(consumer.folder, node, bin, ...words, '--export', 'broken')
     expect(bad.code, bad.stdout + bad.stderr).toBe(1)
     expect(bad.stdout).toMatch(/^✗ CS-LIST-01 [^]*\b1 failed, \d+ not claimed\n$/m)
+  })
+})
+
+describe('a program that esbuild made into one file', () => {
+  /** Kills a program in its second step. */
+  const killInSecondStep = async (node: string, ...args: readonly string[]): Promise<string> => {
+    const child = spawn(node, args, { env: cleanEnvironment(), stdio: ['ignore', 'pipe', 'pipe'] })
+    let said = ''
+    const note = (chunk: Buffer): void => {
+      said += chunk.toString()
+      if (said.includes('second\n')) child.kill('SIGKILL')
+    }
+    child.stdout.on('data', note)
+    child.stderr.on('data', note)
+    await once(child, 'close')
+    return said
+  }
+
+  /** The file, in a folder of its own or in that of the consumer. */
+  const bundled = async (format: 'esm' | 'cjs', isAlone: boolean): Promise<{ file: string; folder: string }> => {
+    const folder = mkdtempSync(join(isAlone ? tmpdir() : consumer.folder, 'bundle-'))
+    if (isAlone) alone.push(folder)
+    const file = join(folder, format === 'esm' ? 'host.mjs' : 'host.cjs')
+    await build({ entryPoints: [copied('host.mjs')], outfile: file, bundle: true, platform: 'node', format })
+    return { file, folder }
+  }
+
+  const alone: Array<string> = []
+  afterAll(() => {
+    for (const folder of alone) rmSync(folder, { recursive: true, force: true })
+  })
+
+  const places = [
+    ['beside the packages that it needs', false],
+    ['with nothing beside it', true]
+  ] as const
+  const cases = (['esm', 'cjs'] as const).flatMap((format) =>
+    places.map(([where, isAlone]) => ({ format, where, isAlone }))
+  )
+
+  test.each(cases)('runs, is killed, and resumes ($format, $where)', async ({ format, isAlone }) => {
+    const { file, folder } = await bundled(format, isAlone)
+    const [state, log] = [join(folder, 'state'), join(folder, 'log')]
+    expect(await killInSecondStep(process.execPath, file, state, log, 'first')).toBe('first\nsecond\n')
+    const resumed = await start(folder, process.execPath, file, state, log, 'second')
+    expect(resumed).toEqual({ code: 0, stdout: 'second\nthird\nCompleted {}\n', stderr: '' })
+    expect(readFileSync(log, 'utf8')).toBe('first\nsecond\nsecond\nthird\n')
+    const copy = JSON.parse(readFileSync(join(state, 'runs/r/checkpoint.json'), 'utf8')) as { state: { _tag: string } }
+    expect(copy.state._tag).toBe('Completed')
   })
 })
 
@@ -213,7 +266,7 @@ describe('the tarball', () => {
   })
 
   test('it holds no tests, tools or settings', () => {
-    const top = ['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'package.json', 'src']
+    const top = ['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'docs', 'examples', 'package.json', 'src']
     expect(readdirSync(consumer.installed).filter((name) => !top.includes(name))).toEqual([])
     expect(top.filter((name) => !existsSync(join(consumer.installed, name)))).toEqual([])
   })

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Holder, Owner, StorageError } from '../../ports/CheckpointStorage.js'
+import type { ClaimOptions, Holder, Owner, StorageError } from '../../ports/CheckpointStorage.js'
 import type { Context } from './Context.js'
 import * as Copy from './Copy.js'
 import { quietly, reading, writeFailed } from './Fault.js'
@@ -23,6 +23,7 @@ import type { Content, Journals, Numbered } from './Read.js'
 import * as Read from './Read.js'
 import type { Holding } from './Holding.js'
 import * as Sessions from './Holding.js'
+import * as Socket from './Socket.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -39,15 +40,31 @@ export interface Granted {
   readonly content: O.Option<Content>
 }
 
+/**
+ * How to claim. `reads`: whether unreadable content refuses the claim, default true; who only wants to remove the run need not
+ * read it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface How extends ClaimOptions {
+  readonly reads?: boolean
+}
+
 /** A claim that is being made: what all its attempts have in common, and what it has to put away when it fails. */
 interface Attempt {
   readonly context: Context
   readonly layout: Layout.Layout
-  readonly record: Omit<ClaimRecord, 'epoch' | 'lineage'>
-  /** Whether unreadable content refuses the claim. Who only wants to remove the run need not read it. */
+  readonly record: Omit<ClaimRecord, 'epoch' | 'lineage' | 'socket'>
   readonly reads: boolean
+  readonly takeOver: boolean
+  /** Of the one owner that may be taken over: another that comes meanwhile was not meant. */
+  undecided: string | undefined
   holding: Holding | undefined
   heartbeat: Heartbeat.Heartbeat | undefined
+  socket: Socket.AliveSocket | undefined
+  /** The number that a journal of this claim may have. */
+  number: number | undefined
   files: number
 }
 
@@ -72,7 +89,7 @@ export const claim = async (
   context: Context,
   layout: Layout.Layout,
   owner: Owner,
-  reads = true
+  { reads = true, takeOver = false }: How = {}
 ): Promise<E.Either<StorageError, Granted>> => {
   const self = await reading('/proc/self', 'identify', () => context.processes.self())
   if (E.isLeft(self)) return self
@@ -87,8 +104,12 @@ export const claim = async (
       process: self.right
     },
     reads,
+    takeOver,
+    undecided: undefined,
     holding: undefined,
     heartbeat: undefined,
+    socket: undefined,
+    number: undefined,
     files: 0
   }
   for (let n = 0; n < ATTEMPTS; n++) {
@@ -101,10 +122,15 @@ export const claim = async (
   return E.left(writeFailed(layout.history, 'link', CROWDED))
 }
 
-/** The attempt may have failed after its journal had a number: its token is that of nobody alive. */
-const putAway = async ({ context, record, heartbeat }: Attempt): Promise<void> => {
+/**
+ * The attempt may have failed after its journal had a number: its token is that of nobody alive, and its socket stays, and
+ * refuses.
+ */
+const putAway = async ({ context, layout, record, heartbeat, socket, number }: Attempt): Promise<void> => {
   if (heartbeat === undefined) return
   context.givenUp.add(record.token)
+  if (number !== undefined && isThere(context, Layout.journal(layout, number))) socket?.close()
+  else socket?.remove()
   await heartbeat.stop()
 }
 
@@ -131,17 +157,25 @@ const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
 }
 
 /** Step 1. Nothing has been changed yet when a claim is refused here. */
-const look = async ({ context, layout, reads }: Attempt): Promise<E.Either<StorageError, O.Option<Journals>>> => {
+const look = async (attempt: Attempt): Promise<E.Either<StorageError, O.Option<Journals>>> => {
+  const { context, layout, reads } = attempt
   const reading = await (reads ? Read.read : Read.readHighest)(context, layout)
   if (E.isLeft(reading)) return reading
   if (O.isNone(reading.right)) return E.right(O.none)
   const { journals, content } = reading.right.value
-  const holder = holderOf(context, layout, journals.highest)
-  if (O.isSome(holder)) return E.left(heldBy(layout, holder.value))
+  const holder = await holderOf(context, layout, journals.highest)
+  if (O.isSome(holder) && !mayTakeOver(attempt, holder.value, journals.highest?.claim?.token))
+    return E.left(heldBy(layout, holder.value))
   if (E.isLeft(content)) return content
   return (journals.numbers[0] ?? 0) < Layout.MAX_NUMBER
     ? E.right(O.some(journals))
     : E.left({ _tag: 'Corrupt', runId: layout.runId, where: layout.history, why: 'it has no number left for a claim' })
+}
+
+const mayTakeOver = (attempt: Attempt, { liveness }: Holder, token: string | undefined): boolean => {
+  if (!attempt.takeOver || liveness === 'alive' || token === undefined) return false
+  attempt.undecided ??= token
+  return attempt.undecided === token
 }
 
 const heldBy = ({ runId }: Layout.Layout, holder: Holder): StorageError => ({ _tag: 'HeldBy', runId, holder })
@@ -153,6 +187,16 @@ const getReady = async (attempt: Attempt, hasJournals: boolean): Promise<E.Eithe
     const folders = await Folders.ensure(context, layout)
     if (E.isLeft(folders)) return folders
   }
+  const beating = await beat(attempt)
+  if (E.isLeft(beating)) return beating
+  if (attempt.socket !== undefined && isThere(context, Layout.socket(layout, record.token))) return E.right(undefined)
+  attempt.socket?.close()
+  attempt.socket = await Socket.make(context, layout, record.token, record.process.bootId)
+  return E.right(undefined)
+}
+
+const beat = async (attempt: Attempt): Promise<E.Either<StorageError, void>> => {
+  const { context, layout, record } = attempt
   if (attempt.heartbeat !== undefined && isThere(context, Layout.heartbeat(layout, record.token)))
     return E.right(undefined)
   await attempt.heartbeat?.stop()
@@ -185,8 +229,10 @@ const publishNext = async (attempt: Attempt, before: O.Option<Journals>, file: U
     return E.isLeft(listed) ? listed : AGAIN
   }
   const lineage = (O.isSome(before) ? before.value.lineage : undefined) ?? newId()
-  const record: ClaimRecord = { ...attempt.record, lineage, epoch: highest + 1 }
+  const socket = attempt.socket === undefined ? {} : { socket: attempt.socket.record }
+  const record: ClaimRecord = { ...attempt.record, ...socket, lineage, epoch: highest + 1 }
   const published = await publish(context, layout, file, record)
+  if (E.isLeft(published) || published.right._tag === 'Published') attempt.number = record.epoch
   if (E.isLeft(published)) return published
   if (published.right._tag !== 'Published') return AGAIN
   const { journal } = published.right
@@ -202,7 +248,7 @@ const grant = async (
   journal: Published,
   before: O.Option<Journals>
 ): Promise<Outcome> => {
-  const { context, layout, heartbeat } = attempt
+  const { context, layout, heartbeat, socket } = attempt
   const below = await readBelow(attempt, journal.number, before)
   if (E.isLeft(below)) return below
   const { content, found, newest } = below.right
@@ -212,7 +258,7 @@ const grant = async (
   if (E.isLeft(now)) return now
   if (now.right !== 'Owner' || heartbeat === undefined) return AGAIN
   const revision = O.isSome(content) ? content.value.revision : -1
-  attempt.holding = Sessions.make({ context, layout, record, journal, heartbeat, revision })
+  attempt.holding = Sessions.make({ context, layout, record, journal, heartbeat, socket, found, revision })
   return E.right(O.some({ holding: attempt.holding, content }))
 }
 

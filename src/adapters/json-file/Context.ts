@@ -45,8 +45,29 @@ export interface LargeCheckpoint {
 }
 
 /**
+ * What one source of truth says of the owner of a claim. `undefined`: it can't tell.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Answer = 'alive' | 'dead' | undefined
+
+/**
+ * What a heartbeat was when it was looked at: `beat` changes with each touch; `sinceMillis`: when it was first seen so, by the
+ * monotonic clock; `moved`: whether it was seen to change then.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Look {
+  readonly beat: string
+  readonly sinceMillis: number
+  readonly moved: boolean
+}
+
+/**
  * `givenUp` holds the tokens of claims of this thread that ended without a released line: poisoned ones, and those whose
- * release failed.
+ * release failed. `looks` has the last look of this thread at each heartbeat, by its path.
  *
  * @category model
  * @since 0.1.0
@@ -57,4 +78,5 @@ export interface Context {
   readonly processes: Processes
   readonly settings: Settings
   readonly givenUp: Set<string>
+  readonly looks: Map<string, Look>
 }

@@ -14,30 +14,61 @@ import { standing } from './Publish.js'
 import type { Holding } from './Holding.js'
 import { later } from './Holding.js'
 
-/** How much of a claim's time goes into copies while it runs. */
+/** How long the copy may lag behind while the run goes on. */
+const LAG_MILLIS = 1_000
+
+/** How much of a claim's time goes into copies while the run goes on. */
 const SHARE_OF_TIME = 0.05
 
-/** How much is written in copies while it runs, as a part of what is written in journals. */
-const SHARE_OF_BYTES = 0.25
+/** A larger copy is written only when the run rests. */
+const RUNNING_BYTES = 8 * 1_048_576
+
+type Saved = NonNullable<Holding['saved']>
 
 /**
- * Sees whether a copy is to be made after a save: at the start, when the run comes to rest, and else whenever copies took
- * little of the time and of the writing so far. It is made in the background.
+ * Makes a copy in the background after a save: at once when the run rests or the last copy is old enough, else when it is.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const consider = (holding: Holding): void => {
-  if (holding.copying || !isDue(holding)) return
+  if (holding.copying) return
+  if (isAtRest(holding)) queue(holding)
+  else if (holding.copyTimer === undefined && !isTooLarge(holding)) schedule(holding)
+}
+
+const isAtRest = ({ released, saved }: Holding): boolean =>
+  released || saved?.revision.change._tag === 'StepFailed' || saved?.revision.change._tag === 'Interrupted'
+
+/** Before the first copy of a journal its base tells how large it will be. */
+const isTooLarge = ({ baseBytes, copyBytes }: Holding): boolean => (copyBytes || baseBytes) > RUNNING_BYTES
+
+const queue = (holding: Holding): void => {
+  stop(holding)
   holding.copying = true
   later(holding, () => make(holding))
 }
 
-const isDue = (holding: Holding): boolean =>
-  isAtRest(holding) || (holding.writtenBytes >= holding.nextCopyBytes && performance.now() >= holding.nextCopyMillis)
+const schedule = (holding: Holding): void => {
+  const wait = holding.nextCopyMillis - performance.now()
+  if (wait <= 0) return queue(holding)
+  holding.copyTimer = setTimeout(() => {
+    holding.copyTimer = undefined
+    schedule(holding)
+  }, wait)
+  holding.copyTimer.unref()
+}
 
-const isAtRest = ({ saved }: Holding): boolean =>
-  saved?.revision.change._tag === 'StepFailed' || saved?.revision.change._tag === 'Interrupted'
+/**
+ * Takes back what is scheduled.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const stop = (holding: Holding): void => {
+  clearTimeout(holding.copyTimer)
+  holding.copyTimer = undefined
+}
 
 /**
  * Makes a copy of what was saved last, unless there is one.
@@ -46,34 +77,40 @@ const isAtRest = ({ saved }: Holding): boolean =>
  * @since 0.1.0
  */
 export const make = async (holding: Holding): Promise<void> => {
-  const { context, layout, journal, record, saved, moving } = holding
-  holding.copying = false
-  if (saved === undefined || moving || holding.ended !== undefined) return
-  const { revision, checkpoint } = saved.revision
-  if (revision === holding.copied) return
+  const { saved, moving, ended } = holding
+  if (saved === undefined || moving || ended !== undefined || saved.revision.revision === holding.copied) {
+    holding.copying = false
+    return
+  }
   const begun = performance.now()
+  await quietly(() => copy(holding, saved))
+  const took = performance.now() - begun
+  if (holding.nextCopyMillis > 0 && !isAtRest(holding)) holding.copyingMillis += took
+  const inBudget = holding.startMillis + (holding.copyingMillis + took) / SHARE_OF_TIME
+  holding.nextCopyMillis = Math.max(begun + LAG_MILLIS, inBudget)
+  holding.copying = false
+  if (holding.released || holding.ended !== undefined) return
+  if (holding.saved !== saved) consider(holding)
+  else if (holding.copied !== saved.revision.revision && !isTooLarge(holding)) schedule(holding)
+}
+
+const copy = async (holding: Holding, { revision, number }: Saved): Promise<void> => {
+  const { context, layout, journal, record } = holding
   const of = {
     format: FORMAT,
     runId: layout.runId,
     lineage: record.lineage,
     // Not that of the journal in use: its base may be about to be written only.
-    epoch: saved.number,
-    revision
+    epoch: number,
+    revision: revision.revision
   }
-  holding.nextCopyMillis = Number.POSITIVE_INFINITY
-  const text = Copy.encode(of, checkpoint(), context.settings.readBytes)
+  const text = Copy.encode(of, revision.checkpoint(), context.settings.readBytes)
+  const bytes = Buffer.from(text)
+  holding.copyBytes = bytes.length
+  if (isTooLarge(holding) && !isAtRest(holding)) return
   const now = standing(context.fs, journal)
-  if (E.isRight(now) && now.right === 'Owner') {
-    await quietly(async () => {
-      if (await replace(holding, text)) holding.copied = revision
-    })
-  }
-  const end = performance.now()
-  const took = end - begun
-  holding.copyingMillis += took
-  holding.copiedBytes += text.length
-  holding.nextCopyMillis = Math.max(end, holding.startMillis + (holding.copyingMillis + took) / SHARE_OF_TIME)
-  holding.nextCopyBytes = (holding.copiedBytes + text.length) / SHARE_OF_BYTES
+  if (E.isLeft(now) || now.right !== 'Owner') return
+  if (await replace(holding, text, bytes)) holding.copied = revision.revision
 }
 
 /**
@@ -82,12 +119,13 @@ export const make = async (holding: Holding): Promise<void> => {
  */
 const replace = async (
   { context: { fs, settings }, layout, journal, record }: Holding,
-  text: string
+  text: string,
+  bytes: Buffer
 ): Promise<boolean> => {
   const made = copyInTheMaking(layout, record.token)
   await fs.replace(made, text)
   const found = await readWhole(fs, made, settings.readBytes, layout.runId)
-  const isWhole = E.isRight(found) && O.isSome(found.right) && found.right.value.equals(Buffer.from(text))
+  const isWhole = E.isRight(found) && O.isSome(found.right) && found.right.value.equals(bytes)
   const now = standing(fs, journal)
   if (!isWhole || E.isLeft(now) || now.right !== 'Owner') {
     fs.unlinkSync(made)

@@ -64,6 +64,18 @@ export const writeFailed = (where: string, operation: string, cause: unknown): W
 export const insecure = (where: string, why: string): Insecure => ({ _tag: 'Insecure', where, why })
 
 /**
+ * Something belongs to another user, who may have put anything there.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const foreign = (where: string, uid: number): Insecure =>
+  insecure(
+    where,
+    `it belongs to user ${uid}, who may have put anything there. If you trust it, make it your own (chown), or run as that user`
+  )
+
+/**
  * The right error for a failure to open something that should be a regular file: a symbolic link is `ELOOP` (`EMLINK` on
  * FreeBSD) and a socket `ENXIO`.
  *

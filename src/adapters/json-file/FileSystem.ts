@@ -7,6 +7,8 @@
 import * as fs from 'node:fs'
 import * as fsp from 'node:fs/promises'
 import type { Beat, Facts, FileSystem } from '../../ports/FileSystem.js'
+import { packages } from './Packages.js'
+import { exposureOf, foreigner } from './Users.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // constructors
@@ -23,6 +25,13 @@ const FLAGS = { read: READ, write: WRITE, create: CREATE }
 const placeSync = (fd: number): string | undefined =>
   process.platform === 'linux' ? fs.readlinkSync(`/proc/self/fd/${fd}`) : undefined
 
+/** With the dot it is the folder itself, and no link to it. */
+const folderSync = (fd: number): string | undefined => {
+  const path = `/proc/self/fd/${fd}/.`
+  if (process.platform !== 'linux') return undefined
+  return fs.lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true ? path : undefined
+}
+
 const BLOCK_BYTES = 4096
 const NUL = new Uint8Array(1)
 
@@ -33,13 +42,17 @@ const extendSync = (fd: number, from: number, to: number): void => {
   }
 }
 
-const factsOf = (stats: fs.BigIntStats): Facts => ({
-  kind: stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : stats.isSymbolicLink() ? 'link' : 'other',
-  size: Number(stats.size),
-  dev: stats.dev,
-  ino: stats.ino,
-  modifiedMillis: Number(stats.mtimeMs)
-})
+const factsOf = (stats: fs.BigIntStats, path: string): Facts => {
+  const foreign = foreigner(Number(stats.uid), path)
+  return {
+    kind: stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : stats.isSymbolicLink() ? 'link' : 'other',
+    size: Number(stats.size),
+    dev: stats.dev,
+    ino: stats.ino,
+    modifiedMillis: Number(stats.mtimeMs),
+    ...(foreign === undefined ? {} : { foreign })
+  }
+}
 
 const settle =
   <A>(resolve: (value: A) => void, reject: (error: Error) => void) =>
@@ -60,8 +73,8 @@ const fsyncFolder =
   process.platform === 'win32' ? (path: string) => syncFolder(path).catch(() => undefined) : syncFolder
 
 const replace = async (path: string, text: string): Promise<void> => {
-  const { default: writeFileAtomic } = await import('write-file-atomic')
-  await writeFileAtomic(path, text, { mode: 0o600 })
+  const { write } = await packages()
+  await write(path, text, { mode: 0o600 })
 }
 
 /** What proper-lockfile calls; a fresh one each time, since it remembers the precision of mtimes by it. */
@@ -75,7 +88,7 @@ const lockFileSystem = () => ({
 })
 
 const heartbeat = async (path: string, beat: Beat, onDisturbed: () => void): Promise<() => Promise<void>> => {
-  const { lock } = await import('proper-lockfile')
+  const { lock } = await packages()
   return lock(path, {
     lockfilePath: path,
     realpath: false,
@@ -99,13 +112,17 @@ export const nodeFileSystem: FileSystem = {
   fsyncFolder,
   lstatSync: (path) => {
     const stats = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
-    return stats === undefined ? undefined : factsOf(stats)
+    return stats === undefined ? undefined : factsOf(stats, path)
   },
+  exposureSync: exposureOf,
   open: (path, how) => new Promise((resolve, reject) => fs.open(path, FLAGS[how], 0o600, settle(resolve, reject))),
   placeSync,
+  folderSync,
   fstat: (fd) =>
     new Promise((resolve, reject) =>
-      fs.fstat(fd, { bigint: true }, (error, stats) => (error === null ? resolve(factsOf(stats)) : reject(error)))
+      fs.fstat(fd, { bigint: true }, (error, stats) =>
+        error === null ? resolve(factsOf(stats, `/proc/self/fd/${fd}`)) : reject(error)
+      )
     ),
   read: (fd, into, position) =>
     new Promise((resolve, reject) => fs.read(fd, into, 0, into.length, position, settle(resolve, reject))),

@@ -8,7 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { FileError } from './Fault.js'
-import { codeOf, insecure, openFailed, quietly, readFailed, reading, writeFailed, writing } from './Fault.js'
+import { codeOf, foreign, insecure, openFailed, quietly, readFailed, reading, writeFailed, writing } from './Fault.js'
 import type { Facts, FileSystem } from '../../ports/FileSystem.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -33,13 +33,19 @@ export const withFile = async <A, Failure>(
     return codeOf(cause) === 'ENOENT' ? E.right(O.none) : E.left(openFailed(path, cause))
   }
   const facts = await reading(path, 'fstat', () => fs.fstat(fd))
-  const result: E.Either<Failure | FileError, A> = E.isLeft(facts)
-    ? facts
-    : facts.right.kind === 'file'
-      ? await use(fd, facts.right)
-      : E.left(insecure(path, 'it is no regular file'))
+  const result: E.Either<Failure | FileError, A> = E.isLeft(facts) ? facts : await useFile(path, fd, facts.right, use)
   await quietly(() => fs.close(fd))
   return E.isLeft(result) ? result : E.right(O.some(result.right))
+}
+
+const useFile = <A, Failure>(
+  path: string,
+  fd: number,
+  facts: Facts,
+  use: (fd: number, facts: Facts) => Promise<E.Either<Failure, A>>
+): Promise<E.Either<Failure | FileError, A>> => {
+  if (facts.kind !== 'file') return Promise.resolve(E.left(insecure(path, 'it is no regular file')))
+  return facts.foreign === undefined ? use(fd, facts) : Promise.resolve(E.left(foreign(path, facts.foreign)))
 }
 
 /**
@@ -125,10 +131,32 @@ export const isFolder = (fs: FileSystem, path: string): E.Either<FileError, bool
   try {
     const facts = fs.lstatSync(path)
     if (facts === undefined) return E.right(false)
+    if (facts.foreign !== undefined) return E.left(foreign(path, facts.foreign))
     if (facts.kind === 'folder') return E.right(true)
-    return E.left(insecure(path, facts.kind === 'link' ? 'it is a symbolic link' : 'it is no folder'))
+    return E.left(insecure(path, facts.kind === 'link' ? LINKED : 'it is no folder. Move it away'))
   } catch (cause) {
     return E.left(readFailed(path, 'lstat', cause))
+  }
+}
+
+const LINKED =
+  'it is a symbolic link. To keep state elsewhere, move the root (a link to that is fine), or name another one'
+
+/**
+ * Whether the root is one that this user, or root, has made: it, and where it leads to if it is a link. One that is missing is.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const ownRoot = (fs: FileSystem, root: string): E.Either<FileError, void> => {
+  try {
+    for (const path of [root, `${root}/.`]) {
+      const owner = fs.lstatSync(path)?.foreign
+      if (owner !== undefined) return E.left(foreign(root, owner))
+    }
+    return E.right(undefined)
+  } catch (cause) {
+    return E.left(readFailed(root, 'lstat', cause))
   }
 }
 

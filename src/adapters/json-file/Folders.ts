@@ -8,7 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context } from './Context.js'
 import type { FileError } from './Fault.js'
 import { codeOf, quietly, writeFailed, writing } from './Fault.js'
-import { isFolder } from './Files.js'
+import { isFolder, ownRoot } from './Files.js'
 import type { FileSystem } from '../../ports/FileSystem.js'
 import type { Layout } from './Layout.js'
 
@@ -47,6 +47,8 @@ export const ensureBelow = async (
 ): Promise<E.Either<FileError, void>> => {
   const made = await ensureRoot(fs, root)
   if (E.isLeft(made)) return made
+  const own = ownRoot(fs, root)
+  if (E.isLeft(own)) return own
   for (const folder of folders) {
     const result = await ensureFolder(fs, folder)
     if (E.isLeft(result)) return result

@@ -1,15 +1,22 @@
 /**
- * The sign of life for those who can't see our process: a folder that is touched every few seconds.
+ * The sign of life for those who see neither the owner's process nor its socket: a folder that is touched every few seconds.
  *
  * Each claim has a path of its own, so nobody competes for one, and nothing is decided by it but whether a claim may be
- * tried. `docs/file-format.md` §11 says more.
+ * tried. `docs/file-format.md` §5.3 and §11 say more.
  *
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { WriteFailed } from '../../ports/CheckpointStorage.js'
-import type { Context } from './Context.js'
+import type { Answer, Context, Look } from './Context.js'
 import { quietly, writing } from './Fault.js'
+import type { Layout } from './Layout.js'
+import { heartbeat } from './Layout.js'
+import { within } from './Mounts.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// keeping one
+// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * A heartbeat that goes on until it is stopped.
@@ -57,4 +64,66 @@ export const start = async (
   }
 
   return E.map((): Heartbeat => ({ stop }))(await begin())
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// looking at one
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What the heartbeat says of the owner of the claim with this token. Its owner is dead when two looks of this thread, the stale
+ * time apart by the monotonic clock, have seen the same: no clock of the owner's counts, nor one that may be set.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const look = async (context: Context, layout: Layout, token: string): Promise<Answer> => {
+  const path = heartbeat(layout, token)
+  const beat = beatOf(context, path)
+  if (beat === undefined) return undefined
+  const now = performance.now()
+  const before = context.looks.get(path)
+  if (before?.beat !== beat) {
+    const moved = before !== undefined && beat !== MISSING
+    remember(context, path, { beat, sinceMillis: now, moved })
+    return moved ? 'alive' : undefined
+  }
+  const elapsed = now - before.sinceMillis
+  if (elapsed >= context.settings.staleMillis && elapsed >= (await leastStaleMillis(context, layout))) return 'dead'
+  return before.moved ? 'alive' : undefined
+}
+
+const MISSING = 'missing'
+
+/** When the folder was touched, and which one it is; `undefined` if it can't be looked at. */
+const beatOf = ({ fs }: Context, path: string): string | undefined => {
+  try {
+    const facts = fs.lstatSync(path)
+    return facts === undefined ? MISSING : `${facts.modifiedMillis} of ${facts.ino}`
+  } catch {
+    return undefined
+  }
+}
+
+const MOST_LOOKS = 10_000
+
+/** Of many, the oldest look is forgotten: its owner is looked at twice again. */
+const remember = ({ looks }: Context, path: string, seen: Look): void => {
+  looks.delete(path)
+  for (const oldest of looks.keys()) {
+    if (looks.size < MOST_LOOKS) break
+    looks.delete(oldest)
+  }
+  looks.set(path, seen)
+}
+
+/** An NFS client may show the same attributes for a minute. */
+const NFS_STALE_MILLIS = 65_000
+
+const leastStaleMillis = async ({ fs }: Context, { run }: Layout): Promise<number> => {
+  try {
+    return (await within(fs, run, ({ type }) => Promise.resolve(/^nfs\d?$/.test(type) ? NFS_STALE_MILLIS : 0))) ?? 0
+  } catch {
+    return 0
+  }
 }

@@ -60,19 +60,25 @@ export const loadRevision = async (
   context: Context,
   layout: Layout,
   revision: number
-): Promise<E.Either<StorageError, O.Option<Stored>>> =>
-  E.map(({ highest, stretches }: Whole) => {
-    const stretch = stretches.find(
-      ({ base, changes }) => base.revision <= revision && revision < base.revision + changes.length
-    )
-    return O.map(({ base, changes }: Stretch): Stored => ({
+): Promise<E.Either<StorageError, O.Option<Stored>>> => {
+  const whole = await readAll(context, layout)
+  if (E.isLeft(whole)) return whole
+  const { highest, stretches } = whole.right
+  const stretch = stretches.find(
+    ({ base, changes }) => base.revision <= revision && revision < base.revision + changes.length
+  )
+  if (stretch === undefined || !Number.isInteger(revision)) return E.right(O.none)
+  const { base, changes } = stretch
+  return E.right(
+    O.some({
       revision,
       checkpoint: base.checkpoint,
       changes: changes.slice(1, revision - base.revision + 1),
       found: { _tag: 'Exact' },
-      heldBy: holderOf(context, layout, highest)
-    }))(Number.isInteger(revision) ? O.fromNullable(stretch) : O.none)
-  })(await readAll(context, layout))
+      heldBy: await holderOf(context, layout, highest)
+    })
+  )
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // reading

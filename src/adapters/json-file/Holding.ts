@@ -5,16 +5,18 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Claim, Fenced, Revision, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Claim, Fenced, LostFiles, Revision, StorageError } from '../../ports/CheckpointStorage.js'
 import type { Context } from './Context.js'
 import { quietly } from './Fault.js'
 import type { Heartbeat } from './Heartbeat.js'
-import type { ClaimRecord } from './Journal.js'
+import type { ClaimRecord, FoundRecord } from './Journal.js'
 import type { Layout } from './Layout.js'
+import { isInTombstone } from './Layout.js'
 import type { Published } from './Publish.js'
 import { standing } from './Publish.js'
 import type { Turn } from './Turn.js'
 import { make as makeTurn } from './Turn.js'
+import type { AliveSocket } from './Socket.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -24,16 +26,15 @@ import { make as makeTurn } from './Turn.js'
  * The state of a claim.
  *
  * - `journal`: the file in use.
+ * - `found`: what the claim noted that it found, in its first journal.
  * - `revision`: the newest acknowledged one; -1 if there is none.
  * - `baseBytes`, `changeBytes`: what the journal has of either; no base yet if `baseBytes` is 0. `compactBytes`: how much
  *   in changes makes it worth a look whether a compaction pays; `warnAtBytes`: how much in both, whether the checkpoint is large.
- * - `writtenBytes`: all that this claim wrote into journals.
  * - `ended`: why nothing is written any more.
  * - `moving`: a compaction is going on; the next number may be our own.
  * - `saved`: the newest revision that this claim saved, and the number of the journal that has it; `copied`: the one that `checkpoint.json` has; `copying`: a copy
- *   is about to be made.
- * - `nextCopyMillis`, `nextCopyBytes`: when, and after how much in journals, the next copy may be made. `copyingMillis`,
- *   `copiedBytes`: what all copies took so far.
+ *   is being made, or about to be; `copyTimer`: it will be. `copyBytes`: how large the last one of this journal was, 0 before the first.
+ * - `nextCopyMillis`: when the next copy may be made while the run goes on. `copyingMillis`: what such copies took so far.
  * - `background`: what is still being done after an acknowledgement. It never fails.
  *
  * @category model
@@ -47,25 +48,26 @@ export interface Holding {
   readonly lose: (error: StorageError) => void
   readonly turn: Turn
   readonly startMillis: number
+  readonly found: FoundRecord | undefined
   journal: Published
   heartbeat: Heartbeat
+  readonly socket: AliveSocket | undefined
   timer: NodeJS.Timeout | undefined
   revision: number
   baseBytes: number
   changeBytes: number
   compactBytes: number
   warnAtBytes: number
-  writtenBytes: number
   ended: StorageError | undefined
   released: boolean
   moving: boolean
   saved: { readonly revision: Revision; readonly number: number } | undefined
   copied: number
   copying: boolean
+  copyTimer: NodeJS.Timeout | undefined
+  copyBytes: number
   copyingMillis: number
-  copiedBytes: number
   nextCopyMillis: number
-  nextCopyBytes: number
   background: Promise<void>
 }
 
@@ -80,7 +82,7 @@ export interface Holding {
  * @since 0.1.0
  */
 export const make = (
-  parts: Pick<Holding, 'context' | 'layout' | 'record' | 'journal' | 'heartbeat' | 'revision'>
+  parts: Pick<Holding, 'context' | 'layout' | 'record' | 'journal' | 'heartbeat' | 'socket' | 'found' | 'revision'>
 ): Holding => {
   const lost = new AbortController()
   const self: Holding = {
@@ -94,17 +96,16 @@ export const make = (
     changeBytes: 0,
     compactBytes: 0,
     warnAtBytes: parts.context.settings.warnBytes,
-    writtenBytes: 0,
     ended: undefined,
     released: false,
     moving: false,
     saved: undefined,
     copied: -1,
     copying: false,
+    copyTimer: undefined,
+    copyBytes: 0,
     copyingMillis: 0,
-    copiedBytes: 0,
     nextCopyMillis: 0,
-    nextCopyBytes: 0,
     background: Promise.resolve()
   }
   self.timer = setInterval(() => watch(self), parts.context.settings.checkIntervalMillis)
@@ -139,10 +140,22 @@ export const watch = (self: Holding): boolean => {
 export const fence = (self: Holding, isSuperseded: boolean): Fenced => {
   const { runId, epoch } = self.claim
   const by = isSuperseded ? O.some(self.journal.number + 1) : O.none
-  const error: Fenced = { _tag: 'Fenced', runId, epoch, by }
+  const error: Fenced = { _tag: 'Fenced', runId, epoch, by, ...(isSuperseded ? {} : { files: lostFiles(self) }) }
   end(self, error)
   self.lose(error)
   return error
+}
+
+/** A removal moves the folder away first; the open file tells its new place. */
+const lostFiles = ({ context: { fs }, layout, journal }: Holding): LostFiles => {
+  try {
+    if (isInTombstone(fs.placeSync(journal.fd) ?? '', layout)) return { what: 'Removed', where: layout.run }
+    const { root, runs, run, history } = layout
+    const missing = [root, runs, run, history, journal.path].find((path) => fs.lstatSync(path) === undefined)
+    return missing === undefined ? { what: 'Replaced', where: journal.path } : { what: 'Deleted', where: missing }
+  } catch {
+    return { what: 'Deleted', where: journal.path }
+  }
 }
 
 /**
@@ -166,6 +179,7 @@ export const poison = <Failure extends StorageError>(self: Holding, error: Failu
 export const end = (self: Holding, error: StorageError): void => {
   self.ended ??= error
   clearInterval(self.timer)
+  clearTimeout(self.copyTimer)
 }
 
 /**

@@ -25,8 +25,20 @@ import type { ProcessIdentity } from './Processes.js'
 export const FORMAT = 1
 
 /**
+ * The socket of a claim, as its inode and device, and the boot of the kernel that has made it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface SocketRecord {
+  readonly inode: string
+  readonly device: string
+  readonly bootId: string
+}
+
+/**
  * Line 1 of a journal: who writes it. `epoch` is the file's number, `lineage` the same in all journals of a run. After a
- * compaction an owner has another journal with the same token.
+ * compaction an owner has another journal with the same token. `socket`: absent where none could be made.
  *
  * @category model
  * @since 0.1.0
@@ -39,6 +51,7 @@ export interface ClaimRecord {
   readonly owner: Owner
   readonly since: string
   readonly process: ProcessIdentity
+  readonly socket?: SocketRecord
 }
 
 /**
@@ -166,8 +179,8 @@ const decodeUnended = (text: Buffer): E.Either<string, JsonObject> => {
 const SECTOR_BYTES = 512
 
 /**
- * Whether parts of a line never reached the disk: it has NUL bytes, and those fill sectors of the file, as far as the line
- * goes. NUL bytes in the middle of one are damage.
+ * Whether parts of a line never reached the disk: it has NUL bytes, and those fill sectors of the file, from where the line
+ * begins. NUL bytes in the middle of one are damage, also in front of the newline: that is in the same sector.
  */
 const hasHole = (text: Buffer, offset: number): boolean => {
   let from = text.indexOf(0)
@@ -176,7 +189,7 @@ const hasHole = (text: Buffer, offset: number): boolean => {
     let until = from
     while (until < text.length && text[until] === 0) until++
     const begins = from === 0 || (offset + from) % SECTOR_BYTES === 0
-    const ends = until === text.length || (offset + until) % SECTOR_BYTES === 0
+    const ends = (offset + until) % SECTOR_BYTES === 0
     if (!begins || !ends) return false
     from = text.indexOf(0, until)
   }
@@ -243,6 +256,8 @@ const takeClaim = (draft: Draft, record: JsonObject): string | undefined => {
   const { host, pid } = owner as JsonObject
   const identity = processIdentity(process as JsonObject)
   if (typeof host !== 'string' || typeof pid !== 'number' || identity === undefined) return 'it is no claim'
+  const socket = record['socket'] === undefined ? {} : socketRecord(record['socket'])
+  if (socket === undefined) return 'it is no claim'
   draft.claim = {
     runId: record['runId'] as string,
     epoch: record['epoch'] as number,
@@ -250,20 +265,30 @@ const takeClaim = (draft: Draft, record: JsonObject): string | undefined => {
     token,
     owner: { host, pid },
     since,
-    process: identity
+    process: identity,
+    ...socket
   }
   return undefined
 }
 
 const processIdentity = (record: JsonObject): ProcessIdentity | undefined => {
-  const { host, pid, thread, start, bootId, pidNamespace } = record
+  const { host, pid, thread, start, bootId, pidNamespace, timeNamespace } = record
   return typeof host === 'string' &&
     isCount(pid) &&
     isCount(thread) &&
     typeof start === 'string' &&
     isTextOrNull(bootId) &&
-    isTextOrNull(pidNamespace)
-    ? { host, pid, thread, start, bootId, pidNamespace }
+    isTextOrNull(pidNamespace) &&
+    isTextOrNull(timeNamespace)
+    ? { host, pid, thread, start, bootId, pidNamespace, timeNamespace }
+    : undefined
+}
+
+const socketRecord = (record: Json): { readonly socket: SocketRecord } | undefined => {
+  if (!isObject(record)) return undefined
+  const { inode, device, bootId } = record
+  return typeof inode === 'string' && typeof device === 'string' && typeof bootId === 'string'
+    ? { socket: { inode, device, bootId } }
     : undefined
 }
 
@@ -335,3 +360,12 @@ export const upTo = (self: Journal, number: number, found: FoundRecord | undefin
   const reaches = newestRevision(self) >= found.revision
   return { ...self, changes, damage: reaches ? self.damage.filter(({ line }) => line === 1) : self.damage }
 }
+
+/**
+ * What the claim of a journal found, if it can be: a journal below it. Of those between nothing counts.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const foundIn = ({ found }: Journal, number: number): FoundRecord | undefined =>
+  found !== undefined && found.epoch < number ? found : undefined

@@ -116,6 +116,22 @@ export const copyInTheMaking = (self: Layout, token: string): string => `${self.
 export const heartbeat = (self: Layout, token: string): string => join(self.run, `heartbeat-${token}.lock`)
 
 /**
+ * Where the claim with this token has its socket.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const socket = (self: Layout, token: string): string => join(self.run, `alive-${token}`)
+
+/**
+ * Where that socket is bound, before it listens and gets its name.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const socketInTheMaking = (self: Layout, token: string): string => join(self.run, `.alive-${token}`)
+
+/**
  * Where a request to pause a run is.
  *
  * @category constructors
@@ -218,13 +234,13 @@ export const numbers = (names: ReadonlyArray<string>): ReadonlyArray<number> =>
     .sort((a, b) => b - a)
 
 /**
- * The token in the name of an unpublished journal or of a heartbeat.
+ * The token in the name of an unpublished journal, a heartbeat, a socket or a copy in the making.
  *
  * @category destructors
  * @since 0.1.0
  */
 export const tokenIn = (name: string): string | undefined =>
-  /^(?:next-([0-9a-f]{32})-\d+\.tmp|heartbeat-([0-9a-f]{32})\.lock|checkpoint\.json\.([0-9a-f]{32}))$/
+  /^(?:next-([0-9a-f]{32})-\d+\.tmp|heartbeat-([0-9a-f]{32})\.lock|\.?alive-([0-9a-f]{32})|checkpoint\.json\.([0-9a-f]{32}))$/
     .exec(name)
     ?.slice(1)
     .find(Boolean)
@@ -260,6 +276,17 @@ export const isArchivedInTheMaking = (name: string): boolean => /^keep-[0-9a-f]{
  * @since 0.1.0
  */
 export const isTombstone = (name: string): boolean => /^removed-[0-9a-f]{32}-[a-z0-9]/.test(name)
+
+/**
+ * Whether a path is one in a removed run's folder, which has another place now.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const isInTombstone = (path: string, { runId }: Layout): boolean => {
+  const [above = ''] = path.split(`-${runId}/history/`)
+  return above !== path && /\/removed-[0-9a-f]{32}$/.test(above)
+}
 
 /**
  * What a name in the folder of artifacts is: an artifact, one of Dogear's own, one in the making, or nothing of ours.

@@ -2,54 +2,82 @@
  * Whether a journal's owner lives. It only says whether a claim may be tried; who writes is decided by the numbers.
  * `docs/file-format.md` §5 is the norm.
  *
+ * To declare a living owner dead is not harmless: the record is fenced, but a step may run twice. So whatever is uncertain is
+ * undecided, and the next source of truth is asked.
+ *
  * @since 0.1.0
  */
 import * as O from 'fp-ts/lib/Option.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
-import type { Context } from './Context.js'
+import type { Answer, Context } from './Context.js'
+import * as Heartbeat from './Heartbeat.js'
 import type { ClaimRecord, Journal } from './Journal.js'
-import type { Layout } from './Layout.js'
-import { heartbeat } from './Layout.js'
-import * as Processes from './Processes.js'
+import * as Layout from './Layout.js'
+import type { ProcessIdentity } from './Processes.js'
+import { equals } from './Processes.js'
+import * as Socket from './Socket.js'
 
 /**
- * The live owner of the journal with the highest number, if there is one. A journal that doesn't say whose it is has
- * none.
+ * The owner of the journal with the highest number, unless it is dead. A journal that doesn't say whose it is has none.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const holderOf = (context: Context, layout: Layout, highest: Journal | undefined): O.Option<Holder> =>
-  highest?.claim === undefined || highest.released || !isAlive(context, layout, highest.claim, highest.damage)
-    ? O.none
-    : O.some({ host: highest.claim.owner.host, pid: highest.claim.owner.pid, since: highest.claim.since })
-
-/** Damage may hide that the journal was released: then its owner has no heartbeat any more, though its process lives. */
-const isAlive = (
+export const holderOf = async (
   context: Context,
-  layout: Layout,
-  { token, process }: ClaimRecord,
-  damage: Journal['damage']
-): boolean => {
-  const beats = (): boolean => isFresh(context, heartbeat(layout, token))
-  if (damage.length > 0 && !beats()) return false
-  return isOurs(context, process) ? !context.givenUp.has(token) : (context.processes.isAlive(process) ?? beats())
+  layout: Layout.Layout,
+  highest: Journal | undefined
+): Promise<O.Option<Holder>> => {
+  if (highest?.claim === undefined || highest.released) return O.none
+  const { claim, damage } = highest
+  if (damage.length > 0 && isReleased(context, layout, claim)) return O.none
+  const answer = await isAlive(context, layout, claim, damage.length > 0)
+  const { host, pid } = claim.owner
+  return answer === 'dead' ? O.none : O.some({ host, pid, since: claim.since, liveness: answer ?? 'undecided' })
 }
 
-const isOurs = ({ processes }: Context, process: Processes.ProcessIdentity): boolean => {
+/** `maybeReleased`: damage may hide a released line, and then a process that lives proves nothing. */
+const isAlive = async (
+  context: Context,
+  layout: Layout.Layout,
+  claim: ClaimRecord,
+  maybeReleased: boolean
+): Promise<Answer> => {
+  const self = selfOf(context)
+  const process = processTable(context, claim, self)
+  return (
+    (maybeReleased && process === 'alive' ? undefined : process) ??
+    (await Socket.look(context, layout, claim, self?.bootId ?? null)) ??
+    (await Heartbeat.look(context, layout, claim.token))
+  )
+}
+
+/** What damage may hide: its owner deletes both at its release, and nobody else deletes both. */
+const isReleased = ({ fs }: Context, layout: Layout.Layout, { token, socket }: ClaimRecord): boolean => {
   try {
-    return Processes.equals(process, processes.self())
+    return [Layout.heartbeat(layout, token), Layout.socket(layout, token)].every(
+      (path) => socket !== undefined && fs.lstatSync(path) === undefined
+    )
   } catch {
     return false
   }
 }
 
-/** A heartbeat that can't be looked at counts as one: being refused is the lesser harm. */
-const isFresh = ({ fs, settings }: Context, path: string): boolean => {
+/** This process; `undefined` where the system is short of something and can't tell. */
+const selfOf = ({ processes }: Context): ProcessIdentity | undefined => {
   try {
-    const facts = fs.lstatSync(path)
-    return facts !== undefined && facts.modifiedMillis + settings.staleMillis > Date.now()
+    return processes.self()
   } catch {
-    return true
+    return undefined
   }
+}
+
+const processTable = (
+  { processes, givenUp }: Context,
+  { token, process }: ClaimRecord,
+  self: ProcessIdentity | undefined
+): Answer => {
+  if (self !== undefined && equals(process, self)) return givenUp.has(token) ? 'dead' : 'alive'
+  const answer = processes.isAlive(process)
+  return answer === undefined ? undefined : answer ? 'alive' : 'dead'
 }

@@ -16,8 +16,8 @@ import { codeOf } from './Fault.js'
  * One thread of one process, for ever: pids are used again, but not by something that started at the same time.
  *
  * With `/proc`: `pid` and `thread` are the ids that it has for them, and `start` is the thread's in clock ticks since the
- * boot. Without: `thread` is Node's, `start` when the thread began by the wall clock, and `bootId` and `pidNamespace` are
- * null.
+ * boot, as its time namespace counts them. Without: `thread` is Node's, `start` when the thread began by the wall clock, and
+ * `bootId`, `pidNamespace` and `timeNamespace` are null; the last one also where the kernel has none.
  *
  * @category model
  * @since 0.1.0
@@ -29,6 +29,7 @@ export interface ProcessIdentity {
   readonly start: string
   readonly bootId: string | null
   readonly pidNamespace: string | null
+  readonly timeNamespace: string | null
 }
 
 /**
@@ -61,6 +62,8 @@ export const nodeProcesses: Processes = {
       const self = identify()
       if (self.bootId !== null || other.bootId !== null)
         return isSameSystem(self, other) ? runs(self, other) : undefined
+      // Containers may share a name, and not the pids.
+      if (process.platform === 'linux') return undefined
       return self.host === other.host && other.pid !== self.pid && isGone(other.pid) ? false : undefined
     } catch {
       return undefined
@@ -88,7 +91,8 @@ const fromNode = (): ProcessIdentity => ({
   thread: threadId,
   start: String(performance.timeOrigin),
   bootId: null,
-  pidNamespace: null
+  pidNamespace: null,
+  timeNamespace: null
 })
 
 /**
@@ -101,12 +105,17 @@ const fromProc = (): ProcessIdentity => {
   const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
   const namespace = readlinkSync('/proc/self/ns/pid')
   const pidNamespace = pid === process.pid ? namespace : `${namespace}, seen from outside`
-  return { host: hostname(), pid, thread, start, bootId, pidNamespace }
+  // Kernels before 5.6 have none.
+  const timeNamespace = existsSync('/proc/self/ns/time') ? readlinkSync('/proc/self/ns/time') : null
+  return { host: hostname(), pid, thread, start, bootId, pidNamespace, timeNamespace }
 }
 
-/** Pids mean the same to both: one boot of one kernel, one pid namespace. */
+/**
+ * Pids and start times mean the same to both: one boot of one kernel, one pid namespace, and one time namespace, by which the
+ * kernel shifts the start times that it tells.
+ */
 const isSameSystem = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
-  a.bootId === b.bootId && a.pidNamespace === b.pidNamespace
+  a.bootId === b.bootId && a.pidNamespace === b.pidNamespace && a.timeNamespace === b.timeNamespace
 
 const runs = (self: ProcessIdentity, { pid, thread, start }: ProcessIdentity): boolean | undefined => {
   try {
@@ -157,4 +166,5 @@ export const equals = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
   a.start === b.start &&
   a.bootId === b.bootId &&
   a.pidNamespace === b.pidNamespace &&
+  a.timeNamespace === b.timeNamespace &&
   a.host === b.host

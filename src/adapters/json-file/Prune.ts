@@ -7,8 +7,10 @@ import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Context } from './Context.js'
-import { codeOf, quietly } from './Fault.js'
+import { codeOf, quietly, reading } from './Fault.js'
 import { isOld, namesIn } from './Files.js'
+import type { FoundRecord } from './Journal.js'
+import { foundIn, upTo } from './Journal.js'
 import * as Layout from './Layout.js'
 import type { Published } from './Publish.js'
 import { standing } from './Publish.js'
@@ -26,12 +28,30 @@ import type { Holding } from './Holding.js'
  * @category combinators
  * @since 0.1.0
  */
-export const prune = async ({ context, layout, record }: Holding, journal: Published): Promise<void> => {
+export const prune = async (holding: Holding, journal: Published): Promise<void> => {
+  const { fs } = holding.context
+  const { layout } = holding
+  // The open folder stays the same one when the run is removed, and its id used again.
+  const folder = await reading(layout.history, 'open', () => fs.open(layout.history, 'read'))
+  // Windows opens no folders.
+  if (E.isLeft(folder) && process.platform !== 'win32') return
+  await quietly(() => {
+    const place = E.isRight(folder) ? fs.folderSync(folder.right) : undefined
+    return pruneIn(holding, place === undefined ? layout : { ...layout, history: place }, journal)
+  })
+  if (E.isRight(folder)) await quietly(() => fs.close(folder.right))
+}
+
+const pruneIn = async (
+  { context, record, claim, found }: Holding,
+  layout: Layout.Layout,
+  journal: Published
+): Promise<void> => {
   const names = await namesIn(context.fs, layout.history)
   if (E.isLeft(names) || O.isNone(names.right)) return
   const below = Layout.numbers(names.right.value).filter((number) => number < journal.number)
   if (below.length < context.settings.keep) return
-  const superfluous = await afterKept(context, layout, below)
+  const superfluous = await afterKept(context, layout, below, journal.number === claim.epoch ? found : undefined)
   for (const number of superfluous.reverse()) {
     const read = await readJournal(context, layout, number)
     if (E.isLeft(read)) return
@@ -72,18 +92,27 @@ const unlink = ({ fs }: Context, path: string): boolean => {
   }
 }
 
-/** The numbers below the kept ones, highest first. The own journal is one of those that are kept. */
+/**
+ * The numbers below the kept ones, highest first. The own journal is one of those that are kept. What was refused to a superseded
+ * owner is none: a load would not use it.
+ */
 const afterKept = async (
   context: Context,
   layout: Layout.Layout,
-  below: ReadonlyArray<number>
+  below: ReadonlyArray<number>,
+  own: FoundRecord | undefined
 ): Promise<Array<number>> => {
   let kept = 1
   let index = 0
+  let found = own
   for (; index < below.length && kept < context.settings.keep; index++) {
-    const read = await readJournal(context, layout, below[index] as number)
+    const number = below[index] as number
+    if (found !== undefined && number > found.epoch) continue
+    const read = await readJournal(context, layout, number)
     if (E.isLeft(read)) return []
-    if (O.isSome(read.right) && read.right.value.base !== undefined) kept++
+    if (O.isNone(read.right)) continue
+    if (upTo(read.right.value, number, found).base !== undefined) kept++
+    found = foundIn(read.right.value, number) ?? found
   }
   return below.slice(index)
 }

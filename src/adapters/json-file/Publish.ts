@@ -176,17 +176,20 @@ export const publishEnd = async (
   layout: Layout.Layout,
   journal: Published,
   record: ClaimRecord
-): Promise<void> => {
+): Promise<E.Either<StorageError, void>> => {
   const epoch = journal.number + 1
   const file = await prepareNext(context, layout, journal, record.token)
-  if (E.isLeft(file) || typeof file.right === 'string') return
+  if (E.isLeft(file)) return file
+  if (typeof file.right === 'string') return E.right(undefined)
   const { fd } = file.right
   const bytes = Buffer.concat([claimLine({ ...record, epoch }), releasedLine(-1)])
   const published = await publishBytes(context, layout, file.right, epoch, bytes)
   await quietly(() => context.fs.close(fd))
-  if (E.isLeft(published) || published.right._tag !== 'Published') return
+  if (E.isLeft(published)) return published
+  if (published.right._tag !== 'Published') return E.right(undefined)
   const { journal: ended } = published.right
   await quietly(() => context.fs.close(ended.fd))
+  return E.right(undefined)
 }
 
 /** What says whose line it is comes first, for people. */

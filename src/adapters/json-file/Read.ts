@@ -218,9 +218,10 @@ const descend = async (
 ): Promise<E.Either<StorageError, O.Option<Journals>>> => {
   const looked: Array<Numbered> = []
   const damage: Array<string> = []
+  const claims: Array<Found> = []
   let newest: Numbered | undefined
-  let found: Found | undefined
   for (const number of numbers) {
+    const found = claims.at(-1)
     // What is between has nothing that counts.
     if (found !== undefined && number > found.epoch) continue
     const read = await readJournal(context, layout, number)
@@ -233,9 +234,10 @@ const descend = async (
       break
     }
     damage.push(...describe(number, journal.damage))
-    if (found === undefined && journal.found !== undefined) found = { ...journal.found, by: number }
+    const below = Journal.foundIn(journal, number)
+    if (below !== undefined) claims.push({ ...below, by: number })
   }
-  if (found !== undefined && isShort(found, newest)) damage.push(describeShort(found))
+  damage.push(...claims.filter((found) => isShort(found, newest)).map(describeShort))
   const lineage = looked.map(({ journal }) => journal.claim?.lineage).find((id) => id !== undefined)
   return E.right(O.some({ numbers, highest: looked[0]?.journal, lineage, newest, damage, looked }))
 }
@@ -315,7 +317,7 @@ const fromJournal = ({ number, journal }: Numbered, above: ReadonlyArray<string>
         : {
             _tag: 'Recovered',
             from: `history/${Layout.journalName(number)}, revision ${revision}`,
-            lost: `${damage.join('; ')}: ${whatIsGone(journal, above, revision)}`
+            lost: `${damage.join('; ')}. What is lost: ${whatIsGone(journal, above, revision)}`
           }
   }
 }
@@ -332,7 +334,7 @@ const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, r
   found: {
     _tag: 'Recovered',
     from: `checkpoint.json, revision ${of.revision}`,
-    lost: `${[...damage, ...shortfallOf(newest, reached)].join('; ')}: every revision after ${of.revision} that was saved`
+    lost: `${[...damage, ...shortfallOf(newest, reached)].join('; ')}. What is lost: every revision after ${of.revision} that was saved`
   }
 })
 

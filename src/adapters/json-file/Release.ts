@@ -39,11 +39,15 @@ export const release = (holding: Holding): Promise<Result> =>
 const releaseNow = async (holding: Holding): Promise<Result> => {
   if (holding.released) return E.right(undefined)
   holding.released = true
+  Copying.stop(holding)
   await holding.background
   await quietly(() => Copying.make(holding))
   const isOwner = Sessions.watch(holding)
-  const result = isOwner ? await endJournal(holding) : E.right(undefined)
-  if (holding.ended !== undefined && holding.ended._tag !== 'Fenced') await giveUpNumber(holding)
+  const ended = isOwner ? await endJournal(holding) : E.right(undefined)
+  // What ends the run for others is the next number then. Without a released line the socket has to stay, and refuse.
+  const result = isPoisoned(holding) ? await giveUpNumber(holding) : ended
+  if (isPoisoned(holding)) holding.socket?.close()
+  else holding.socket?.remove()
   Sessions.end(holding, fenced(holding))
   await quietly(() => holding.context.fs.close(holding.journal.fd))
   await holding.heartbeat.stop()
@@ -63,8 +67,10 @@ const endJournal = async (holding: Holding): Promise<Result> => {
   return E.isLeft(cut) ? E.left(Sessions.poison(holding, cut.left)) : cut
 }
 
+const isPoisoned = ({ ended }: Holding): boolean => ended !== undefined && ended._tag !== 'Fenced'
+
 /** A journal whose write failed isn't written again; so the next number says that nobody holds the run. */
-const giveUpNumber = ({ context, layout, journal, record }: Holding): Promise<void> =>
+const giveUpNumber = ({ context, layout, journal, record }: Holding): Promise<Result> =>
   publishEnd(context, layout, journal, record)
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -86,7 +92,7 @@ export const remove = async (context: Context, layout: Layout): Promise<Result> 
 }
 
 const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
-  const granted = await claim(context, layout, { host: hostname(), pid: process.pid }, false)
+  const granted = await claim(context, layout, { host: hostname(), pid: process.pid }, { reads: false })
   if (E.isLeft(granted)) return granted
   const { holding } = granted.right
   const grave = tombstone(layout, holding.record.token)
@@ -99,6 +105,7 @@ const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
   holding.released = true
   Sessions.end(holding, fenced(holding))
   if (!IS_WINDOWS) await closeJournal(holding)
+  holding.socket?.close()
   await holding.heartbeat.stop()
   return bury(context, layout, grave)
 }

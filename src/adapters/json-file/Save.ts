@@ -97,7 +97,6 @@ const planOf = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): E
 const saveChanges = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void =>
   append(holding, line, done, () => {
     holding.changeBytes += line.length
-    holding.writtenBytes += line.length
     acknowledge(holding, revisions, done)
   })
 
@@ -108,7 +107,7 @@ const saveBase = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, 
     holding.baseBytes = line.length
     holding.changeBytes = 0
     holding.compactBytes = 0
-    holding.writtenBytes += line.length
+    holding.copyBytes = 0
     acknowledge(holding, revisions, done)
     later(holding, () => prune(holding, journal))
   })

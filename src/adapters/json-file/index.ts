@@ -12,14 +12,15 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import { resolve } from 'node:path'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/RunId.js'
 import type { CheckpointStorage, Claim, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import * as Claiming from './Claim.js'
-import type { Context, LargeCheckpoint } from './Context.js'
-import type { FileSystem } from '../../ports/FileSystem.js'
+import type { Context, LargeCheckpoint, Look } from './Context.js'
+import type { Exposure, FileSystem } from '../../ports/FileSystem.js'
 import { nodeFileSystem } from './FileSystem.js'
-import { namesIn } from './Files.js'
+import { namesIn, ownRoot } from './Files.js'
 import * as History from './History.js'
 import * as Layout from './Layout.js'
 import { holderOf } from './Liveness.js'
@@ -29,14 +30,16 @@ import * as Read from './Read.js'
 import * as Release from './Release.js'
 import { longestJournal, save } from './Save.js'
 import type { Holding } from './Holding.js'
+import { describeExposure } from './Users.js'
 
-export type { Beat, Facts, FileSystem } from '../../ports/FileSystem.js'
+export type { Beat, Exposure, Facts, FileSystem } from '../../ports/FileSystem.js'
 export { fileArchive } from './Archive.js'
 export type { FileArtifactsOptions } from './Artifacts.js'
 export { fileArtifacts } from './Artifacts.js'
 export type { FilePausesOptions } from './Pauses.js'
 export { filePauses } from './Pauses.js'
 export { nodeFileSystem } from './FileSystem.js'
+export { describeExposure } from './Users.js'
 export type { LargeCheckpoint } from './Context.js'
 export type { ProcessIdentity, Processes } from './Processes.js'
 export { nodeProcesses } from './Processes.js'
@@ -57,6 +60,8 @@ export { nodeProcesses } from './Processes.js'
  *   (`readBytes`, default three times that; never less than a journal of this store may have), how much in changes never leads to a compaction (`compactBytes`, default
  *   1 MiB), and from which size on a checkpoint is told of (`warnBytes`, default 10 MiB).
  * - `onLarge`: told once in a claim that the checkpoint is that large, with its largest values. What it throws is ignored.
+ * - `onExposed`: called at the first claim of a store if another user can write to its root or replace it. Default: a process warning
+ *   (`DogearWarning`), once for each root. What it throws is ignored.
  * - `fs`, `processes`: the outside world, for tests.
  *
  * @category model
@@ -74,6 +79,8 @@ export interface JsonFileOptions {
   }
   /** Told once in a claim that a checkpoint is large. What it throws is ignored. */
   readonly onLarge?: (large: LargeCheckpoint) => void
+  /** Called if another user can write to the root or replace it. What it throws is ignored. */
+  readonly onExposed?: (exposure: Exposure) => void
   readonly fs?: FileSystem
   readonly processes?: Processes
 }
@@ -84,8 +91,21 @@ export interface JsonFileOptions {
 
 const MEBIBYTE = 1_048_576
 
+const REGISTRY = Symbol.for('dogear.1')
+
+interface Registry {
+  givenUp?: Set<string>
+}
+
+/** Of this thread, whichever store they were made by, and whichever copy of this module: hosts bundle more than one. */
+const givenUp = (): Set<string> => {
+  const shared = globalThis as { [REGISTRY]?: Registry }
+  const registry = (shared[REGISTRY] ??= {})
+  return (registry.givenUp ??= new Set())
+}
+
 /** Of this thread, whichever store they were made by. */
-const givenUp = new Set<string>()
+const looks = new Map<string, Look>()
 
 /** proper-lockfile touches a heartbeat once a second at most. */
 const LEAST_STALE_MILLIS = 2_000
@@ -109,7 +129,8 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
       warnBytes: limits?.warnBytes ?? 10 * MEBIBYTE,
       onLarge: options.onLarge ?? (() => undefined)
     },
-    givenUp
+    givenUp: givenUp(),
+    looks
   }
 }
 
@@ -143,6 +164,7 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
 export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): CheckpointStorage => {
   const context = contextOf(root, options)
   const holdings = new WeakMap<AbortSignal, Holding>()
+  const warnOnce = warningOf(context, options.onExposed)
 
   /** Nothing touches a file before the run id is known to be one. */
   const on =
@@ -152,7 +174,10 @@ export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): Ch
     ): TaskEither<StorageError, A> =>
     () => {
       const valid = RunId.parse(runId)
-      return E.isLeft(valid) ? Promise.resolve(valid) : act(Layout.of(root, valid.right))
+      if (E.isLeft(valid)) return Promise.resolve(valid)
+      const layout = Layout.of(root, valid.right)
+      const own = ownRoot(context.fs, layout.root)
+      return E.isLeft(own) ? Promise.resolve(own) : act(layout)
     }
 
   /** This is on the way of every step. */
@@ -166,9 +191,10 @@ export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): Ch
     }
 
   return {
-    claim: (runId, owner) =>
+    claim: (runId, owner, options) =>
       on(runId, async (layout) => {
-        const granted = await Claiming.claim(context, layout, owner)
+        const granted = await Claiming.claim(context, layout, owner, options)
+        if (E.isRight(granted)) warnOnce()
         return E.map(({ holding, content }: Claiming.Granted) => {
           holdings.set(holding.claim.lost, holding)
           return {
@@ -187,6 +213,31 @@ export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): Ch
   }
 }
 
+/** Roots that this process has warned about. */
+const warned = new Set<string>()
+
+const warnProcess = (root: string) => (exposure: Exposure) => {
+  if (warned.has(root)) return
+  warned.add(root)
+  process.emitWarning(describeExposure(exposure), { type: 'DogearWarning', code: 'DOGEAR_EXPOSED' })
+}
+
+/** Checks once, at the first call. */
+const warningOf = ({ root, fs }: Context, onExposed: JsonFileOptions['onExposed']): (() => void) => {
+  let hasLooked = false
+  const warn = onExposed ?? warnProcess(resolve(root))
+  return () => {
+    if (hasLooked) return
+    hasLooked = true
+    try {
+      const exposure = fs.exposureSync(root)
+      if (exposure !== undefined) warn(exposure)
+    } catch {
+      // A warning that fails must not fail a claim that was granted.
+    }
+  }
+}
+
 /** A claim of another store, or none that was ever granted. */
 const unknownClaim = ({ runId, epoch }: Claim): StorageError => ({ _tag: 'Fenced', runId, epoch, by: O.none })
 
@@ -195,13 +246,15 @@ const load = async (context: Context, layout: Layout.Layout): Promise<E.Either<S
   if (E.isLeft(reading)) return reading
   if (O.isNone(reading.right)) return E.right(O.none)
   const { journals, content } = reading.right.value
-  return E.map(O.map((found: Read.Content) => ({ ...found, heldBy: holderOf(context, layout, journals.highest) })))(
-    content
-  )
+  if (E.isLeft(content)) return content
+  const heldBy = await holderOf(context, layout, journals.highest)
+  return E.right(O.map((found: Read.Content) => ({ ...found, heldBy }))(content.right))
 }
 
 /** The folders of runs. What is in them is not looked at: one that can't be read is listed like any other. */
 const list = async (context: Context): Promise<E.Either<StorageError, ReadonlyArray<string>>> => {
+  const own = ownRoot(context.fs, resolve(context.root))
+  if (E.isLeft(own)) return own
   const names = await namesIn(context.fs, Layout.runsOf(context.root))
   return E.map((found: O.Option<ReadonlyArray<string>>) =>
     O.isNone(found) ? [] : found.value.filter((name) => E.isRight(RunId.parse(name))).sort()

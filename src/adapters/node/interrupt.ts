@@ -19,7 +19,18 @@ import { killAll } from './processGroup.js'
  * @category model
  * @since 0.1.0
  */
-export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP'
+export type StopSignal =
+  | 'SIGINT'
+  | 'SIGTERM'
+  | 'SIGHUP'
+  | 'SIGQUIT'
+  | 'SIGABRT'
+  | 'SIGALRM'
+  | 'SIGIO'
+  | 'SIGPWR'
+  | 'SIGUSR2'
+  | 'SIGVTALRM'
+  | 'SIGXCPU'
 
 /**
  * Signal handlers that are installed. `received` tells which signal came first; `dispose` takes the handlers away, and
@@ -73,9 +84,18 @@ export const interruptFrom = (signal: AbortSignal): Interrupt => ({ signal, reas
 /** How long after the first signal the same one is that signal once more. */
 const REPEATED_MILLIS = 500
 
+/** What a terminal, a service manager or a person sends to end a program. */
+const USUAL: ReadonlyArray<StopSignal> = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT']
+
+/** Second names of the same signals. Packages that tidy up at a signal end the process if nobody else listens to either name. */
+const ALIASES: Readonly<Partial<Record<StopSignal, NodeJS.Signals>>> = { SIGABRT: 'SIGIOT', SIGIO: 'SIGPOLL' }
+
+const taken = (): void => undefined
+
 /**
  * Installs signal handlers: the first of the signals asks to stop, a second one ends the process at once. For the
- * outermost program, once; a library leaves signals to its host.
+ * outermost program, once; a library leaves signals to its host. Default: SIGINT, SIGTERM, SIGHUP and SIGQUIT. A process that
+ * dies of another signal leaves its commands running: name all that may come.
  *
  * The same signal within half a second of the first is no second one: of a Ctrl+C under npm a program hears twice, from
  * the terminal and from npm.
@@ -100,13 +120,17 @@ const REPEATED_MILLIS = 500
  * @since 0.1.0
  */
 export const abortOnSignals = (options: { readonly signals?: ReadonlyArray<StopSignal> } = {}): SignalHandlers => {
-  const signals = [...new Set(options.signals ?? (['SIGINT', 'SIGTERM', 'SIGHUP'] as const))]
+  const signals = [...new Set(options.signals ?? USUAL)]
   const stop = new AbortController()
   setMaxListeners(0, stop.signal)
   let received: O.Option<StopSignal> = O.none
   let receivedAt = 0
 
-  const dispose = (): void => signals.forEach((signal) => process.off(signal, handle))
+  const aliases = signals.flatMap((signal) => ALIASES[signal] ?? [])
+  const dispose = (): void => {
+    for (const signal of signals) process.off(signal, handle)
+    for (const alias of aliases) process.off(alias, taken)
+  }
   const handle = (signal: NodeJS.Signals): void => {
     if (O.isNone(received)) {
       received = O.some(signal as StopSignal)
@@ -117,7 +141,8 @@ export const abortOnSignals = (options: { readonly signals?: ReadonlyArray<StopS
       endNow(signal as StopSignal)
     }
   }
-  signals.forEach((signal) => process.on(signal, handle))
+  for (const signal of signals) process.on(signal, handle)
+  for (const alias of aliases) process.on(alias, taken)
 
   return { interrupt: { signal: stop.signal, reason: () => 'signal' }, received: () => received, dispose }
 }

@@ -200,8 +200,8 @@ const asked =
 const sentClaim = ({ runId, epoch }: SentClaim): SentClaim => ({ runId, epoch })
 
 const storageOver = (line: Line): CheckpointStorage => ({
-  claim: (runId, owner) => async () => {
-    const answer = await asked<{ claim: SentClaim; stored: Claimed['stored'] }>(line, 'claim', runId, owner)()
+  claim: (runId, owner, options) => async () => {
+    const answer = await asked<{ claim: SentClaim; stored: Claimed['stored'] }>(line, 'claim', runId, owner, options)()
     if (E.isLeft(answer)) return answer
     const { claim, stored } = answer.right
     const lost = new AbortController()

@@ -5,7 +5,15 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import type { CheckpointStorage, Claim, Claimed, Owner, Revision, StorageError } from '../../ports/CheckpointStorage.js'
+import type {
+  CheckpointStorage,
+  Claim,
+  Claimed,
+  ClaimOptions,
+  Owner,
+  Revision,
+  StorageError
+} from '../../ports/CheckpointStorage.js'
 import type { Reply, Request, SentClaim, SentRevision } from './storageProcessMessages.js'
 import { keyOf, METHODS, sentCause, sentError } from './storageProcessMessages.js'
 
@@ -56,10 +64,10 @@ const perform = (
   storage: CheckpointStorage,
   { method, args }: Extract<Request, { _tag: 'Call' }>
 ): (() => Promise<E.Either<StorageError, unknown>>) => {
-  const [first, second] = args
+  const [first, second, third] = args
   switch (method) {
     case 'claim':
-      return storage.claim(first as string, second as Owner)
+      return storage.claim(first as string, second as Owner, third as ClaimOptions | undefined)
     case 'save':
       return storage.save(claimOf(first as SentClaim), revisionsOf(second as ReadonlyArray<SentRevision>))
     case 'release':

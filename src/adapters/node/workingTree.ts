@@ -66,6 +66,10 @@ export const workingTree = (folder: string, except: ReadonlyArray<string> = [], 
     head: async () => E.map(firstLine)(await git(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])),
     fullHash: (hash) => () => fullHash(git, resolve(folder), hash),
     missingCommits: (hashes) => () => missingCommits(git, resolve(folder), hashes),
+    storedCommits: (hashes) => async () =>
+      E.map((known: ReadonlyMap<string, string>) => hashes.filter((hash) => known.has(hash)))(
+        await fullHashes(git, hashes)
+      ),
     commitsSince: (hash) => async () => {
       const head = await git(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])
       if (E.isLeft(head) || O.isNone(firstLine(head.right))) return E.map(() => [])(head)

@@ -10,6 +10,7 @@ import { sha256 } from '../../domain/Digest.js'
 import type { OwnWorkspace, Workspace } from '../../domain/Workspace.js'
 import type { FoundWorkspace, StepFolder, WorkspaceError, WorkspaceFailed, Workspaces } from '../../ports/Workspaces.js'
 import { commitWorktree, mergeWorktree } from './merging.js'
+import { ownFolders } from './ownFolders.js'
 import { workingTree } from './workingTree.js'
 import {
   forget,
@@ -51,15 +52,21 @@ import {
  * @since 0.1.0
  */
 export const workspaces = (stateFolder: string, folder = '.'): Workspaces => {
-  const places: Places = { all: join(resolve(stateFolder), 'workspaces'), from: resolve(folder) }
+  const state = resolve(stateFolder)
+  const places: Places = { state, all: join(state, 'workspaces'), from: resolve(folder) }
   return {
     plan: (runId, kind) => () => plan(places, runId, kind),
     make: (runId, workspace) => () => make(places, runId, workspace),
     find: (runId, workspace) => () => find(places, runId, workspace),
     stepFolder: (unit, fresh) => () => stepFolder(places, unit, fresh),
     tree: (path) => workingTree(path, [], places.all),
-    commit: (runId, worktree) => () => commitWorktree(runId, worktree),
+    commit: (runId, worktree) => async () => {
+      const own = await owned(places, rootAt(places, runId))
+      return E.isLeft(own) ? own : commitWorktree(runId, worktree)
+    },
     merge: (runId, worktree) => async () => {
+      const own = await owned(places, rootAt(places, runId))
+      if (E.isLeft(own)) return own
       const ended = await mergeWorktree(runId, worktree)
       if (E.isLeft(ended) || ended.right._tag === 'NotMerged') return ended
       const removed = await remove(places, runId, worktree)
@@ -69,8 +76,9 @@ export const workspaces = (stateFolder: string, folder = '.'): Workspaces => {
   }
 }
 
-/** Where all workspaces are, and where a new one is made from. */
+/** The state folder, where all workspaces are in it, and where a new one is made from. */
 interface Places {
+  readonly state: string
   readonly all: string
   readonly from: string
 }
@@ -87,6 +95,15 @@ const rootAt = ({ all }: Places, runId: string): string => join(all, runId)
 
 const stepsAt = ({ all }: Places, runId: string): string => join(all, STEPS, runId)
 
+/** Whether these folders of ours are what we made, as far as they are there. */
+const owned = async ({ state, all }: Places, ...paths: ReadonlyArray<string>): ReturnType<typeof ownFolders> => {
+  for (const path of paths) {
+    const own = await ownFolders(state, all, path)
+    if (E.isLeft(own)) return own
+  }
+  return E.right(undefined)
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // of a run
 // ---------------------------------------------------------------------------------------------------------------------
@@ -96,6 +113,8 @@ const plan = async (
   runId: string,
   kind: OwnWorkspace['kind']
 ): Promise<E.Either<WorkspaceError, OwnWorkspace>> => {
+  const own = await owned(places, places.all)
+  if (E.isLeft(own)) return own
   const root = rootAt(places, runId)
   if (await isThere(root)) return E.left({ _tag: 'WorkspaceTaken', what: 'Folder', path: root })
   return kind === 'directory' ? E.right({ kind, path: root }) : planWorktree(places.from, root, runId)
@@ -106,6 +125,8 @@ const make = async (
   runId: string,
   workspace: OwnWorkspace
 ): Promise<E.Either<WorkspaceError, string | undefined>> => {
+  const own = await owned(places, rootAt(places, runId))
+  if (E.isLeft(own)) return own
   const hidden = await hide(places)
   if (E.isLeft(hidden)) return hidden
   if (workspace.kind === 'worktree') return makeWorktree(runId, workspace)
@@ -130,6 +151,8 @@ const find = async (
   workspace: Workspace | undefined
 ): Promise<E.Either<WorkspaceError, FoundWorkspace>> => {
   const candidates = [rootAt(places, runId), stepsAt(places, runId), goneAt(places, runId)]
+  const own = await owned(places, ...candidates)
+  if (E.isLeft(own)) return own
   const found = await Promise.all(candidates.map(isThere))
   const folders = candidates.filter((_, index) => found[index])
   const there = workspace === undefined || (await isFolder(workspace.path))
@@ -197,11 +220,13 @@ const stepFolder = async (
   places: Places,
   { runId, step, group }: StepFolder,
   fresh: boolean
-): Promise<E.Either<WorkspaceFailed, string>> => {
+): Promise<E.Either<WorkspaceError, string>> => {
+  const names = group === undefined ? [folderName(step)] : [folderName(step), `@${folderName(group)}`]
+  const work = join(stepsAt(places, runId), ...names, WORK)
+  const own = await owned(places, fresh ? dirname(work) : work)
+  if (E.isLeft(own)) return own
   const hidden = await hide(places)
   if (E.isLeft(hidden)) return hidden
-  const own = group === undefined ? [folderName(step)] : [folderName(step), `@${folderName(group)}`]
-  const work = join(stepsAt(places, runId), ...own, WORK)
   return trying(work, 'mkdir', async () => {
     await mkdir(dirname(work), { recursive: true, mode: 0o700 })
     if (fresh && (await isThere(work))) await rename(work, `${work}.attempt-${await nextNumber(dirname(work))}`)

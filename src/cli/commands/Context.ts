@@ -6,29 +6,36 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
-import type { LargeCheckpoint } from '../../adapters/json-file/index.js'
-import { fileArchive, fileArtifacts, filePauses, jsonFileStorage } from '../../adapters/json-file/index.js'
+import type { JsonFileOptions, LargeCheckpoint } from '../../adapters/json-file/index.js'
+import {
+  describeExposure,
+  fileArchive,
+  fileArtifacts,
+  filePauses,
+  jsonFileStorage
+} from '../../adapters/json-file/index.js'
 import { environmentSecrets, nodeEnvironment, workspaces } from '../../adapters/node/index.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
 import type { ExitCode } from '../ExitCode.js'
 import type { Screen } from '../terminal/Screen.js'
+import type { Hint } from '../report/Hint.js'
 import { commandOf } from '../terminal/shellQuote.js'
-import { printable } from '../terminal/Style.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What every command gets: where to write and whether as JSON, the folder and environment it was started in, and the
- * folder that holds the state.
+ * What every command gets: the words that were typed, where to write and whether as JSON, the folder and environment it was
+ * started in, and the folder that holds the state.
  *
  * @category model
  * @since 0.1.0
  */
 export interface Context {
+  readonly words: ReadonlyArray<string>
   readonly screen: Screen
   readonly json: boolean
   readonly stdin: NodeJS.ReadStream
@@ -38,6 +45,14 @@ export interface Context {
   readonly folder: string
   readonly home: string
 }
+
+/**
+ * Where a command was typed, and its words.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Typed = Pick<Context, 'home' | 'folder' | 'words'>
 
 /**
  * What a command gives: an exit code, or why it could not do its work.
@@ -92,7 +107,7 @@ export const environmentFor = (
   { home, folder, inherited, screen }: Context,
   given: Partial<Omit<Environment, 'storage'>> = {}
 ): Environment =>
-  nodeEnvironment(jsonFileStorage(home, { onLarge: (large) => screen.line(screen.style.yellow(ofLarge(large))) }), {
+  nodeEnvironment(jsonFileStorage(home, warningsTo(screen)), {
     artifacts: fileArtifacts(home),
     archive: fileArchive(home),
     secrets: environmentSecrets(inherited),
@@ -101,8 +116,20 @@ export const environmentFor = (
     ...given
   })
 
+/** A command may open the store more than once. */
+const exposed = new Set<string>()
+
+const warningsTo = (screen: Context['screen']): Pick<JsonFileOptions, 'onLarge' | 'onExposed'> => ({
+  onLarge: (large) => screen.line(screen.style.yellow(ofLarge(large))),
+  onExposed: (exposure) => {
+    const line = `warning: ${describeExposure(exposure)}`
+    if (!exposed.has(line)) screen.line(screen.style.yellow(line))
+    exposed.add(line)
+  }
+})
+
 const ofLarge = ({ runId, bytes, limitBytes, biggest }: LargeCheckpoint): string => {
-  const named = biggest.map(({ path, bytes }) => `${printable(path)} (${bytes} bytes)`).join(', ')
+  const named = biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')
   return `warning: the state of run ${runId} has ${bytes} bytes, and more than ${limitBytes} are refused. The biggest values: ${named}. Keep what is large in files or artifacts`
 }
 
@@ -134,3 +161,29 @@ export const ignoreHome = (context: Context): void => {
  */
 export const dogearCommand = (context: Pick<Context, 'home' | 'folder'>, words: ReadonlyArray<string>): string =>
   commandOf(['dogear', ...words, ...(isDefaultHome(context) ? [] : ['--home', context.home])])
+
+/**
+ * The command that was typed, with more flags, as one that works when it is copied into a shell in the same folder.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const sameCommand = (context: Typed, more: ReadonlyArray<string> = []): string => {
+  const { words } = context
+  const end = words.indexOf('--')
+  const flags = end === -1 ? words : words.slice(0, end)
+  const saysHome = flags.some((word) => word === '--home' || word.startsWith('--home='))
+  const home = saysHome || isDefaultHome(context) ? [] : ['--home', context.home]
+  return commandOf(['dogear', ...flags, ...more, ...home, ...(end === -1 ? [] : words.slice(end))])
+}
+
+/**
+ * The command that shows a run.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const looking = (place: Pick<Context, 'home' | 'folder'>, runId: string): Required<Hint> => ({
+  text: 'Look at it with:',
+  command: dogearCommand(place, ['show', runId])
+})

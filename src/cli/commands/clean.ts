@@ -17,10 +17,10 @@ import { notDone, usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printed } from '../report/runJson.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
-import { printable } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
-import { environmentFor } from './Context.js'
+import { environmentFor, sameCommand } from './Context.js'
 import type { Attended } from './execution.js'
+import { heldError } from './owner.js'
 import { allRuns, findRun, viewOf, warnOfDamaged } from './find.js'
 
 /**
@@ -67,7 +67,7 @@ const one = async (
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
   const { runId, heldBy } = view.right
-  return O.isNone(heldBy) ? E.right([view.right]) : E.left(notDone({ _tag: 'HeldBy', runId, holder: heldBy.value }))
+  return O.isNone(heldBy) ? E.right([view.right]) : E.left(heldError(context, runId, heldBy.value))
 }
 
 const resting = async (context: Context, { all }: CleanFlags): Promise<E.Either<CliError, ReadonlyArray<RunView>>> => {
@@ -103,8 +103,8 @@ const withFolders = async (
 const sayNothing = ({ screen, json, home }: Context, id: string | undefined): Result => {
   if (json) screen.out(printed([]))
   else
-    screen.out(
-      `Nothing to clean: ${id === undefined ? 'no completed run has a' : 'this run has no'} workspace in ${printable(home)}\n`
+    screen.print(
+      `Nothing to clean: ${id === undefined ? 'no completed run has a' : 'this run has no'} workspace in ${home}`
     )
   return E.right(ExitCode.done)
 }
@@ -121,11 +121,11 @@ const candidateLines = async (
   const lost = await uncommitted(context, checkpoint)
   return [
     `Run ${runId} (${checkpoint.workflow.name}, ${status}):`,
-    ...folders.map((folder) => `  ${printable(folder)}`),
+    ...folders.map((folder) => `  ${folder}`),
     ...(lost === 0
       ? []
       : [style.yellow(`  ${lost} path${lost === 1 ? ' is' : 's are'} not committed there, and will be lost`)]),
-    ...(status === 'completed' ? [] : [style.yellow(`  ${printable(missed(checkpoint))}`)])
+    ...(status === 'completed' ? [] : [style.yellow(`  ${missed(checkpoint)}`)])
   ]
 }
 
@@ -153,7 +153,11 @@ const agree = async (
   { yes }: CleanFlags
 ): Promise<E.Either<CliError, void>> => {
   if (yes === true) return E.right(undefined)
-  if (!context.interactive) return E.left(usage('This deletes what is listed. To agree, add --yes'))
+  if (!context.interactive) {
+    return E.left(
+      usage('This deletes what is listed', [{ text: 'To agree:', command: sameCommand(context, ['--yes']) }])
+    )
+  }
   const count = candidates.reduce((sum, { folders }) => sum + folders.length, 0)
   const question = `Delete ${count === 1 ? 'this folder' : `these ${count} folders`}?`
   return isYes(await confirm(context.prompt, question, false)) ? E.right(undefined) : E.left({ _tag: 'Declined' })
@@ -177,9 +181,9 @@ const deleteAll = async (context: Attended, candidates: ReadonlyArray<Candidate>
     }
     done.push({ runId: view.runId, ...removed.right })
     if (json) continue
-    for (const folder of removed.right.folders) screen.out(`Deleted ${printable(folder)}\n`)
+    for (const folder of removed.right.folders) screen.print(`Deleted ${folder}`)
     const { keptBranch } = removed.right
-    if (keptBranch !== undefined) screen.out(`Kept branch ${keptBranch}: it has commits that are nowhere else\n`)
+    if (keptBranch !== undefined) screen.print(`Kept branch ${keptBranch}: it has commits that are nowhere else`)
   }
   if (failure !== undefined) return E.left(failure)
   if (json) {

@@ -9,19 +9,27 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { ConformanceCase, Level } from '../../testing/conformance/Case.js'
 import { checkpointStorageCases } from '../../testing/conformance/cases/index.js'
 import type { CaseResult, Report } from '../../testing/conformance/Report.js'
-import { closingOf, headingOf, isConformant, linesOf, toJson, toTap } from '../../testing/conformance/Report.js'
-import { chosen, runConformance } from '../../testing/conformance/run.js'
-import type { StorageSpec } from '../../testing/conformance/Spec.js'
+import {
+  BEYOND,
+  closingOf,
+  headingOf,
+  isConformant,
+  linesOf,
+  make,
+  toJson,
+  toTap
+} from '../../testing/conformance/Report.js'
+import { chosen } from '../../testing/conformance/run.js'
 import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
-import { loadSpec } from '../conformance/loadSpec.js'
+import type { Wanted } from '../conformance/loadSpec.js'
+import type { LoadedStore } from '../conformance/messages.js'
 import { withoutOurs } from '../conformance/trace.js'
-import { strayFields } from '../conformance/specProblems.js'
+import { runWatched } from '../conformance/watched.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf as hintLines } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import { commandOf } from '../terminal/shellQuote.js'
-import { printable } from '../terminal/Style.js'
 import * as Duration from '../workflow/Duration.js'
 import { didYouMean } from '../workflow/Suggestion.js'
 import type { Context, Result } from './Context.js'
@@ -75,15 +83,9 @@ export const conformanceCommand = async (
   }
   const { limitMillis } = choice.right
   const exportName = flags.export ?? 'spec'
-  const spec = await loadSpec({ folder: context.folder, module, exportName, limitMillis })
-  if (E.isLeft(spec)) return spec
-  for (const stray of strayFields(spec.right)) {
-    context.screen.line(context.screen.style.yellow(`warning: ${printable(stray)}`))
-  }
-  return run(context, [module, ...(flags.export === undefined ? [] : ['--export', exportName])], spec.right, {
-    ...choice.right,
-    tap: flags.tap === true
-  })
+  const words = [module, ...(flags.export === undefined ? [] : ['--export', exportName])]
+  const wanted = { folder: context.folder, module, exportName, limitMillis }
+  return run(context, words, wanted, { ...choice.right, tap: flags.tap === true })
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -120,7 +122,7 @@ const unknownCase = (id: string): CliError => {
 
 const list = ({ screen, json }: Context, { cases }: Choice): Result => {
   if (json) screen.out(printed(cases.map(({ id, title, level, needs }) => ({ id, title, level, needs }))))
-  else for (const one of cases) screen.out(`${one.id} ${one.title} ${screen.outStyle.dim(`(${aboutCase(one)})`)}\n`)
+  else for (const one of cases) screen.print(`${one.id} ${one.title} ${screen.outStyle.dim(`(${aboutCase(one)})`)}`)
   return E.right(ExitCode.done)
 }
 
@@ -134,33 +136,39 @@ const aboutCase = ({ level, needs }: ConformanceCase): string =>
 const run = async (
   context: Context,
   words: ReadonlyArray<string>,
-  spec: StorageSpec<unknown>,
-  { levels, only, cases, limitMillis, tap }: Choice & { readonly tap: boolean }
+  wanted: Wanted,
+  { levels, only, cases, tap }: Choice & { readonly tap: boolean }
 ): Promise<Result> => {
   const { screen, json } = context
   const asText = !json && !tap
-  let done = 0
-  const current = (): string => `${done + 1}/${cases.length} ${cases[done]?.id ?? ''}`
-  const strays = watchStrays(context, () => cases[done]?.id)
-  if (asText) screen.out(`${printable(headingOf({ store: spec.name, ...spec }))}\n\n`)
-  screen.status(current)
-  const report = await runConformance(spec, {
-    levels,
-    ...(only === undefined ? {} : { only }),
-    limitMillis,
+  let store: LoadedStore = { name: '', capabilities: [], strays: [] }
+  let [done, strays] = [0, 0]
+  const ran = await runWatched(wanted, cases, {
+    onLoaded: (loaded) => {
+      store = loaded
+      for (const stray of loaded.strays) screen.line(screen.style.yellow(`warning: ${stray}`))
+      if (asText) [headingOf({ ...loaded, store: loaded.name }), ''].forEach(screen.print)
+      screen.status(() => `${done}/${cases.length} cases done, ${cases[done]?.id ?? ''}`)
+    },
     onResult: (result) => {
       done += 1
       if (done === cases.length) screen.status(undefined)
-      if (asText) for (const line of resultLines(context, result)) screen.out(`${line}\n`)
+      if (asText) resultLines(context, result).forEach(screen.print)
+    },
+    onStray: (text) => {
+      strays += 1
+      tellStray(context, cases[done]?.id ?? 'nothing', text)
     }
   })
+  if (E.isLeft(ran)) return ran
+  const report = make(store.name, store.capabilities, ran.right, { whole: only === undefined, levels, beyond: BEYOND })
   tell(context, withPlainText(report), tap)
   const failed = report.results.find(({ outcome }) => outcome._tag === 'Failed')
   if (failed !== undefined && asText) {
     const command = commandOf(['dogear', 'conformance', ...words, '--only', failed.id])
     for (const line of hintLines([{ text: 'One case alone:', command }], screen.style)) screen.line(line)
   }
-  return E.right(isConformant(report) && strays() === 0 ? ExitCode.done : ExitCode.caseFailed)
+  return E.right(isConformant(report) && strays === 0 ? ExitCode.done : ExitCode.caseFailed)
 }
 
 const tell = ({ screen, json }: Context, report: Report, tap: boolean): void => {
@@ -168,13 +176,13 @@ const tell = ({ screen, json }: Context, report: Report, tap: boolean): void => 
   if (tap) return screen.out(`${toTap(report)}\n`)
   const colour = isConformant(report) ? screen.outStyle.green : screen.outStyle.red
   const lines = ['', ...closingOf(report)]
-  for (const [n, line] of lines.entries()) screen.out(`${n === lines.length - 1 ? colour(line) : line}\n`)
+  for (const [n, line] of lines.entries()) screen.print(n === lines.length - 1 ? colour(line) : line)
 }
 
 const resultLines = ({ screen }: Context, result: CaseResult): ReadonlyArray<string> => {
   const { green, red, dim } = screen.outStyle
   const colour = { Passed: green, Failed: red, NotClaimed: dim }[result.outcome._tag]
-  const [first = '', ...why] = linesOf(withPlainWhy(result)).map(printable)
+  const [first = '', ...why] = linesOf(withPlainWhy(result))
   return [`${colour(first.slice(0, 1))}${first.slice(1)}`, ...why]
 }
 
@@ -187,17 +195,8 @@ const withPlainWhy = (result: CaseResult): CaseResult => {
 
 const withPlainText = (report: Report): Report => ({ ...report, results: report.results.map(withPlainWhy) })
 
-/** Tells what is thrown where no case can catch it: in a timer of the store, say. Gives how often that was so far. */
-const watchStrays = ({ screen }: Context, current: () => string | undefined): (() => number) => {
-  let count = 0
-  const tellStray = (error: unknown): void => {
-    count += 1
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    screen.line(
-      `${screen.style.red('dogear:')} while ${current() ?? 'nothing'} ran, this was thrown, and nobody caught it:`
-    )
-    for (const line of withoutOurs(text)) screen.line(`  ${printable(line)}`)
-  }
-  process.on('uncaughtException', tellStray).on('unhandledRejection', tellStray)
-  return () => count
+/** Tells what is thrown where no case can catch it: in a timer of the store, say. */
+const tellStray = ({ screen }: Context, current: string, text: string): void => {
+  screen.line(`${screen.style.red('dogear:')} while ${current} ran, this was thrown, and nobody caught it:`)
+  for (const line of withoutOurs(text)) screen.line(`  ${line}`)
 }

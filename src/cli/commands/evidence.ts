@@ -8,7 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { workingTree } from '../../adapters/node/index.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { unitsInNeed } from '../../domain/evidenceOf.js'
-import type { MissingEvidence, PlanOptions, ResumePlan } from '../../domain/Plan.js'
+import type { FoundEvidence, PlanOptions, ResumePlan } from '../../domain/Plan.js'
 import type { Workflow } from '../../domain/Workflow.js'
 import { collectEvidence } from '../../executor/evidence.js'
 import type { RunError } from '../../executor/RunError.js'
@@ -32,14 +32,16 @@ export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): Working
 }
 
 /**
- * What there is of what a run left: whether its workspace is `there`, and what is `missing` in it.
+ * What there is of what a run left: whether its workspace is `there`, and what is not as it was in it. `tree`: where it was looked,
+ * which knows what it has read.
  *
  * @category model
  * @since 0.1.0
  */
 export interface Remains {
+  readonly tree: WorkingTree
   readonly there: boolean
-  readonly missing: ReadonlyArray<MissingEvidence>
+  readonly evidence: ReadonlyArray<FoundEvidence>
 }
 
 /**
@@ -53,15 +55,16 @@ export const remainsOf = async (
   context: Context,
   checkpoint: Checkpoint,
   workflow: Pick<Workflow, 'steps'> = { steps: [] },
-  options: PlanOptions = {}
+  options: PlanOptions = {},
+  tree = treeAt(context, checkpoint.workspace?.path ?? context.folder)
 ): Promise<E.Either<CliError, Remains>> => {
-  const environment = environmentFor(context, { tree: treeAt(context, checkpoint.workspace?.path ?? context.folder) })
+  const environment = environmentFor(context, { tree })
   const told = (error: RunError): CliError => notDone(error, [], checkpoint.runId)
   const there = await hasWorkspace(checkpoint)(environment)()
   if (E.isLeft(there)) return E.left(told(there.left))
-  if (!there.right) return E.right({ there: false, missing: [] })
-  const missing = await collectEvidence(unitsInNeed(checkpoint, workflow, options))(environment)()
-  return E.isLeft(missing) ? E.left(told(missing.left)) : E.right({ there: true, missing: missing.right })
+  if (!there.right) return E.right({ tree, there: false, evidence: [] })
+  const evidence = await collectEvidence(unitsInNeed(checkpoint, workflow, options))(environment)()
+  return E.isLeft(evidence) ? E.left(told(evidence.left)) : E.right({ tree, there: true, evidence: evidence.right })
 }
 
 /**

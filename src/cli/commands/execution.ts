@@ -9,14 +9,14 @@ import type { SignalHandlers, StopSignal } from '../../adapters/node/index.js'
 import { subprocess, systemClock } from '../../adapters/node/index.js'
 import { status } from '../../domain/Checkpoint.js'
 import type { JsonObject } from '../../domain/Json.js'
-import type { Confirm, ResumePlan } from '../../domain/Plan.js'
+import type { Confirm, FoundEvidence, ResumePlan, Run } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { Executor } from '../../executor/Executor.js'
 import { dispose } from '../../executor/onSuccess.js'
 import type { Program } from '../../executor/Program.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
-import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
 import type { Environment } from '../../ports/Environment.js'
+import type { WorkingTree } from '../../ports/WorkingTree.js'
 import { notDone } from '../CliError.js'
 import { ofOutcome } from '../ExitCode.js'
 import { endingOf, MAX_TOLD, taskOf } from '../report/ending.js'
@@ -25,14 +25,17 @@ import { grouped } from '../report/progress.js'
 import { endJson, jobJson, printed } from '../report/runJson.js'
 import { runnerIn } from '../steps/jobStep.js'
 import type { Prompt } from '../terminal/Prompt.js'
-import { printable } from '../terminal/Style.js'
 import * as Problem from '../workflow/Problem.js'
 import { toProgram } from '../workflow/toProgram.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
+import { askAbout } from './checks.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, ignoreHome } from './Context.js'
-import { treeAt } from './evidence.js'
-import { goOn, ofPending, ofRunError, questionsOf, resumeLine } from './hints.js'
+import { remainsOf, treeAt } from './evidence.js'
+import { afterLoss } from './find.js'
+import { failedCheckOf, goOn, ofFailedCheck, ofPending, ofRunError, questionsOf, resumeLine } from './hints.js'
+import { warningsOf } from './input.js'
+import type { PlanFlags } from './planFlags.js'
 import type { MergeFlags } from './workspace.js'
 import { settleWorkspace, tellOfWorkspace } from './workspace.js'
 
@@ -79,6 +82,8 @@ export interface Execution {
   readonly done: number
   readonly start?: ReadonlyArray<string>
   readonly merging?: MergeFlags
+  /** Where it works, if that was looked at before. */
+  readonly tree?: WorkingTree
   /** Told of the plan. */
   readonly onPlanned?: (plan: ResumePlan) => void
 }
@@ -128,9 +133,10 @@ export const execute = async (
   let saved = execution.start === undefined
   let worked = false
   let isLeft = false
+  const again = new Map<string, Run>()
   const environment = environmentFor(context, {
-    tree: treeAt(context, execution.folder),
-    ...(context.interactive ? { onCheckFailed: askAbout(context) } : {}),
+    tree: execution.tree ?? treeAt(context, execution.folder),
+    ...(context.interactive ? { onCheckFailed: askAbout(context, program) } : {}),
     interrupt: context.signals.interrupt,
     events: {
       report: (event) => {
@@ -140,6 +146,7 @@ export const execute = async (
         }
         if (event._tag === 'WorkspaceReady') tellOfWorkspace(context, event.workspace, event.renamed)
         if (event._tag === 'RunPlanned') execution.onPlanned?.(event.plan)
+        if (event._tag === 'StepsRunAgain') for (const unit of event.units) again.set(unitName(unit), unit)
         if (event._tag === 'StepStarted') worked = true
         // What its workspace is in the way of may be done once that is settled.
         if (event._tag === 'RunLeft') isLeft = true
@@ -157,10 +164,17 @@ export const execute = async (
   }
   const outcome = ended.right
   const ownFolders = await ownFoldersOf(environment, outcome, execution.workflow.file)
-  const questions = outcome._tag === 'Fenced' ? [] : questionsOf(outcome.checkpoint, program)
+  const evidence = await evidenceAfter(context, outcome, program)
+  const questions = outcome._tag === 'Fenced' ? [] : questionsOf(outcome.checkpoint, program, evidence)
   const { screen } = context
-  const lead = leadOf(outcome)
-  const hints = outcome._tag === 'Pending' ? ofPending(context, runId) : goOn(context, runId, program, questions, lead)
+  const lead = leadOf(outcome, program)
+  const restarts = ofFailedCheck(context, program, outcome)
+  const hints =
+    outcome._tag === 'Fenced'
+      ? [await afterLoss(context, runId)]
+      : outcome._tag === 'Pending'
+        ? ofPending(context, runId)
+        : [...goOn(context, runId, program, questions, lead), ...restarts]
   for (const line of endingOf(outcome, execution.workflow.file, hints, screen.style, ownFolders)) screen.line(line)
   const place =
     outcome._tag === 'Completed'
@@ -168,14 +182,33 @@ export const execute = async (
       : {}
   if (isLeft && outcome._tag === 'Completed')
     await dispose(execution.workflow.file.onSuccess, outcome.checkpoint)({ ...environment, events: narrator })()
-  if (context.json) screen.out(printed({ ...outcomeJson(outcome, resumeLine(context, runId), questions), ...place }))
+  if (context.json)
+    screen.out(
+      printed({
+        ...outcomeJson(outcome, resumeLine(context, runId), questions, [...again.values()]),
+        ...Object.fromEntries(restarts.map(({ command }) => ['restart_wave_command', command ?? null])),
+        ...place
+      })
+    )
   return E.right(ofOutcome(outcome, context.signals.received()))
 }
 
 /** What has passed may be gone when it is tried again; everything else needs somebody. */
-const leadOf = (outcome: RunOutcome): string => {
+const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
   if (outcome._tag !== 'Failed') return 'Go on with:'
+  if (failedCheckOf(program, outcome) === 'after') return 'Fix it, then look again with:'
   return outcome.retryable ? 'It may pass by itself. Wait, or fix it, then go on with:' : 'Fix it, then go on with:'
+}
+
+/** What is not as it was, where that may be why a wave did not start: then a resume asks about it. */
+const evidenceAfter = async (
+  context: Context,
+  outcome: RunOutcome,
+  program: AnyProgram
+): Promise<ReadonlyArray<FoundEvidence>> => {
+  if (outcome._tag !== 'Failed' || failedCheckOf(program, outcome) !== 'before') return []
+  const remains = await remainsOf(context, outcome.checkpoint, program)
+  return E.isLeft(remains) ? [] : remains.right.evidence
 }
 
 /** The folders of their own that failed steps have worked in, by the names of the steps. */
@@ -196,51 +229,34 @@ const ownFoldersOf = async (
   return folders
 }
 
-const outcomeJson = (outcome: RunOutcome, resume: string, questions: ReadonlyArray<Confirm>): JsonObject =>
+const outcomeJson = (
+  outcome: RunOutcome,
+  resume: string,
+  questions: ReadonlyArray<Confirm>,
+  again: ReadonlyArray<Run>
+): JsonObject =>
   outcome._tag === 'Fenced'
     ? { run_id: outcome.runId, status: 'fenced' }
     : {
-        ...endJson(outcome.checkpoint, status(outcome.checkpoint, false), resume, questions),
+        ...endJson(outcome.checkpoint, status(outcome.checkpoint, false), resume, questions, again),
         ...(outcome._tag === 'Failed' ? { retryable: outcome.retryable } : {}),
         ...(outcome._tag === 'Pending' ? { jobs: outcome.jobs.map(jobJson) } : {})
       }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// checks
-// ---------------------------------------------------------------------------------------------------------------------
-
-/** Asks what is to be made of a check that failed. Nobody there: it has failed. */
-const askAbout = (context: Attended): ((failed: FailedCheck) => Promise<CheckAnswer>) => {
-  // Groups run side by side; one is asked about at a time.
-  let last: Promise<unknown> = Promise.resolve()
-  return (failed) => {
-    const answer = last.then(() => askOne(context, failed))
-    last = answer.catch(() => undefined)
-    return answer
-  }
-}
-
-const askOne = async ({ prompt, screen, signals }: Attended, failed: FailedCheck): Promise<CheckAnswer> => {
-  if (signals.interrupt.signal.aborted) return 'abort'
-  const name = unitName(failed)
-  screen.line(screen.style.yellow(`"${name}" ${failed.when === 'before' ? 'can not start' : 'ran, but'}:`))
-  for (const one of failed.wrong) screen.line(`  ${printable(one)}`)
-  for (;;) {
-    const answer = await prompt.ask('Try it again, let it count all the same, or stop here? [retry/continue/abort] ')
-    const word = O.isNone(answer) ? 'abort' : answer.value.trim().toLowerCase()
-    const found = CHECK_ANSWERS.find((one) => word !== '' && one.startsWith(word))
-    if (found !== undefined) return found
-    screen.line('Please answer retry, continue or abort')
-  }
-}
-
-const CHECK_ANSWERS: ReadonlyArray<CheckAnswer> = ['retry', 'continue', 'abort']
-
-// ---------------------------------------------------------------------------------------------------------------------
 // signals
 // ---------------------------------------------------------------------------------------------------------------------
 
-const SIGNALS: ReadonlyArray<StopSignal> = ['SIGINT', 'SIGTERM', 'SIGHUP']
+/**
+ * The signals that end a process and can be caught: of any other one the commands of its steps would live on.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const SIGNALS: ReadonlyArray<StopSignal> = [
+  ...(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const),
+  ...(['SIGABRT', 'SIGALRM', 'SIGIO', 'SIGPWR', 'SIGUSR2', 'SIGVTALRM', 'SIGXCPU'] as const)
+]
 
 /** Says at the first signal what is stopped, and at the second, before the end, how to go on. Gives the end of that. */
 const tellOfSignals = ({ screen, signals }: Attended, narrator: Narrator.Narrator, resume: string): (() => void) => {
@@ -320,11 +336,13 @@ export const attended = async (
 }
 
 /**
- * Prints what a workflow file deserves a warning for.
+ * Prints what a workflow file, and the input that is given with a plan, deserve a warning for.
  *
  * @category effects
  * @since 0.1.0
  */
-export const warnOf = ({ screen }: Context, { file, shown }: Loaded): void => {
-  for (const warning of file.warnings) screen.line(screen.style.yellow(`warning: ${Problem.describe(shown, warning)}`))
+export const warnOf = (context: Context, { file, shown }: Loaded, flags: PlanFlags = {}): void => {
+  const { screen } = context
+  const warnings = [...Problem.describeAll(shown, file.warnings), ...warningsOf(context, file, shown, flags)]
+  for (const warning of warnings) screen.line(screen.style.yellow(`warning: ${warning}`))
 }

@@ -3,6 +3,8 @@
  *
  * @since 0.1.0
  */
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as RunId from '../../domain/RunId.js'
@@ -10,12 +12,13 @@ import { describeStorage } from '../../executor/RunError.js'
 import type { ListedRun, RunSummary, RunView } from '../../executor/runs.js'
 import { listRuns, viewRun } from '../../executor/runs.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
-import type { CliError } from '../CliError.js'
+import type { Candidate, CliError } from '../CliError.js'
 import { notDone } from '../CliError.js'
-import { printable } from '../terminal/Style.js'
+import type { Hint } from '../report/Hint.js'
 import type { Context } from './Context.js'
 import { environmentFor } from './Context.js'
-import { ofNoRun, ofNothing } from './hints.js'
+import { ofFile, ofNoRun, ofNothing } from './findHints.js'
+import { minute, ofTakenOver } from './hints.js'
 
 /**
  * How short the beginning of a run id may be that stands for it.
@@ -62,7 +65,7 @@ export const allRuns = async (context: Context): Promise<E.Either<CliError, Runs
  * @since 0.1.0
  */
 export const warnOfDamaged = ({ screen }: Context, { damaged }: Runs): void => {
-  for (const { error } of damaged) screen.line(screen.style.yellow(`warning: ${printable(describeStorage(error))}`))
+  for (const { error } of damaged) screen.line(screen.style.yellow(`warning: ${describeStorage(error)}`))
 }
 
 /**
@@ -73,7 +76,11 @@ export const warnOfDamaged = ({ screen }: Context, { damaged }: Runs): void => {
  */
 export const findRun = async (context: Context, id: string): Promise<E.Either<CliError, RunView>> => {
   const tooShort = id.length < MIN_PREFIX && id !== ''
-  const none = notDone({ _tag: 'NoSuchRun', runId: printable(id) }, ofNoRun(context, tooShort ? MIN_PREFIX : undefined))
+  const file = isFile(context, id) ? [ofFile(id)] : []
+  const none = notDone({ _tag: 'NoSuchRun', runId: id }, [
+    ...ofNoRun(context, tooShort ? MIN_PREFIX : undefined),
+    ...file
+  ])
   const environment = environmentFor(context)
   if (E.isRight(RunId.parse(id))) {
     const found = await viewRun(id)(environment)()
@@ -81,14 +88,33 @@ export const findRun = async (context: Context, id: string): Promise<E.Either<Cl
     if (O.isSome(found.right)) return E.right(found.right.value)
   }
   const unfit = RunId.parse(id)
-  if (id.length < MIN_PREFIX) return E.left(E.isLeft(unfit) ? notDone(unfit.left) : none)
+  if (id.length < MIN_PREFIX) return E.left(E.isLeft(unfit) ? notDone(unfit.left, file) : none)
   const listed = await listRuns(environment)()
   if (E.isLeft(listed)) return E.left(notDone(listed.left))
   const [first, ...others] = listed.right.filter(({ runId }) => runId.startsWith(id))
-  if (first === undefined) return E.left(E.isLeft(unfit) ? notDone(unfit.left) : none)
+  if (first === undefined) return E.left(E.isLeft(unfit) ? notDone(unfit.left, file) : none)
   return others.length === 0
     ? viewOf(context, first.runId)
-    : E.left({ _tag: 'AmbiguousRun', prefix: id, candidates: [first, ...others].map(lineOf) })
+    : E.left({ _tag: 'AmbiguousRun', prefix: id, candidates: [first, ...others].map(candidateOf) })
+}
+
+const isFile = ({ folder }: Context, name: string): boolean => {
+  try {
+    return /\.ya?ml$/i.test(name) && statSync(resolve(folder, name)).isFile()
+  } catch {
+    return false
+  }
+}
+
+/**
+ * What can be done about a run that this process has lost.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const afterLoss = async (context: Context, runId: string): Promise<Hint> => {
+  const found = await viewRun(runId)(environmentFor(context))()
+  return ofTakenOver(context, runId, E.isLeft(found) || O.isSome(found.right))
 }
 
 /**
@@ -115,8 +141,11 @@ export const findOrOnly = async (context: Context, id: string | undefined): Prom
   if (id !== undefined) return findRun(context, id)
   const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs
+  const [unreadable] = runs.right.damaged
+  if (unreadable !== undefined && runs.right.runs.length === 0) return E.left(notDone(unreadable.error))
   warnOfDamaged(context, runs.right)
-  const unfinished = runs.right.runs.filter(isUnfinished)
+  const free = runs.right.runs.filter(isUnfinished)
+  const unfinished = free.length > 0 ? free : runs.right.runs.filter(isUndecided)
   const [only, ...others] = unfinished
   if (only === undefined) {
     const active = runs.right.runs.filter((run) => run.status !== 'completed').map(summaryLine)
@@ -124,11 +153,14 @@ export const findOrOnly = async (context: Context, id: string | undefined): Prom
     const [newest] = runs.right.runs
     const completed =
       newest === undefined || active.length > 0 || runs.right.damaged.length > 0 ? {} : { completed: newest.runId }
-    return E.left({ _tag: 'NothingToResume', hints, ...completed })
+    return E.left({ _tag: 'NothingToResume', hints, ...completed, unreadable: runs.right.damaged.length })
   }
   return others.length === 0
     ? viewOf(context, only.runId)
-    : E.left({ _tag: 'SeveralUnfinished', candidates: unfinished.map(summaryLine) })
+    : E.left({
+        _tag: 'SeveralUnfinished',
+        candidates: unfinished.map((run) => ({ runId: run.runId, line: summaryLine(run) }))
+      })
 }
 
 /**
@@ -139,21 +171,19 @@ export const findOrOnly = async (context: Context, id: string | undefined): Prom
  */
 export const isUnfinished = ({ status, heldBy }: RunSummary): boolean => status !== 'completed' && O.isNone(heldBy)
 
+/** Whether a run may wait to be resumed: it is not known if the process lives that holds it. */
+const isUndecided = ({ status, heldBy }: RunSummary): boolean =>
+  status !== 'completed' && O.isSome(heldBy) && heldBy.value.liveness === 'undecided'
+
 // ---------------------------------------------------------------------------------------------------------------------
 // showing
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** A run as a line of a list of candidates. */
-const lineOf = ({ runId, summary }: ListedRun): string =>
-  E.isLeft(summary) ? `${runId}  (can't be read)` : summaryLine(summary.right)
+/** A run that may be meant. */
+const candidateOf = ({ runId, summary }: ListedRun): Candidate => ({
+  runId,
+  line: E.isLeft(summary) ? `${runId}  (can't be read)` : summaryLine(summary.right)
+})
 
 const summaryLine = ({ runId, workflow, status, steps, createdAt }: RunSummary): string =>
   `${runId}  ${workflow.name}  ${status}  ${steps.completed}/${steps.total} steps  ${minute(createdAt)}`
-
-/**
- * A time as people read it: `2026-01-02 03:04 UTC`.
- *
- * @category destructors
- * @since 0.1.0
- */
-export const minute = (at: string): string => `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`

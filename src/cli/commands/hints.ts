@@ -1,21 +1,25 @@
 /**
- * What to do next: all hints that commands give, with the command lines to copy.
+ * What to do next with a run, with the command lines to copy.
  *
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { describeQuestion } from '../../domain/Explain.js'
-import type { Confirm, PlanOptions, PlanProblem, ResumePlan } from '../../domain/Plan.js'
+import type { Confirm, FoundEvidence, PlanOptions, PlanProblem, ResumePlan } from '../../domain/Plan.js'
 import { openQuestions, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Workflow } from '../../domain/Workflow.js'
-import { tasks } from '../../domain/Workflow.js'
+import { groupNamed, tasks } from '../../domain/Workflow.js'
+import { CHECK_FAILED } from '../../executor/guarded.js'
 import type { RunError } from '../../executor/RunError.js'
+import type { RunOutcome } from '../../executor/RunOutcome.js'
+import type { RunSummary } from '../../executor/runs.js'
+import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Hint } from '../report/Hint.js'
-import { printable } from '../terminal/Style.js'
+import { harmfulFrom } from './checks.js'
 import type { Context } from './Context.js'
-import { dogearCommand } from './Context.js'
+import { dogearCommand, looking } from './Context.js'
 import type { Difference } from './input.js'
 import type { PlanFlags } from './planFlags.js'
 import { wordsOf } from './planFlags.js'
@@ -27,8 +31,19 @@ import { wordsOf } from './planFlags.js'
 /** Where commands are to be copied to. */
 type Place = Pick<Context, 'home' | 'folder'>
 
+/**
+ * The flags of a resume that say what to do with an owner that may be dead.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface TakeOverFlags extends PlanFlags {
+  readonly takeOver?: boolean
+  readonly yes?: boolean
+}
+
 /** The flags of a resume that its command line repeats. */
-type Flags = PlanFlags & { readonly yes?: boolean }
+type Flags = TakeOverFlags
 
 /**
  * What was planned: a run, with a workflow, as the flags say.
@@ -54,7 +69,14 @@ export interface Planning {
  * @since 0.1.0
  */
 export const resumeLine = (place: Place, runId: string, flags: Flags = {}, more: ReadonlyArray<string> = []): string =>
-  dogearCommand(place, ['resume', runId, ...wordsOf(flags), ...more, ...(flags.yes === true ? ['--yes'] : [])])
+  dogearCommand(place, [
+    'resume',
+    runId,
+    ...wordsOf(flags),
+    ...more,
+    ...(flags.takeOver === true ? ['--take-over'] : []),
+    ...(flags.yes === true ? ['--yes'] : [])
+  ])
 
 /**
  * How to go on with a run: with the answers to what will be asked, if anything will, else in these words.
@@ -72,9 +94,44 @@ export const goOn = (
   questions.length === 0
     ? [{ text, command: resumeLine(place, runId) }]
     : [
-        ...questions.map((question) => ({ text: printable(describeQuestion(question)) })),
+        ...questions.map((question) => ({ text: describeQuestion(question) })),
         ...answers(place, runId, {}, workflow, questions)
       ]
+
+/**
+ * Which check of a wave as a whole has failed, if one has.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const failedCheckOf = ({ steps }: Workflow, outcome: RunOutcome): 'before' | 'after' | undefined => {
+  if (outcome._tag !== 'Failed' || steps[outcome.stepIndex]?._tag === 'Task') return undefined
+  const failure = outcome.failures.find(({ group, error }) => group === undefined && error.code === CHECK_FAILED)
+  return failure === undefined ? undefined : failure.outcome === 'notApplied' ? 'before' : 'after'
+}
+
+/**
+ * How to let a wave run again of which the check after it has failed, or the wave before one that may not start. Only what would be
+ * planned is offered.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ofFailedCheck = (place: Place, workflow: Workflow, outcome: RunOutcome): ReadonlyArray<Hint> => {
+  const when = failedCheckOf(workflow, outcome)
+  if (when === undefined || outcome._tag !== 'Failed') return []
+  const { steps } = workflow
+  const end = outcome.stepIndex + (when === 'after' ? 1 : 0)
+  const wave = steps.slice(0, end).findLast(({ _tag }) => _tag !== 'Task')?.name
+  if (wave === undefined) return []
+  const plan = planResume(outcome.checkpoint, workflow, { restartWave: wave })
+  if (E.isLeft(plan) || openQuestions(plan.right).length > 0) return []
+  const harmful = harmfulFrom(workflow, wave, end)
+  const named = harmful.length === 0 ? '' : `, also what is not idempotent (${harmful.join(', ')})`
+  const what = when === 'after' ? `To run the groups of "${wave}" again` : `To run again from "${wave}" on`
+  const yes = harmful.length === 0 ? {} : { yes: true }
+  return [{ text: `${what}${named}:`, command: resumeLine(place, outcome.runId, { restartWave: wave, ...yes }) }]
+}
 
 /**
  * For a run that waits for jobs.
@@ -85,6 +142,17 @@ export const goOn = (
 export const ofPending = (place: Place, runId: string): ReadonlyArray<Hint> => [
   { text: 'Ask what became of it with:', command: dogearCommand(place, ['poll', runId]) }
 ]
+
+/**
+ * For a run that this process has lost. `isThere`: whether the run still exists, since it may also have been deleted.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ofTakenOver = (place: Place, runId: string, isThere: boolean): Hint =>
+  isThere
+    ? looking(place, runId)
+    : { text: 'It no longer exists. Which runs there are:', command: dogearCommand(place, ['runs']) }
 
 /**
  * The command lines that answer the open questions.
@@ -99,20 +167,84 @@ export const answers = (
   workflow: Workflow,
   questions: ReadonlyArray<Confirm>
 ): ReadonlyArray<Hint> => {
-  const answering = (answer: 'again' | 'done'): string =>
+  const answering = (answer: 'again' | 'keep' | 'done'): string =>
     resumeLine(
       place,
       runId,
       flags,
       questions.flatMap((question) => {
-        const output = answer === 'done' && captures(workflow, question).length > 0 ? ':OUTPUT' : ''
-        return ['--confirm', `${unitName(question)}=${answer}${output}`]
+        const hasOutput = isEdited(question) || captures(workflow, question).length === 0
+        return ['--confirm', `${unitName(question)}=${answer}${answer === 'done' && !hasOutput ? ':OUTPUT' : ''}`]
       })
     )
+  if (questions.some(isEdited))
+    return [
+      { text: 'To run again, over what is there now:', command: answering('again') },
+      ...(questions.some((question) => !mayKeep(workflow, question))
+        ? []
+        : [{ text: 'To keep what is there now, and run nothing for it:', command: answering('keep') }]),
+      { text: 'To take as done, and run what follows again:', command: answering('done') },
+      ...(questions.length === 1 ? [] : [{ text: '(or a mixture of these)' }]),
+      ...ofLaterRuns(questions)
+    ]
   return [
     { text: 'To run again:', command: answering('again') },
     { text: 'To take as done:', command: answering('done') },
     ...(questions.length === 1 ? [] : [{ text: '(or a mixture of both)' }])
+  ]
+}
+
+/**
+ * The command lines that say what becomes of what was changed where units are forced to run again over that. `pin`:
+ * the plan that was reviewed, which such an answer leaves as it is.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const forcedAnswers = (
+  place: Place,
+  runId: string,
+  flags: Flags,
+  pin: ReadonlyArray<string>,
+  questions: ReadonlyArray<Confirm>
+): ReadonlyArray<Hint> => {
+  const again = [...questions.flatMap((one) => ['--confirm', `${unitName(one)}=again`]), ...pin]
+  const { force: _, fromStep: __, restartWave: ___, input: ____, ...others } = flags
+  return [
+    { text: 'To run again, over what is there now:', command: resumeLine(place, runId, flags, again) },
+    { text: 'To go on where the run stands instead, and be asked first:', command: resumeLine(place, runId, others) }
+  ]
+}
+
+const isEdited = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChanged'
+
+/**
+ * Whether what is there now can be kept: a map that is done anew as a whole has no record to keep.
+ *
+ * @category refinements
+ * @since 0.1.0
+ */
+export const mayKeep = ({ steps }: Workflow, question: Confirm): boolean =>
+  isEdited(question) && !(question.group === undefined && steps[question.stepIndex]?._tag === 'Map')
+
+/** How many files are named. */
+const MAX_FILES = 3
+
+/** The way out for files that change legitimately. */
+const ofLaterRuns = (questions: ReadonlyArray<Confirm>): ReadonlyArray<Hint> => {
+  const paths = new Set(
+    questions.flatMap(({ reason }) =>
+      reason._tag === 'EvidenceChanged'
+        ? reason.changed.flatMap(({ was }) => (was._tag === 'Artifact' ? [was.path] : []))
+        : []
+    )
+  )
+  const files = [...paths].slice(0, MAX_FILES).join(', ')
+  if (files === '') return []
+  return [
+    {
+      text: `If that may change at any time, let the step ask only that it is there, in later runs: expect: { files: [${files}] } in place of artifacts`
+    }
   ]
 }
 
@@ -136,9 +268,20 @@ export const ofPlanError = (
       ? [{ text: `Give the workflow its old name back, then resume: name: ${problem.expected}` }]
       : []
   ),
+  ...problems.flatMap((problem) => (problem._tag === 'NotAWave' ? ofNoWave(place, planning, problem) : [])),
   ...ofMissingOutputs(place, planning, problems),
   ...ofEdits(place, planning, problems)
 ]
+
+const ofNoWave = (
+  place: Place,
+  { checkpoint, flags: { restartWave: _, ...flags } }: Planning,
+  { step, available, steps }: PlanProblem & { readonly _tag: 'NotAWave' }
+): ReadonlyArray<Hint> => {
+  const from = (fromStep: string): string => resumeLine(place, checkpoint.runId, { ...flags, fromStep })
+  if (steps.includes(step)) return [{ text: `To run from "${step}" on:`, command: from(step) }]
+  return available.length > 0 ? [] : [{ text: 'To run from a step on:', command: from('STEP') }]
+}
 
 const ofEdits = (
   place: Place,
@@ -147,7 +290,8 @@ const ofEdits = (
 ): ReadonlyArray<Hint> => {
   const edits = problems.filter((problem) => problem._tag === 'WorkflowChanged')
   if (edits.length === 0 || edits.some(({ inDoubt }) => inDoubt === true)) return []
-  const from = workflow.steps.find(({ name }) => edits.some(({ step }) => step === name))?.name
+  const edited = new Set(edits.map(({ step }) => step))
+  const from = workflow.steps.find(({ name }) => edited.has(name))?.name
   const { restartWave: ___, ...others } = options
   /** The first of these ways that can be planned. */
   const offer = (
@@ -173,11 +317,11 @@ const ofMissingOutputs = (
 ): ReadonlyArray<Hint> => {
   const recorded = new Set(Array.from(checkpoint.completedSteps, unitName))
   const units = problems.flatMap((one) => (one._tag === 'AssumedOutputMissing' ? [unitName(one)] : []))
-  const missing = units.filter((unit) => !recorded.has(unit)).map((unit) => `${unit}=done`)
-  const given = flags.confirm ?? []
-  const presupposed = flags.fromStep === undefined ? [] : missing.filter((answer) => !given.includes(answer))
-  if (presupposed.length === 0 && !given.some((answer) => missing.includes(answer))) return []
-  const confirm = [...given, ...presupposed].map((answer) => (missing.includes(answer) ? `${answer}:OUTPUT` : answer))
+  const missing = new Set(units.filter((unit) => !recorded.has(unit)).map((unit) => `${unit}=done`))
+  const given = new Set(flags.confirm)
+  const presupposed = flags.fromStep === undefined ? [] : [...missing].filter((answer) => !given.has(answer))
+  if (presupposed.length === 0 && ![...given].some((answer) => missing.has(answer))) return []
+  const confirm = [...given, ...presupposed].map((answer) => (missing.has(answer) ? `${answer}:OUTPUT` : answer))
   return [{ text: 'Say what it gave:', command: resumeLine(place, checkpoint.runId, { ...flags, confirm }) }]
 }
 
@@ -205,10 +349,10 @@ export const ofRunError = (
     case 'TooLarge':
     case 'WorkspaceFailed':
       return restart === undefined
-        ? [{ text: 'When that is mended, go on with:', command: resumeLine(place, runId) }]
+        ? [{ text: 'After fixing this, resume with:', command: resumeLine(place, runId) }]
         : [
             {
-              text: 'Nothing was started. When that is mended, run it again:',
+              text: 'Nothing was started. After fixing this, run it again:',
               command: dogearCommand(place, restart)
             }
           ]
@@ -221,12 +365,30 @@ export const ofRunError = (
       ]
     case 'RecoveryRefused':
       return ofDamage(place, runId, {})
+    case 'HeldBy':
+      return ofHeld(place, runId, error.holder, {})
     case 'Unconfirmed':
       return answers(place, runId, {}, workflow, error.questions)
     default:
       return []
   }
 }
+
+/**
+ * For a run that somebody holds: a way out, if it is not known whether the owner lives.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ofHeld = (place: Place, runId: string, { liveness }: Holder, flags: Flags = {}): ReadonlyArray<Hint> =>
+  liveness === 'alive'
+    ? []
+    : [
+        {
+          text: 'If you know that it is dead, take the run over:',
+          command: resumeLine(place, runId, { ...flags, takeOver: true })
+        }
+      ]
 
 /**
  * For a run whose workspace is gone. One of its own is made anew if everything is to run again.
@@ -258,8 +420,48 @@ export const ofExisting = (place: Place, runId: string): ReadonlyArray<Hint> => 
 ]
 
 /**
+ * For a run that has the id that a new one was to have. `start`: the words that start a run with another id.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ofTaken = (place: Place, run: RunSummary, start: ReadonlyArray<string>): ReadonlyArray<Hint> => [
+  { text: `It is a run of ${run.workflow.name}: ${positionOf(run)}` },
+  ...(run.workflow.path === undefined
+    ? [{ ...looking(place, run.runId), text: 'A program started it. Look at it with:' }, another(place, start)]
+    : run.status === 'completed'
+      ? [
+          { text: 'To run it again, from the first step:', command: resumeLine(place, run.runId, { force: true }) },
+          another(place, start)
+        ]
+      : ofExisting(place, run.runId))
+]
+
+const another = (place: Place, start: ReadonlyArray<string>): Hint => ({
+  text: 'To start a run with an id of its own:',
+  command: dogearCommand(place, start)
+})
+
+/**
+ * How far a run is, and since when it is there.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const positionOf = ({ status, steps, createdAt }: RunSummary): string =>
+  `${status}, ${steps.completed}/${steps.total} steps completed, started ${minute(createdAt)}`
+
+/**
+ * A time as people read it: `2026-01-02 03:04 UTC`.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const minute = (at: string): string => `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`
+
+/**
  * For a run that was started with another input than what is given: what differs, and how to go on with either. `how`:
- * the flags of the resume; `start`: the words that start a run with what is given.
+ * the flags of the resume; `given`: what is given, as words, and `start` those that start a run with it.
  *
  * @category constructors
  * @since 0.1.0
@@ -269,30 +471,38 @@ export const ofOtherInput = (
   runId: string,
   how: Flags,
   differences: ReadonlyArray<Difference>,
+  given: ReadonlyArray<string>,
   start: ReadonlyArray<string>
 ): ReadonlyArray<Hint> => [
   ...differences.map(({ name, given, recorded }) => ({
     text: `  ${name}: given ${quoted(given)}, ${recorded === undefined ? 'which it was started without' : `started with ${quoted(recorded)}`}`
   })),
-  { text: 'A run keeps its input. To go on with that:', command: resumeLine(place, runId, how) },
+  { text: 'To go on with the input that it has:', command: resumeLine(place, runId, how) },
+  {
+    text: 'To use what is given from a step on:',
+    command: dogearCommand(place, ['resume', runId, '--from-step', 'STEP', ...given])
+  },
   { text: 'To start a new run with what is given:', command: dogearCommand(place, start) }
 ]
+
+/**
+ * From which step on a run has another input, and what differs.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const inputReplaced = (step: string, differences: ReadonlyArray<Difference>): string => {
+  const values = differences.map(({ name, given, recorded }) => {
+    const was = recorded === undefined ? ', which it was started without' : ` instead of ${quoted(recorded)}`
+    return `${name} ${quoted(given)}${was}`
+  })
+  return `From step ${quoted(step)} on, another input: ${values.join('; ')}`
+}
 
 const MAX_VALUE = 60
 
 const quoted = (value: string): string =>
-  printable(JSON.stringify(value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE - 1)}…` : value))
-
-/**
- * For a workflow that has no run yet.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const ofNoRunOf = (place: Place, shown: string): ReadonlyArray<Hint> => [
-  ...ofNoRun(place),
-  { text: 'Start one:', command: dogearCommand(place, ['run', shown]) }
-]
+  JSON.stringify(value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE - 1)}…` : value)
 
 /**
  * For a run whose newest state is damaged.
@@ -304,57 +514,22 @@ export const ofDamage = (place: Place, runId: string, flags: Flags): ReadonlyArr
   { text: 'To go on from what was recovered:', command: resumeLine(place, runId, { ...flags, yes: true }) }
 ]
 
-/**
- * For a run that was not found: where it was looked for. `tooShortFor`: how many characters the beginning of an id needs,
- * if these were too few.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const ofNoRun = ({ home }: Place, tooShortFor?: number): ReadonlyArray<Hint> => [
-  { text: `Looked in ${printable(home)}` },
-  ...(tooShortFor === undefined ? [] : [{ text: `The beginning of an id needs at least ${tooShortFor} characters` }])
-]
-
-/**
- * For a run whose workflow file can't be read.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const ofMissingFile = (place: Place, runId: string): ReadonlyArray<Hint> => [
-  { text: `Run ${runId} was started from it. Put it back, then resume` },
-  {
-    text: 'Or, if it was moved, go on with the file where it is now:',
-    command: dogearCommand(place, ['run', 'NEWPATH', '--id', runId, '--resume'])
-  }
-]
-
-/**
- * Where no run can be resumed: those in progress, or where to find all.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const ofNothing = (place: Place, active: ReadonlyArray<string>, total: number): ReadonlyArray<Hint> => {
-  if (active.length > 0) return [{ text: 'In progress:' }, ...active.map((text) => ({ text }))]
-  return total === 0
-    ? [{ text: `Looked in ${printable(place.home)}` }]
-    : [{ text: 'List all:', command: dogearCommand(place, ['runs']) }]
-}
-
 // ---------------------------------------------------------------------------------------------------------------------
 // plans
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What a resume will ask before it runs anything.
+ * What a resume will ask before it runs anything; `evidence`: what is not as it was.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const questionsOf = (checkpoint: Checkpoint, workflow: Workflow): ReadonlyArray<Confirm> => {
-  const plan = planResume(checkpoint, workflow)
+export const questionsOf = (
+  checkpoint: Checkpoint,
+  workflow: Workflow,
+  evidence: ReadonlyArray<FoundEvidence> = []
+): ReadonlyArray<Confirm> => {
+  const plan = planResume(checkpoint, workflow, { evidence })
   return E.isLeft(plan) ? [] : openQuestions(plan.right)
 }
 
@@ -366,7 +541,9 @@ export const questionsOf = (checkpoint: Checkpoint, workflow: Workflow): Readonl
  */
 export const captures = (workflow: Workflow, { stepIndex, group, step }: Confirm): ReadonlyArray<string> => {
   const found = workflow.steps[stepIndex]
-  return found === undefined ? [] : (tasks(found).find(({ name }) => name === (group ?? step))?.captures ?? [])
+  if (found === undefined) return []
+  const task = found._tag === 'Wave' ? groupNamed(found, group ?? step) : tasks(found)[0]
+  return task?.captures ?? []
 }
 
 /**

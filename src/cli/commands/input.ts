@@ -11,9 +11,12 @@ import * as Redaction from '../../domain/Redaction.js'
 import type { RunSummary } from '../../executor/runs.js'
 import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
+import { strayInputs } from '../workflow/strayInputs.js'
 import { objection } from '../workflow/Variable.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import type { Context } from './Context.js'
+import { dogearCommand } from './Context.js'
+import type { PlanFlags } from './planFlags.js'
 
 /**
  * What the command line gives, by name. Its values are text.
@@ -102,3 +105,74 @@ export const differencesFrom = ({ input }: Pick<RunSummary, 'input'>, given: Giv
 }
 
 const seenBySteps = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
+/**
+ * The input that replaces the recorded one from a step on: the recorded values, and over them those that are given and differ.
+ * None if nothing differs. A name that is a secret's is refused, and without a step so is every input.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const replacementOf = (
+  context: Pick<Context, 'inherited' | 'home' | 'folder'>,
+  file: WorkflowFile,
+  run: Pick<RunSummary, 'input' | 'runId'>,
+  { input = [], fromStep, force }: PlanFlags
+): E.Either<CliError, O.Option<JsonObject>> => {
+  if (input.length === 0) return E.right(O.none)
+  const typed = inputOf(input)
+  if (E.isLeft(typed)) return typed
+  const given = recordable(context, file, typed.right)
+  if (E.isLeft(given)) return given
+  if (fromStep === undefined && force !== true) return E.left(needsStep(context, run.runId, input))
+  const changed = differencesFrom(run, given.right).map(({ name, given: value }) => [name, value] as const)
+  const recorded = isObject(run.input) ? run.input : {}
+  return E.right(changed.length === 0 ? O.none : O.some({ ...recorded, ...Object.fromEntries(changed) }))
+}
+
+const needsStep = (context: Pick<Context, 'home' | 'folder'>, runId: string, input: ReadonlyArray<string>): CliError =>
+  usage('--input needs --from-step or --force: a run keeps its input, unless steps run again', [
+    {
+      text: 'To run all of it again, with this input:',
+      command: dogearCommand(context, ['resume', runId, '--force', ...input.flatMap((one) => ['--input', one])])
+    }
+  ])
+
+/**
+ * The names that `--input` gives values to. What is no such flag is said where its value is needed.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const namesIn = ({ input = [] }: PlanFlags): ReadonlyArray<string> =>
+  input.map((text) => text.slice(0, Math.max(0, text.indexOf('='))))
+
+/**
+ * Warnings about values that are given and are not used as they are: the name is most likely mistyped, or the value has that of a
+ * secret in it.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const warningsOf = (
+  context: Pick<Context, 'inherited'>,
+  file: WorkflowFile,
+  shown: string,
+  flags: PlanFlags
+): ReadonlyArray<string> => {
+  const typed = inputOf(flags.input ?? [])
+  const given = E.isLeft(typed) ? typed : recordable(context, file, typed.right)
+  if (E.isLeft(typed) || E.isLeft(given)) return []
+  return [...hiddenIn(typed.right, given.right), ...strayInputs(file, shown, Object.keys(given.right))]
+}
+
+/**
+ * Who gives a secret in this way sees why it does not work.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const hiddenIn = (typed: Given, given: Given): ReadonlyArray<string> =>
+  Object.keys(typed)
+    .filter((name) => given[name] !== typed[name])
+    .map((name) => `--input "${name}" has the value of a secret in it: steps see *** there`)

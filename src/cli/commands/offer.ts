@@ -12,7 +12,7 @@ import { rowLines } from '../report/rows.js'
 import { choose } from '../terminal/Prompt.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import type { Attended } from './execution.js'
-import { minute } from './find.js'
+import { minute } from './hints.js'
 
 /**
  * What somebody wants done about an earlier run.

@@ -8,9 +8,11 @@ import type { Status } from '../../domain/Checkpoint.js'
 import { pause } from '../../executor/pause.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
+import type { Hint } from '../report/Hint.js'
+import { linesOf } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
-import { environmentFor } from './Context.js'
+import { dogearCommand, environmentFor, looking } from './Context.js'
 import { findRun } from './find.js'
 
 /**
@@ -42,9 +44,30 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
   if (json) screen.out(printed({ run_id: runId, requested, status: requested ? 'running' : answer.status }))
   else if (requested) {
     const { pid, host } = answer.holder
-    screen.out(`Run ${runId} pauses when what it runs now has ended (process ${pid} on ${host})\n`)
-  } else screen.out(`Run ${runId} ${AT_REST[answer.status]}\n`)
+    screen.print(`Run ${runId} pauses when what it runs now has ended (process ${pid} on ${host})`)
+  } else {
+    screen.print(`Run ${runId} ${AT_REST[answer.status]}`)
+    const isOfProgram = view.right.workflow.path === undefined
+    const next = isOfProgram ? looking(context, runId) : nextFor(context, runId, answer.status)
+    for (const line of linesOf([next], screen.style)) screen.line(line)
+  }
   return E.right(requested || answer.status === 'paused' ? ExitCode.done : ExitCode.refused)
+}
+
+const nextFor = (context: Context, runId: string, status: Status): Hint => {
+  switch (status) {
+    case 'pending':
+      return { text: 'Ask what became of it with:', command: dogearCommand(context, ['poll', runId]) }
+    case 'completed':
+      return looking(context, runId)
+    case 'running':
+      return { text: 'Ask again with:', command: dogearCommand(context, ['pause', runId]) }
+    case 'queued':
+    case 'failed':
+    case 'interrupted':
+    case 'paused':
+      return { text: 'Go on with:', command: dogearCommand(context, ['resume', runId]) }
+  }
 }
 
 const AT_REST: Readonly<Record<Status, string>> = {

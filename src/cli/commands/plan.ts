@@ -6,26 +6,31 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
-import { describeQuestion, describeReason, explain } from '../../domain/Explain.js'
+import { describeEvidence, describeQuestion, describeReason, explain } from '../../domain/Explain.js'
 import type { JsonObject } from '../../domain/Json.js'
+import { listed } from '../../domain/listed.js'
 import type { Decision, PlanOptions, PlanProblem, ResumePlan } from '../../domain/Plan.js'
 import { hashPlan, openQuestions, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Workflow } from '../../domain/Workflow.js'
 import type { RunView } from '../../executor/runs.js'
+import type { Holder } from '../../ports/CheckpointStorage.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { shortened } from '../report/fingerprints.js'
 import { linesOf } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
-import { printable } from '../terminal/Style.js'
+import { MAX_TOLD } from '../workflow/Problem.js'
 import type { Context, Result } from './Context.js'
 import { warnOf } from './execution.js'
 import { remainsOf, unlessWorkspaceGone } from './evidence.js'
 import { findOrOnly } from './find.js'
-import { answers, isDone, ofPending, ofPlanError, resumeLine } from './hints.js'
+import { answers, forcedAnswers, isDone, ofHeld, ofPending, ofPlanError, resumeLine } from './hints.js'
+import { namesIn, redactionFor, replacementOf } from './input.js'
+import type { Overwriting } from './overwritten.js'
+import { madeAgain, overwritten } from './overwritten.js'
 import type { PlanFlags } from './planFlags.js'
-import { planOptions } from './planFlags.js'
+import { planOptions, withoutSecrets } from './planFlags.js'
 import { plannable, workflowOf } from './workflowOf.js'
 
 /**
@@ -34,20 +39,24 @@ import { plannable, workflowOf } from './workflowOf.js'
  * @category commands
  * @since 0.1.0
  */
-export const planCommand = async (context: Context, id: string | undefined, flags: PlanFlags): Promise<Result> => {
+export const planCommand = async (context: Context, id: string | undefined, typed: PlanFlags): Promise<Result> => {
   const found = await findOrOnly(context, id)
   if (E.isLeft(found)) return found
   const { runId, checkpoint } = found.right
-  const workflow = await workflowOf(context, checkpoint)
+  const workflow = await workflowOf(context, checkpoint, namesIn(typed))
   if (E.isLeft(workflow)) return workflow
+  const flags = withoutSecrets(typed, redactionFor(context, workflow.right.file))
   const options = planOptions(flags, workflow.right.file)
   if (E.isLeft(options)) return options
-  warnOf(context, workflow.right)
+  const replacement = replacementOf(context, workflow.right.file, found.right, typed)
+  if (E.isLeft(replacement)) return replacement
+  warnOf(context, workflow.right, typed)
   const program = plannable(workflow.right)
   const recovered = found.right.found._tag === 'Recovered'
   const remains = await remainsOf(context, checkpoint, program, options.right)
   if (E.isLeft(remains)) return remains
-  const how = { ...options.right, evidence: remains.right.missing, recovered }
+  const input = O.isNone(replacement.right) ? {} : { input: replacement.right.value }
+  const how = { ...options.right, ...input, evidence: remains.right.evidence, recovered }
   const plan = planResume(checkpoint, program, how)
   if (E.isLeft(plan)) {
     const planning = { checkpoint, workflow: program, options: how, flags }
@@ -56,20 +65,35 @@ export const planCommand = async (context: Context, id: string | undefined, flag
   const usable = unlessWorkspaceGone(context, checkpoint, plan.right, remains.right)
   if (E.isLeft(usable)) return usable
   const edits = editsOf(checkpoint, program, options.right)
-  if (context.json) context.screen.out(printed(planJson(found.right, plan.right, edits)))
+  const over = await overwritten(context, checkpoint, program, how, remains.right.tree)
+  if (E.isLeft(over)) context.screen.line(context.screen.style.yellow(over.left))
+  const edited = E.isLeft(over) ? [] : over.right
+  if (context.json) context.screen.out(printed(planJson(found.right, plan.right, edits, edited)))
   else
-    for (const line of planLines(context, found.right, program, plan.right, flags, edits))
-      context.screen.out(`${line}\n`)
+    for (const line of planLines(context, found.right, program, plan.right, flags, edits, edited))
+      context.screen.print(line)
   return E.right(ExitCode.done)
 }
 
-type StepEdit = PlanProblem & { readonly _tag: 'WorkflowChanged'; readonly groups?: ReadonlyArray<string> }
+type StepEdit = PlanProblem & { readonly _tag: 'WorkflowChanged' }
 
 /** How the workflow differs from the one that ran: what the strictest policy would refuse. */
 const editsOf = (checkpoint: Checkpoint, program: Workflow, options: PlanOptions): ReadonlyArray<StepEdit> => {
   const strict = planResume(checkpoint, program, { ...options, changes: 'strict' })
-  const edits = E.isRight(strict) ? [] : strict.left.problems.filter((problem) => problem._tag === 'WorkflowChanged')
-  return edits.map((edit) => ({ ...edit, groups: groupsOf(checkpoint, program, edit.step) }))
+  return E.isRight(strict) ? [] : strict.left.problems.filter((problem) => problem._tag === 'WorkflowChanged')
+}
+
+const editLines = (
+  checkpoint: Checkpoint,
+  program: Workflow,
+  edits: ReadonlyArray<StepEdit>
+): ReadonlyArray<string> => {
+  const more = edits.length - MAX_TOLD
+  return [
+    ...(edits.length === 0 ? [] : ['Edited since the run began:']),
+    ...edits.slice(0, MAX_TOLD).map((edit) => describeEdit(edit, groupsOf(checkpoint, program, edit.step))),
+    ...(more > 0 ? [`  and ${more} more`] : [])
+  ]
 }
 
 /** The groups of a wave that were changed, added or removed. */
@@ -92,20 +116,28 @@ const planLines = (
   program: Workflow,
   plan: ResumePlan,
   flags: PlanFlags,
-  edits: ReadonlyArray<StepEdit>
+  edits: ReadonlyArray<StepEdit>,
+  edited: ReadonlyArray<Overwriting>
 ): ReadonlyArray<string> => {
   const { outStyle: style } = context.screen
   return [
     style.bold(`Run ${runId}: ${checkpoint.workflow.name}, ${status}`),
-    ...(found._tag === 'Exact' ? [] : [style.yellow(`Its newest state is damaged: ${printable(found.lost)}`)]),
-    ...(O.isNone(heldBy) ? [] : [style.yellow(`In progress: process ${heldBy.value.pid} on ${heldBy.value.host}`)]),
+    ...(found._tag === 'Exact' ? [] : [style.yellow(`Its newest state is damaged: ${found.lost}`)]),
+    ...(O.isNone(heldBy) ? [] : [style.yellow(inProgress(heldBy.value))]),
     ...explain(plan)
       .split('\n')
-      .map((line) => shortened(printable(asOf(heldBy, line)))),
-    ...(edits.length === 0 ? [] : ['Edited since the run began:', ...edits.map(describeEdit)]),
-    ...(O.isSome(heldBy) ? [] : nextLines(context, runId, program, plan, { ...flags, yes: found._tag !== 'Exact' }))
+      .map((line) => shortened(asOf(heldBy, line))),
+    ...editLines(checkpoint, program, edits),
+    ...(O.isSome(heldBy)
+      ? linesOf(ofHeld(context, runId, heldBy.value, flags))
+      : nextLines(context, runId, program, plan, { ...flags, yes: found._tag !== 'Exact' }, edited))
   ]
 }
+
+const inProgress = ({ host, pid, liveness }: Holder): string =>
+  liveness === 'alive'
+    ? `In progress: process ${pid} on ${host}`
+    : `In progress, or left by a process that is dead: process ${pid} on ${host}`
 
 /** What to do next; `yes`: to agree to go on from what was recovered. */
 const nextLines = (
@@ -113,22 +145,26 @@ const nextLines = (
   runId: string,
   program: Workflow,
   plan: ResumePlan,
-  flags: PlanFlags & { readonly yes: boolean }
+  flags: PlanFlags & { readonly yes: boolean },
+  edited: ReadonlyArray<Overwriting>
 ): ReadonlyArray<string> => {
   if (isDone(plan)) return []
   const { outStyle: style } = context.screen
   const questions = openQuestions(plan)
   const consent = flags.yes ? ['With --yes you agree to go on from what was recovered'] : []
-  const exactly = {
-    text: 'To do exactly this:',
-    command: resumeLine(context, runId, flags, ['--plan', hashPlan(plan)])
-  }
+  const pin = ['--plan', hashPlan(plan)]
+  const confirm = [...(flags.confirm ?? []), ...edited.map((one) => `${unitName(one)}=again`)]
+  const exactly =
+    edited.length === 0
+      ? [{ text: 'To do exactly this:', command: resumeLine(context, runId, flags, pin) }]
+      : forcedAnswers(context, runId, flags, pin, edited)
   const waits = plan.decisions.some((one) => one._tag === 'Poll') ? ofPending(context, runId) : []
   return [
     ...linesOf(waits),
-    ...questions.map((question) => style.yellow(printable(describeQuestion(question)))),
+    ...questions.map((question) => style.yellow(describeQuestion(question))),
+    ...(edited.length === 0 ? [] : [style.yellow(madeAgain(edited))]),
     ...consent,
-    ...linesOf(questions.length > 0 ? answers(context, runId, flags, program, questions) : [exactly])
+    ...linesOf(questions.length > 0 ? answers(context, runId, { ...flags, confirm }, program, questions) : exactly)
   ]
 }
 
@@ -136,15 +172,20 @@ const nextLines = (
 const asOf = (heldBy: RunView['heldBy'], text: string): string =>
   O.isNone(heldBy) ? text : text.replace(/was (running \(attempt \d+\)) when the process ended$/, 'is $1')
 
-const describeEdit = ({ edit, step, recorded, present, groups = [] }: StepEdit): string => {
+const describeEdit = ({ edit, step, recorded, present }: StepEdit, groups: ReadonlyArray<string>): string => {
   const from = recorded === undefined ? [] : [`was ${recorded}`]
   const to = present === undefined ? [] : [`is ${present}`]
   const prints = [...from, ...to].join(', ')
-  const parts = groups.length === 0 ? '' : `: ${groups.join(', ')}`
+  const parts = groups.length === 0 ? '' : `: ${listed(groups)}`
   return shortened(`  ${edit.padEnd(9)}  ${step}${prints === '' ? '' : `  (${prints})`}${parts}`)
 }
 
-const planJson = (view: RunView, plan: ResumePlan, edits: ReadonlyArray<StepEdit>): JsonObject => ({
+const planJson = (
+  view: RunView,
+  plan: ResumePlan,
+  edits: ReadonlyArray<StepEdit>,
+  edited: ReadonlyArray<Overwriting>
+): JsonObject => ({
   ...summaryJson(view),
   plan_hash: hashPlan(plan),
   start_index: plan.startIndex,
@@ -152,6 +193,10 @@ const planJson = (view: RunView, plan: ResumePlan, edits: ReadonlyArray<StepEdit
   decisions: plan.decisions.map((decision) => decisionJson(view, decision)),
   edits: edits.map(({ edit, step, recorded = null, present = null }) => ({ edit, step, recorded, present })),
   questions: openQuestions(plan).map(unitName),
+  overwrites: edited.map((one) => ({
+    unit: unitName(one),
+    changed: one.reason.changed.map(({ was }) => describeEvidence(was))
+  })),
   recovered: view.found._tag === 'Recovered'
 })
 
@@ -161,5 +206,11 @@ const decisionJson = ({ heldBy }: RunView, decision: Decision): JsonObject => ({
   ...(decision.group === undefined ? {} : { group: decision.group }),
   action: decision._tag.toLowerCase(),
   reason: decision.reason._tag,
-  why: asOf(heldBy, describeReason(decision))
+  why: asOf(heldBy, describeReason(decision)),
+  ...evidenceJson(decision)
+})
+
+const evidenceJson = ({ reason }: Decision): JsonObject => ({
+  ...('missing' in reason && reason.missing !== undefined ? { missing: reason.missing.map(describeEvidence) } : {}),
+  ...('changed' in reason ? { changed: reason.changed.map(({ was }) => describeEvidence(was)) } : {})
 })

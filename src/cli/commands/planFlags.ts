@@ -20,6 +20,7 @@ import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 export interface PlanFlags {
   readonly force?: boolean
   readonly fromStep?: string
+  readonly input?: ReadonlyArray<string>
   readonly restartWave?: string
   readonly confirm?: ReadonlyArray<string>
   readonly changes?: string
@@ -39,7 +40,7 @@ export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either
     ...(flags.fromStep === undefined ? [] : ['--from-step']),
     ...(flags.restartWave === undefined ? [] : ['--restart-wave'])
   ]
-  if (restarts.length > 1) return E.left(usage(`${restarts.join(' and ')} can't be used together`))
+  if (restarts.length > 1) return E.left(usage(`${restarts.join(' and ')} can't be used together. Give one of them`))
   const changes = CHANGES.find((one) => one === flags.changes)
   if (flags.changes !== undefined && changes === undefined) {
     const hint = didYouMean(flags.changes, CHANGES)
@@ -59,12 +60,12 @@ export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either
 const answersOf = (texts: ReadonlyArray<string>): E.Either<CliError, ReadonlyMap<string, Answer>> => {
   const answers = new Map<string, Answer>()
   for (const text of texts) {
-    const [, unit, answer, output] = /^([^=]+)=(again|done)(?::([\s\S]*))?$/.exec(text) ?? []
-    if (unit === undefined || (answer === 'again' && output !== undefined)) {
-      return E.left(usage(`--confirm is STEP=again, STEP=done or STEP=done:OUTPUT, not "${text}"`))
+    const [, unit, answer, output] = /^([^=]+)=(again|keep|done)(?::([\s\S]*))?$/.exec(text) ?? []
+    if (unit === undefined || (answer !== 'done' && output !== undefined)) {
+      return E.left(usage(`--confirm is STEP=again, STEP=keep, STEP=done or STEP=done:OUTPUT, not "${text}"`))
     }
     if (answers.has(unit)) return E.left(usage(`--confirm answers twice for "${unit}"`))
-    answers.set(unit, answer === 'again' ? { _tag: 'Again' } : doneWith(output))
+    answers.set(unit, answer === 'done' ? doneWith(output) : { _tag: answer === 'keep' ? 'Keep' : 'Again' })
   }
   return E.right(answers)
 }
@@ -79,15 +80,21 @@ export const doneWith = (output: string | undefined): Answer =>
   output === undefined ? { _tag: 'Done' } : { _tag: 'Done', output }
 
 /**
- * The flags without the values of secrets, which may stand in what somebody says that a step gave.
+ * The flags without the values of secrets, which may stand in an input and in what somebody says that a step gave.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const withoutSecrets = <F extends PlanFlags>(flags: F, redaction: Redaction.Redaction): F =>
-  flags.confirm === undefined || Redaction.isNone(redaction)
-    ? flags
-    : { ...flags, confirm: flags.confirm.map((answer) => Redaction.text(redaction, answer)) }
+export const withoutSecrets = <F extends PlanFlags>(flags: F, redaction: Redaction.Redaction): F => {
+  if (Redaction.isNone(redaction)) return flags
+  const shown = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
+    texts.map((one) => Redaction.text(redaction, one))
+  return {
+    ...flags,
+    ...(flags.confirm === undefined ? {} : { confirm: shown(flags.confirm) }),
+    ...(flags.input === undefined ? {} : { input: shown(flags.input) })
+  }
+}
 
 /**
  * The flags again as words of a command line, without the answers.
@@ -99,6 +106,7 @@ export const wordsOf = (flags: PlanFlags): ReadonlyArray<string> => [
   ...(flags.force === true ? ['--force'] : []),
   ...(flags.fromStep === undefined ? [] : ['--from-step', flags.fromStep]),
   ...(flags.restartWave === undefined ? [] : ['--restart-wave', flags.restartWave]),
+  ...(flags.input ?? []).flatMap((value) => ['--input', value]),
   ...(flags.changes === undefined ? [] : ['--changes', flags.changes]),
   ...(flags.confirm ?? []).flatMap((answer) => ['--confirm', answer])
 ]

@@ -13,7 +13,6 @@ import type { RunView } from '../../executor/runs.js'
 import { viewRun } from '../../executor/runs.js'
 import type { CliError } from '../CliError.js'
 import { notDone } from '../CliError.js'
-import { printable } from '../terminal/Style.js'
 import type { Context } from './Context.js'
 import { environmentFor } from './Context.js'
 
@@ -56,9 +55,7 @@ const warnOfLostCommit = async (
   const missing = await environmentFor(context).workspaces?.tree(workspace.root).missingCommits([committed])()
   if (missing === undefined || E.isLeft(missing) || missing.right.length === 0) return
   const { screen } = context
-  screen.line(
-    screen.style.yellow(`warning: commit ${committed}, made by the pause, is not in ${printable(workspace.root)}`)
-  )
+  screen.line(screen.style.yellow(`warning: commit ${committed}, made by the pause, is not in ${workspace.root}`))
 }
 
 /**
@@ -73,8 +70,10 @@ export const tellPosition = ({ screen }: Context, checkpoint: Checkpoint, { deci
   if (first === undefined) return
   const next = due.find(({ stepIndex, group }) => stepIndex === first.stepIndex && group !== undefined) ?? first
   const { commits } = continueHere(checkpoint)
-  const isGone = due.some(({ reason }) => reason._tag === 'EvidenceMissing')
-  if (commits.length > 0 && !isGone)
+  const isOther = decisions.some(({ reason }) => OTHER.has(reason._tag))
+  if (commits.length > 0 && !isOther)
     screen.line(`Verified: ${commits.length} ${commits.length === 1 ? 'commit' : 'commits'} found`)
-  screen.line(`Continuing from ${printable(describePosition(next))}`)
+  screen.line(`Continuing from ${describePosition(next)}`)
 }
+
+const OTHER: ReadonlySet<string> = new Set(['EvidenceMissing', 'EvidenceChanged'])

@@ -12,24 +12,25 @@ import type { JsonObject } from '../../domain/Json.js'
 import { unitName } from '../../domain/Plan.js'
 import type { PolledJob, PollOutcome } from '../../executor/jobs.js'
 import { poll } from '../../executor/jobs.js'
+import { describeFenced } from '../../executor/RunError.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
+import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
 import { removal } from '../report/Narrator.js'
 import { jobJson, printed } from '../report/runJson.js'
 import { runnerIn } from '../steps/jobStep.js'
 import type { Surroundings } from '../steps/commandStep.js'
 import type { Style } from '../terminal/Style.js'
-import { printable } from '../terminal/Style.js'
 import { toProgram } from '../workflow/toProgram.js'
 import type { Result } from './Context.js'
 import { dogearCommand, environmentFor } from './Context.js'
 import type { Attended } from './execution.js'
 import { warnOf } from './execution.js'
-import { findOrOnly } from './find.js'
+import { afterLoss, findOrOnly } from './find.js'
 import { treeAt } from './evidence.js'
-import { ofGone, ofPlanError, resumeLine } from './hints.js'
+import { ofGone, ofHeld, ofPlanError, resumeLine } from './hints.js'
 import { workflowOf } from './workflowOf.js'
 
 /**
@@ -62,10 +63,12 @@ export const pollCommand = async (context: Attended, id: string | undefined): Pr
         ? ofPlanError(context, planning, polled.left.problems)
         : polled.left._tag === 'WorkspaceGone'
           ? ofGone(context, polled.left)
-          : []
+          : polled.left._tag === 'HeldBy'
+            ? ofHeld(context, runId, polled.left.holder)
+            : []
     return E.left(notDone(polled.left, hints, runId))
   }
-  return E.right(tell(context, runId, polled.right, heldBy))
+  return E.right(await tell(context, runId, polled.right, heldBy))
 }
 
 /** What the commands print on standard output is for us; what they say on error output is for people. */
@@ -75,30 +78,33 @@ const surroundingsOf = ({ screen, inherited, home }: Attended, folder: string): 
   folder,
   home,
   onOutput: (_, stream, chunk) => (stream === 'stderr' ? screen.output(stream, chunk) : undefined),
-  onWarning: (source, message) =>
-    screen.line(screen.style.yellow(`warning: step "${unitName(source)}": ${printable(message)}`))
+  onWarning: (source, message) => screen.line(screen.style.yellow(`warning: step "${unitName(source)}": ${message}`))
 })
 
 /** Tells how it ended, and gives the exit code. */
-const tell = (context: Attended, runId: string, outcome: PollOutcome, heldBy: O.Option<Holder>): ExitCode => {
+const tell = async (
+  context: Attended,
+  runId: string,
+  outcome: PollOutcome,
+  heldBy: O.Option<Holder>
+): Promise<ExitCode> => {
   const { screen, json } = context
   if (outcome._tag === 'Fenced') {
-    screen.line(screen.style.red(`Run ${runId} was taken over by another process. Nothing was written since`))
+    screen.line(screen.style.red(describeFenced(outcome)))
+    for (const line of linesOf([await afterLoss(context, runId)], screen.style)) screen.line(line)
     if (json) screen.out(printed({ run_id: runId, status: 'fenced' }))
     return ExitCode.fenced
   }
   const { jobs, checkpoint } = outcome
   const isOpen = checkpoint.pending.length > 0
-  const next = isOpen
-    ? { text: 'Ask again with:', command: dogearCommand(context, ['poll', runId]) }
-    : { text: 'Go on with:', command: resumeLine(context, runId) }
   const isOurs = jobs.some(({ end }) => end._tag === 'Collected' || end._tag === 'Failed')
+  const next = nextFor(context, runId, isOpen, isOurs ? O.none : heldBy)
   const run = status(checkpoint, !isOurs && O.isSome(heldBy))
   if (json) {
     screen.out(printed({ run_id: runId, status: run, jobs: jobs.map(polledJson), next: next.command }))
   } else {
-    if (jobs.length === 0 && !isOpen) screen.out(`Run ${runId} waits for no job\n`)
-    for (const job of jobs) screen.out(`${lineOf(job, screen.outStyle)}\n`)
+    if (jobs.length === 0 && !isOpen) screen.print(`Run ${runId} waits for no job`)
+    for (const job of jobs) screen.print(lineOf(job, screen.outStyle))
     if (outcome._tag === 'Stopped') screen.line(screen.style.yellow('Stopped: not all jobs were asked for'))
     if (run !== 'completed') for (const line of linesOf([next], screen.style)) screen.line(line)
   }
@@ -108,17 +114,28 @@ const tell = (context: Attended, runId: string, outcome: PollOutcome, heldBy: O.
   return isOpen ? ExitCode.pending : ExitCode.done
 }
 
+/** A run that somebody has can't be resumed. */
+const nextFor = (context: Attended, runId: string, isOpen: boolean, heldBy: O.Option<Holder>): Required<Hint> => {
+  if (isOpen) return { text: 'Ask again with:', command: dogearCommand(context, ['poll', runId]) }
+  if (O.isNone(heldBy)) return { text: 'Go on with:', command: resumeLine(context, runId) }
+  const { pid, host } = heldBy.value
+  return {
+    text: `It is in progress: process ${pid} on ${host}. Look at it with:`,
+    command: dogearCommand(context, ['show', runId])
+  }
+}
+
 const lineOf = ({ end, job, ...unit }: PolledJob, style: Style): string => {
-  const name = `${unitName(unit)}${job === undefined ? '' : ` (${printable(describeJob(job))})`}`
+  const name = `${unitName(unit)}${job === undefined ? '' : ` (${describeJob(job)})`}`
   switch (end._tag) {
     case 'Unfinished':
       return `${name}: ${countsOf(end)}`
     case 'Collected':
       return style.green(`${name}: done, its result is kept`)
     case 'Failed':
-      return style.red(`${name}: failed: ${printable(end.error.message)}`)
+      return style.red(`${name}: failed: ${end.error.message}`)
     case 'NotKnown':
-      return style.yellow(`${name}: no answer for now: ${printable(end.error.message)}. Nothing has changed`)
+      return style.yellow(`${name}: no answer for now: ${end.error.message}. Nothing has changed`)
   }
 }
 

@@ -15,13 +15,12 @@ import { notDone, usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
-import { printable } from '../terminal/Style.js'
 import * as Duration from '../workflow/Duration.js'
 import { didYouMean } from '../workflow/Suggestion.js'
 import type { Result } from './Context.js'
-import { environmentFor } from './Context.js'
+import { environmentFor, sameCommand } from './Context.js'
 import type { Attended } from './execution.js'
-import { minute } from './find.js'
+import { minute } from './hints.js'
 
 /**
  * Which runs go, and how.
@@ -56,7 +55,7 @@ export const pruneCommand = async (context: Attended, flags: PruneFlags): Promis
   const { screen } = context
   if (flags.dryRun === true || runs.length === 0) {
     if (context.json) screen.out(printed(documentOf(flags, runs, { removed: [], left: [], isStopped: false })))
-    else for (const line of [...runs.map(lineOf), summaryOf(runs)]) screen.out(`${line}\n`)
+    else [...runs.map(lineOf), summaryOf(runs)].forEach(screen.print)
     return E.right(ExitCode.done)
   }
   const agreed = await agree(context, runs, flags)
@@ -90,12 +89,20 @@ const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, R
 }
 
 const agree = async (
-  { interactive, prompt, screen }: Attended,
+  context: Attended,
   runs: ReadonlyArray<RunSummary>,
   { yes }: PruneFlags
 ): Promise<E.Either<CliError, void>> => {
+  const { interactive, prompt, screen } = context
   if (yes === true) return E.right(undefined)
-  if (!interactive) return E.left(usage(`${count(runs)} would be deleted. To agree, add --yes; to see them, --dry-run`))
+  if (!interactive) {
+    return E.left(
+      usage(`${count(runs)} would be deleted`, [
+        { text: 'Which they are:', command: sameCommand(context, ['--dry-run']) },
+        { text: 'To agree:', command: sameCommand(context, ['--yes']) }
+      ])
+    )
+  }
   for (const run of runs) screen.line(lineOf(run))
   return isYes(await confirm(prompt, `Delete ${count(runs)}, with outputs and artifacts?`, false))
     ? E.right(undefined)
@@ -106,9 +113,9 @@ const agree = async (
 const tell = (context: Attended, flags: PruneFlags, runs: ReadonlyArray<RunSummary>, pruned: Pruned): ExitCode => {
   const { screen, signals } = context
   if (context.json) screen.out(printed(documentOf(flags, runs, pruned)))
-  else screen.out(`Deleted ${count(pruned.removed)}\n`)
+  else screen.print(`Deleted ${count(pruned.removed)}`)
   for (const { run, why } of pruned.left)
-    screen.line(screen.style.yellow(`warning: run ${run.runId} is still there: ${printable(why)}`))
+    screen.line(screen.style.yellow(`warning: run ${run.runId} is still there: ${why}`))
   if (pruned.isStopped) {
     screen.line(screen.style.yellow('Stopped: not all were deleted'))
     const received = signals.received()
@@ -125,7 +132,7 @@ const documentOf = ({ dryRun }: PruneFlags, runs: ReadonlyArray<RunSummary>, { r
 })
 
 const lineOf = ({ runId, workflow, status, updatedAt }: RunSummary): string =>
-  `${runId}  ${printable(workflow.name)}  ${status}  ${minute(updatedAt)}`
+  `${runId}  ${workflow.name}  ${status}  ${minute(updatedAt)}`
 
 const summaryOf = (runs: ReadonlyArray<RunSummary>): string =>
   runs.length === 0 ? 'Nothing to delete' : `${count(runs)} would be deleted`

@@ -13,6 +13,8 @@ import { endJson, printed } from '../report/runJson.js'
 import type { Result } from './Context.js'
 import type { Attended } from './execution.js'
 import { findOrOnly, viewOf } from './find.js'
+import { namesIn, redactionFor } from './input.js'
+import { withNextActions } from './nextActions.js'
 import { wordsOf } from './planFlags.js'
 import { pointedRun } from './pointer.js'
 import type { ResumeFlags } from './resumeRun.js'
@@ -35,8 +37,12 @@ export const resumeCommand = async (context: Attended, id: string | undefined, f
     if (!isAllDone(view.left, flags)) return view
     return flags.merge === true ? E.left(WHICH) : nothingLeft(context, view.left.completed)
   }
-  const workflow = await workflowOf(context, view.right.checkpoint)
-  if (E.isRight(workflow)) return resumeRun(context, view.right, workflow.right, flags, O.isSome(pointed.right))
+  const workflow = await workflowOf(context, view.right.checkpoint, namesIn(flags))
+  if (E.isRight(workflow)) {
+    const redaction = redactionFor(context, workflow.right.file)
+    const ended = await resumeRun(context, view.right, workflow.right, flags, O.isSome(pointed.right))
+    return E.mapLeft((error: CliError) => withNextActions(context, redaction, error))(ended)
+  }
   // What is completed needs its file no more, unless something is to run again.
   if (view.right.status !== 'completed' || workflow.left._tag !== 'Usage' || wordsOf(flags).length > 0) return workflow
   return sayDone(context, view.right, flags)

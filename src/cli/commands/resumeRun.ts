@@ -9,28 +9,33 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { progress } from '../../domain/Checkpoint.js'
 import { describeQuestion } from '../../domain/Explain.js'
-import type { Answer, Confirm, PlanOptions, ResumePlan } from '../../domain/Plan.js'
-import { hashPlan, openQuestions, unitName } from '../../domain/Plan.js'
+import { listed } from '../../domain/listed.js'
+import type { Answer, Confirm, Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
+import { hashPlan, openQuestions, runsAgain, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
-import { tasks } from '../../domain/Workflow.js'
 import type { Program } from '../../executor/Program.js'
 import type { Recovery, ResumeOptions } from '../../executor/run.js'
 import { resume } from '../../executor/run.js'
 import type { RunView } from '../../executor/runs.js'
 import { viewRun } from '../../executor/runs.js'
+import type { WorkingTree } from '../../ports/WorkingTree.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
+import type { Hint } from '../report/Hint.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
-import { printable } from '../terminal/Style.js'
+import { harmfulFrom, warningOf } from './checks.js'
 import type { Result } from './Context.js'
-import { environmentFor } from './Context.js'
+import { dogearCommand, environmentFor } from './Context.js'
 import type { Attended, Loaded } from './execution.js'
 import { remainsOf, unlessWorkspaceGone } from './evidence.js'
+import { madeAgain, overwritten } from './overwritten.js'
 import { execute, programFor, warnOf } from './execution.js'
-import { answers, captures, ofDamage, ofPlanError } from './hints.js'
-import { redactionFor } from './input.js'
+import { answers, captures, forcedAnswers, inputReplaced, mayKeep, ofDamage, ofPlanError, resumeLine } from './hints.js'
+import type { TakeOverFlags } from './hints.js'
+import { differencesFrom, inputOf, redactionFor, replacementOf } from './input.js'
+import { claimable } from './owner.js'
 import type { PlanFlags } from './planFlags.js'
-import { doneWith, planOptions, withoutSecrets } from './planFlags.js'
+import { doneWith, planOptions, withoutSecrets, wordsOf } from './planFlags.js'
 import { plannable } from './workflowOf.js'
 import type { MergeFlags } from './workspace.js'
 import { tellPosition } from './pointer.js'
@@ -42,7 +47,7 @@ import { warnOfOtherKind } from './workspace.js'
  * @category model
  * @since 0.1.0
  */
-export interface ResumeFlags extends PlanFlags, MergeFlags {
+export interface ResumeFlags extends TakeOverFlags, MergeFlags {
   readonly plan?: string
 }
 
@@ -56,23 +61,30 @@ type AnyProgram = Program<Readonly<Record<string, unknown>>>
  */
 export const resumeRun = async (
   context: Attended,
-  view: RunView,
+  found: RunView,
   workflow: Loaded,
   typed: ResumeFlags,
   pointed = false
 ): Promise<Result> => {
-  const { runId, checkpoint, heldBy } = view
   const flags = withoutSecrets(typed, redactionFor(context, workflow.file))
-  if (O.isSome(heldBy)) return E.left(notDone({ _tag: 'HeldBy', runId, holder: heldBy.value }))
+  const free = await claimable(context, found, flags)
+  if (E.isLeft(free)) return free
+  const { view, takeOver } = free.right
+  const { runId, checkpoint } = view
   const folder = checkpoint.workspace?.path ?? context.folder
   const given = planOptions(flags, workflow.file)
   if (E.isLeft(given)) return given
+  const replacement = replacementOf(context, workflow.file, view, typed)
+  if (E.isLeft(replacement)) return replacement
   const remains = await remainsOf(context, checkpoint, plannable(workflow), given.right)
   if (E.isLeft(remains)) return remains
-  const options = { ...given.right, evidence: remains.right.missing, recovered: view.found._tag === 'Recovered' }
-  warnOf(context, workflow)
+  const input = O.isNone(replacement.right) ? {} : { input: replacement.right.value }
+  const recovered = view.found._tag === 'Recovered'
+  const options: PlanOptions = { ...given.right, ...input, evidence: remains.right.evidence, recovered }
+  warnOf(context, workflow, typed)
   warnOfOtherKind(context, checkpoint, workflow)
-  const execution = { workflow, runId, folder, done: progress(checkpoint).completed, merging: flags }
+  const { tree } = remains.right
+  const execution = { workflow, runId, folder, done: progress(checkpoint).completed, merging: flags, tree }
   const { program, narrator } = programFor(context, execution)
   const plan = planResume(checkpoint, program, options)
   const usable = E.isLeft(plan)
@@ -81,21 +93,43 @@ export const resumeRun = async (
   if (E.isLeft(usable)) return usable
   const agreed = await agreeToRecovery(context, view, program, options, flags)
   if (E.isLeft(agreed)) return agreed
-  const forced = await agreeToForce(context, view, program, options, flags)
+  const forced = await agreeToForce(context, view, program, options, flags, tree)
   if (E.isLeft(forced)) return forced
   const answered = await answerQuestions(context, view, program, options, flags)
   if (E.isLeft(answered)) return answered
   const same = await unlessMovedOn(context, view)
   if (E.isLeft(same)) return same
   const pinned = flags.plan ?? answered.right.pinned
+  // What counts is what is there once the run is claimed.
+  const { evidence: _, ...asked } = answered.right.options
   const how: ResumeOptions = {
-    ...answered.right.options,
+    ...asked,
+    ...(takeOver ? { takeOver } : {}),
     ...(pinned === undefined ? {} : { planHash: pinned }),
     onRecovered: (recovery) => Promise.resolve(sameLoss(view, recovery) ? agreed.right : O.none)
   }
-  const told = pointed ? { onPlanned: (plan: ResumePlan) => tellPosition(context, checkpoint, plan) } : {}
-  return execute(context, { ...execution, ...told, program }, narrator, resume(program, runId, how))
+  const onPlanned = (plan: ResumePlan): void => {
+    if (pointed) tellPosition(context, checkpoint, plan)
+    tellInput(context, view, plan, flags)
+  }
+  const ended = await execute(context, { ...execution, onPlanned, program }, narrator, resume(program, runId, how))
+  return E.isLeft(ended) && ended.left._tag === 'NotDone' && ended.left.error._tag === 'PlanChanged'
+    ? E.left(notDone(ended.left.error, [reviewing(context, runId, flags)], runId))
+    : ended
 }
+
+/** Says what of the input is replaced, and from which step on. */
+const tellInput = ({ screen }: Attended, view: RunView, { input, decisions }: ResumePlan, flags: PlanFlags): void => {
+  const given = inputOf(flags.input ?? [])
+  if (input === undefined || E.isLeft(given)) return
+  const from = flags.fromStep ?? decisions[0]?.step ?? ''
+  screen.line(inputReplaced(from, differencesFrom(view, given.right)))
+}
+
+const reviewing = (context: Attended, runId: string, flags: ResumeFlags): Hint => ({
+  text: 'What a resume would do now:',
+  command: dogearCommand(context, ['plan', runId, ...wordsOf(flags)])
+})
 
 // ---------------------------------------------------------------------------------------------------------------------
 // consent
@@ -122,9 +156,9 @@ const agreeToRecovery = async (
     ? []
     : plan.right.decisions.filter((decision) => decision._tag !== 'Skip').map((decision) => unitName(decision))
   const { screen } = context
-  screen.line(screen.style.yellow(`The newest state of run ${runId} is damaged: ${printable(lost)}`))
-  screen.line(`What can be recovered is from ${printable(from)}`)
-  if (again.length > 0) screen.line(`These will run, some of them perhaps again: ${again.join(', ')}`)
+  screen.line(screen.style.yellow(`The newest state of run ${runId} is damaged: ${lost}`))
+  screen.line(`What can be recovered is from ${from}`)
+  if (again.length > 0) screen.line(`These will run, some of them perhaps again: ${listed(again)}`)
   const answer = await confirm(context.prompt, 'Go on from there?', false)
   return isYes(answer) ? E.right(O.some(`${userName()} (asked)`)) : E.left(refused)
 }
@@ -140,25 +174,44 @@ const userName = (): string => {
   }
 }
 
-/** Work that counts is lost only with somebody's word, and so is work that must not be done twice. */
+/** Consent changes nothing of a plan. */
+const pinOf = ({ plan }: ResumeFlags): ReadonlyArray<string> => (plan === undefined ? [] : ['--plan', plan])
+
+/**
+ * Work that counts is lost only with somebody's word, and so is work that must not be done twice. What somebody did by hand is only with
+ * an answer to that: `--yes` is none.
+ */
 const agreeToForce = async (
   context: Attended,
   { checkpoint }: RunView,
   program: AnyProgram,
   options: PlanOptions,
-  flags: ResumeFlags
+  flags: ResumeFlags,
+  tree: WorkingTree
 ): Promise<E.Either<CliError, void>> => {
-  if (flags.yes === true) return E.right(undefined)
   const { completed } = progress(checkpoint)
   const twice = doneTwice(checkpoint, program, options)
+  const found = await overwritten(context, checkpoint, program, options, tree)
+  const edited = E.isLeft(found) ? [] : found.right
+  const [first, ...more] = edited
+  if (first !== undefined && !context.interactive) {
+    const hints = forcedAnswers(context, checkpoint.runId, flags, pinOf(flags), edited)
+    return E.left(notDone({ _tag: 'Unconfirmed', questions: [first, ...more] }, hints, checkpoint.runId))
+  }
+  if (E.isLeft(found)) context.screen.line(context.screen.style.yellow(found.left))
   const warnings = [
-    ...(twice.length === 0 ? [] : [`Completed, not idempotent, and to run again: ${twice.join(', ')}.`]),
-    ...(flags.force === true && completed > 0
+    ...(edited.length === 0 ? [] : [madeAgain(edited)]),
+    ...(flags.yes === true || twice.length === 0 ? [] : [warningOf(twice)]),
+    ...(flags.yes !== true && flags.force === true && completed > 0
       ? [`Force restart will lose ${completed} completed step${completed === 1 ? '' : 's'}.`]
-      : [])
+      : []),
+    ...(flags.yes !== true && E.isLeft(found) ? ['What was changed by hand can not be named.'] : [])
   ]
   if (warnings.length === 0) return E.right(undefined)
-  if (!context.interactive) return E.left(usage(`${warnings.join(' ')} To agree, add --yes`))
+  if (!context.interactive) {
+    const command = resumeLine(context, checkpoint.runId, { ...flags, yes: true }, pinOf(flags))
+    return E.left(usage(warnings.join(' '), [{ text: 'To agree:', command }]))
+  }
   return isYes(await confirm(context.prompt, `${warnings.join(' ')} Continue?`, false))
     ? E.right(undefined)
     : E.left({ _tag: 'Declined' })
@@ -168,29 +221,31 @@ const agreeToForce = async (
 const doneTwice = (checkpoint: Checkpoint, program: AnyProgram, options: PlanOptions): ReadonlyArray<string> => {
   const plan = planResume(checkpoint, program, options)
   if (E.isLeft(plan)) return []
-  const recorded = new Set(Array.from(checkpoint.completedSteps, unitName))
-  const harmful = new Set(
-    program.steps.flatMap((step) =>
-      tasks(step)
-        .filter(({ idempotent }) => !idempotent)
-        .map(({ name }) => unitName(step._tag === 'Task' ? { step: name } : { step: step.name, group: name }))
-    )
-  )
-  return plan.right.decisions
-    .filter(({ _tag }) => _tag === 'Run' || _tag === 'Retry')
-    .map((decision) => unitName(decision))
-    .filter((name) => recorded.has(name) && harmful.has(name))
+  const [first] = program.steps
+  const harmful = new Set(first === undefined ? [] : harmfulFrom(program, first.name))
+  const isMap = ({ stepIndex }: Decision): boolean => program.steps[stepIndex]?._tag === 'Map'
+  return runsAgain(plan.right, checkpoint)
+    .filter((one) => harmful.has(isMap(one) ? one.step : unitName(one)))
+    .map(unitName)
 }
 
 /** Answers are for the run that was asked about. What was not asked about is planned anew by the executor. */
-const unlessMovedOn = async (context: Attended, { runId, checkpoint }: RunView): Promise<E.Either<CliError, void>> => {
+const unlessMovedOn = async (
+  context: Attended,
+  { runId, checkpoint, heldBy }: RunView
+): Promise<E.Either<CliError, void>> => {
   if (!context.interactive) return E.right(undefined)
   const now = await viewRun(runId)(environmentFor(context))()
   if (E.isLeft(now)) return E.left(notDone(now.left))
-  return O.isSome(now.right) && now.right.value.checkpoint.revision === checkpoint.revision
-    ? E.right(undefined)
-    : E.left({ _tag: 'MovedOn', runId })
+  if (O.isNone(now.right)) return E.left({ _tag: 'MovedOn', runId })
+  const { value } = now.right
+  const isSame = value.checkpoint.revision === checkpoint.revision && !isOther(value.heldBy, heldBy)
+  return isSame ? E.right(undefined) : E.left({ _tag: 'MovedOn', runId })
 }
+
+/** Whether somebody else holds the run than whom somebody agreed to supersede. */
+const isOther = (now: RunView['heldBy'], then: RunView['heldBy']): boolean =>
+  O.isSome(now) && O.isSome(then) && (now.value.since !== then.value.since || now.value.pid !== then.value.pid)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // questions
@@ -204,44 +259,57 @@ const answerQuestions = async (
   options: PlanOptions,
   flags: ResumeFlags
 ): Promise<E.Either<CliError, { readonly options: PlanOptions; readonly pinned: string | undefined }>> => {
-  const plan = planResume(checkpoint, program, options)
   const { runId } = checkpoint
-  if (E.isLeft(plan)) {
-    const planning = { checkpoint, workflow: program, options, flags }
-    return E.left(notDone(plan.left, ofPlanError(context, planning, plan.left.problems), runId))
-  }
-  const [question, ...more] = openQuestions(plan.right)
-  if (question === undefined) return E.right({ options, pinned: undefined })
-  if (!context.interactive) {
-    const hints = answers(context, runId, flags, program, [question, ...more])
-    return E.left(notDone({ _tag: 'Unconfirmed', questions: [question, ...more] }, hints))
-  }
   const given = new Map(options.confirm)
-  for (const one of [question, ...more]) {
-    const answer = await answerTo(context, program, one)
-    if (O.isNone(answer)) return E.left({ _tag: 'Declined' })
-    given.set(unitName(one), answer.value)
+  let wasAsked = false
+  for (;;) {
+    const complete = { ...options, confirm: given }
+    const plan = planResume(checkpoint, program, complete)
+    if (E.isLeft(plan)) {
+      const planning = { checkpoint, workflow: program, options: complete, flags }
+      const hints = wasAsked ? [] : ofPlanError(context, planning, plan.left.problems)
+      return E.left(notDone(plan.left, hints, runId))
+    }
+    // What runs again by an answer may be asked about itself.
+    const [question, ...more] = openQuestions(plan.right)
+    if (question === undefined)
+      return E.right({ options: complete, pinned: wasAsked ? hashPlan(plan.right) : undefined })
+    if (!context.interactive) {
+      const hints = answers(context, runId, flags, program, [question, ...more])
+      return E.left(notDone({ _tag: 'Unconfirmed', questions: [question, ...more] }, hints))
+    }
+    wasAsked = true
+    for (const one of [question, ...more]) {
+      const answer = await answerTo(context, program, one)
+      if (O.isNone(answer)) return E.left({ _tag: 'Declined' })
+      given.set(unitName(one), answer.value)
+    }
   }
-  const complete = { ...options, confirm: given }
-  const answered = planResume(checkpoint, program, complete)
-  return E.isLeft(answered)
-    ? E.left(notDone(answered.left, [], runId))
-    : E.right({ options: complete, pinned: hashPlan(answered.right) })
 }
 
 const answerTo = async (context: Attended, program: AnyProgram, question: Confirm): Promise<O.Option<Answer>> => {
   const { prompt, screen } = context
-  screen.line(printable(describeQuestion(question)))
+  screen.line(describeQuestion(question))
+  const isEdited = question.reason._tag === 'EvidenceChanged'
+  const canKeep = mayKeep(program, question)
+  const words = canKeep ? ['again', 'keep', 'done'] : ['again', 'done']
+  const text = canKeep
+    ? 'Run it again over that, keep what is there now, or take it as done?'
+    : isEdited
+      ? 'Run it again over that, or take it as done?'
+      : 'Run it again, or is it done?'
   for (;;) {
-    const answer = await prompt.ask('Run it again, or is it done? [again/done] ')
+    const answer = await prompt.ask(`${text} [${words.join('/')}] `)
     if (O.isNone(answer)) return O.none
-    const word = answer.value.trim().toLowerCase()
-    if (word === 'again' || word === 'a') return O.some({ _tag: 'Again' })
-    if (word !== 'done' && word !== 'd') {
-      screen.line('Please answer again or done')
+    const said = answer.value.trim().toLowerCase()
+    const word = words.find((one) => one === said || one[0] === said)
+    if (word === 'again') return O.some({ _tag: 'Again' })
+    if (word === 'keep') return O.some({ _tag: 'Keep' })
+    if (word === undefined) {
+      screen.line(`Please answer ${words.slice(0, -1).join(', ')} or done`)
       continue
     }
-    const [variable] = captures(program, question)
+    const [variable] = isEdited ? [] : captures(program, question)
     if (variable === undefined) return O.some(doneWith(undefined))
     const output = await prompt.ask(`What did it give? ${variable} = `)
     return O.isNone(output) ? O.none : O.some(doneWith(output.value))

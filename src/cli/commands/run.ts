@@ -14,18 +14,21 @@ import { viewRun } from '../../executor/runs.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
 import { strayInputs } from '../workflow/strayInputs.js'
-import type { Result } from './Context.js'
-import { environmentFor } from './Context.js'
+import type { Context, Result } from './Context.js'
+import { environmentFor, looking } from './Context.js'
 import type { Attended, Loaded } from './execution.js'
 import { execute, programFor, warnOf } from './execution.js'
-import { allRuns, findRun, isUnfinished, minute, viewOf, warnOfDamaged } from './find.js'
-import { ofExisting, ofNoRunOf, ofOtherInput, resumeLine } from './hints.js'
+import { allRuns, findRun, isUnfinished, viewOf, warnOfDamaged } from './find.js'
+import { ofNoRunOf } from './findHints.js'
+import { ofExisting, ofOtherInput, ofTaken, positionOf, resumeLine } from './hints.js'
 import type { Given } from './input.js'
-import { differencesFrom, inputOf, recordable } from './input.js'
+import { differencesFrom, hiddenIn, inputOf, recordable, redactionFor } from './input.js'
+import { withNextActions } from './nextActions.js'
 import { offer } from './offer.js'
+import { heldError } from './owner.js'
 import type { PlanFlags } from './planFlags.js'
 import { resumeRun } from './resumeRun.js'
-import { knowing, loadWorkflow } from './workflowOf.js'
+import { knowing, loadWorkflow, ofProgram } from './workflowOf.js'
 import type { MergeFlags } from './workspace.js'
 import { warnOfUncommitted } from './workspace.js'
 
@@ -64,27 +67,26 @@ export const runCommand = async (context: Attended, file: string, flags: RunFlag
   if (E.isLeft(parsed)) return E.left(notDone(parsed.left))
   const workflow = await loadWorkflow(resolve(context.folder, file), file)
   if (E.isLeft(workflow)) return workflow
-  const given = recordable(context, workflow.right.file, typed.right)
+  const ended = await runLoaded(context, workflow.right, typed.right, flags)
+  return E.mapLeft((error: CliError) => withNextActions(context, redactionFor(context, workflow.right.file), error))(
+    ended
+  )
+}
+
+const runLoaded = async (context: Attended, workflow: Loaded, typed: Given, flags: RunFlags): Promise<Result> => {
+  const given = recordable(context, workflow.file, typed)
   if (E.isLeft(given)) return given
-  warnOfHidden(context, typed.right, given.right)
-  const choice = await choose(context, workflow.right, given.right, flags)
+  for (const hidden of hiddenIn(typed, given.right))
+    context.screen.line(context.screen.style.yellow(`warning: ${hidden}`))
+  const choice = await choose(context, workflow, given.right, flags)
   if (E.isLeft(choice)) return choice
   return choice.right._tag === 'Start'
-    ? start(context, workflow.right, choice.right.runId, given.right, flags)
-    : takeUp(context, workflow.right, choice.right.view, given.right, {
+    ? start(context, workflow, choice.right.runId, given.right, flags)
+    : takeUp(context, workflow, choice.right.view, given.right, {
         ...choice.right.how,
         ...(flags.yes === true ? { yes: true } : {}),
         ...(flags.merge === undefined ? {} : { merge: flags.merge })
       })
-}
-
-/** Who gives a secret in this way sees why it does not work. */
-const warnOfHidden = ({ screen }: Attended, typed: Given, given: Given): void => {
-  for (const name of Object.keys(typed))
-    if (given[name] !== typed[name])
-      screen.line(
-        screen.style.yellow(`warning: --input "${name}" has the value of a secret in it: steps see *** there`)
-      )
 }
 
 /** Flags that make no sense together. */
@@ -105,7 +107,9 @@ const choose = (
 ): Promise<E.Either<CliError, Choice>> => {
   const { id, fromStep, restartWave } = flags
   if (fromStep !== undefined || restartWave !== undefined) return chooseRepeated(context, workflow, given, flags)
-  return id === undefined ? chooseEarlier(context, workflow, given, flags) : chooseById(context, workflow, id, flags)
+  return id === undefined
+    ? chooseEarlier(context, workflow, given, flags)
+    : chooseById(context, workflow, id, given, flags)
 }
 
 const takeUp = async (
@@ -116,13 +120,17 @@ const takeUp = async (
   how: PlanFlags & MergeFlags
 ): Promise<Result> => {
   const { runId } = view
+  if (view.workflow.path === undefined) return E.left(ofProgram(context, runId))
   const differences = differencesFrom(view, given)
-  if (differences.length > 0) {
-    const again = ['run', workflow.shown, ...inputWords(given)]
-    return E.left(notDone({ _tag: 'InputChanged', runId }, ofOtherInput(context, runId, how, differences, again)))
+  if (differences.length > 0 && how.fromStep === undefined) {
+    const words = inputWords(given)
+    const hints = ofOtherInput(context, runId, how, differences, words, ['run', workflow.shown, ...words])
+    return E.left(notDone({ _tag: 'InputChanged', runId }, hints))
   }
-  const known = knowing(workflow, view.checkpoint.variables.keys())
-  return E.isLeft(known) ? known : resumeRun(context, view, workflow, how)
+  const known = knowing(workflow, [...view.checkpoint.variables.keys(), ...Object.keys(given)])
+  if (E.isLeft(known)) return known
+  const input = Object.entries(given).map(([name, value]) => `${name}=${value}`)
+  return resumeRun(context, view, workflow, differences.length === 0 ? how : { ...how, input })
 }
 
 const start = async (
@@ -166,17 +174,25 @@ const inputWords = (given: Given): ReadonlyArray<string> =>
 
 const chooseById = async (
   context: Attended,
-  { file }: Loaded,
+  workflow: Loaded,
   id: string,
+  given: Given,
   flags: RunFlags
 ): Promise<E.Either<CliError, Choice>> => {
+  const { file } = workflow
   const found = await viewRun(id)(environmentFor(context))()
   if (E.isLeft(found)) return E.left(notDone(found.left))
-  if (O.isNone(found.right)) return E.right({ _tag: 'Start', runId: id })
+  if (O.isNone(found.right)) {
+    const earlier = context.interactive ? E.right(undefined) : await tellOfEarlier(context, workflow, given)
+    return E.isLeft(earlier) ? earlier : E.right({ _tag: 'Start', runId: id })
+  }
   const view = found.right.value
   if (flags.resume === true || flags.yes === true) return E.right({ _tag: 'TakeUp', view, how: {} })
-  if (O.isSome(view.heldBy)) return E.left(notDone({ _tag: 'HeldBy', runId: id, holder: view.heldBy.value }))
-  const exists = notDone({ _tag: 'RunExists', runId: id }, isUnfinished(view) ? ofExisting(context, id) : [])
+  if (O.isSome(view.heldBy)) return E.left(heldError(context, id, view.heldBy.value))
+  const exists = notDone(
+    { _tag: 'RunExists', runId: id },
+    ofTaken(context, view, ['run', workflow.shown, ...inputWords(given)])
+  )
   return isUnfinished(view) && view.checkpoint.workflow.name === file.name && context.interactive
     ? offered(context, view, file, 'leave it as it is', E.left(exists))
     : E.left(exists)
@@ -193,6 +209,7 @@ const chooseEarlier = async (
   if (E.isLeft(runs)) return runs
   const mine = runs.right.filter(isUnfinished)
   const nearest = mine.find((one) => differencesFrom(one, given).length === 0)
+  sayRunning(context, runs.right, given)
   if (flags.resume === true || flags.yes === true) {
     const earlier = nearest ?? mine[0]
     return earlier === undefined ? E.right(fresh) : taken(await viewOf(context, earlier.runId))
@@ -202,9 +219,38 @@ const chooseEarlier = async (
     const view = await viewOf(context, nearest.runId)
     return E.isLeft(view) ? view : offered(context, view.right, workflow.file, 'start a new run', E.right(fresh))
   }
-  context.screen.line(`An earlier run is unfinished (${position(nearest)}). To go on with it instead:`)
-  context.screen.line(`  ${resumeLine(context, nearest.runId)}`)
+  sayEarlier(context, nearest)
   return E.right(fresh)
+}
+
+/** Nobody is asked who has given the run an id of its own, but the earlier one is reported. */
+const tellOfEarlier = async (
+  context: Attended,
+  workflow: Loaded,
+  given: Given
+): Promise<E.Either<CliError, undefined>> => {
+  const runs = await runsOf(context, workflow)
+  if (E.isLeft(runs)) return runs
+  sayRunning(context, runs.right, given)
+  const nearest = runs.right.find((one) => isUnfinished(one) && differencesFrom(one, given).length === 0)
+  if (nearest !== undefined) sayEarlier(context, nearest)
+  return E.right(undefined)
+}
+
+/** A run in progress can't be taken up, and whoever starts another beside it may not know of it. */
+const sayRunning = (context: Context, runs: ReadonlyArray<RunSummary>, given: Given): void => {
+  const running = runs.find((one) => O.isSome(one.heldBy) && differencesFrom(one, given).length === 0)
+  if (running === undefined || O.isNone(running.heldBy)) return
+  const { pid, host } = running.heldBy.value
+  context.screen.line(
+    `Run ${running.runId} of this workflow is in progress (process ${pid} on ${host}). To look at it:`
+  )
+  context.screen.line(`  ${looking(context, running.runId).command}`)
+}
+
+const sayEarlier = (context: Attended, run: RunSummary): void => {
+  context.screen.line(`An earlier run is unfinished (${positionOf(run)}). To go on with it instead:`)
+  context.screen.line(`  ${resumeLine(context, run.runId)}`)
 }
 
 /** Of what is given, `--run` says which run is meant; else it is the newest with this input, else the newest. */
@@ -236,8 +282,9 @@ const runsOf = async (context: Attended, workflow: Loaded): Promise<E.Either<Cli
   return E.right(mine.sort((a, b) => nearness(b, workflow) - nearness(a, workflow)))
 }
 
-/** A run keeps to its workflow's name, so one that was renamed can't be taken up. */
-const isOf = ({ workflow }: RunSummary, { file }: Loaded): boolean => workflow.name === file.name
+/** A run keeps to its workflow's name, so one that was renamed can't be taken up; nor can one of a program, which has no file. */
+const isOf = ({ workflow }: RunSummary, { file }: Loaded): boolean =>
+  workflow.name === file.name && workflow.path !== undefined
 
 const nearness = ({ workflow }: RunSummary, { path }: Loaded): number => (workflow.path === path ? 1 : 0)
 
@@ -265,6 +312,3 @@ const offered = async (
       return E.left({ _tag: 'Declined' })
   }
 }
-
-const position = ({ status, steps, createdAt }: RunSummary): string =>
-  `${status}, ${steps.completed}/${steps.total} steps completed, started ${minute(createdAt)}`

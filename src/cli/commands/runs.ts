@@ -5,9 +5,12 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Status } from '../../domain/Checkpoint.js'
+import type { JsonObject } from '../../domain/Json.js'
+import { describeStorage } from '../../executor/RunError.js'
 import type { RunSummary } from '../../executor/runs.js'
 import { usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
+import { linesOf } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import type { Style } from '../terminal/Style.js'
 import { printable } from '../terminal/Style.js'
@@ -15,7 +18,8 @@ import { didYouMean } from '../workflow/Suggestion.js'
 import type { Context, Result } from './Context.js'
 import { dogearCommand } from './Context.js'
 import type { Runs } from './find.js'
-import { allRuns, minute, warnOfDamaged } from './find.js'
+import { allRuns, warnOfDamaged } from './find.js'
+import { minute } from './hints.js'
 
 /**
  * Which runs, and how.
@@ -52,19 +56,35 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
   warnOfRecovered(context, runs.right)
   const shown = runs.right.runs.filter((run) => status === undefined || run.status === status)
   const { screen } = context
+  // Nobody knows their status.
+  const unreadable = status === undefined ? runs.right.damaged : []
   if (context.json || flags.output === 'json') {
-    screen.out(printed(shown.map(summaryJson)))
-  } else if (shown.length === 0) {
-    screen.out(
+    screen.out(printed([...shown.map(summaryJson), ...unreadable.map(unreadableJson)]))
+  } else if (shown.length === 0 && unreadable.length === 0) {
+    screen.print(
       status === undefined
-        ? `No runs in ${printable(context.home)}. Start one with: dogear run <file>\n`
-        : `No ${status} runs\n`
+        ? `No runs in ${context.home}. Start one with: ${dogearCommand(context, ['run'])} <file>`
+        : `No ${status} runs`
     )
   } else {
-    for (const line of table(runs.right, shown, screen.outStyle)) screen.out(`${line}\n`)
+    for (const line of table(runs.right, shown, unreadable, screen.outStyle)) screen.print(line)
   }
-  return E.right(ExitCode.done)
+  if (runs.right.damaged.length === 0) return E.right(ExitCode.done)
+  const check = { text: 'What is wrong:', command: dogearCommand(context, ['verify']) }
+  for (const line of linesOf([check], screen.style)) screen.line(line)
+  return E.right(runs.right.runs.length === 0 ? ExitCode.storage : ExitCode.done)
 }
+
+const unreadableJson = ({ runId, error }: Runs['damaged'][number]): JsonObject => ({
+  run_id: runId,
+  run_name: null,
+  status: 'unreadable',
+  created_at: null,
+  updated_at: null,
+  steps_completed: null,
+  steps_total: null,
+  error: { code: error._tag, message: describeStorage(error) }
+})
 
 /** What is listed of these is what can be recovered, and going on with it needs somebody's consent. */
 const warnOfRecovered = (context: Context, { runs }: Runs): void => {
@@ -82,12 +102,24 @@ const warnOfRecovered = (context: Context, { runs }: Runs): void => {
 
 const HEADINGS = ['RUN-ID', 'NAME', 'STATUS', 'STARTED', 'STEPS']
 
-const table = (all: Runs, shown: ReadonlyArray<RunSummary>, style: Style): ReadonlyArray<string> => {
+const table = (
+  all: Runs,
+  shown: ReadonlyArray<RunSummary>,
+  unreadable: Runs['damaged'],
+  style: Style
+): ReadonlyArray<string> => {
   const shortened = shortIds([...all.runs, ...all.damaged].map(({ runId }) => runId))
-  const rows = shown.map(({ runId, workflow, status, steps, createdAt }) => {
-    const id = shortened.get(runId) ?? runId
-    return [id, printable(workflow.name), status, minute(createdAt), `${steps.completed}/${steps.total}`]
-  })
+  const idOf = (runId: string): string => shortened.get(runId) ?? runId
+  const rows = [
+    ...shown.map(({ runId, workflow, status, steps, createdAt }) => [
+      idOf(runId),
+      printable(workflow.name),
+      status,
+      minute(createdAt),
+      `${steps.completed}/${steps.total}`
+    ]),
+    ...unreadable.map(({ runId }) => [idOf(runId), '?', 'unreadable', '?', '?'])
+  ]
   const widths = HEADINGS.map((heading, column) =>
     rows.reduce((widest, row) => Math.max(widest, (row[column] ?? '').length), heading.length)
   )
@@ -102,7 +134,7 @@ const table = (all: Runs, shown: ReadonlyArray<RunSummary>, style: Style): Reado
 
 const coloured = (style: Style, status: string | undefined, cell: string): string => {
   if (status === 'completed') return style.green(cell)
-  if (status === 'failed') return style.red(cell)
+  if (status === 'failed' || status === 'unreadable') return style.red(cell)
   return status === 'interrupted' || status === 'paused' ? style.yellow(cell) : cell
 }
 

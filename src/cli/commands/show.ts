@@ -16,6 +16,7 @@ import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
+import { holderText } from '../report/holder.js'
 import { failuresJson, holderJson, jobJson, printed, summaryJson } from '../report/runJson.js'
 import { factsOf } from '../report/facts.js'
 import { progressOf } from '../report/progress.js'
@@ -24,7 +25,6 @@ import type { UnitView } from '../report/units.js'
 import { unitsOf } from '../report/units.js'
 import { artifactLines, artifactsJson } from '../report/artifacts.js'
 import type { Style } from '../terminal/Style.js'
-import { printable } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import { findRun } from './find.js'
@@ -56,7 +56,7 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
   if (context.json) screen.out(printed({ ...showJson(view.right, history.right), ...artifactsJson(artifacts) }))
   else {
     const lines = showLines(view.right, history.right, artifactLines(artifacts, screen.outStyle), screen.outStyle)
-    for (const line of lines) screen.out(`${line}\n`)
+    lines.forEach(screen.print)
   }
   return E.right(ExitCode.done)
 }
@@ -109,7 +109,7 @@ const showLines = (
 ): ReadonlyArray<string> => {
   const { runId, checkpoint, status, heldBy, found } = view
   const { completed, total } = progress(checkpoint)
-  const fact = (name: string, value: string): string => `${style.dim(name.padEnd(10))}${printable(value)}`
+  const fact = (name: string, value: string): string => `${style.dim(name.padEnd(10))}${value}`
   return [
     fact('run', runId),
     fact(
@@ -118,9 +118,7 @@ const showLines = (
     ),
     fact('status', `${status}, ${completed}/${total} steps completed`),
     fact('progress', progressOf(checkpoint)),
-    ...(O.isNone(heldBy)
-      ? []
-      : [fact('held by', `process ${heldBy.value.pid} on ${heldBy.value.host} since ${heldBy.value.since}`)]),
+    ...(O.isNone(heldBy) ? [] : [fact('held by', holderText(heldBy.value))]),
     ...(found._tag === 'Exact' ? [] : [style.yellow(fact('damaged', `${found.lost}; recovered from ${found.from}`))]),
     ...(checkpoint.workspace === undefined
       ? []
@@ -147,7 +145,7 @@ const variableLines = ({ checkpoint }: RunView, style: Style): ReadonlyArray<str
   const lines = [...checkpoint.variables].map(([name, value]) => {
     const text = JSON.stringify(value)
     const shown = text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}… (${text.length} characters)` : text
-    return printable(`  ${name} = ${shown}`)
+    return `  ${name} = ${shown}`
   })
   return ['', style.bold('variables'), ...lines]
 }
@@ -157,9 +155,7 @@ const historyLines = (history: ReadonlyArray<HistoryLine>, style: Style): Readon
   style.bold('history'),
   ...history.map(({ revision, change, at, known }) => {
     const facts = known === undefined ? '' : factsOf(known)
-    return printable(
-      `  ${String(revision).padStart(5)}  ${at}  ${facts === '' ? change : change.padEnd(14)}  ${facts}`
-    ).trimEnd()
+    return `  ${String(revision).padStart(5)}  ${at}  ${facts === '' ? change : change.padEnd(14)}  ${facts}`.trimEnd()
   })
 ]
 

@@ -5,41 +5,39 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { describeProblem } from '../../domain/Explain.js'
-import type { Json } from '../../domain/Json.js'
-import { planResume } from '../../domain/planResume.js'
+import { describeReason } from '../../domain/Explain.js'
+import type { Json, JsonObject } from '../../domain/Json.js'
+import { unitName } from '../../domain/Plan.js'
 import { describeStorage } from '../../executor/RunError.js'
 import type { RunSummary } from '../../executor/runs.js'
-import { goneOf } from '../../executor/workspace.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
-import { describeFully, notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
-import { holderJson, printed } from '../report/runJson.js'
+import { holderText } from '../report/holder.js'
 import { shortened } from '../report/fingerprints.js'
+import { linesOf } from '../report/Hint.js'
+import { holderJson, printed, runAgainJson } from '../report/runJson.js'
 import type { Style } from '../terminal/Style.js'
 import { printable } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
-import { remainsOf } from './evidence.js'
 import type { Runs } from './find.js'
 import { allRuns, findRun, isUnfinished, viewOf } from './find.js'
-import { plannable, workflowOf } from './workflowOf.js'
+import { ofDamage, resumeLine } from './hints.js'
+import type { Obstacle, Outlook, Unrecorded } from './outlook.js'
+import { CLEAR, obstacle, outlookOf } from './outlook.js'
 
 /** What was found of one run. */
-type Finding =
-  | { readonly _tag: 'Exact'; readonly run: RunSummary; readonly obstacles: ReadonlyArray<string> }
-  | {
-      readonly _tag: 'Recovered'
-      readonly run: RunSummary
-      readonly obstacles: ReadonlyArray<string>
-      readonly from: string
-      readonly lost: string
-    }
-  | { readonly _tag: 'Damaged'; readonly runId: string; readonly error: StorageError }
+type Finding = Readable | { readonly _tag: 'Damaged'; readonly runId: string; readonly error: StorageError }
+
+interface Readable {
+  readonly _tag: 'Readable'
+  readonly run: RunSummary
+  readonly outlook: Outlook
+}
 
 /**
- * Checks the run of this id, or all: whether what is stored is what was written, and all that stands in the way of
- * going on with it.
+ * Checks the run of this id, or all: whether what is stored is what was written, and what a resume would refuse, ask or run again. Of
+ * all runs, those that completed are not going to be resumed: only what is stored of them is checked.
  *
  * @category commands
  * @since 0.1.0
@@ -48,34 +46,35 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
   const runs = id === undefined ? await allRuns(context) : await oneRun(context, id)
   if (E.isLeft(runs)) return runs
   const found: Array<Finding> = []
-  for (const run of runs.right.runs) found.push(findingOf(run, await obstaclesOf(context, run)))
+  for (const run of runs.right.runs) {
+    const isDue = isUnfinished(run) || (id !== undefined && O.isNone(run.heldBy))
+    found.push({ _tag: 'Readable', run, outlook: isDue ? await outlookFor(context, run.runId) : CLEAR })
+  }
   for (const one of runs.right.damaged) found.push({ _tag: 'Damaged', ...one })
   const { screen } = context
-  if (context.json) screen.out(printed(found.map(findingJson)))
+  if (context.json) screen.out(printed(found.map((one) => findingJson(context, one))))
   else if (found.length === 0) screen.out(`No runs in ${printable(context.home)}\n`)
-  else for (const finding of found) for (const line of findingLines(finding, screen.outStyle)) screen.out(`${line}\n`)
-  if (found.some(({ _tag }) => _tag !== 'Exact')) return E.right(ExitCode.storage)
-  return E.right(
-    found.some((one) => one._tag === 'Exact' && one.obstacles.length > 0) ? ExitCode.refused : ExitCode.done
-  )
+  else
+    for (const finding of found)
+      for (const line of findingLines(context, finding, screen.outStyle)) screen.out(`${line}\n`)
+  return E.right(worst(found.map(exitOf)))
 }
 
-/** All that would be refused if the run were resumed as it is: its folder, its file, its plan. */
-const obstaclesOf = async (context: Context, run: RunSummary): Promise<ReadonlyArray<string>> => {
-  if (!isUnfinished(run)) return []
-  const view = await viewOf(context, run.runId)
-  if (E.isLeft(view)) return [describeFully(view.left)]
-  const { checkpoint, found } = view.right
-  const remains = await remainsOf(context, checkpoint)
-  const missed = E.isLeft(remains) ? remains.left : remains.right.there ? undefined : notDone(goneOf(checkpoint))
-  const gone: ReadonlyArray<CliError> = missed === undefined ? [] : [missed]
-  const workflow = await workflowOf(context, checkpoint)
-  if (E.isLeft(workflow)) return [...gone, workflow.left].map(describeFully)
-  if (E.isLeft(remains)) return gone.map(describeFully)
-  const options = { evidence: remains.right.missing, recovered: found._tag === 'Recovered' }
-  const plan = planResume(checkpoint, plannable(workflow.right), options)
-  return [...gone.map(describeFully), ...(E.isLeft(plan) ? plan.left.problems.map(describeProblem) : [])]
+const outlookFor = async (context: Context, runId: string): Promise<Outlook> => {
+  const view = await viewOf(context, runId)
+  return E.isLeft(view) ? { ...CLEAR, obstacles: [obstacle(view.left)] } : await outlookOf(context, view.right)
 }
+
+/** What a resume would end with, if it is refused. Damage comes first: it is what this command looks for. */
+const exitOf = (finding: Finding): ExitCode =>
+  finding._tag === 'Damaged' || finding.run.found._tag !== 'Exact'
+    ? ExitCode.storage
+    : (finding.outlook.obstacles[0]?.exit ?? ExitCode.done)
+
+const worst = (codes: ReadonlyArray<ExitCode>): ExitCode =>
+  [ExitCode.storage, ExitCode.refused].find((code) => codes.includes(code)) ??
+  codes.find((code) => code !== ExitCode.done) ??
+  ExitCode.done
 
 /** A run that can't be read at all is an error, which says why. */
 const oneRun = async (context: Context, id: string): Promise<E.Either<CliError, Runs>> => {
@@ -83,47 +82,102 @@ const oneRun = async (context: Context, id: string): Promise<E.Either<CliError, 
   return E.isLeft(found) ? found : E.right({ runs: [found.right], damaged: [] })
 }
 
-const findingOf = (run: RunSummary, obstacles: ReadonlyArray<string>): Finding =>
-  run.found._tag === 'Exact'
-    ? { _tag: 'Exact', run, obstacles }
-    : { _tag: 'Recovered', run, obstacles, from: run.found.from, lost: run.found.lost }
+// ---------------------------------------------------------------------------------------------------------------------
+// as text
+// ---------------------------------------------------------------------------------------------------------------------
 
-const findingLines = (finding: Finding, style: Style): ReadonlyArray<string> => {
+const findingLines = (context: Context, finding: Finding, style: Style): ReadonlyArray<string> => {
   if (finding._tag === 'Damaged') {
     return [
       `${style.red(style.marks.failed)} ${printable(finding.runId)}  damaged: ${printable(describeStorage(finding.error))}`
     ]
   }
-  const { runId, revision, heldBy } = finding.run
-  const held = O.isNone(heldBy) ? '' : `, held by process ${heldBy.value.pid} on ${heldBy.value.host}`
-  const obstacles = finding.obstacles.flatMap((text) =>
-    text.split('\n').map((line) => `    ${shortened(printable(line))}`)
-  )
-  const mark =
-    finding._tag === 'Recovered' || obstacles.length > 0 ? style.yellow('!') : style.green(style.marks.completed)
-  const what = finding._tag === 'Exact' ? 'exact' : printable(`recovered from ${finding.from}`)
-  const lost = finding._tag === 'Exact' ? [] : [`    lost: ${printable(finding.lost)}`]
-  return [
-    `${mark} ${runId}  ${what}, revision ${revision}${held}`,
-    ...lost,
-    ...(obstacles.length === 0 ? [] : ['  In the way of a resume:', ...obstacles])
-  ]
+  const { runId, revision, heldBy, found } = finding.run
+  const held = O.isNone(heldBy) ? '' : printable(`, held by ${holderText(heldBy.value)}`)
+  const more = outlookLines(context, runId, finding.outlook)
+  const isClear = found._tag === 'Exact' && more.length === 0
+  const mark = isClear ? style.green(style.marks.completed) : style.yellow('!')
+  const what = found._tag === 'Exact' ? `exact, revision ${revision}` : printable(`recovered from ${found.from}`)
+  const lost =
+    found._tag === 'Exact'
+      ? []
+      : [`    lost: ${printable(found.lost)}`, ...linesOf(ofDamage(context, runId, {})).map((line) => `    ${line}`)]
+  return [`${mark} ${runId}  ${what}${held}`, ...lost, ...more]
 }
 
-const findingJson = (finding: Finding): Json => {
-  switch (finding._tag) {
-    case 'Exact':
-    case 'Recovered': {
-      const { runId, revision } = finding.run
-      const loss = finding._tag === 'Exact' ? {} : { from: finding.from, lost: finding.lost }
-      const found = finding._tag === 'Exact' ? 'exact' : 'recovered'
-      return { run_id: runId, found, revision, held_by: holderJson(finding.run), ...loss, obstacles: finding.obstacles }
-    }
-    case 'Damaged':
-      return {
-        run_id: finding.runId,
-        found: 'damaged',
-        error: { code: finding.error._tag, message: describeStorage(finding.error) }
-      }
+const outlookLines = (
+  context: Context,
+  runId: string,
+  { obstacles, again, unrecorded }: Outlook
+): ReadonlyArray<string> => [
+  ...under('In the way of a resume:', obstacles.flatMap(obstacleLines)),
+  ...under(
+    'Completed, and a resume runs them again:',
+    again.map((one) => `${unitName(one)}: ${describeReason(one)}`)
+  ),
+  ...(unrecorded.length === 0
+    ? []
+    : [
+        ...under(
+          'In flight when the process ended, so what they did may not be recorded:',
+          unrecorded.map(unrecordedLine)
+        ),
+        ...(obstacles.length === 0
+          ? under('Look at what they did, then resume:', [resumeLine(context, runId)])
+          : ['  Look at what they did before that'])
+      ])
+]
+
+const obstacleLines = ({ message, next }: Obstacle): ReadonlyArray<string> =>
+  [message, ...linesOf(next)].flatMap((text) => text.split('\n'))
+
+const unrecordedLine = ({ unit, attempt, decision }: Unrecorded): string =>
+  `${unitName(unit)} (attempt ${attempt})${decision === undefined ? '' : `: ${WHAT_HAPPENS[decision]}`}`
+
+const WHAT_HAPPENS: Readonly<Record<NonNullable<Unrecorded['decision']>, string>> = {
+  Skip: 'a resume skips it',
+  Run: 'a resume runs it again',
+  Retry: 'a resume runs it again',
+  Confirm: 'a resume asks whether it is done',
+  Poll: 'a resume waits for its job'
+}
+
+const under = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<string> =>
+  lines.length === 0 ? [] : [`  ${title}`, ...lines.map((line) => `    ${shortened(printable(line))}`)]
+
+// ---------------------------------------------------------------------------------------------------------------------
+// as JSON
+// ---------------------------------------------------------------------------------------------------------------------
+
+const findingJson = (context: Context, finding: Finding): Json => {
+  if (finding._tag === 'Damaged') {
+    const { runId, error } = finding
+    return { run_id: runId, found: 'damaged', error: { code: error._tag, message: describeStorage(error) } }
+  }
+  const { runId, revision, found } = finding.run
+  const { obstacles, again, unrecorded } = finding.outlook
+  return {
+    run_id: runId,
+    found: found._tag === 'Exact' ? 'exact' : 'recovered',
+    revision,
+    held_by: holderJson(finding.run),
+    ...(found._tag === 'Exact' ? {} : { from: found.from, lost: found.lost }),
+    obstacles: obstacles.map(obstacleJson),
+    runs_again: again.map(runAgainJson),
+    unrecorded: unrecorded.map(unrecordedJson),
+    resume_command:
+      obstacles.length > 0 ? null : resumeLine(context, runId, found._tag === 'Exact' ? {} : { yes: true })
   }
 }
+
+const obstacleJson = ({ code, message, next }: Obstacle): JsonObject => ({
+  code,
+  message,
+  next: next.map(({ text, command }) => ({ text, command: command ?? null }))
+})
+
+const unrecordedJson = ({ unit, attempt, decision }: Unrecorded): JsonObject => ({
+  ...unit,
+  attempt,
+  action: decision?.toLowerCase() ?? null
+})

@@ -12,29 +12,38 @@ import { load, shownPath } from '../workflow/load.js'
 import { toProgram } from '../workflow/toProgram.js'
 import { unknownVariables } from '../workflow/unknownVariables.js'
 import type { Context } from './Context.js'
+import { looking } from './Context.js'
 import type { Loaded } from './execution.js'
-import { ofMissingFile } from './hints.js'
+import { ofMissingFile } from './findHints.js'
 
 /**
- * Loads the workflow of a run.
+ * Loads the workflow of a run. `more`: variables that are set beside those of the run.
  *
  * @category effects
  * @since 0.1.0
  */
 export const workflowOf = async (
   context: Context,
-  { runId, workflow, variables }: Checkpoint
+  { runId, workflow, variables }: Checkpoint,
+  more: ReadonlyArray<string> = []
 ): Promise<E.Either<CliError, Loaded>> => {
   const { path } = workflow
-  if (path === undefined) {
-    return E.left(
-      usage(`Run ${runId} was not started from a workflow file: resume it with the program that started it`)
-    )
-  }
+  if (path === undefined) return E.left(ofProgram(context, runId))
   const loaded = await loadWorkflow(path, shownPath(path, context.folder))
-  if (E.isRight(loaded)) return knowing(loaded.right, variables.keys())
+  if (E.isRight(loaded)) return knowing(loaded.right, [...variables.keys(), ...more])
   return loaded.left._tag === 'Usage' ? E.left(usage(loaded.left.message, ofMissingFile(context, runId))) : loaded
 }
+
+/**
+ * The refusal to go on with a run whose steps are in a program.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export const ofProgram = (context: Context, runId: string): CliError =>
+  usage(`Run ${runId} was started by a program: resume it there. Questions are answered with the option \`confirm\``, [
+    looking(context, runId)
+  ])
 
 /**
  * Loads a workflow file.

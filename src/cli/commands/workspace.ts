@@ -21,7 +21,6 @@ import { grouped } from '../report/progress.js'
 import type { Prompt } from '../terminal/Prompt.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
 import { commandOf } from '../terminal/shellQuote.js'
-import { printable } from '../terminal/Style.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import type { Context } from './Context.js'
 import { dogearCommand, environmentFor } from './Context.js'
@@ -93,7 +92,7 @@ export const warnOfOtherKind = (
  * @since 0.1.0
  */
 export const tellOfWorkspace = ({ screen }: Context, workspace: OwnWorkspace, renamed: string | undefined): void => {
-  screen.line(`Working in ${printable(placeOf(workspace))}`)
+  screen.line(`Working in ${placeOf(workspace)}`)
   if (workspace.kind === 'directory') return
   if (renamed !== undefined) {
     screen.line(`Branch ${workspace.branch} was there, with other work. That is now branch ${renamed}`)
@@ -138,14 +137,14 @@ export const settleWorkspace = async (
   if (!isOwn(workspace)) return nothing(`run ${runId} has no worktree`)
   const there = await hasWorkspace({ runId, workspace })(environmentFor(context))()
   if (E.isLeft(there)) {
-    screen.line(screen.style.yellow(`warning: ${printable(describe(there.left))}`))
+    screen.line(screen.style.yellow(`warning: ${describe(there.left)}`))
     return {}
   }
   if (!there.right) return nothing(`the workspace of run ${runId} is gone`)
   if (workspace.kind === 'worktree')
     return settleWorktree(context, { runId, worktree: workspace, redaction }, flags, worked)
   nothing(`run ${runId} has a folder of its own, and no worktree`)
-  screen.line(`What it made is in ${printable(workspace.path)}`)
+  screen.line(`What it made is in ${workspace.path}`)
   for (const line of linesOf([deleting(context, runId)], screen.style)) screen.line(line)
   return workspaceJson(workspace, 'kept')
 }
@@ -170,7 +169,7 @@ const settleWorktree = async (
   }
   const ended = await mergeWorkspace(runId)(environmentFor(context))()
   if (E.isLeft(ended)) {
-    screen.line(screen.style.red(`Not merged: ${printable(Redaction.text(redaction, describe(ended.left)))}`))
+    screen.line(screen.style.red(`Not merged: ${Redaction.text(redaction, describe(ended.left))}`))
     keepingLines(context, runId, worktree, work).forEach(screen.line)
     return workspaceJson(worktree, 'kept', ended.left._tag)
   }
@@ -181,7 +180,7 @@ const settleWorktree = async (
     screen.line(screen.style.green(`Merged ${worktree.branch} into ${end.into}. The worktree and its branch are gone`))
     return workspaceJson(worktree, 'merged')
   }
-  screen.line(screen.style.red(`Not merged: ${printable(Redaction.text(redaction, obstacleOf(worktree, end)))}`))
+  screen.line(screen.style.red(`Not merged: ${Redaction.text(redaction, obstacleOf(worktree, end))}`))
   keepingLines(context, runId, worktree, work).forEach(screen.line)
   return workspaceJson(worktree, 'kept', end.why)
 }
@@ -256,7 +255,7 @@ const keepingLines = (context: Context, runId: string, worktree: Worktree, work:
     deleting(context, runId)
   ]
   const what = empty ? 'there is nothing in it to merge' : describeWork(work)
-  return [`Kept: ${printable(placeOf(worktree))} (${what})`, ...linesOf(hints, context.screen.style)]
+  return [`Kept: ${placeOf(worktree)} (${what})`, ...linesOf(hints, context.screen.style)]
 }
 
 const deleting = (context: Context, runId: string): Hint => ({

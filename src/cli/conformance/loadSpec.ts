@@ -12,15 +12,17 @@ import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
 import { commandOf } from '../terminal/shellQuote.js'
-import { printable } from '../terminal/Style.js'
 import { show } from '../workflow/Duration.js'
 import { withoutOurs } from './trace.js'
 import { isLikeSpec, specProblems } from './specProblems.js'
 
 type Exported = Readonly<Record<string, unknown>>
 
+/** How long a module may take to load, at least: a machine that is busy may take longer for that than a case may take. */
+export const LOADING_MILLIS = 10_000
+
 /** How a module is meant: where it is, which of its exports, and how long it may take to give it, in milliseconds. */
-interface Wanted {
+export interface Wanted {
   readonly folder: string
   readonly module: string
   readonly exportName: string
@@ -37,21 +39,19 @@ export const loadSpec = async (wanted: Wanted): Promise<E.Either<CliError, Stora
   const { folder, module, exportName } = wanted
   const path = resolve(folder, module)
   const kind = statSync(path, { throwIfNoEntry: false })
-  if (kind === undefined) return E.left(usage(`There is no ${printable(path)}: the module that exports the spec`))
-  if (kind.isDirectory())
-    return E.left(usage(`${printable(path)} is a folder. Name the module in it that exports the spec`))
-  const exported = await settled(wanted, () => import(pathToFileURL(path).href) as Promise<Exported>)
+  if (kind === undefined) return E.left(usage(`There is no ${path}: the module that exports the spec`))
+  if (kind.isDirectory()) return E.left(usage(`${path} is a folder. Name the module in it that exports the spec`))
+  const loading = { ...wanted, limitMillis: Math.max(LOADING_MILLIS, wanted.limitMillis) }
+  const exported = await settled(loading, () => import(pathToFileURL(path).href) as Promise<Exported>)
   if (E.isLeft(exported)) return E.left(notLoaded(wanted, exported.left))
   const found = exported.right[exportName]
   if (found === undefined) return E.left(notExported(wanted, exported.right))
   const spec = typeof found === 'function' ? await settled(wanted, found as () => unknown) : E.right(found)
-  if (E.isLeft(spec)) return E.left(usage(`${exportName}() of ${module} failed:\n${traceOf(spec.left)}`))
+  if (E.isLeft(spec)) return E.left(failed(wanted, spec.left))
   const problems = specProblems(spec.right)
   return problems.length === 0
     ? E.right(spec.right as StorageSpec<unknown>)
-    : E.left(
-        usage([`${exportName} of ${module} is no spec of a store:`, ...problems.map(indented)].join('\n'), [ABOUT])
-      )
+    : E.left(usage(`${exportName} of ${module} is no spec of a store:`, [...problems.map(indented), ABOUT]))
 }
 
 const ABOUT = { text: 'What a spec has: docs/guide/testing.md, and the type StorageSpec of dogear/testing' }
@@ -76,8 +76,21 @@ const notLoaded = ({ module }: Wanted, error: unknown): CliError => {
     ? usage(`${module} is TypeScript, which Node ${process.version} does not load`, [
         { text: 'Use Node 22.18 or later, or compile it to JavaScript first' }
       ])
-    : usage(`${module} could not be loaded:\n${traceOf(error)}`, error instanceof SyntaxError ? [whereIn(module)] : [])
+    : usage(`${module} could not be loaded:`, [
+        ...traceOf(error),
+        ...(error instanceof SyntaxError ? [whereIn(module)] : []),
+        ...peerMissing(error)
+      ])
 }
+
+const failed = ({ module, exportName }: Wanted, error: unknown): CliError =>
+  usage(`${exportName}() of ${module} failed:`, [...traceOf(error), ...peerMissing(error)])
+
+/** fast-check is an optional peer: npm does not install it, and `dogear/testing` does not load without it. */
+const peerMissing = (error: unknown): ReadonlyArray<Hint> =>
+  error instanceof Error && /^Cannot find (package|module) 'fast-check'/.test(error.message)
+    ? [{ text: 'dogear/testing needs fast-check:', command: 'npm install --save-dev fast-check' }]
+    : []
 
 /** The error itself does not tell the line. */
 const whereIn = (module: string): Hint => ({ text: 'In which line:', command: commandOf(['node', module]) })
@@ -95,9 +108,7 @@ const notExported = ({ module, exportName }: Wanted, exported: Exported): CliErr
   return usage(`${module} has no export called ${exportName}. It has: ${names.join(', ') || 'none'}`, hints)
 }
 
-const traceOf = (error: unknown): string =>
-  withoutOurs(error instanceof Error ? (error.stack ?? error.message) : String(error))
-    .map((line) => indented(printable(line)))
-    .join('\n')
+const traceOf = (error: unknown): ReadonlyArray<Hint> =>
+  withoutOurs(error instanceof Error ? (error.stack ?? error.message) : String(error)).map(indented)
 
-const indented = (line: string): string => `  ${line}`
+const indented = (line: string): Hint => ({ text: `  ${line}` })

@@ -42,9 +42,12 @@ const EXPECTED: Readonly<Record<Field, Expected>> = {
   destroy: { kind: 'a function', needed: false, wrong: isFunction },
   beside: { kind: 'a function', needed: false, wrong: isFunction },
   damage: { kind: 'a function', needed: false, wrong: isFunction },
+  swap: { kind: 'a function', needed: false, wrong: isFunction },
   newer: { kind: 'a function', needed: false, wrong: isFunction },
   digest: { kind: 'a function', needed: false, wrong: isFunction },
-  faulty: { kind: 'a function', needed: false, wrong: isFunction }
+  faulty: { kind: 'a function', needed: false, wrong: isFunction },
+  undecided: { kind: 'a function', needed: false, wrong: isFunction },
+  stall: { kind: 'a function', needed: false, wrong: isFunction }
 }
 
 /**

@@ -3,9 +3,9 @@
  *
  * @since 0.1.0
  */
-import { describeJob, explain } from '../../domain/Explain.js'
+import { describeKept, describeJob, describeReason, explain } from '../../domain/Explain.js'
 import { describePosition } from '../../domain/Pause.js'
-import type { Decision, ResumePlan } from '../../domain/Plan.js'
+import type { Decision, ResumePlan, Run } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import { describe, describeRequest } from '../../executor/RunError.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
@@ -14,11 +14,10 @@ import type { Prefixed } from '../terminal/Prefixed.js'
 import * as Prefix from '../terminal/Prefixed.js'
 import type { Screen } from '../terminal/Screen.js'
 import type { Style } from '../terminal/Style.js'
-import { printable } from '../terminal/Style.js'
 import * as Duration from '../workflow/Duration.js'
 import type { StepEntry } from '../workflow/WorkflowFile.js'
 import { shortened } from './fingerprints.js'
-import { grouped } from './progress.js'
+import { grouped, progressText } from './progress.js'
 import type { Waves } from './waves.js'
 import * as Wave from './waves.js'
 
@@ -79,16 +78,25 @@ type StepEvent = Extract<Event, { readonly stepIndex: number; readonly attempt: 
 export const make = (telling: Telling): Narrator => {
   const { screen, steps, now } = telling
   const waves = Wave.make(steps, now)
+  const kinds = steps.map(({ _tag }) => ({ kind: _tag === 'Task' ? ('task' as const) : ('wave' as const) }))
   const active = new Map<string, Active>()
   const partial = new Map<string, Prefixed>()
   let decisions: ReadonlyMap<string, Decision> = new Map()
+  const done = new Set<number>()
 
   const flush = (unit: string): void => {
     for (const stream of STREAMS) partial.get(`${unit} ${stream}`)?.flush()
   }
   const follow = (event: Event): void => {
-    if (event._tag === 'RunPlanned') waves.planned(event.plan)
-    else if (event._tag === 'MapExpanded') waves.expanded(event.stepIndex, event.items)
+    if (event._tag === 'RunPlanned') {
+      waves.planned(event.plan)
+      for (const { _tag, group, stepIndex } of event.plan.decisions)
+        if (_tag === 'Skip' && group === undefined) done.add(stepIndex)
+    } else if (event._tag === 'RunWentBack') {
+      waves.wentBack(event.stepIndex)
+      for (const index of done) if (index >= event.stepIndex) done.delete(index)
+    }
+    if (event._tag === 'MapExpanded') waves.expanded(event.stepIndex, event.items)
     else if (event._tag === 'StepStarted') {
       active.set(unitName(event), { ...activeOf(event), since: now() })
     } else if (event._tag === 'StepRetrying') {
@@ -96,12 +104,16 @@ export const make = (telling: Telling): Narrator => {
     } else if (event._tag === 'StepCompleted' || event._tag === 'StepFailed' || event._tag === 'JobSubmitted') {
       active.delete(unitName(event))
       if (event._tag === 'StepCompleted' && event.group !== undefined) waves.completed(event.stepIndex)
+      else if (event._tag === 'StepCompleted') done.add(event.stepIndex)
     }
-    screen.status(active.size === 0 ? undefined : () => statusOf(active, waves, telling))
+    screen.status(
+      active.size === 0 ? undefined : () => `${progressText(kinds, done.size)}, ${statusOf(active, waves, now())}`
+    )
   }
   return {
     report: (event) => {
       if (event._tag === 'RunPlanned') decisions = new Map(event.plan.decisions.map((one) => [unitName(one), one]))
+      if (event._tag === 'RunWentBack') decisions = new Map()
       if (event._tag === 'StepCompleted' || event._tag === 'StepFailed' || event._tag === 'JobSubmitted')
         flush(unitName(event))
       follow(event)
@@ -115,7 +127,7 @@ export const make = (telling: Telling): Narrator => {
       lines.add(chunk)
     },
     onWarning: (source: Source, message) =>
-      screen.line(screen.style.yellow(`warning: step "${unitName(source)}": ${printable(message)}`)),
+      screen.line(screen.style.yellow(`warning: step "${unitName(source)}": ${message}`)),
     finish: () => {
       for (const lines of partial.values()) lines.flush()
       screen.status(undefined)
@@ -147,11 +159,13 @@ const linesOf = (
   const detail = (line: string): ReadonlyArray<string> => (telling.verbose ? [style.dim(line)] : [])
   switch (event._tag) {
     case 'RunPlanned':
-      return planned(telling, event)
+      return [...planned(telling, event), ...keptLines(telling, event.plan)]
+    case 'StepsRunAgain':
+      return againLines(telling, event.units)
     case 'CheckpointSaved':
       return detail(`saved revision ${event.revision}: ${event.state._tag} ${event.state.step}`)
     case 'CheckpointRecovered':
-      return [style.yellow(`warning: recovered from ${printable(event.from)}; lost: ${printable(event.lost)}`)]
+      return [style.yellow(`warning: recovered from ${event.from}; lost: ${event.lost}`)]
     case 'MapExpanded':
       return [`${place(telling, event)} ${event.step}: ${grouped(event.items)} ${event.items === 1 ? 'item' : 'items'}`]
     case 'StepStarted':
@@ -160,7 +174,7 @@ const linesOf = (
         : started(telling, decisions.get(unitName(event)), event)
     case 'StepRetrying': {
       const wait = `Retrying in ${(event.delayMillis / 1_000).toFixed(1)}s`
-      const failed = `attempt ${event.attempt}/${event.attempts} failed: ${printable(event.error.message)}`
+      const failed = `attempt ${event.attempt}/${event.attempts} failed: ${event.error.message}`
       return troubles(
         telling,
         waves,
@@ -170,7 +184,7 @@ const linesOf = (
     }
     case 'JobSubmitted': {
       if (asWhole(telling, waves, event)) return []
-      const job = event.job === undefined ? '' : `: ${printable(describeJob(event.job))}`
+      const job = event.job === undefined ? '' : `: ${describeJob(event.job)}`
       return [`${place(telling, event)} ${unitName(event)} has submitted its job${job}`]
     }
     case 'StepCompleted':
@@ -183,7 +197,9 @@ const linesOf = (
             style.red(`${place(telling, event)} failed: ${unitName(event)} (others are at work)`)
           ])
     case 'RunCompleted':
-      return [...decisions.values()].every((decision) => decision._tag === 'Skip') ? [] : [style.green('Run completed')]
+      return decisions.size > 0 && [...decisions.values()].every((decision) => decision._tag === 'Skip')
+        ? []
+        : [style.green('Run completed')]
     case 'CheckFailed':
       return checkFailed(telling, event)
     case 'RunRemoved':
@@ -191,7 +207,11 @@ const linesOf = (
       return removal(event, style)
     case 'RunPaused':
       return paused(telling, event)
+    case 'ReleaseFailed':
+      return detail(`the claim could not be released: ${describe(event.error)}`)
+    case 'EvidenceKept':
     case 'WorkspaceReady':
+    case 'RunWentBack':
     case 'RunFailed':
     case 'RunInterrupted':
     case 'RunFenced':
@@ -207,9 +227,9 @@ const linesOf = (
  */
 export const removal = (event: Event, style: Style): ReadonlyArray<string> => {
   if (event._tag === 'RunLeft')
-    return [style.yellow(`warning: the run has completed, and its state is kept: ${printable(event.why)}`)]
+    return [style.yellow(`warning: the run has completed, and its state is kept: ${event.why}`)]
   if (event._tag !== 'RunRemoved') return []
-  return [event.archivedAt === undefined ? 'Its state was deleted' : `Archived in ${printable(event.archivedAt)}`]
+  return [event.archivedAt === undefined ? 'Its state was deleted' : `Archived in ${event.archivedAt}`]
 }
 
 /** Where it goes on, and what the pause has left behind. How to go on is told at the end. */
@@ -218,29 +238,42 @@ const paused = (
   { pointer, where, unreadable, problems }: Event & { readonly _tag: 'RunPaused' }
 ): ReadonlyArray<string> => {
   const { group, commits, committed } = pointer
-  const position = printable(describePosition(pointer))
+  const position = describePosition(pointer)
   const more = committed === undefined ? '' : `, and ${committed.slice(0, 12)} of what was not committed`
   return [
     style.yellow(`Paused ${group === undefined ? 'before' : 'at'} ${position}`),
-    ...(where === undefined ? [] : [`Progress saved to ${printable(where)}`]),
+    ...(where === undefined ? [] : [`Progress saved to ${where}`]),
     `Commits: ${commits.length} completed${more}`,
     ...(unreadable === undefined
       ? []
       : [
           style.yellow(
-            `warning: nothing is committed, since it can't be told who asked, and for what: ${printable(describeRequest(unreadable))}`
+            `warning: nothing is committed, since it can't be told who asked, and for what: ${describeRequest(unreadable)}`
           )
         ]),
-    ...problems.map((problem) => style.yellow(`warning: ${printable(describe(problem))}`))
+    ...problems.map((problem) => style.yellow(`warning: ${describe(problem)}`))
   ]
 }
 
 /** What has failed for it is told at the end. */
 const checkFailed = (telling: Telling, event: Event & { readonly _tag: 'CheckFailed' }): ReadonlyArray<string> => {
   if (event.answer === 'abort') return []
-  const what = `${unitName(event)}: ${event.wrong.map(printable).join('; ')}`
-  const how = event.answer === 'retry' ? 'it is tried again' : 'it counts all the same'
-  return [telling.screen.style.yellow(`warning: ${what}; ${how}`)]
+  const what = `${unitName(event)}: ${event.wrong.join('; ')}`
+  return [telling.screen.style.yellow(`warning: ${what}; ${whatNow(event)}`)]
+}
+
+const whatNow = ({ answer, previousWave }: Event & { readonly _tag: 'CheckFailed' }): string => {
+  switch (answer) {
+    case 'retry':
+      return 'it is tried again'
+    case 'lookAgain':
+      return 'it is looked at again'
+    case 'previousWave':
+      return `${previousWave ?? 'the wave before'} runs again`
+    case 'continue':
+    case 'abort':
+      return 'it counts all the same'
+  }
 }
 
 const planned = (
@@ -250,10 +283,32 @@ const planned = (
   if (!resumed) return [style.bold(`Run ${runId} started`)]
   if (plan.startIndex === total) return [`Run ${runId}: nothing left to do`]
   const lines = [style.bold(`Resuming run ${runId}`), `Loaded checkpoint: ${loaded}/${total} steps completed`]
-  return verbose
-    ? [...lines, ...explain(plan).split('\n').slice(1).map(printable).map(shortened).map(style.dim)]
-    : lines
+  return verbose ? [...lines, ...explain(plan).split('\n').slice(1).map(shortened).map(style.dim)] : lines
 }
+
+/** What somebody changed of what completed steps left, and that counts as it is now. */
+const keptLines = ({ screen: { style } }: Telling, { decisions }: ResumePlan): ReadonlyArray<string> => {
+  const kept = decisions.flatMap((one) =>
+    one._tag === 'Skip' && one.reason._tag === 'EvidenceChanged' && one.reason.changed.length > 0
+      ? [`Kept as it is now: ${describeKept(one.reason.changed)} of ${unitName(one)}`]
+      : []
+  )
+  return some(kept, 'more are kept as they are now').map(style.yellow)
+}
+
+/** Which completed steps and groups run again, and why. */
+const againLines = ({ screen: { style } }: Telling, units: ReadonlyArray<Run>): ReadonlyArray<string> => {
+  const lines = units.map((unit) => `  ${unitName(unit)}: ${describeReason(unit)}`)
+  return ['Completed before, and run again:', ...some(lines, 'more')].map(style.yellow)
+}
+
+/** How many of a kind are listed. */
+const MAX_LISTED = 10
+
+const some = (lines: ReadonlyArray<string>, more: string): ReadonlyArray<string> =>
+  lines.length <= MAX_LISTED + 1
+    ? lines
+    : [...lines.slice(0, MAX_LISTED), `  … and ${grouped(lines.length - MAX_LISTED)} ${more}`]
 
 /** A unit's first attempt of this process; the further ones are told of before they start. */
 const started = (
@@ -262,7 +317,7 @@ const started = (
   event: StepEvent & { readonly summary: string }
 ): ReadonlyArray<string> => {
   const { style } = telling.screen
-  const summary = printable(event.summary)
+  const summary = event.summary
   const group = event.group === undefined ? '' : ` ${unitName(event)}`
   if (decision?._tag === 'Retry') {
     if (event.attempt !== decision.attempt) return []
@@ -345,8 +400,7 @@ const troubles = (
 /** More than these do not fit on a line. */
 const MAX_ACTIVE = 8
 
-const statusOf = (active: ReadonlyMap<string, Active>, waves: Waves, { steps, now }: Telling): string => {
-  const time = now()
+const statusOf = (active: ReadonlyMap<string, Active>, waves: Waves, time: number): string => {
   const units: Array<string> = []
   let stepIndex = 0
   for (const one of active.values()) {
@@ -360,9 +414,7 @@ const statusOf = (active: ReadonlyMap<string, Active>, waves: Waves, { steps, no
     )
   }
   const wave = waves.at(stepIndex)
-  return wave === undefined
-    ? `[${stepIndex + 1}/${steps.length}] ${units.join(', ')}`
-    : `${wave.place} ${wave.name}: ${[Wave.countOf(wave), ...units].join(', ')}`
+  return wave === undefined ? units.join(', ') : `${wave.name}: ${[Wave.countOf(wave), ...units].join(', ')}`
 }
 
 /** The live line is drawn once a second: no fractions. */

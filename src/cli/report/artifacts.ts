@@ -9,7 +9,6 @@ import type { JsonObject } from '../../domain/Json.js'
 import { describeArtifact } from '../../executor/RunError.js'
 import type { ArtifactError, ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { Style } from '../terminal/Style.js'
-import { printable } from '../terminal/Style.js'
 
 /** What a store listed, or why it could not. That does not keep the rest of a run from being shown. */
 type Listed = E.Either<ArtifactError, ReadonlyArray<ArtifactInfo>>
@@ -21,15 +20,13 @@ type Listed = E.Either<ArtifactError, ReadonlyArray<ArtifactInfo>>
  * @since 0.1.0
  */
 export const artifactLines = (listed: Listed, style: Style): ReadonlyArray<string> => {
-  if (E.isLeft(listed)) return ['', style.yellow(printable(describeArtifact(listed.left)))]
+  if (E.isLeft(listed)) return ['', style.yellow(describeArtifact(listed.left))]
   const own = listed.right.filter(({ id }) => !isSystem(id))
   const memos = listed.right.length - own.length
   const widest = Math.max(0, ...own.map(({ size }) => String(size).length))
   return [
     ...(own.length === 0 ? [] : ['', style.bold('artifacts')]),
-    ...own.map(
-      ({ id, size, sha256 }) => `  ${String(size).padStart(widest)} bytes  sha256 ${sha256}  ${printable(id)}`
-    ),
+    ...own.map(({ id, size, sha256 }) => `  ${String(size).padStart(widest)} bytes  sha256 ${sha256}  ${id}`),
     ...(memos === 0 ? [] : ['', `${style.dim('memo'.padEnd(10))}${memos} kept`])
   ]
 }

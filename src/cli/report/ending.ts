@@ -9,12 +9,12 @@ import type { PendingJob } from '../../domain/PendingJob.js'
 import { unitName } from '../../domain/Plan.js'
 import type { Workspace } from '../../domain/Workspace.js'
 import { isOwn } from '../../domain/Workspace.js'
+import { describeFenced } from '../../executor/RunError.js'
 import type { Failed, RunOutcome } from '../../executor/RunOutcome.js'
 import type { Style } from '../terminal/Style.js'
 import type { Hint } from './Hint.js'
 import { linesOf } from './Hint.js'
 import { grouped } from './progress.js'
-import { printable } from '../terminal/Style.js'
 import type { StepEntry, TaskEntry, WorkflowFile } from '../workflow/WorkflowFile.js'
 import { commandLine, tasksOf } from '../workflow/WorkflowFile.js'
 
@@ -63,13 +63,13 @@ export const endingOf = (
       ]
     }
     case 'Fenced':
-      return [style.red(`Run ${outcome.runId} was taken over by another process. Nothing was written since`)]
+      return [style.red(describeFenced(outcome)), ...goOn]
   }
 }
 
 /** A pending job on one line. */
 const jobText = ({ job, submittedAt, ...unit }: PendingJob): string => {
-  const given = job === undefined ? '' : ` (${printable(describeJob(job))})`
+  const given = job === undefined ? '' : ` (${describeJob(job)})`
   return `the job of ${unitName(unit)}${given}, submitted ${submittedAt}`
 }
 
@@ -95,17 +95,17 @@ const failureLines = (
   const own = ownFolders.get(name)
   return [
     style.red(`Step ${stepIndex + 1}/${workflow.steps.length} failed: ${name}`),
-    ...(task === undefined ? [] : [`  command: ${printable(commandLine(task.action))}`]),
-    `  error: ${printable(error.message)}${attempts > 1 ? ` (after ${attempts} attempts)` : ''}`,
-    ...(own === undefined ? [] : [`  its own folder: ${printable(own)}`]),
+    ...(task === undefined ? [] : [`  command: ${commandLine(task.action)}`]),
+    `  error: ${error.message}${attempts > 1 ? ` (after ${attempts} attempts)` : ''}`,
+    ...(own === undefined ? [] : [`  its own folder: ${own}`]),
     ...(workspace === undefined ? [] : [workspaceLine(workspace)])
   ]
 }
 
 const workspaceLine = (workspace: Workspace): string =>
   workspace.kind === 'worktree'
-    ? `  worktree: ${printable(workspace.path)} (branch ${workspace.branch})`
-    : `  folder: ${printable(workspace.path)}`
+    ? `  worktree: ${workspace.path} (branch ${workspace.branch})`
+    : `  folder: ${workspace.path}`
 
 /**
  * The task of a step, or of a group of it.

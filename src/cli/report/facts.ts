@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { Change } from '../../domain/Change.js'
-import { describeJob } from '../../domain/Explain.js'
+import { describeEvidence, describeJob } from '../../domain/Explain.js'
 import { unitName } from '../../domain/Plan.js'
 import * as Duration from '../workflow/Duration.js'
 
@@ -22,6 +22,8 @@ export const factsOf = (change: Change): string => {
       return ''
     case 'Recovered':
       return `from ${change.from}; lost: ${change.lost}; agreed by ${change.agreedBy}`
+    case 'InputReplaced':
+      return clipped(JSON.stringify(change.input))
     case 'Expanded':
       return `${change.step}, ${change.items.length} ${change.items.length === 1 ? 'item' : 'items'}`
     case 'AttemptStarted':
@@ -52,7 +54,9 @@ export const factsOf = (change: Change): string => {
     case 'Assumed':
       return `${unitName(change)}, taken as done`
     case 'Confirmed':
-      return `${unitName(change)}, to run again`
+      return change.evidence === undefined
+        ? `${unitName(change)}, to run again`
+        : clipped(`${unitName(change)}, keeps ${change.evidence.map(describeEvidence).join(', ')}`)
   }
 }
 

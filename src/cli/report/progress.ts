@@ -4,32 +4,32 @@
  * @since 0.1.0
  */
 import type { Checkpoint } from '../../domain/Checkpoint.js'
+import { progress } from '../../domain/Checkpoint.js'
 import type { StepIdentity } from '../../domain/WorkflowIdentity.js'
 
 /**
- * Where a run stands: `Wave 2/3 (67%)` in one of several waves, else `Step 2/5 (40%)`.
+ * How much of a run is done. Where it stands counts for nothing: a step that failed is not done.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const progressOf = ({ state, workflow }: Checkpoint): string => placeIn(workflow.steps, state.stepIndex)
+export const progressOf = (checkpoint: Checkpoint): string =>
+  progressText(checkpoint.workflow.steps, progress(checkpoint).completed)
 
 /**
- * The same of the step with this index.
+ * So many of these steps as text: `2/3 waves done (67%)` if all of several are waves, else `2/5 steps done (40%)`.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const placeIn = (steps: ReadonlyArray<Pick<StepIdentity, 'kind'>>, stepIndex: number): string => {
-  const waves = steps.flatMap(({ kind }, index) => (kind === 'task' ? [] : [index]))
-  const wave = waves.indexOf(stepIndex)
-  return wave === -1 || waves.length === 1
-    ? share('Step', stepIndex + 1, steps.length)
-    : share('Wave', wave + 1, waves.length)
+export const progressText = (steps: ReadonlyArray<Pick<StepIdentity, 'kind'>>, done: number): string => {
+  const areWaves = steps.length > 1 && steps.every(({ kind }) => kind !== 'task')
+  return `${grouped(done)}/${grouped(steps.length)} ${areWaves ? 'waves' : 'steps'} done (${share(done, steps.length)}%)`
 }
 
-const share = (word: string, number: number, total: number): string =>
-  `${word} ${number}/${total} (${Math.round((number / total) * 100)}%)`
+/** Rounded, and 100 only if nothing is left. */
+const share = (done: number, total: number): number =>
+  done >= total ? 100 : Math.min(99, Math.round((done / total) * 100))
 
 /**
  * A number as people read it: `10,000`.

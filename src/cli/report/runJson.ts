@@ -7,14 +7,19 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Status } from '../../domain/Checkpoint.js'
 import { progress } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
+import { describeReason } from '../../domain/Explain.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
+import { printable } from '../../domain/printable.js'
 import type { PendingJob } from '../../domain/PendingJob.js'
-import type { Confirm } from '../../domain/Plan.js'
+import type { Confirm, Run } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { StepError } from '../../domain/StepError.js'
 import type { RunSummary } from '../../executor/runs.js'
 import type { CliError } from '../CliError.js'
 import { code, describeFully } from '../CliError.js'
+import type { Hint } from './Hint.js'
+import { linesOf } from './Hint.js'
+import { MAX_TOLD } from '../workflow/Problem.js'
 
 /**
  * A document as it is printed.
@@ -43,7 +48,8 @@ export const summaryJson = (
 })
 
 /**
- * What the end of a run says of it. `resume`: the command that goes on; `questions`: what that will ask.
+ * What the end of a run says of it. `resume`: the command that goes on; `questions`: what that will ask; `again`: what was completed
+ * before, and ran again.
  *
  * @category destructors
  * @since 0.1.0
@@ -52,12 +58,27 @@ export const endJson = (
   checkpoint: Checkpoint,
   status: Status,
   resume = '',
-  questions: ReadonlyArray<Confirm> = []
+  questions: ReadonlyArray<Confirm> = [],
+  again: ReadonlyArray<Run> = []
 ): JsonObject => ({
   ...summaryJson({ ...checkpoint, status, steps: progress(checkpoint) }),
   variables: Object.fromEntries(checkpoint.variables),
   failures: failuresJson(checkpoint),
+  ran_again: again.map(runAgainJson),
   ...(status === 'completed' ? {} : { questions: questions.map(unitName), resume_command: resume })
+})
+
+/**
+ * A completed step or group that runs again.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const runAgainJson = (run: Run): JsonObject => ({
+  step: run.step,
+  ...(run.group === undefined ? {} : { group: run.group }),
+  reason: run.reason._tag,
+  why: describeReason(run)
 })
 
 /**
@@ -93,22 +114,32 @@ export const errorJson = ({ name, message, code }: StepError): JsonObject => ({
  * @since 0.1.0
  */
 export const holderJson = ({ heldBy }: RunSummary): Json =>
-  O.isNone(heldBy) ? null : { host: heldBy.value.host, pid: heldBy.value.pid, since: heldBy.value.since }
+  O.isNone(heldBy)
+    ? null
+    : {
+        host: heldBy.value.host,
+        pid: heldBy.value.pid,
+        since: heldBy.value.since,
+        liveness: heldBy.value.liveness
+      }
 
 /**
- * An error of the command: a stable code and a text.
+ * An error of the command: a stable code and a text, with what to do next.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const cliErrorJson = (error: CliError): JsonObject => ({
+export const cliErrorJson = (error: CliError, next: ReadonlyArray<Hint> = []): JsonObject => ({
   error: {
     code: code(error),
-    message: describeFully(error),
+    message: [describeFully(error), ...linesOf(next).map(printable)].join('\n'),
     ...(error._tag === 'InvalidWorkflow'
       ? {
           file: error.file,
-          problems: error.problems.map(({ at, message }) => ({ line: at.line, column: at.column, message }))
+          problems: error.problems
+            .slice(0, MAX_TOLD)
+            .map(({ at, message }) => ({ line: at.line, column: at.column, message })),
+          problems_total: error.problems.length
         }
       : {})
   }

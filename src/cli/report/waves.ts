@@ -5,7 +5,7 @@
  */
 import type { ResumePlan } from '../../domain/Plan.js'
 import type { StepEntry } from '../workflow/WorkflowFile.js'
-import { grouped, placeIn } from './progress.js'
+import { grouped } from './progress.js'
 
 /**
  * A wave of more groups is told of as a whole, not group by group.
@@ -27,14 +27,13 @@ export const MAX_TROUBLES = 10
 const QUIET_MILLIS = 2_000
 
 /**
- * A wave that runs: where it stands in the workflow (`Wave 2/3 (67%)`), and how many of its groups are done.
+ * A wave that runs, and how many of its groups are done.
  *
  * @category model
  * @since 0.1.0
  */
 export interface Wave {
   readonly name: string
-  readonly place: string
   readonly done: number
   readonly total: number
 }
@@ -42,7 +41,8 @@ export interface Wave {
 /**
  * The waves of a run. Steps are named by their index; what is no wave is undefined.
  *
- * - `planned` takes the groups that are done already, `completed` one more of them; `expanded`, how many a map has.
+ * - `planned` takes the groups that are done already, `completed` one more of them; `expanded`, how many a map has; `wentBack`: from
+ *   this step on nothing is done any more.
  * - `isDue`: whether to say how many are done: at most once for each tenth of them, and after a pause.
  * - `isNew`: whether nothing was said of this wave yet. Asking makes it old.
  * - `trouble`: how many retries and failures there were, with this one.
@@ -54,6 +54,7 @@ export interface Waves {
   readonly planned: (plan: ResumePlan) => void
   readonly expanded: (stepIndex: number, items: number) => void
   readonly completed: (stepIndex: number) => void
+  readonly wentBack: (stepIndex: number) => void
   readonly at: (stepIndex: number) => Wave | undefined
   readonly isWide: (stepIndex: number) => boolean
   readonly isDue: (stepIndex: number) => boolean
@@ -101,6 +102,13 @@ export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves 
       const wave = at(index)
       if (wave !== undefined) wave.done += 1
     },
+    wentBack: (from) => {
+      for (const index of steps.keys()) {
+        if (index < from) continue
+        known.delete(index)
+        done.delete(index)
+      }
+    },
     at,
     isWide: (index) => (at(index)?.total ?? 0) > WIDE,
     isDue: (index) => {
@@ -129,8 +137,7 @@ export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves 
 }
 
 const begun = (steps: ReadonlyArray<StepEntry>, index: number, total: number, done: number, since: number): Told => {
-  const kinds = steps.map(({ _tag }) => ({ kind: _tag === 'Task' ? ('task' as const) : ('wave' as const) }))
-  const wave = { name: steps[index]?.name ?? '', place: placeIn(kinds, index), done, total }
+  const wave = { name: steps[index]?.name ?? '', done, total }
   return { ...wave, told: false, troubles: 0, tenth: tenthOf(wave), since }
 }
 

@@ -2,7 +2,8 @@
  * Standard output, error output, and on a terminal one live line below both.
  *
  * What a step writes and the lines that tell of it may go to the same terminal: everything goes through here, so that
- * the live line is out of the way before anything is written, and comes back after it.
+ * the live line is out of the way before anything is written, and comes back after it. It is also the border at which all
+ * that Dogear words is made printable; the output of steps is passed on as it is.
  *
  * @since 0.1.0
  */
@@ -13,7 +14,8 @@ import * as Styles from './Style.js'
 /**
  * Where text goes.
  *
- * - `out`: results, to standard output. `line`: one line of progress, to error output: behind an unended one on a new line.
+ * - `print`: a line of a result, to standard output. `out`: a whole document, whose lines are its own.
+ * - `line`: one line of progress, to error output: behind an unended one on a new line.
  * - `output`: what a step writes, as it comes.
  * - `status`: the live line, looked at again every second; undefined for none. Without a terminal it does nothing.
  *
@@ -21,11 +23,12 @@ import * as Styles from './Style.js'
  * @since 0.1.0
  */
 export interface Screen {
+  readonly print: (line: string) => void
   readonly out: (text: string) => void
   readonly line: (text: string) => void
   readonly output: (stream: 'stdout' | 'stderr', chunk: Uint8Array | string) => void
   readonly status: (text: (() => string) | undefined) => void
-  /** A question: its text stays on the line on which the answer is typed, until the end of it that is given is called. */
+  /** A question: its text stays on the line on which the answer is typed, below all else, until what is given is called. */
   readonly question: (text: string) => () => void
   /** Whether there is a live line: what it shows needs no line of its own. */
   readonly live: boolean
@@ -63,7 +66,7 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
   let status: (() => string) | undefined
   let drawn = false
   let atLineStart = true
-  let asking = false
+  let asked: string | undefined
   let timer: NodeJS.Timeout | undefined
 
   const erase = (): void => {
@@ -71,34 +74,40 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
     drawn = false
   }
   const draw = (): void => {
-    if (status === undefined || !live || !atLineStart || asking) return
+    if (status === undefined || !live || !atLineStart || asked !== undefined) return
     erase()
     // A line that wraps could not be cleared.
     const { marks, width } = Styles.of(stderr, environment)
-    toErr(Styles.fitted(status(), { marks, width: width - 1 }))
+    toErr(Styles.fitted(Styles.printable(status()), { marks, width: width - 1 }))
     drawn = true
   }
   const write = (stream: 'stdout' | 'stderr', chunk: Uint8Array | string): void => {
     if (chunk.length === 0) return
+    const isHere = stream === 'stderr' || together
+    const question = isHere ? asked : undefined
     erase()
+    if (question !== undefined) toErr('\n')
     if (stream === 'stdout') toOut(chunk)
     else toErr(chunk)
-    if (stream === 'stderr' || together) atLineStart = endsLine(chunk)
+    if (question !== undefined) toErr(`${endsLine(chunk) ? '' : '\n'}${question}`)
+    else if (isHere) atLineStart = endsLine(chunk)
     draw()
   }
   const freshLine = (): string => (atLineStart ? '' : '\n')
 
   return {
-    out: (text) => write('stdout', text),
-    line: (text) => write('stderr', `${freshLine()}${text}\n`),
+    print: (line) => write('stdout', `${Styles.rendered(line)}\n`),
+    out: (text) => write('stdout', text.split('\n').map(Styles.rendered).join('\n')),
+    line: (text) => write('stderr', `${freshLine()}${Styles.rendered(text)}\n`),
     output: (stream, chunk) => write(stream === 'stdout' ? stepsTo : 'stderr', chunk),
     question: (text) => {
       erase()
-      toErr(`${freshLine()}${text}`)
+      const question = Styles.rendered(text)
+      toErr(`${freshLine()}${question}`)
       atLineStart = true
-      asking = true
+      asked = question
       return () => {
-        asking = false
+        asked = undefined
         draw()
       }
     },

@@ -1,13 +1,15 @@
 /**
- * Colours, where they are wanted, and marks that the terminal can show.
+ * Colours, where they are wanted, marks that the terminal can show, and the border behind which all text is printable.
  *
  * @since 0.1.0
  */
+import { randomUUID } from 'node:crypto'
+import { printable } from '../../domain/printable.js'
 import type { Marks } from './Marks.js'
 import * as Mark from './Marks.js'
 
 /**
- * Ways to set off text. `width`: how many characters fit on a line, infinity where there is no terminal.
+ * Ways to set off text, with marks that {@link rendered} turns into escape sequences. `width`: how many characters fit on a line, infinity where there is no terminal.
  *
  * @category model
  * @since 0.1.0
@@ -25,7 +27,7 @@ export interface Style {
 const wrapped =
   (open: number, close: number) =>
   (text: string): string =>
-    `\x1b[${open}m${text}\x1b[${close}m`
+    `${mark(open)}${text}${mark(close)}`
 
 const plain = (text: string): string => text
 
@@ -105,17 +107,27 @@ export const fitted = (text: string, { marks, width }: Pick<Style, 'marks' | 'wi
   return characters.length > width ? `${characters.slice(0, width - marks.more.length).join('')}${marks.more}` : text
 }
 
+export { printable }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// the border
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Only this process knows it, so no text from outside can pass for a mark. */
+const KEY = randomUUID()
+
+const MARK = new RegExp(`\\u0000${KEY}:(\\d+)\\u0000`)
+
+const mark = (code: number): string => `\u0000${KEY}:${code}\u0000`
+
 /**
- * Text on one line that does nothing to a terminal: control characters are shown, not sent.
+ * A line as a terminal gets it: the marks of a style become escape sequences, and everything else is made printable.
  *
- * @category combinators
+ * @category destructors
  * @since 0.1.0
  */
-export const printable = (text: string): string =>
-  text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (character) =>
-    character === '\n'
-      ? '\\n'
-      : character === '\t'
-        ? ' '
-        : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-  )
+export const rendered = (line: string): string =>
+  line
+    .split(MARK)
+    .map((part, index) => (index % 2 === 1 ? `\x1b[${part}m` : printable(part)))
+    .join('')

@@ -4,13 +4,28 @@
  * @since 0.1.0
  */
 
+import { printable } from '../../domain/printable.js'
+
 /**
- * Words as a line for a POSIX shell: what could mean something to it is quoted.
+ * Words as a line for a POSIX shell: what could mean something to it is quoted, and what could steer a terminal is written
+ * in another way.
  *
  * @category destructors
  * @since 0.1.0
  */
 export const commandOf = (words: ReadonlyArray<string>): string => words.map(quoted).join(' ')
 
-const quoted = (word: string): string =>
-  /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+const quoted = (word: string): string => {
+  if (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word)) return word
+  return printable(word) === word ? `'${word.replaceAll("'", `'\\''`)}'` : encoded(word)
+}
+
+/** What can't be shown is written in octal. A substitution takes line ends away at its end, which `$'…'` of newer shells does not. */
+const encoded = (word: string): string => {
+  const bytes = Array.from(Buffer.from(word), (byte, index) => {
+    const character = String.fromCharCode(byte)
+    const isPlain = /[A-Za-z0-9_@+=:,. /]/.test(character) || (character === '-' && index > 0)
+    return isPlain ? character : `\\${byte.toString(8).padStart(3, '0')}`
+  }).join('')
+  return word.endsWith('\n') ? `$'${bytes}'` : `"$(printf '${bytes}')"`
+}

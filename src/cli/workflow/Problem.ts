@@ -27,6 +27,14 @@ export interface Problem {
 }
 
 /**
+ * Of more problems than these the others are counted.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const MAX_TOLD = 20
+
+/**
  * Takes note of a problem. Reading goes on behind it, so that all problems are listed at once.
  *
  * @category model
@@ -50,4 +58,27 @@ export const inFileOrder = (problems: ReadonlyArray<Problem>): ReadonlyArray<Pro
  * @since 0.1.0
  */
 export const describe = (file: string, { at, message }: Problem): string =>
-  `${file}:${at.line}:${at.column}: ${message}`
+  `${file}:${at.line}:${at.column}: ${clipped(message)}`
+
+/** What is long is a name or a value. What is wrong with it, and what to do, stand at the ends. */
+const clipped = (message: string): string =>
+  message.length <= MAX_MESSAGE
+    ? message
+    : `${message.slice(0, KEPT_BEGIN)} … ${message.slice(KEPT_BEGIN - MAX_MESSAGE)}`
+
+const MAX_MESSAGE = 600
+const KEPT_BEGIN = 200
+
+/**
+ * Problems as lines: of many the first ones, and how many more there are.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const describeAll = (file: string, problems: ReadonlyArray<Problem>): ReadonlyArray<string> => {
+  const more = problems.length - MAX_TOLD
+  return [
+    ...problems.slice(0, MAX_TOLD).map((problem) => describe(file, problem)),
+    ...(more > 0 ? [`and ${more} more`] : [])
+  ]
+}

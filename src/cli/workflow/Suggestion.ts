@@ -4,6 +4,9 @@
  * @since 0.1.0
  */
 
+/** Among more words than these a near one says little, and finding it takes long. */
+const MAX_KNOWN = 1_000
+
 /**
  * `. Did you mean "shell"?` if one of the known words is near, else nothing: for the end of a message.
  *
@@ -13,6 +16,7 @@
 export const didYouMean = (word: string, known: ReadonlyArray<string>): string => {
   const limit = Math.max(1, Math.floor(word.length / 3))
   const [nearest] = known
+    .slice(0, MAX_KNOWN)
     .map((candidate) => ({ candidate, distance: distance(word.toLowerCase(), candidate.toLowerCase()) }))
     .filter((one) => one.distance <= limit)
     .sort((a, b) => a.distance - b.distance)

@@ -28,9 +28,14 @@ export const mistakesOf = (
   errors: ReadonlyArray<YAMLParseError | YAMLWarning>
 ): ReadonlyArray<Mistake> => {
   const byLine = new Map<number, Mistake>()
+  let lineStart = -1
+  let lineEnd = text.indexOf('\n')
   for (const { code, message, pos } of [...errors].sort((a, b) => a.pos[0] - b.pos[0])) {
     const [offset] = pos
-    const lineStart = text.lastIndexOf('\n', offset - 1)
+    while (lineEnd !== -1 && lineEnd < offset) {
+      lineStart = lineEnd
+      lineEnd = text.indexOf('\n', lineEnd + 1)
+    }
     // This one knows more than that which comes with it.
     if (byLine.has(lineStart) && code !== 'MULTILINE_IMPLICIT_KEY') continue
     byLine.set(lineStart, { offset, message: explained(code, message, text.charAt(offset)) })

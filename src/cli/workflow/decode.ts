@@ -39,16 +39,23 @@ export const decode = (
 ): E.Either<ReadonlyArray<Problem>, WorkflowFile> => {
   const problems: Array<Problem> = [...unread]
   const warnings: Array<Problem> = []
+  const standIns = new Set(unread.map(({ at }) => placeOf(at)))
   const reports: Reports = {
     report: (at, message) => {
       // What stands in for something unread is not to blame.
-      if (!unread.some((one) => one.at.line === at.line && one.at.column === at.column)) problems.push({ at, message })
+      if (!standIns.has(placeOf(at))) problems.push({ at, message })
     },
     warn: (at, message) => warnings.push({ at, message })
   }
   const { report } = reports
   if (node._tag !== 'Mapping') {
-    report(node.at, `a workflow file has the keys "name" and "steps"; this is ${Field.kindOf(node)}`)
+    const isEmpty = node._tag === 'Scalar' && node.value === null
+    report(
+      node.at,
+      isEmpty
+        ? 'the file has no content; write a workflow with "steps", "dogear help" shows one'
+        : `a workflow file has the keys "name" and "steps"; this is ${Field.kindOf(node)}`
+    )
     return E.left(problems)
   }
   const fields = Field.fieldsOf(report, node, WORKFLOW_KEYS, 'a workflow')
@@ -75,6 +82,8 @@ export const decode = (
         warnings: inFileOrder(warnings)
       })
 }
+
+const placeOf = ({ line, column }: Position): string => `${line}:${column}`
 
 /** No name for all files whose own can't be one: runs are found by it, and those of other workflows would be too. */
 const nameOf = (report: Report, entry: Entry | undefined, at: Position, fileName: string): string => {

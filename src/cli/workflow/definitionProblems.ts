@@ -6,7 +6,6 @@
 import type { WorkflowProblem } from '../../domain/Workflow.js'
 import * as W from '../../domain/Workflow.js'
 import type { Position, Problem } from './Problem.js'
-import { describe } from './Problem.js'
 import type { StepEntry, TaskEntry } from './WorkflowFile.js'
 import { tasksOf } from './WorkflowFile.js'
 
@@ -29,15 +28,12 @@ export const definitionProblems = (
   stepsAt: Position,
   secrets: ReadonlyArray<string> = []
 ): ReadonlyArray<Problem> => {
-  const units: ReadonlyArray<Named> = [
-    workflow,
-    ...steps.flatMap((step): ReadonlyArray<Named> => (step._tag === 'Task' ? [step] : [step, ...tasksOf(step)]))
-  ]
+  const placeOf = placesIn(workflow, steps, stepsAt)
   const found = new Map<string, Problem>()
   for (const problem of W.problems({ name: workflow.name, steps: steps.map(sketchOf), secrets })) {
     if (problem._tag === 'NoSteps' || problem._tag === 'NoGroups') continue
-    const placed = { at: placeOf(problem, units, steps, stepsAt), message: W.describeProblem(problem) }
-    found.set(describe('', placed), placed)
+    const placed = { at: placeOf(problem), message: W.describeProblem(problem) }
+    found.set(`${placed.at.line}:${placed.at.column} ${placed.message}`, placed)
   }
   return [...found.values()]
 }
@@ -60,33 +56,43 @@ const sketchOf = (step: StepEntry): W.Step => {
 const taskSketch = ({ name, capture }: TaskEntry): W.Task =>
   W.task(name, capture === undefined ? {} : { captures: [capture] })
 
-const placeOf = (
-  problem: Exclude<WorkflowProblem, { readonly _tag: 'NoSteps' | 'NoGroups' }>,
-  units: ReadonlyArray<Named>,
+type Placed = Exclude<WorkflowProblem, { readonly _tag: 'NoSteps' | 'NoGroups' }>
+
+/** Where something stands that a problem is about: of several of one name the last. Each name is looked for once. */
+const placesIn = (
+  workflow: Named,
   steps: ReadonlyArray<StepEntry>,
   stepsAt: Position
-): Position => {
-  const lastNamed = (name: string, among: ReadonlyArray<Named>): Position =>
-    among.filter((one) => one.name === name).at(-1)?.at ?? stepsAt
-  switch (problem._tag) {
-    case 'InvalidName':
-      return lastNamed(problem.name, units)
-    case 'InvalidSetting':
-      return lastNamed(problem.place.slice(problem.place.indexOf('/') + 1), units)
-    case 'DuplicateName':
-    case 'NeedCycle':
-      return lastNamed(problem._tag === 'DuplicateName' ? problem.name : problem.step, steps)
-    case 'UnknownNeed': {
-      const wave = steps.find((step) => step.name === problem.step)
-      return lastNamed(problem.group, wave?._tag === 'Wave' ? wave.groups : [])
-    }
-    case 'DuplicateCapture': {
-      return (
-        steps
-          .flatMap(tasksOf)
-          .filter((task) => task.capture === problem.variable)
-          .at(-1)?.at ?? stepsAt
-      )
+): ((problem: Placed) => Position) => {
+  const ofSteps = lastOf(steps)
+  const ofUnits = lastOf([
+    workflow,
+    ...steps.flatMap((step): ReadonlyArray<Named> => (step._tag === 'Task' ? [step] : [step, ...tasksOf(step)]))
+  ])
+  const ofCaptures = lastOf(
+    steps.flatMap(tasksOf).flatMap(({ at, capture }) => (capture === undefined ? [] : [{ name: capture, at }]))
+  )
+  const ofGroups = new Map(
+    steps.flatMap((step) => (step._tag === 'Wave' ? [[step.name, lastOf(step.groups)] as const] : []))
+  )
+  const found = (problem: Placed): Position | undefined => {
+    switch (problem._tag) {
+      case 'InvalidName':
+        return ofUnits.get(problem.name)
+      case 'InvalidSetting':
+        return ofUnits.get(problem.place.slice(problem.place.indexOf('/') + 1))
+      case 'DuplicateName':
+        return ofSteps.get(problem.name)
+      case 'NeedCycle':
+        return ofSteps.get(problem.step)
+      case 'UnknownNeed':
+        return ofGroups.get(problem.step)?.get(problem.group)
+      case 'DuplicateCapture':
+        return ofCaptures.get(problem.variable)
     }
   }
+  return (problem) => found(problem) ?? stepsAt
 }
+
+const lastOf = (all: ReadonlyArray<Named>): ReadonlyMap<string, Position> =>
+  new Map(all.map(({ name, at }) => [name, at]))

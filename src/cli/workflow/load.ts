@@ -4,13 +4,14 @@
  * @since 0.1.0
  */
 import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
-import { basename, extname, relative } from 'node:path'
+import { open, readdir } from 'node:fs/promises'
+import { basename, dirname, extname, relative } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
 import { decode } from './decode.js'
 import { MAX_BYTES, parse } from './Source.js'
+import { didYouMean } from './Suggestion.js'
 import type { WorkflowFile } from './WorkflowFile.js'
 
 /**
@@ -39,14 +40,16 @@ export const shownPath = (path: string, folder: string): string => {
 }
 
 const WHY: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
   ENOTDIR: 'there is no such file',
   EACCES: 'no permission to read it',
   EISDIR: 'it is a folder'
 }
 
 const read = async (path: string, shown: string): Promise<E.Either<CliError, string>> => {
+  if (shown === '') return E.left(usage('The name of a workflow file must not be empty'))
   const unreadable = (why: string): E.Either<CliError, never> => E.left(usage(`Can't read workflow ${shown}: ${why}`))
+  const missing = async (): Promise<E.Either<CliError, never>> =>
+    unreadable(`there is no such file${didYouMean(basename(path), await workflowsIn(dirname(path)))}`)
   try {
     // Not blocking: opening a FIFO would wait for somebody to write to it.
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -62,6 +65,11 @@ const read = async (path: string, shown: string): Promise<E.Either<CliError, str
     }
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException
-    return unreadable(WHY[code] ?? code)
+    return code === 'ENOENT' ? missing() : unreadable(WHY[code] ?? code)
   }
+}
+
+const workflowsIn = async (folder: string): Promise<ReadonlyArray<string>> => {
+  const names = await readdir(folder).catch(() => [])
+  return names.filter((name) => /\.ya?ml$/i.test(name))
 }

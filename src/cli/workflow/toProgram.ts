@@ -116,7 +116,8 @@ const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTa
       ...(entry.fresh === undefined ? {} : { workspace: 'fresh' }),
       ...guardFrom(runner, entry)
     },
-    definitionOf(entry)
+    definitionOf(entry),
+    entry.checks === undefined || entry.fresh === true ? undefined : leavesOf(entry.checks, entry.capture)
   )
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -155,6 +156,20 @@ const inTurn =
     }
     return E.right(undefined)
   }
+
+/** The paths of its artifacts, but for those that name what it captures itself. */
+const leavesOf = ({ artifacts }: ChecksEntry, capture: string | undefined): NonNullable<ProgramTask['leaves']> => {
+  const known = artifacts.filter(({ template }) => !Template.variables(template).includes(capture ?? ''))
+  const named = new Set(known.flatMap(({ template }) => Template.variables(template)))
+  return ({ variables, ...item }) => {
+    const needed = new Map([...variables].filter(([name]) => named.has(name)))
+    const texts = E.getOrElse((): Variables => new Map())(variablesAsText({ variables: needed, ...item }))
+    return known.flatMap(({ template }) => {
+      const path = Template.fill(template, texts)
+      return E.isLeft(path) ? [] : [path.right]
+    })
+  }
+}
 
 /** What it is to leave, by its variables and what it captures itself. A variable that there is not is left as it is written. */
 const evidenceOf = (

@@ -3,12 +3,27 @@
  *
  * @since 0.1.0
  */
+import { listed } from '../../domain/listed.js'
 import type { Position, Problem } from './Problem.js'
+import { MAX_TOLD } from './Problem.js'
 import * as Template from './Template.js'
 import { didYouMean } from './Suggestion.js'
 import type { Action, Argument, ChecksEntry, GroupEntry, MapEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
 import { actionsOf, tasksOf } from './WorkflowFile.js'
 import { ITEM } from './items.js'
+import { ancestry } from './ancestry.js'
+
+/** A name of a variable, and where it stands. */
+interface Named {
+  readonly at: Position
+  readonly name: string
+}
+
+/** The variables that are set at some place: whether one is, and all of them, which takes longer. */
+interface Scope {
+  readonly has: (name: string) => boolean
+  readonly names: () => ReadonlyArray<string>
+}
 
 /**
  * What is wrong with the variables of a workflow whose input has these fields. A step knows the input and what earlier
@@ -19,41 +34,64 @@ import { ITEM } from './items.js'
  */
 export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): ReadonlyArray<Problem> => {
   const known = new Set(input)
-  const problemsOf = (task: TaskEntry, here: ReadonlySet<string>): ReadonlyArray<Problem> =>
-    named(task)
-      .filter(({ name }) => !here.has(name))
-      .map(({ at, name }) => ({ at, message: messageFor(file, name, here) }))
-  return file.steps.flatMap((step) => {
-    if (step._tag === 'Task') {
-      const problems = problemsOf(step, known)
-      if (step.capture !== undefined) known.add(step.capture)
-      return problems
+  const everywhere: Scope = { has: (name) => known.has(name), names: () => [...known] }
+  const problems: Array<Problem> = []
+  const add = ({ at, name }: Named, scope: Scope): void => {
+    // What is only counted needs no advice.
+    const isTold = problems.length < MAX_TOLD
+    problems.push({ at, message: isTold ? messageFor(file, name, scope) : unknown(name) })
+  }
+  const look = (names: ReadonlyArray<Named>, scope: Scope = everywhere): void => {
+    for (const one of names) if (!scope.has(one.name)) add(one, scope)
+  }
+  for (const step of file.steps) {
+    if (step._tag === 'Task') look(named(step))
+    else {
+      const before = [...(step._tag === 'Map' ? mapped(step) : []), ...(step.checks?.before.flatMap(namedBy) ?? [])]
+      const unset = before.filter(({ name }) => !known.has(name))
+      if (step._tag === 'Map') look(named(step.each), withItem(everywhere))
+      else {
+        const scopeOf = scopesIn(step.groups, everywhere)
+        for (const group of step.groups) look(named(group), scopeOf(group))
+      }
+      for (const one of unset) add(one, everywhere)
     }
-    const before = [...(step._tag === 'Map' ? mapped(step) : []), ...(step.checks?.before.flatMap(namedBy) ?? [])]
-    const unset = before.filter(({ name }) => !known.has(name))
-    const byName = new Map(step._tag === 'Map' ? [] : step.groups.map((group) => [group.name, group]))
-    const problems =
-      step._tag === 'Map'
-        ? problemsOf(step.each, new Set([...known, ITEM]))
-        : step.groups.flatMap((group) => {
-            const captured = capturedBefore(byName, group)
-            return problemsOf(group, captured.length === 0 ? known : new Set([...known, ...captured]))
-          })
     for (const { capture } of tasksOf(step)) if (capture !== undefined) known.add(capture)
-    const late = step.checks === undefined ? [] : behind(step.checks, undefined).filter(({ name }) => !known.has(name))
-    const ofWave = [...unset, ...late].map(({ at, name }) => ({ at, message: messageFor(file, name, known) }))
-    return [...problems, ...ofWave]
+    if (step._tag !== 'Task' && step.checks !== undefined) look(behind(step.checks, undefined))
+  }
+  return problems
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// scopes
+// ---------------------------------------------------------------------------------------------------------------------
+
+const withItem = (scope: Scope): Scope => ({
+  has: (name) => name === ITEM || scope.has(name),
+  names: () => [...scope.names(), ITEM]
+})
+
+/** What each group of a wave knows beside what is known before it. */
+const scopesIn = (groups: ReadonlyArray<GroupEntry>, before: Scope): ((group: GroupEntry) => Scope) => {
+  const needs = ancestry(groups)
+  const captured = new Map(
+    groups.flatMap(({ name, capture }) => (capture === undefined ? [] : [[capture, name] as const]))
+  )
+  return (group) => ({
+    has: (name) => {
+      const by = captured.get(name)
+      return before.has(name) || (by !== undefined && needs(group.name, by))
+    },
+    names: () => [...before.names(), ...[...captured].flatMap(([name, by]) => (needs(group.name, by) ? [name] : []))]
   })
 }
 
+// ---------------------------------------------------------------------------------------------------------------------
+// names
+// ---------------------------------------------------------------------------------------------------------------------
+
 /** The variable that has the items of a map, if it has them from one. */
 const mapped = ({ forEach }: MapEntry): ReadonlyArray<Named> => (forEach._tag === 'Variable' ? [forEach] : [])
-
-/** A name of a variable, and where it stands. */
-interface Named {
-  readonly at: Position
-  readonly name: string
-}
 
 /** Those that have to be set when a task starts: what it leaves behind may be named by what it captures itself. */
 const named = (task: TaskEntry): ReadonlyArray<Named> => {
@@ -74,25 +112,21 @@ const behind = ({ artifacts, commits, files, after }: ChecksEntry, capture: stri
     ({ name }) => name !== capture
   )
 
-const messageFor = ({ input, secrets }: WorkflowFile, name: string, known: ReadonlySet<string>): string => {
+// ---------------------------------------------------------------------------------------------------------------------
+// messages
+// ---------------------------------------------------------------------------------------------------------------------
+
+const unknown = (name: string): string => `unknown variable "${name}"`
+
+const messageFor = ({ input, secrets }: WorkflowFile, name: string, scope: Scope): string => {
   if (secrets.includes(name))
     return `"${name}" is a secret, and others can see the arguments of a command: let it read its environment, or use "shell"`
-  const unknown = `unknown variable "${name}"`
-  if (Object.hasOwn(input, name)) return `${unknown}. The run keeps the input that it was started with, which had none`
-  const near = didYouMean(name, [...known])
-  if (near !== '') return `${unknown}${near}`
-  return known.size === 0
-    ? `${unknown}. None is set here: give it with --input, or capture it in an earlier step`
-    : `${unknown}. Set here: ${[...known].join(', ')}`
-}
-
-const capturedBefore = (byName: ReadonlyMap<string, GroupEntry>, group: GroupEntry): ReadonlyArray<string> => {
-  const seen = new Set<string>()
-  const queue = [...group.needs]
-  for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
-    if (seen.has(name)) continue
-    seen.add(name)
-    queue.push(...(byName.get(name)?.needs ?? []))
-  }
-  return [...seen].flatMap((name) => byName.get(name)?.capture ?? [])
+  if (Object.hasOwn(input, name))
+    return `${unknown(name)}. The run keeps the input that it was started with, which had none`
+  const known = scope.names()
+  const near = didYouMean(name, known)
+  if (near !== '') return `${unknown(name)}${near}`
+  return known.length === 0
+    ? `${unknown(name)}. None is set here: give it with --input, or capture it in an earlier step`
+    : `${unknown(name)}. Set here: ${listed(known)}`
 }

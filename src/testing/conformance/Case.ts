@@ -7,7 +7,7 @@ import { strict as assert } from 'node:assert'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import { withNames } from './calls.js'
 import { tryLaw } from './Limit.js'
-import type { Capability, Faulty, OtherProcess, StorageSpec } from './Spec.js'
+import type { Capability, Faulty, OtherProcess, RevisionOfRun, Stalling, StorageSpec } from './Spec.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -49,20 +49,27 @@ export interface Bench {
   readonly damage: (runId: string) => Promise<void>
   readonly newer: (runId: string) => Promise<void>
   readonly digest: (runId: string) => Promise<string>
+  readonly swap: (one: RevisionOfRun, other: RevisionOfRun) => Promise<void>
   readonly faulty: () => Promise<Faulty>
+  readonly unsure: () => Promise<CheckpointStorage>
+  readonly stall: () => Promise<Stalling>
   /** Whether the case has ended, for loops that would go on: its time is up, or it failed elsewhere. */
   readonly isOver: () => boolean
 }
 
+type Tool = 'beside' | 'damage' | 'swap' | 'newer' | 'digest' | 'faulty' | 'stall' | 'undecided'
+
 /** What the spec must have, so that a capability can be tried. */
-const TOOLS: Readonly<Record<Capability, ReadonlyArray<'beside' | 'damage' | 'newer' | 'digest' | 'faulty'>>> = {
+const TOOLS: Readonly<Record<Capability, ReadonlyArray<Tool>>> = {
   history: [],
   large: [],
   watch: [],
   processes: ['beside'],
-  damage: ['damage', 'digest'],
+  damage: ['damage', 'swap', 'digest'],
   formats: ['newer', 'digest'],
-  faults: ['faulty']
+  faults: ['faulty'],
+  stalls: ['stall'],
+  takeOver: ['undecided']
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -103,17 +110,34 @@ const benchOf = async <Data>(
     beside: async () => {
       const other = await tool('beside', spec.beside)(data)
       has('beside', other, ['storage'], ['kill'])
-      ends.push(async () => other.kill())
-      return { storage: storageFrom('beside', other.storage), kill: () => other.kill() }
+      // Asked for once: it may take as long as the store needs to know.
+      let killed: Promise<void> | undefined
+      const kill = (): Promise<void> => (killed ??= (async () => other.kill())())
+      ends.push(kill)
+      return { storage: storageFrom('beside', other.storage), kill }
     },
     damage: async (runId) => tool('damage', spec.damage)(data, runId),
+    swap: async (one, other) => tool('swap', spec.swap)(data, one, other),
     newer: async (runId) => tool('newer', spec.newer)(data, runId),
     digest: async (runId) => tool('digest', spec.digest)(data, runId),
     faulty: async () => {
       const given = await tool('faulty', spec.faulty)(data)
       has('faulty', given, ['storage'], ['fail', 'heal'])
-      const fail: Faulty['fail'] = (operation, code) => given.fail(operation, code)
+      const fail: Faulty['fail'] = (operation, code, after) => given.fail(operation, code, after)
       return { storage: storageFrom('faulty', given.storage), fail, heal: () => given.heal() }
+    },
+    unsure: async () => storageFrom('undecided', await tool('undecided', spec.undecided)(data)),
+    stall: async () => {
+      const given = await tool('stall', spec.stall)(data)
+      has('stall', given, ['storage'], ['hold', 'held', 'step', 'letGo'])
+      ends.push(async () => given.letGo())
+      return {
+        storage: storageFrom('stall', given.storage),
+        hold: () => given.hold(),
+        held: () => given.held(),
+        step: () => given.step(),
+        letGo: () => given.letGo()
+      }
     },
     isOver
   }

@@ -21,7 +21,7 @@ interface Place<Data> {
   readonly destroy?: (data: Data) => Promise<void>
 }
 
-/** How long the spec may take to clean up. */
+/** How long the spec may take to clean up, at least. */
 const CLEANUP_MILLIS = 10_000
 
 /** Tries a law in a place of its own. `ends`: what else has to end before that is done away with. */
@@ -47,7 +47,8 @@ export const tryLaw = async <Data>(
     () => false
   )
   over = true
-  const cleaned = within(cleanUp, CLEANUP_MILLIS, `it did not end within ${CLEANUP_MILLIS} ms`)
+  const cleanUpMillis = Math.max(CLEANUP_MILLIS, limitMillis)
+  const cleaned = within(cleanUp, cleanUpMillis, `it did not end within ${cleanUpMillis} ms`)
   await cleaned.catch((error: unknown) => {
     // A law that does not hold is what the report is about.
     if (holds) assert.fail(`the law holds, but \`kill\` or \`destroy\` of the spec failed: ${reasonOf(error)}`)

@@ -47,7 +47,8 @@ export interface CaseResult {
 }
 
 /**
- * A conformance run. `hints`: what the store seems to be able to do, and does not claim.
+ * A conformance run. `hints`: what the store seems to be able to do, and does not claim. `untried`: what nothing is known of
+ * after it, one sentence each.
  *
  * @category model
  * @since 0.1.0
@@ -57,14 +58,23 @@ export interface Report {
   readonly capabilities: ReadonlyArray<Capability>
   readonly results: ReadonlyArray<CaseResult>
   readonly hints: ReadonlyArray<string>
+  readonly untried: ReadonlyArray<string>
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // constructors
 // ---------------------------------------------------------------------------------------------------------------------
 
+/** Which cases were chosen, and what no case tries. */
+interface Scope {
+  /** Whether the results are of whole families. */
+  readonly whole: boolean
+  readonly levels: ReadonlyArray<Level> | undefined
+  readonly beyond: ReadonlyArray<string>
+}
+
 /**
- * A report of these results. If they are of whole families, hints are read off them.
+ * A report of these results. If they are of whole families, it says what the store could claim, and what was not tried.
  *
  * @internal
  */
@@ -72,8 +82,38 @@ export const make = (
   store: string,
   capabilities: ReadonlyArray<Capability>,
   results: ReadonlyArray<CaseResult>,
-  whole: boolean
-): Report => ({ store, capabilities, results, hints: whole ? hintsOf(results) : [] })
+  scope: Scope
+): Report => ({
+  store,
+  capabilities,
+  results,
+  hints: scope.whole ? hintsOf(results) : [],
+  untried: scope.whole ? untriedOf(results, scope) : []
+})
+
+/**
+ * What no case for checkpoint stores tries.
+ *
+ * @internal
+ */
+export const BEYOND: ReadonlyArray<string> = [
+  'power cuts: whether what was acknowledged survives one',
+  'lost replies: calls that take effect though their answer never arrives'
+]
+
+/** The levels in order. */
+const LEVELS: ReadonlyArray<Level> = ['core', 'capability', 'stress']
+
+const untriedOf = (results: ReadonlyArray<CaseResult>, { levels = LEVELS, beyond }: Scope): ReadonlyArray<string> => {
+  const lacking = results.flatMap(({ outcome }) =>
+    outcome._tag === 'NotClaimed' && outcome.wouldHave === 'not been tried' ? outcome.lacks : []
+  )
+  return [
+    ...beyond,
+    ...LEVELS.filter((level) => !levels.includes(level)).map((level) => `${level} cases: they were left out`),
+    ...[...new Set(lacking)].map((one) => `\`${one}\`: not claimed, and the spec has no tool to try it`)
+  ]
+}
 
 /** A capability is hinted at if it is not claimed and every case that needs it, and only it beside claimed ones, passed. */
 const hintsOf = (results: ReadonlyArray<CaseResult>): ReadonlyArray<string> => {
@@ -99,6 +139,20 @@ export const resultOf = (
   outcome: CaseOutcome,
   durationMillis: number
 ): CaseResult => ({ id, title, level, needs, outcome, durationMillis })
+
+/**
+ * The outcome of a case that did not hold: it counts if the store claims all that the case needs.
+ *
+ * @internal
+ */
+export const failedOutcome = (
+  { needs }: Pick<ConformanceCase, 'needs'>,
+  capabilities: ReadonlyArray<Capability>,
+  why: string
+): CaseOutcome => {
+  const lacks = needs.filter((need) => !capabilities.includes(need))
+  return lacks.length === 0 ? { _tag: 'Failed', why } : { _tag: 'NotClaimed', lacks, wouldHave: 'failed' }
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // refinements
@@ -130,7 +184,7 @@ const countOf = ({ results }: Report, tag: CaseOutcome['_tag']): number =>
 const MARKS = { Passed: '✓', Failed: '✗', NotClaimed: '○' } as const
 
 /**
- * A report for people: a line for each case, why those that failed did, the hints, and the count.
+ * A report for people: a line for each case, why those that failed did, the hints, what was not tried, and the count.
  *
  * @example
  * import { ConformanceReport } from 'dogear/testing'
@@ -138,7 +192,7 @@ const MARKS = { Passed: '✓', Failed: '✗', NotClaimed: '○' } as const
  *
  * const needs = [] as const
  * const one = { id: 'CS-ID-04', title: 'runs whose ids begin alike are apart', level: 'core', needs, durationMillis: 2 } as const
- * const report = { store: 'mine', capabilities: [], hints: [], results: [{ ...one, outcome: { _tag: 'Passed' } as const }] }
+ * const report = { store: 'mine', capabilities: [], hints: [], untried: [], results: [{ ...one, outcome: { _tag: 'Passed' } as const }] }
  * assert.ok(ConformanceReport.isConformant(report))
  * assert.match(ConformanceReport.toText(report), /✓ CS-ID-04 runs whose ids begin alike are apart\n.*1 passed, 0 failed/s)
  *
@@ -172,13 +226,14 @@ export const linesOf = ({ id, title, outcome }: CaseResult): ReadonlyArray<strin
 ]
 
 /**
- * What is said after the last result: the hints, and the count.
+ * What is said after the last result: the hints, what was not tried, and the count.
  *
  * @internal
  */
 export const closingOf = (report: Report): ReadonlyArray<string> => [
   ...report.hints.map((hint) => `Hint: ${hint}`),
   ...(report.hints.length > 0 ? [''] : []),
+  ...(report.untried.length > 0 ? ['Not tried:', ...report.untried.map((one) => `  ${one}`), ''] : []),
   `${countOf(report, 'Passed')} passed, ${countOf(report, 'Failed')} failed, ${countOf(report, 'NotClaimed')} not claimed`
 ]
 
@@ -236,7 +291,8 @@ export const toTap = (report: Report): string =>
           return [`not ok ${line}`, ...diagnostic(['message: |2-', ...printable(outcome.why).map((one) => `  ${one}`)])]
       }
     }),
-    ...report.hints.map((hint) => `# hint: ${hint}`)
+    ...report.hints.map((hint) => `# hint: ${hint}`),
+    ...report.untried.map((one) => `# not tried: ${one}`)
   ].join('\n')
 
 /** The lines of a text, without what YAML takes for no text or for the end of a line. */

@@ -14,7 +14,7 @@ const named = <T>(call: string, task: T): T => {
 
 /** The same store, whose tasks can be named. */
 export const withNames = (storage: CheckpointStorage): CheckpointStorage => ({
-  claim: (runId, owner) => named(`claim(${text(runId)})`, storage.claim(runId, owner)),
+  claim: (runId, owner, options) => named(`claim(${text(runId)})`, storage.claim(runId, owner, options)),
   save: (claim, revisions) =>
     named(
       `save(claim ${claim.epoch} of ${text(claim.runId)}, revision ${revisions.map(({ revision }) => revision).join(', ')})`,

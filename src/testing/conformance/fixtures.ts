@@ -186,6 +186,8 @@ export const takeover = async (
   return { former: storage, zombie, latter, owner: await claimed(latter, 'a', OTHER) }
 }
 
+export const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
+
 /** Lets others work: so many times everything else that waits has its turn. */
 export const turns = async (count: number): Promise<void> => {
   for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))

@@ -12,7 +12,7 @@ import type { ConformanceCase, Level } from './Case.js'
 import { missingTools } from './Case.js'
 import { reasonOf } from './difference.js'
 import type { CaseOutcome, CaseResult, Report } from './Report.js'
-import { make, resultOf } from './Report.js'
+import { BEYOND, make, resultOf } from './Report.js'
 import type { Capability, StorageSpec } from './Spec.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -25,7 +25,7 @@ import type { Capability, StorageSpec } from './Spec.js'
  * - `levels`: default all of them; `['core', 'capability']` leaves out what takes seconds.
  * - `only`: ids, or beginnings of ids (`CS-FENCE`, `AS-ID`). Default all.
  * - `limitMillis`: how long one case may take before it counts as failed, default 30,000; a stress case has four times as
- *   long.
+ *   long. A store that blocks the process can only be ended from outside of it: `dogear conformance` does that.
  * - `onResult`: told each result as it comes.
  *
  * @category model
@@ -67,7 +67,7 @@ export interface ConformanceOptions {
  * @since 0.1.0
  */
 export const runConformance = <Data>(spec: StorageSpec<Data>, options: ConformanceOptions = {}): Promise<Report> =>
-  tryAll(spec, trialsOf(spec, options), options)
+  tryAll(storeOf(spec), trialsOf(spec, options), options)
 
 /** The cases that are run. */
 export const chosen = (options: Pick<ConformanceOptions, 'levels' | 'only'>): ReadonlyArray<ConformanceCase> =>
@@ -95,7 +95,7 @@ export const chosen = (options: Pick<ConformanceOptions, 'levels' | 'only'>): Re
 export const runArtifactConformance = <Data>(
   spec: ArtifactSpec<Data>,
   options: ConformanceOptions = {}
-): Promise<Report> => tryAll(spec, artifactTrialsOf(spec, options), options)
+): Promise<Report> => tryAll(artifactStoreOf(spec), artifactTrialsOf(spec, options), options)
 
 /** A case and a store that it is to try. `missing`: the tools that the spec lacks for it. */
 interface Trial {
@@ -104,11 +104,23 @@ interface Trial {
   readonly run: (limitMillis: number | undefined) => Promise<void>
 }
 
-/** What is known of every store. */
+/** What is known of every store, and what no case for it tries. */
 interface Store {
   readonly name: string
   readonly capabilities: ReadonlyArray<Capability>
+  readonly beyond: ReadonlyArray<string>
 }
+
+const storeOf = <Data>({ name, capabilities }: StorageSpec<Data>): Store => ({ name, capabilities, beyond: BEYOND })
+
+const artifactStoreOf = <Data>({ name, capabilities }: ArtifactSpec<Data>): Store => ({
+  name,
+  capabilities,
+  beyond: BEYOND.slice(0, 1)
+})
+
+const reportOf = (store: Store, results: ReadonlyArray<CaseResult>, { only, levels }: ConformanceOptions): Report =>
+  make(store.name, store.capabilities, results, { whole: only === undefined, levels, beyond: store.beyond })
 
 const chosenOf = <C extends Omit<ConformanceCase, 'run'>>(
   cases: ReadonlyArray<C>,
@@ -141,7 +153,7 @@ const tryAll = async (store: Store, trials: ReadonlyArray<Trial>, options: Confo
     results.push(result)
     options.onResult?.(result)
   }
-  return make(store.name, store.capabilities, results, options.only === undefined)
+  return reportOf(store, results, options)
 }
 
 const tryCase = async (trial: Trial, store: Store, options: ConformanceOptions): Promise<CaseResult> => {
@@ -234,7 +246,7 @@ export interface TestOptions extends ConformanceOptions {
  * @since 0.1.0
  */
 export const conformanceTests = <Data>(runner: TestRunner, spec: StorageSpec<Data>, options: TestOptions = {}): void =>
-  testAll(runner, spec, `${spec.name} keeps the laws of a checkpoint store`, trialsOf(spec, options), options)
+  testAll(runner, storeOf(spec), `${spec.name} keeps the laws of a checkpoint store`, trialsOf(spec, options), options)
 
 /**
  * The same for a store of artifacts.
@@ -262,7 +274,13 @@ export const artifactConformanceTests = <Data>(
   spec: ArtifactSpec<Data>,
   options: TestOptions = {}
 ): void =>
-  testAll(runner, spec, `${spec.name} keeps the laws of an artifact store`, artifactTrialsOf(spec, options), options)
+  testAll(
+    runner,
+    artifactStoreOf(spec),
+    `${spec.name} keeps the laws of an artifact store`,
+    artifactTrialsOf(spec, options),
+    options
+  )
 
 const testAll = (
   { describe, test }: TestRunner,
@@ -292,7 +310,7 @@ const testAll = (
     test(
       'the report names what was not claimed',
       () => {
-        options.onReport?.(make(store.name, store.capabilities, results, options.only === undefined))
+        options.onReport?.(reportOf(store, results, options))
         return Promise.resolve()
       },
       limitMillis
@@ -313,5 +331,7 @@ export const capabilities: ReadonlyArray<Capability> = [
   'processes',
   'damage',
   'formats',
-  'faults'
+  'faults',
+  'stalls',
+  'takeOver'
 ]

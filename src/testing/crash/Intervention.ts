@@ -54,6 +54,20 @@ export interface Gone {
 }
 
 /**
+ * Before the process with the number `life` (from 1) starts, somebody edits the artifacts that are evidence of this unit; whoever is
+ * asked about that, then or later, gives this `answer`. Nothing happens if it is not recorded or left none.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Edited {
+  readonly _tag: 'Edited'
+  readonly life: number
+  readonly unit: string
+  readonly answer: 'again' | 'keep' | 'done'
+}
+
+/**
  * What a process is told. Only that process is: those after it resume plainly, as after a crash in the middle of it.
  *
  * @category model
@@ -98,7 +112,7 @@ export interface PauseAtCall {
  * @category model
  * @since 0.1.0
  */
-export type Intervention = Override | Gone | Pause | PauseAtCall
+export type Intervention = Override | Gone | Edited | Pause | PauseAtCall
 
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors
@@ -125,6 +139,8 @@ export const describeIntervention = (one: Intervention): string => {
       return `process ${one.life} is told to restart ${one.wave}`
     case 'Gone':
       return `before process ${one.life} what ${one.unit} left vanishes`
+    case 'Edited':
+      return `before process ${one.life} somebody edits what ${one.unit} left, and answers ${one.answer}`
     case 'Pause': {
       const asked = `process ${one.life} is asked to pause while ${one.unit} runs`
       return one.when === 'late' ? `${asked}, and the request comes only to the next process` : asked
@@ -140,7 +156,7 @@ export const describeIntervention = (one: Intervention): string => {
 
 /**
  * Arbitrary interventions in the first `maxLives` (3) processes of a run of this workflow: at most one override for each process,
- * from no step behind a map; up to two units whose evidence vanishes, of those that are named in `leaving`, by default any; and up to two
+ * from no step behind a map; up to two units whose evidence vanishes, or is edited, of those that are named in `leaving`, by default any; and up to two
  * pauses, while one of `units` runs, by default any that is known before the run, or in one of the first `maxCalls` (16) calls of the store.
  * They shrink towards none.
  *
@@ -179,7 +195,7 @@ export const interventions = (
   return fc
     .tuple(
       fc.uniqueArray(fc.oneof(...overridesOf(workflow, life)), { maxLength: 2, selector: (one) => one.life }),
-      fc.array(goneOf(workflow, life, leaving), { maxLength: 2 }),
+      fc.array(fc.oneof(goneOf(workflow, life, leaving), editedOf(workflow, life, leaving)), { maxLength: 2 }),
       pausesOf(units ?? [...placesOf(workflow).keys()], maxCalls, life)
     )
     .map(([told, vanished, paused]) => [...told, ...vanished, ...paused])
@@ -198,17 +214,34 @@ const overridesOf = ({ steps }: Workflow, life: fc.Arbitrary<number>): ReadonlyA
   ]
 }
 
-const goneOf = (
-  { steps }: Workflow,
-  life: fc.Arbitrary<number>,
-  leaving: ReadonlyArray<string> = []
-): fc.Arbitrary<Gone> => {
+const leavingOf = ({ steps }: Workflow, leaving: ReadonlyArray<string>): fc.Arbitrary<string> => {
   const units = steps.flatMap((step) =>
     step._tag === 'Task' ? [step.name] : [step.name, ...tasks(step).map(({ name }) => `${step.name}/${name}`)]
   )
-  const unit = fc.constantFrom(...(leaving.length === 0 ? units : leaving))
-  return fc.record({ _tag: fc.constant('Gone' as const), life, unit }, PLAIN)
+  return fc.constantFrom(...(leaving.length === 0 ? units : leaving))
 }
+
+const goneOf = (
+  workflow: Workflow,
+  life: fc.Arbitrary<number>,
+  leaving: ReadonlyArray<string> = []
+): fc.Arbitrary<Gone> =>
+  fc.record({ _tag: fc.constant('Gone' as const), life, unit: leavingOf(workflow, leaving) }, PLAIN)
+
+const editedOf = (
+  workflow: Workflow,
+  life: fc.Arbitrary<number>,
+  leaving: ReadonlyArray<string> = []
+): fc.Arbitrary<Edited> =>
+  fc.record(
+    {
+      _tag: fc.constant('Edited' as const),
+      life,
+      unit: leavingOf(workflow, leaving),
+      answer: fc.constantFrom('again' as const, 'keep' as const, 'done' as const)
+    },
+    PLAIN
+  )
 
 const pausesOf = (
   units: ReadonlyArray<string>,

@@ -143,6 +143,7 @@ export const follow = ({ records, assumed, jobs, takenBack }: Standing, change: 
       break
     case 'Started':
     case 'Recovered':
+    case 'InputReplaced':
     case 'Expanded':
     case 'AttemptStarted':
     case 'AttemptFailed':

@@ -213,9 +213,9 @@ const storageIn = <World>(inside: Inside<World>, opened: CheckpointStorage): Che
   })
   return {
     ...watched,
-    claim: (runId, owner) => async () => {
+    claim: (runId, owner, options) => async () => {
       await inside.claiming()
-      const claimed = await watched.claim(runId, owner)()
+      const claimed = await watched.claim(runId, owner, options)()
       if (E.isRight(claimed)) {
         inside.claims.push(claimed.right.claim)
         await inside.claimed(claimed.right)

@@ -27,7 +27,7 @@ import type { Limits } from './drive.js'
 import { drive } from './drive.js'
 import { placesOf } from './places.js'
 import { MOST_TROUBLE, saidBy, STUCK, TROUBLE } from './endings.js'
-import { intervene, isPause, optionsOf, pausesIn } from './intervene.js'
+import { answerToChange, intervene, isPause, optionsOf, pausesIn } from './intervene.js'
 import type { Override } from './Intervention.js'
 import type { Delayed } from './Life.js'
 import type { Process, Scene } from './Process.js'
@@ -382,10 +382,11 @@ const askAndRun = async <World, Data>(
       // Who asks the same again was told already.
       if (confirm.has(unit)) return ended
       // A map that is said to be done as a whole gives nothing to later steps: it would end otherwise.
-      const said = isMap(program, unit) ? 'again' : answer
+      const isEdited = question.reason._tag === 'EvidenceChanged'
+      const said = isMap(program, unit) ? 'again' : isEdited ? answerToChange(course.one, life) : answer
       const output = said === 'done' ? setting.outputs.get(unit) : undefined
       const given = output === undefined ? {} : { output }
-      confirm.set(unit, said === 'done' ? { _tag: 'Done', ...given } : { _tag: 'Again' })
+      confirm.set(unit, said === 'done' ? { _tag: 'Done', ...given } : { _tag: said === 'keep' ? 'Keep' : 'Again' })
       trace.push({ _tag: 'Answered', life, unit, answer: said, ...given })
     }
   }

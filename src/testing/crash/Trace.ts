@@ -13,10 +13,11 @@ import { describeIntervention } from './Intervention.js'
  * - `Started`: the step's own code was called, for this `attempt` and under this idempotency `key`.
  * - `Done`: it ended well. `Failed`: it did not; `applied`: whether it may have had its effect.
  * - `Effect`: an effect that a step announced with `Scene.effect` has happened.
- * - `Answered`: the unit was in doubt, and somebody said that it is `done`, or to run it `again`.
- * - `Intervened`: what somebody did before this process started, or told it, or that somebody asks it to pause; `what` vanished, of evidence.
+ * - `Answered`: the unit was in doubt, or its evidence was changed, and somebody said that it is `done`, to `keep` that, or to run it `again`.
+ * - `Intervened`: what somebody did before this process started, or told it, or that somebody asks it to pause; `what` vanished or was
+ *   edited, of evidence.
  * - `Recorded`: what is decided against the record is durable. These units are taken back, they are taken as done, it is said that
- *   they are to run again, or their job ended badly (`job refused`: without having had an effect).
+ *   they are to run again, what they left is kept, or their job ended badly (`job refused`: without having had an effect).
  * - `Died`: the process was killed, or its store failed it; `where` in words.
  * - `Ended`: the process came to an end by itself; `how` in words.
  *
@@ -44,7 +45,7 @@ export type TraceEntry =
       readonly _tag: 'Answered'
       readonly life: number
       readonly unit: string
-      readonly answer: 'again' | 'done'
+      readonly answer: 'again' | 'keep' | 'done'
       readonly output?: Json
     }
   | {
@@ -56,7 +57,7 @@ export type TraceEntry =
   | {
       readonly _tag: 'Recorded'
       readonly life: number
-      readonly what: 'taken back' | 'taken as done' | 'to run again' | 'job failed' | 'job refused'
+      readonly what: 'taken back' | 'taken as done' | 'to run again' | 'kept' | 'job failed' | 'job refused'
       readonly units: ReadonlyArray<string>
     }
   | { readonly _tag: 'Died'; readonly life: number; readonly where: string }
@@ -93,7 +94,7 @@ export const describeEntry = (entry: TraceEntry): string => {
     case 'Effect':
       return `effect: ${entry.name}`
     case 'Answered':
-      return entry.answer === 'again' ? `answer: run ${entry.unit} again` : `answer: ${entry.unit} is done`
+      return ANSWERS[entry.answer](entry.unit)
     case 'Intervened':
       return `${describeIntervention(entry.by)}${entry.what === undefined ? '' : `: ${entry.what.join(', ')}`}`
     case 'Recorded':
@@ -103,4 +104,10 @@ export const describeEntry = (entry: TraceEntry): string => {
     case 'Ended':
       return `process ${entry.life} ends by itself: ${entry.how}`
   }
+}
+
+const ANSWERS = {
+  again: (unit: string) => `answer: run ${unit} again`,
+  keep: (unit: string) => `answer: keep what ${unit} left`,
+  done: (unit: string) => `answer: ${unit} is done`
 }

@@ -120,8 +120,8 @@ export const makeWitness = (
       if (revision >= ledger.known()) compare(found, restored.right, ledger.standing())
       current.given = copyOf(ledger.standing())
       if (restored.right !== undefined) current.program = expanded(current.program, restored.right.workflow)
-      const { program, override, how } = current
-      if (how === 'run') current.due = dueIn(program, restored.right, override, tree)
+      const { program, override, how, answers } = current
+      if (how === 'run') current.due = dueIn(program, restored.right, override, tree, answers)
     },
     saves: (life, claim, revisions) => {
       const course = byEpoch.get(claim.epoch)
@@ -211,8 +211,10 @@ const tracesOf = (
       const units = places.filter(([, place]) => isInRange(change, place) && isDue(place)).map(([unit]) => unit)
       return [{ _tag: 'Recorded', life, what: 'taken back', units }]
     }
-    case 'Confirmed':
-      return [{ _tag: 'Recorded', life, what: 'to run again', units: [unitName(change)] }]
+    case 'Confirmed': {
+      const what = change.evidence === undefined ? 'to run again' : 'kept'
+      return [{ _tag: 'Recorded', life, what, units: [unitName(change)] }]
+    }
     case 'Assumed':
       return [{ _tag: 'Recorded', life, what: 'taken as done', units: [unitName(change)] }]
     case 'JobEnded': {
@@ -222,6 +224,7 @@ const tracesOf = (
     case 'Started':
     case 'WorkflowEdited':
     case 'Recovered':
+    case 'InputReplaced':
     case 'Expanded':
     case 'AttemptStarted':
     case 'AttemptFailed':
@@ -261,6 +264,12 @@ const atFirst = (found: Note, course: Course, changes: ReadonlyArray<Change>): v
   if (given === undefined) return
   const law = lawOf(course)
   const now = copyOf(given)
+  for (const unit of due.open)
+    found('EvidenceSeen', `what ${unit} left was edited, and something is recorded unasked`, unit)
+  const kept = new Set(changes.flatMap((one) => (one._tag === 'Confirmed' && one.evidence ? [unitName(one)] : [])))
+  for (const unit of due.kept)
+    if (!kept.has(unit))
+      found('EvidenceSeen', `what ${unit} left was edited and is kept, and that is not recorded`, unit)
   const taken = new Set<string>()
   const places = placesOf(program)
   for (const change of changes) {
@@ -277,9 +286,11 @@ const atFirst = (found: Note, course: Course, changes: ReadonlyArray<Change>): v
     const isDone = answers.get(unit)?._tag === 'Done'
     if (isDone && !now.records.has(unit))
       found('OverrideKept', `${unit} is not recorded as done, though somebody said so`, unit)
-    // Who says of what is only said to be done that it is says nothing new; a job is given up by that; and a wave follows its groups.
-    const keeps = isDone && (given.assumed.has(unit) || given.jobs.has(unit))
-    if (!taken.has(unit) && !keeps && (places.has(unit) || taken.size > 0))
+    // What is done as it is now keeps its record, with that. Who says of what is only said to be done that it is says nothing new; a
+    // job is given up by that; and a wave follows its groups.
+    const isSettled = given.assumed.has(unit) || given.jobs.has(unit) || kept.has(unit)
+    const keeps = (isDone && isSettled) || due.kept.includes(unit)
+    if (!taken.has(unit) && !keeps && (places.has(unit) || [...taken].some((one) => one.startsWith(`${unit}/`))))
       found(law, `${unit} keeps its record, though ${why}`, unit)
   }
   for (const unit of taken) {
@@ -299,10 +310,10 @@ const isOnce = ({ steps }: Program<unknown, unknown>, unit: string): boolean =>
       : groupsOf(step).some(({ name, idempotent }) => nameOf(step.name, name) === unit && !idempotent)
   )
 
-/** Whether somebody said of a unit, or of one of the groups of a wave, that it is done. */
+/** Whether somebody said of a unit, or of one of the groups of a wave, that it is done, or that what it left is kept. */
 const isSaid = ({ answers }: Course, change: Change & { readonly step: string }): boolean =>
   [...answers].some(
-    ([unit, { _tag }]) => _tag === 'Done' && (unit === unitName(change) || unit.startsWith(`${unitName(change)}/`))
+    ([unit, { _tag }]) => _tag !== 'Again' && (unit === unitName(change) || unit.startsWith(`${unitName(change)}/`))
   )
 
 /** Nothing is decided against the record once work has begun. */
@@ -326,6 +337,9 @@ const atLast = (
   { records, jobs }: Standing
 ): void => {
   const { due, saves, given, endedWell } = course
+  for (const unit of due.open) found('EvidenceSeen', `what ${unit} left was edited, and it went on unasked`, unit)
+  for (const unit of saves === 0 ? due.kept : [])
+    found('EvidenceSeen', `what ${unit} left was edited and is kept, and nothing is recorded`, unit)
   if (due.refused) found('OverrideKept', 'what was to be taken as done has lost its evidence, and it went on')
   const isIgnored =
     saves === 0 && given !== undefined && (dueUnits(course).length > 0 || toAssume(course, given).length > 0)

@@ -4,10 +4,13 @@
  * @since 0.1.0
  */
 import type { Checkpoint } from '../../domain/Checkpoint.js'
+import * as State from '../../domain/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../../domain/CompletedStep.js'
 import { sha256 } from '../../domain/Digest.js'
+import type { Answer } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { Step, Workflow } from '../../domain/Workflow.js'
+import { tasks } from '../../domain/Workflow.js'
 import type { TreeData } from '../memoryTree.js'
 import type { Override } from './Intervention.js'
 import type { IsDue, Place } from './Ledger.js'
@@ -16,13 +19,16 @@ import type { IsDue, Place } from './Ledger.js'
  * What a process has to do about the record, before its first effect. `isDue`: whether a unit runs again, if it is recorded or waits
  * for a job. `from`: the index of the step that all before it are taken
  * as done, else 0. `refused`: whether evidence of what is to be taken as done is gone. `why`: the words for it; none if
- * nothing is to be done.
+ * nothing is to be done. `open`: the units of which something was edited, and nobody has said what is to become of that; `kept`: those
+ * of which somebody keeps it.
  */
 export interface Due {
   readonly isDue: IsDue
   readonly from: number
   readonly refused: boolean
   readonly why: string | undefined
+  readonly open: ReadonlyArray<string>
+  readonly kept: ReadonlyArray<string>
 }
 
 /** Nobody has said anything, and nothing is gone. */
@@ -30,29 +36,51 @@ export const NOTHING_DUE: Due = {
   isDue: () => false,
   from: 0,
   refused: false,
-  why: undefined
+  why: undefined,
+  open: [],
+  kept: []
 }
 
-/** What is due in a process that finds this checkpoint and these files, and was told this. */
+/** What is due in a process that finds this checkpoint and these files, and was told and answered this. */
 export const dueIn = (
-  { steps }: Workflow,
+  program: Workflow,
   checkpoint: Checkpoint | undefined,
   override: Override | undefined,
-  tree: TreeData
+  tree: TreeData,
+  answers: ReadonlyMap<string, Answer>
 ): Due => {
-  const gone = checkpoint === undefined ? [] : [...checkpoint.completedSteps].filter((record) => isGone(record, tree))
+  const { steps } = program
+  const records = checkpoint === undefined ? [] : [...checkpoint.completedSteps]
   const named = override?._tag === 'FromStep' ? override.step : override?.wave
   const forced = named === undefined ? Infinity : steps.findIndex(({ name }) => name === named)
+  const edited = editedOf(records, tree).filter(
+    ([record, path]) =>
+      (override?._tag === 'FromStep' ? record.stepIndex < forced : record.step !== named) &&
+      !isOwn(program, checkpoint, record, path)
+  )
+  const units = [...new Set(edited.map(([record]) => record))]
+  const missing = records.filter((record) => isMissing(record, tree))
   if (override?._tag === 'FromStep') {
     return {
       isDue: ({ stepIndex }) => stepIndex >= forced,
       from: forced,
-      refused: gone.some(({ stepIndex }) => stepIndex < forced),
-      why: `it is to run from ${named} on`
+      refused: missing.some(({ stepIndex }) => stepIndex < forced),
+      why: `it is to run from ${named} on`,
+      open: [],
+      kept: units.map(unitName)
     }
   }
+  // A map that is to be done anew is asked about as a whole.
+  const said = (record: CompletedStep): Answer['_tag'] | undefined =>
+    (answers.get(unitName(record)) ?? answers.get(record.step))?._tag
+  const kept = units.filter((record) => said(record) === 'Keep')
+  const gone = [
+    ...missing.filter((record) => !kept.includes(record)),
+    ...units.filter((record) => said(record) === 'Again' || said(record) === 'Done')
+  ]
+  const asked = { open: units.filter((record) => said(record) === undefined).map(unitName), kept: kept.map(unitName) }
   const first = Math.min(forced, ...gone.map(({ stepIndex }) => stepIndex))
-  if (first === Infinity) return NOTHING_DUE
+  if (first === Infinity) return { ...NOTHING_DUE, ...asked }
   const groups = first === forced ? undefined : groupsDue(steps[first], gone.filter(isAt(first)))
   const isOfFirst = ({ group }: Omit<Place, 'step'>): boolean =>
     groups === undefined || group === undefined || groups.has(group)
@@ -63,7 +91,8 @@ export const dueIn = (
     why: [
       ...(named === undefined ? [] : [`${named} is to run again`]),
       ...gone.map((record) => `what ${unitName(record)} left is gone`)
-    ].join(', ')
+    ].join(', '),
+    ...asked
   }
 }
 
@@ -86,20 +115,56 @@ const groupsDue = (
   return due
 }
 
-const isGone = ({ evidence }: CompletedStep, tree: TreeData): boolean => !evidence.every((one) => stands(one, tree))
+const isMissing = ({ evidence }: CompletedStep, tree: TreeData): boolean => evidence.some((one) => !isThere(one, tree))
 
-const stands = (one: Evidence, { files, commits }: TreeData): boolean => {
+const isThere = (one: Evidence, { files, commits }: TreeData): boolean => {
   switch (one._tag) {
     case 'Commit':
       return commits.includes(one.hash)
     case 'File':
+    case 'Artifact':
       return files.has(one.path)
-    case 'Artifact': {
-      const text = files.get(one.path)
-      return text !== undefined && Buffer.byteLength(text) === one.size && sha256(text) === one.sha256
-    }
     // A simulated process has no store for artifacts.
     case 'Stored':
       return true
   }
+}
+
+/** The artifacts of which the content is another now, each with the unit that recorded it last. */
+const editedOf = (
+  records: ReadonlyArray<CompletedStep>,
+  { files }: TreeData
+): ReadonlyArray<readonly [CompletedStep, string]> => {
+  const last = new Map<string, readonly [CompletedStep, Evidence & { readonly _tag: 'Artifact' }]>()
+  for (const record of records)
+    for (const one of record.evidence) if (one._tag === 'Artifact') last.set(one.path, [record, one])
+  return [...last].flatMap(([path, [record, { size, sha256: digest }]]): ReadonlyArray<[CompletedStep, string]> => {
+    const text = files.get(path)
+    return text === undefined || (Buffer.byteLength(text) === size && sha256(text) === digest) ? [] : [[record, path]]
+  })
+}
+
+/** Whether a unit that leaves an artifact at a path was begun since a record, and has not ended well: then the change is its own. */
+const isOwn = (
+  { steps }: Workflow,
+  checkpoint: Checkpoint | undefined,
+  record: CompletedStep,
+  path: string
+): boolean => {
+  if (checkpoint === undefined) return false
+  const { state, pending, variables } = checkpoint
+  const names = (step: string, group: string | undefined): boolean =>
+    steps.some((one) =>
+      tasks(one).some((task) => {
+        const isIt = one.name === step && (one._tag === 'Task' || task.name === group)
+        return isIt && task.leaves?.({ variables }).includes(path) === true
+      })
+    )
+  const isLater = ({ attempts }: State.Failure): boolean =>
+    state.step !== record.step || (attempts.at(-1)?.failedAt ?? '') >= record.completedAt
+  return (
+    pending.some((job) => names(job.step, job.group)) ||
+    State.inFlight(state).some(({ group }) => names(state.step, group)) ||
+    State.failures(state).some((failure) => isLater(failure) && names(state.step, failure.group))
+  )
 }

@@ -10,7 +10,7 @@ import type { PlanOptions } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
 import type { TreeData } from '../memoryTree.js'
 import type { CrashCase } from './CrashReport.js'
-import type { Intervention, Override, Pause, PauseAtCall } from './Intervention.js'
+import type { Edited, Intervention, Override, Pause, PauseAtCall } from './Intervention.js'
 import type { TraceEntry } from './Trace.js'
 
 /** What is done, pauses apart, before a process starts that finds this checkpoint; gives what the process is told. */
@@ -24,8 +24,8 @@ export const intervene = (
   let override: Override | undefined
   for (const by of interventions) {
     if (by.life !== life || isPause(by)) continue
-    if (by._tag === 'Gone') {
-      const what = vanish(checkpoint, by.unit, tree)
+    if (by._tag === 'Gone' || by._tag === 'Edited') {
+      const what = by._tag === 'Gone' ? vanish(checkpoint, by.unit, tree) : rewrite(checkpoint, by, tree)
       if (what.length > 0) note({ _tag: 'Intervened', life, by, what })
     } else {
       override = by
@@ -54,6 +54,24 @@ const vanish = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData
   }
   return gone
 }
+
+/** Edits the artifacts that a unit has left; gives which they are. */
+const rewrite = (
+  checkpoint: Checkpoint | undefined,
+  { unit, life }: Edited,
+  { files }: TreeData
+): ReadonlyArray<string> => {
+  const record = checkpoint === undefined ? undefined : [...checkpoint.completedSteps].find(isOf(unit))
+  const paths = (record?.evidence ?? []).flatMap((one) =>
+    one._tag === 'Artifact' && files.has(one.path) ? [one.path] : []
+  )
+  for (const path of paths) files.set(path, `${files.get(path) ?? ''} edited before process ${life}`)
+  return paths
+}
+
+/** What is answered about evidence that was changed: as whoever changed some last says. */
+export const answerToChange = ({ interventions = [] }: CrashCase, life: number): Edited['answer'] =>
+  interventions.filter((by): by is Edited => by._tag === 'Edited' && by.life <= life).at(-1)?.answer ?? 'keep'
 
 const isOf =
   (unit: string) =>

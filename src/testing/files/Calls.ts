@@ -56,10 +56,19 @@ const refuse = (code: string, what: string): never => assert.fail(systemError(co
 const namesIn = (path: string): ReadonlyArray<string> =>
   path.split(/[/\\]/).filter((name) => name !== '' && name !== '.')
 
-const find = ({ volume }: Disk, path: string): Found => {
-  const names = namesIn(path)
-  let folder = folderOf(volume, ROOT)
-  if (names.length === 0) return { path, at: { folder: ROOT, name: '' }, node: folder }
+/** The folder that a path through an open one begins in, and the names from there on. */
+const opening = (
+  handles: Disk['handles'],
+  names: ReadonlyArray<string>
+): readonly [FolderNode | undefined, ReadonlyArray<string>] => {
+  const node = names.slice(0, 3).join('/') === 'proc/self/fd' ? handles.get(Number(names[3]))?.node : undefined
+  return node?.kind === 'folder' ? [node, names.slice(4)] : [undefined, names]
+}
+
+const find = ({ volume, handles }: Disk, path: string): Found => {
+  const [opened, names] = opening(handles, namesIn(path))
+  let folder = opened ?? folderOf(volume, ROOT)
+  if (names.length === 0) return { path, at: folder.above ?? { folder: ROOT, name: '' }, node: folder }
   for (const name of names.slice(0, -1)) {
     const below = volume.nodes.get(folder.names.get(name) ?? 0)
     if (below === undefined) return refuse('ENOENT', path)
@@ -295,8 +304,10 @@ export const callsOf = (disk: Disk): FileSystem => ({
     const node = findIfThere(disk, path)?.node
     return node === undefined ? undefined : factsOf(node)
   },
+  exposureSync: () => undefined,
   open: (path, how) => promised(() => open(disk, path, how)),
   placeSync: (fd) => (disk.handles.has(fd) ? placeOf(disk, fd) : refuse('ENOENT', `file ${fd}`)),
+  folderSync: (fd) => (handleOf(disk, fd).node.kind === 'folder' ? `/proc/self/fd/${fd}/.` : undefined),
   fstat: (fd) => promised(() => factsOf(handleOf(disk, fd).node)),
   read: (fd, into, position) => promised(() => read(disk, fd, into, position)),
   write: (fd, bytes, position) => promised(() => write(disk, fd, bytes, position)),

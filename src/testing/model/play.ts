@@ -152,7 +152,9 @@ const beside = async <Data>({ spec, data, model, instances }: Table<Data>): Prom
   if (model.live.size >= 3) return
   const other: OtherProcess = await (spec.beside?.(data) ?? assert.fail('the spec has no `beside`'))
   const storage = storageFrom('beside', other.storage)
-  model.live.add(instances.push({ storage, kill: () => other.kill() }) - 1)
+  let killed: Promise<void> | undefined
+  const killOnce = (): Promise<void> => (killed ??= (async () => other.kill())())
+  model.live.add(instances.push({ storage, kill: killOnce }) - 1)
 }
 
 const kill = async <Data>(table: Table<Data>, which: number): Promise<void> => {
@@ -199,8 +201,15 @@ const release = async <Data>(table: Table<Data>, granted: Granted): Promise<void
   if (!answers(table, granted.instance)) return
   const task = storageOf(table, granted.instance).release(table.claims[granted.number] as Claim)
   // Whoever was superseded may be told so here.
-  if (M.standing(table.model, granted) === 'owner') await right(task)
-  else await answerOf(task)
+  if (M.standing(table.model, granted) === 'owner') {
+    await right(task)
+    const { lost } = table.claims[granted.number] as Claim
+    assert.equal(
+      lost.aborted,
+      false,
+      `the lost signal of claim ${granted.epoch} of ${granted.runId} fired at its release`
+    )
+  } else await answerOf(task)
   M.giveBack(table.model, granted)
 }
 

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
+import type { Gate } from '../conformance/Gate.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -23,12 +24,17 @@ export interface Disk {
   readonly write: (name: string, text: string) => Promise<E.Either<string, void>>
   /** All names. */
   readonly names: () => Promise<E.Either<string, ReadonlyArray<string>>>
+  /** One statement: all of it takes effect at once, when it begins. One that writes reads too. */
+  readonly statement: <A>(
+    operation: 'read' | 'write',
+    act: (texts: Map<string, string>) => A
+  ) => Promise<E.Either<string, A>>
   /** Waits until nobody else works at a name. */
   readonly exclusively: <A>(name: string, act: () => Promise<A>) => Promise<A>
   /** The texts themselves, for whoever damages or compares them. */
   readonly texts: Map<string, string>
-  /** From now on every read, or every write, fails with this code. */
-  readonly fail: (operation: 'read' | 'write', code: string) => void
+  /** From now on every read, or every write, fails with this code; the first `after` of them still go well. */
+  readonly fail: (operation: 'read' | 'write', code: string, after?: number) => void
   /** From now on all goes well again. */
   readonly heal: () => void
   readonly processes: Processes
@@ -63,17 +69,28 @@ const aWhile = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 export const make = (): Disk => {
   const texts = new Map<string, string>()
   const turns = new Map<string, Promise<unknown>>()
-  let failing: { readonly operation: 'read' | 'write'; readonly code: string } | undefined
+  let failing: { readonly operation: 'read' | 'write'; readonly code: string; after: number } | undefined
+
+  /** The code that a call fails with now. */
+  const codeFor = (operation: 'read' | 'write'): string | undefined =>
+    failing?.operation !== operation || failing.after-- > 0 ? undefined : failing.code
 
   const call = async <A>(operation: 'read' | 'write', act: () => A): Promise<E.Either<string, A>> => {
     await aWhile()
-    return failing?.operation === operation ? E.left(failing.code) : E.right(act())
+    const code = codeFor(operation)
+    return code === undefined ? E.right(act()) : E.left(code)
   }
 
   return {
     read: (name) => call('read', () => texts.get(name)),
     write: (name, text) => call('write', () => void texts.set(name, text)),
     names: () => call('read', () => [...texts.keys()]),
+    statement: async (operation, act) => {
+      const code = codeFor(operation) ?? (operation === 'write' ? codeFor('read') : undefined)
+      const result = code === undefined ? E.right(act(texts)) : E.left(code)
+      await aWhile()
+      return result
+    },
     exclusively: (name, act) => {
       const turn = (turns.get(name) ?? Promise.resolve()).then(act)
       turns.set(
@@ -83,8 +100,8 @@ export const make = (): Disk => {
       return turn
     },
     texts,
-    fail: (operation, code) => {
-      failing = { operation, code }
+    fail: (operation, code, after = 0) => {
+      failing = { operation, code, after }
     },
     heal: () => {
       failing = undefined
@@ -92,6 +109,27 @@ export const make = (): Disk => {
     processes: makeProcesses()
   }
 }
+
+/** The same disk for one process, whose calls wait at a gate. */
+export const behind = (disk: Disk, { pass }: Gate): Disk => ({
+  ...disk,
+  read: async (name) => {
+    await pass()
+    return disk.read(name)
+  },
+  write: async (name, text) => {
+    await pass()
+    return disk.write(name, text)
+  },
+  names: async () => {
+    await pass()
+    return disk.names()
+  },
+  statement: async (operation, act) => {
+    await pass()
+    return disk.statement(operation, act)
+  }
+})
 
 const makeProcesses = (): Processes => {
   const listeners: Array<(runId: string, epoch: number) => void> = []

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { Json } from '../../domain/Json.js'
+import { TAKE_OVER_KILLED_BY } from './takeOverFlaws.js'
 
 /**
  * Each flaw, and the case that finds it. Others may find it as well.
@@ -72,7 +73,41 @@ export const KILLED_BY = {
   'fails where two remove at once': 'CS-REMOVE-07',
   'sees who holds a run only if something is stored': 'CS-REMOVE-08',
   'looks who holds a run before it is its turn to remove': 'CS-REMOVE-09',
-  'removes what it can not read': 'CS-ERROR-06'
+  'removes what it can not read': 'CS-ERROR-06',
+  'composes characters': 'CS-TRIP-21',
+  'rewrites times': 'CS-TRIP-22',
+  'drops trailing zeros of times': 'CS-TRIP-22',
+  'cuts texts after twelve million characters': 'CS-TRIP-23',
+  'takes what looks like an id for that id': 'CS-ID-09',
+  'writes down who was refused': 'CS-CLAIM-18',
+  'reports another since at each look': 'CS-CLAIM-19',
+  'moves since at each save': 'CS-CLAIM-19',
+  'fires lost at a release': 'CS-CLAIM-20',
+  'renews no lease': 'CS-CLAIM-21',
+  'renews no lease that other processes look at': 'CS-PROC-08',
+  'believes its memory of a claim': 'CS-CLAIM-16',
+  'keeps the times of its history as dates': 'CS-HIST-08',
+  'drops trailing zeros of the times of its history': 'CS-HIST-08',
+  'prunes before it writes': 'CS-HIST-07',
+  'keeps damaged revisions behind new ones': 'CS-DAMAGE-05',
+  'can not remove a damaged run': 'CS-DAMAGE-06',
+  'removes a damaged run that is held': 'CS-DAMAGE-07',
+  'signs revisions without their run': 'CS-DAMAGE-08',
+  'signs the first revision without its run': 'CS-DAMAGE-08',
+  'signs revisions without their number': 'CS-DAMAGE-09',
+  'holds a run whose release failed': 'CS-ERROR-07',
+  'shows a save that failed': 'CS-ERROR-08',
+  'counts a save that failed': 'CS-ERROR-08',
+  'keeps a part of a save that failed': 'CS-ERROR-09',
+  'remembers that a run is free': 'CS-PROC-07',
+  'checks its claim in a statement before the save': 'CS-STALL-01',
+  'loads in two statements': 'CS-STALL-02',
+  'draws an epoch in a statement before the claim': 'CS-STALL-03',
+  'reads what is stored in a statement before the claim': 'CS-STALL-03',
+  'looks who holds a run in a statement before the claim': 'CS-STALL-03',
+  'looks who holds a run in a statement before the removal': 'CS-STALL-04',
+  'checks its claim in a statement before the release': 'CS-STALL-05',
+  ...TAKE_OVER_KILLED_BY
 } as const
 
 /**
@@ -86,6 +121,23 @@ export type Flaw = keyof typeof KILLED_BY
 /** A text that looks like a time becomes one. */
 export const mangleDates = (_: string, value: unknown): unknown =>
   typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value) ? new Date(value) : value
+
+/** A time without milliseconds gets some, as in a column of a timestamp type. */
+export const rewriteTimes = (_: string, value: unknown): unknown =>
+  typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(value)
+    ? new Date(value).toISOString()
+    : value
+
+/** A fraction of a second loses its trailing zeros, as where a database prints a timestamp. */
+export const shortTime = (time: string): string => time.replace(/(\.\d*[1-9])0+Z$|\.0+Z$/, '$1Z')
+
+/** The same for every text that looks like a time. */
+export const shortenTimes = (_: string, value: unknown): unknown =>
+  typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) ? shortTime(value) : value
+
+/** A text has at most so many characters, as in a column of that size. */
+export const cutTexts = (_: string, value: unknown): unknown =>
+  typeof value === 'string' ? value.slice(0, 12_000_000) : value
 
 /** As `target[key] = value` does it for every key. */
 export const withoutProto = (value: Json): Json => {

@@ -5,12 +5,13 @@
  * @since 0.1.0
  */
 import type { Disk } from './Disk.js'
-import { make } from './Disk.js'
+import { behind, make } from './Disk.js'
+import { stallGate } from '../conformance/Gate.js'
 import type { StorageSpec } from '../conformance/Spec.js'
 import type { Flaw } from './flaws.js'
 import { KILLED_BY } from './flaws.js'
 import { sampleStorage } from './sample.js'
-import { newerText } from './sampleTexts.js'
+import { newerText, swapTexts } from './sampleTexts.js'
 
 export type { Disk, Processes } from './Disk.js'
 export type { Flaw } from './flaws.js'
@@ -36,30 +37,36 @@ export interface Mutant {
 // constructors
 // ---------------------------------------------------------------------------------------------------------------------
 
-const specOf = (name: string, flaw?: Flaw): StorageSpec<Disk> => {
+const specOf = (name: string, flaw?: Flaw, inStatements?: boolean): StorageSpec<Disk> => {
   const reopen = (disk: Disk) => {
     disk.processes.killAll()
-    return sampleStorage(disk, flaw).storage
+    return sampleStorage(disk, flaw, { inStatements }).storage
   }
   return {
     name,
     create: () => Promise.resolve(make()),
     reopen: (disk) => Promise.resolve(reopen(disk)),
     beside: (disk) => {
-      const { storage, process } = sampleStorage(disk, flaw)
+      const { storage, process } = sampleStorage(disk, flaw, { inStatements })
       return Promise.resolve({ storage, kill: () => Promise.resolve(disk.processes.kill(process)) })
     },
     damage: ({ texts }, runId) => {
       texts.set(runId, (texts.get(runId) ?? '').replace('"third"', '"thirt"'))
       return Promise.resolve()
     },
+    swap: (disk, one, other) => Promise.resolve(swapTexts(disk, one, other)),
     newer: ({ texts }, runId) => {
-      texts.set(runId, newerText(texts.get(runId) ?? ''))
+      texts.set(runId, newerText(runId, texts.get(runId) ?? ''))
       return Promise.resolve()
     },
     digest: ({ texts }, runId) => Promise.resolve(texts.get(runId) ?? ''),
     faulty: (disk) => Promise.resolve({ storage: reopen(disk), fail: disk.fail, heal: disk.heal }),
-    capabilities: ['history', 'large', 'watch', 'processes', 'damage', 'formats', 'faults']
+    undecided: (disk) => Promise.resolve(sampleStorage(disk, flaw, { inStatements, isUnsure: true }).storage),
+    stall: (disk) => {
+      const gate = stallGate()
+      return Promise.resolve({ ...gate, storage: reopen(behind(disk, gate)) })
+    },
+    capabilities: ['history', 'large', 'watch', 'processes', 'damage', 'formats', 'faults', 'stalls', 'takeOver']
   }
 }
 
@@ -77,6 +84,13 @@ const specOf = (name: string, flaw?: Flaw): StorageSpec<Disk> => {
  * @since 0.1.0
  */
 export const sampleSpec: StorageSpec<Disk> = specOf('a sound store')
+
+/**
+ * The same, but that each of its functions is one statement, as in a database.
+ *
+ * @internal
+ */
+export const statementsSpec: StorageSpec<Disk> = specOf('a sound store, in statements', undefined, true)
 
 /**
  * Broken stores, one for each flaw. The kit kills every one of them, by the case that names its flaw.

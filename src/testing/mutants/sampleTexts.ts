@@ -1,12 +1,15 @@
 /**
- * How the sample store keeps a run: as a text of a {@link Disk}, read and written as a whole.
+ * How the sample store keeps a run: as a text of a {@link Disk}, a line for who may write it and one for each revision. Each
+ * line is signed with the run and the number that it belongs to. The text is read and written as a whole.
  *
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
+import type * as O from 'fp-ts/lib/Option.js'
 import { sha256 } from '../../domain/Digest.js'
 import type { Json } from '../../domain/Json.js'
-import type { HistoryEntry, Holder, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Found, HistoryEntry, Holder, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import type { RevisionOfRun } from '../conformance/Spec.js'
 import type { Disk } from './Disk.js'
 import type { Flaw } from './flaws.js'
 import { mangleDates } from './flaws.js'
@@ -23,14 +26,19 @@ export interface Kept {
 }
 
 /** `epoch` outlives release and removal, so that an old claim stays an old one. */
-export interface Run {
+interface Head {
   readonly format: number
   readonly epoch: number
-  readonly held: (Holder & { readonly process: number }) | null
-  readonly revisions: ReadonlyArray<Kept>
+  readonly held: (Omit<Holder, 'liveness'> & { readonly process: number }) | null
 }
 
-export const EMPTY: Run = { format: 1, epoch: 0, held: null, revisions: [] }
+/** `damaged`: the lines from the first one on that can't be read, as they are. */
+export interface Run extends Head {
+  readonly revisions: ReadonlyArray<Kept>
+  readonly damaged: ReadonlyArray<string>
+}
+
+export const EMPTY: Run = { format: 1, epoch: 0, held: null, revisions: [], damaged: [] }
 
 export type Answer<A> = Promise<E.Either<StorageError, A>>
 
@@ -38,27 +46,124 @@ export type Answer<A> = Promise<E.Either<StorageError, A>>
 export interface Instance {
   readonly disk: Disk
   readonly process: number
+  /** Whether it can't tell if other processes live. */
+  readonly isUnsure: boolean
   readonly has: (flaw: Flaw) => boolean
   readonly held: Map<string, { readonly epoch: number; readonly lost: AbortController }>
+  /** The claims of this process whose release was asked for, by {@link claimKey}: none holds a run, whatever the disk says. */
+  readonly givenUp: Set<string>
   /** What a mutant goes by instead of the disk. */
   readonly remembered: Map<string, Run>
   readonly histories: Map<string, { readonly length: number; readonly entries: ReadonlyArray<HistoryEntry> }>
   readonly counted: Map<string, ReadonlyArray<Kept>>
+  readonly free: Set<string>
   busy: boolean
 }
+
+/** What a run has stored, as the store tells it. */
+export type StoredAt = (instance: Instance, runId: string, run: Run) => E.Either<StorageError, O.Option<Stored>>
+
+export const claimKey = (runId: string, epoch: number): string => `${epoch} ${runId}`
 
 // ---------------------------------------------------------------------------------------------------------------------
 // texts
 // ---------------------------------------------------------------------------------------------------------------------
 
-export const textOf = (run: Run): string => {
-  const body = JSON.stringify(run)
-  return `${sha256(body)} ${body}`
+type Has = Instance['has']
+
+const SOUND: Has = () => false
+
+const SIGNATURE = 64
+
+/** A line is signed with its place, so it counts nowhere else. */
+const signatureOf = (runId: string, number: number | 'head', body: string, has: Has): string => {
+  const isUnsigned =
+    has('signs revisions without their run') || (number === 0 && has('signs the first revision without its run'))
+  const ofRun = isUnsigned && number !== 'head' ? '' : runId
+  const ofNumber = has('signs revisions without their number') && number !== 'head' ? '' : number
+  return sha256(`${ofRun} ${ofNumber} ${body}`)
 }
 
+const signed = (runId: string, number: number | 'head', body: string, has: Has): string =>
+  `${signatureOf(runId, number, body, has)} ${body}`
+
+export const textOf = (runId: string, { revisions, damaged, ...head }: Run, has: Has): string =>
+  [
+    signed(runId, 'head', JSON.stringify(head), has),
+    ...revisions.map(({ revision, ...kept }) => `${revision} ${signed(runId, revision, JSON.stringify(kept), has)}`),
+    ...damaged
+  ].join('\n')
+
 /** The same text in a format of the future. */
-export const newerText = (text: string): string =>
-  textOf({ ...(JSON.parse(text.slice(text.indexOf(' ') + 1)) as Run), format: EMPTY.format + 1 })
+export const newerText = (runId: string, text: string): string => {
+  const [head = '', ...lines] = text.split('\n')
+  const { format, ...rest } = JSON.parse(head.slice(SIGNATURE + 1)) as Head
+  return [signed(runId, 'head', JSON.stringify({ format: format + 1, ...rest }), SOUND), ...lines].join('\n')
+}
+
+/** The contents of two revisions change places, each with its signature; their numbers stay where they are. */
+export const swapTexts = ({ texts }: Disk, one: RevisionOfRun, other: RevisionOfRun): void => {
+  const lineOf = ({ runId, revision }: RevisionOfRun): string | undefined =>
+    texts
+      .get(runId)
+      ?.split('\n')
+      .find((line) => line.startsWith(`${revision} `))
+  const contentOf = (line: string): string => line.slice(line.indexOf(' '))
+  const lines = [lineOf(one), lineOf(other)] as const
+  const put = ({ runId, revision }: RevisionOfRun, from: string | undefined, to: string | undefined): void => {
+    if (from === undefined || to === undefined) return
+    texts.set(
+      runId,
+      (texts.get(runId) ?? '').replace(from, () => `${revision}${contentOf(to)}`)
+    )
+  }
+  put(one, ...lines)
+  put(other, lines[1], lines[0])
+}
+
+const bodyOf = (runId: string, number: number | 'head', content: string, has: Has): string | undefined => {
+  const [signature, body] = [content.slice(0, SIGNATURE), content.slice(SIGNATURE + 1)]
+  const isSound = signature === signatureOf(runId, number, body, has)
+  return isSound || has('does not look whether content is damaged') ? body : undefined
+}
+
+const parse = (runId: string, text: string, has: Has): E.Either<StorageError, Run> => {
+  const [first = '', ...lines] = text.split('\n')
+  const reviver = has('makes dates of texts') ? mangleDates : undefined
+  const head = bodyOf(runId, 'head', first, has)
+  if (head === undefined) return E.left(corrupt(runId))
+  const revisions: Array<Kept> = []
+  const { format, ...rest } = JSON.parse(head) as Head
+  if (format > EMPTY.format && !has('reads newer formats'))
+    return E.left({ _tag: 'UnsupportedFormat', runId, where: runId, found: format, supported: EMPTY.format })
+  for (const [at, line] of lines.entries()) {
+    const revision = Number(line.slice(0, line.indexOf(' ')))
+    const body = bodyOf(runId, revision, line.slice(line.indexOf(' ') + 1), has)
+    if (body === undefined) return E.right({ format, ...rest, revisions, damaged: lines.slice(at) })
+    revisions.push({ revision, ...(JSON.parse(body, reviver) as Omit<Kept, 'revision'>) })
+  }
+  return E.right({ format, ...rest, revisions, damaged: [] })
+}
+
+const corrupt = (runId: string): StorageError => ({
+  _tag: 'Corrupt',
+  runId,
+  where: runId,
+  why: 'its signature is wrong'
+})
+
+/** How what is left of a run was found; an error if nothing is. */
+export const foundOf = (runId: string, { revisions, damaged }: Run): E.Either<StorageError, Found> => {
+  if (damaged.length === 0) return E.right({ _tag: 'Exact' })
+  const last = revisions.at(-1)
+  return last === undefined
+    ? E.left(corrupt(runId))
+    : E.right({ _tag: 'Recovered', from: `revision ${last.revision}`, lost: `${damaged.length} revisions` })
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// reading and writing
+// ---------------------------------------------------------------------------------------------------------------------
 
 const backupOf = (runId: string): string => `~${runId}`
 
@@ -68,9 +173,15 @@ export const read = async (instance: Instance, runId: string): Answer<Run> => {
   if (known !== undefined) return E.right(known)
   const text = await disk.read(runId)
   if (E.isLeft(text)) return unreadable(instance, runId, text.left)
-  const run = text.right === undefined ? E.right(EMPTY) : parse(runId, text.right, has)
+  const run = runIn(runId, text.right, has)
   if (E.isRight(run) && isForgetful(instance)) remembered.set(runId, run.right)
   return run
+}
+
+const runIn = (runId: string, text: string | undefined, has: Has): E.Either<StorageError, Run> => {
+  const run = text === undefined ? E.right(EMPTY) : parse(runId, text, has)
+  const isDamaged = E.isRight(run) ? run.right.damaged.length > 0 : run.left._tag === 'Corrupt'
+  return isDamaged && has('takes damaged content for none') ? E.right(EMPTY) : run
 }
 
 const isForgetful = ({ has }: Instance): boolean => has('remembers what it has read') || has('gives away what it keeps')
@@ -83,23 +194,10 @@ const unreadable = ({ disk, has }: Instance, runId: string, code: string): E.Eit
     : E.left({ _tag: 'ReadFailed', where: runId, operation: 'read', code, cause: code })
 }
 
-const parse = (runId: string, text: string, has: Instance['has']): E.Either<StorageError, Run> => {
-  const [digest, body] = [text.slice(0, text.indexOf(' ')), text.slice(text.indexOf(' ') + 1)]
-  if (sha256(body) !== digest && !has('does not look whether content is damaged')) {
-    return has('takes damaged content for none')
-      ? E.right(EMPTY)
-      : E.left({ _tag: 'Corrupt', runId, where: runId, why: 'its digest is wrong' })
-  }
-  const run = JSON.parse(body, has('makes dates of texts') ? mangleDates : undefined) as Run
-  return run.format > EMPTY.format && !has('reads newer formats')
-    ? E.left({ _tag: 'UnsupportedFormat', runId, where: runId, found: run.format, supported: EMPTY.format })
-    : E.right(run)
-}
-
 /** What is stored of a run becomes this. */
 export const write = async (instance: Instance, runId: string, run: Run): Answer<void> => {
   const { disk, has, remembered, process } = instance
-  const text = textOf(run)
+  const text = textOf(runId, run, has)
   if (has('acknowledges before it writes')) {
     remembered.set(runId, run)
     setTimeout(() => {
@@ -110,10 +208,41 @@ export const write = async (instance: Instance, runId: string, run: Run): Answer
   if (has('falls back to something older when it can not read'))
     disk.texts.set(backupOf(runId), disk.texts.get(runId) ?? text)
   if (has('calls what is too large a failed write') && text.length > 5_000_000)
-    return E.left({ _tag: 'WriteFailed', where: runId, operation: 'write', code: 'EFBIG', cause: text.length })
+    return E.left(writeFailed(runId, 'EFBIG'))
   const written = await disk.write(runId, text)
-  if (E.isLeft(written) && !has('swallows errors'))
-    return E.left({ _tag: 'WriteFailed', where: runId, operation: 'write', code: written.left, cause: written.left })
+  if (E.isLeft(written) && !has('swallows errors')) return E.left(writeFailed(runId, written.left))
   if (isForgetful(instance)) remembered.set(runId, run)
   return E.right(undefined)
+}
+
+export const writeFailed = (runId: string, code: string): StorageError => ({
+  _tag: 'WriteFailed',
+  where: runId,
+  operation: 'write',
+  code,
+  cause: code
+})
+
+/** One statement that makes a run out of what is stored of it then, if it may; what it comes to, and the run before it. */
+export const change = async (
+  { disk, has }: Instance,
+  runId: string,
+  next: (run: Run) => E.Either<StorageError, Run>
+): Answer<Run> => {
+  const changed = await disk.statement('write', (texts) => {
+    const now = runIn(runId, texts.get(runId), has)
+    const later = E.isLeft(now) ? now : next(now.right)
+    if (E.isLeft(later)) return later
+    texts.set(runId, textOf(runId, later.right, has))
+    return now
+  })
+  return E.isLeft(changed) ? E.left(writeFailed(runId, changed.left)) : changed.right
+}
+
+/** One statement that reads a run. */
+export const lookUp = async ({ disk, has }: Instance, runId: string): Answer<Run> => {
+  const found = await disk.statement('read', (texts) => runIn(runId, texts.get(runId), has))
+  return E.isLeft(found)
+    ? E.left({ _tag: 'ReadFailed', where: runId, operation: 'read', code: found.left, cause: found.left })
+    : found.right
 }

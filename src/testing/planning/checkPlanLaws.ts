@@ -6,6 +6,7 @@
 import type { Workflow } from '../../domain/Workflow.js'
 import { problems } from '../../domain/Workflow.js'
 import { lawsOfEdits } from './lawsOfEdits.js'
+import { lawsOfEvidence } from './lawsOfEvidence.js'
 import { lawsOfPlans } from './lawsOfPlans.js'
 import { lawsOfRequests } from './lawsOfRequests.js'
 import { lawsOfRuns } from './lawsOfRuns.js'
@@ -25,7 +26,7 @@ import { withoutSample } from './Samples.js'
  * editing a step changes no decision before it · a plan that is followed to its end leaves nothing to schedule · any prefix of
  * the changes of a run gives a checkpoint that plans and finishes · what is overridden stays so · what is not idempotent
  * and in doubt is asked about, and nothing else is · what was begun goes on as it was left · what is asked of a plan, or is
- * gone, makes run again what has to, and nothing else · what is recorded and does not fit any more refuses the plan.
+ * gone, makes run again what has to, and nothing else · changed evidence is asked about, kept or run again · what is recorded and does not fit any more refuses the plan.
  *
  * @example
  * import { planLaws } from 'dogear/testing'
@@ -38,7 +39,13 @@ import { withoutSample } from './Samples.js'
  * @category laws
  * @since 0.1.0
  */
-export const planLaws: ReadonlyArray<PlanLaw> = [...lawsOfPlans, ...lawsOfEdits, ...lawsOfRequests, ...lawsOfRuns]
+export const planLaws: ReadonlyArray<PlanLaw> = [
+  ...lawsOfPlans,
+  ...lawsOfEdits,
+  ...lawsOfRequests,
+  ...lawsOfEvidence,
+  ...lawsOfRuns
+]
 
 // ---------------------------------------------------------------------------------------------------------------------
 // checking

@@ -225,6 +225,7 @@ const again = (task: Task, options: TaskOptions): Task =>
     idempotent: task.idempotent,
     captures: task.captures,
     accepts: task.accepts,
+    ...(task.leaves === undefined ? {} : { leaves: task.leaves }),
     ...options
   })
 

@@ -143,6 +143,9 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     (of) => fc.tuple(momentWithOptions(of), workflowEdit),
     ([{ moment, options }, change]) => {
       const edited = edit(moment.workflow, change)
+      // What was begun explains changes of evidence of those before it, as it is defined now.
+      const isBegun = moment.checkpoint.state.stepIndex >= edited.first || moment.checkpoint.pending.length > 0
+      if (isBegun && options.evidence?.some((found) => 'changed' in found) === true) return
       const before = planResume(moment.checkpoint, moment.workflow, options)
       const after = planResume(moment.checkpoint, edited.workflow, options)
       if (E.isLeft(before) || E.isLeft(after)) return

@@ -151,8 +151,12 @@ const chooseStart = (dice: Dice, moment: Moment, samples: Samples): PlanOptions 
 const firstOf = (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): number =>
   Math.min(...evidence.map(({ step }) => indexOf(moment, step)))
 
-/** Whether a unit runs again because of what is gone. */
-const runAgain = (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): ((unit: Decision) => boolean) => {
+/**
+ * Whether a unit runs again because of what is gone.
+ *
+ * @internal
+ */
+export const runAgain = (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): ((unit: Decision) => boolean) => {
   const first = firstOf(moment, evidence)
   const step = moment.workflow.steps[first]
   const of = evidence.filter((one) => one.step === step?.name)

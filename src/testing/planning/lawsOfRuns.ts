@@ -202,6 +202,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
           case 'Started':
           case 'WorkflowEdited':
           case 'Recovered':
+          case 'InputReplaced':
           case 'Expanded':
           case 'StepCompleted':
           case 'GroupCompleted':
@@ -298,6 +299,7 @@ const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, Begun> => {
       case 'Started':
       case 'WorkflowEdited':
       case 'Recovered':
+      case 'InputReplaced':
       case 'Expanded':
       case 'Interrupted':
       case 'Rewound':

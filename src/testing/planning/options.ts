@@ -4,8 +4,16 @@
  * @since 0.1.0
  */
 import type { Checkpoint } from '../../domain/Checkpoint.js'
+import type { Evidence } from '../../domain/CompletedStep.js'
 import type { Json } from '../../domain/Json.js'
-import type { Answer, MissingEvidence, PlanOptions } from '../../domain/Plan.js'
+import type {
+  Answer,
+  Changed,
+  ChangedEvidence,
+  FoundEvidence,
+  MissingEvidence,
+  PlanOptions
+} from '../../domain/Plan.js'
 import type { Workflow } from '../../domain/Workflow.js'
 import type { Dice } from './Dice.js'
 import { pick } from './Dice.js'
@@ -19,14 +27,26 @@ import type { Moment } from './Tape.js'
  * @category arbitraries
  * @since 0.1.0
  */
-export const chooseOptions = (dice: Dice, moment: Moment, samples: Samples = defaultSamples): PlanOptions => ({
-  ...(dice.roll(5) === 4 ? { fromStep: pick(dice, moment.workflow.steps).name } : {}),
-  ...(dice.roll(5) === 4 ? restart(dice, moment.workflow) : {}),
-  ...(dice.roll(4) === 3 ? { changes: pick(dice, ['ignore', 'ignore', 'strict', 'completed'] as const) } : {}),
-  ...(dice.roll(4) === 3 ? { confirm: chooseAnswers(dice, moment, samples) } : {}),
-  ...(dice.roll(3) === 2 ? { outputs: chooseOutputs(dice, moment, samples) } : {}),
-  ...(dice.roll(4) === 3 ? { evidence: chooseMissing(dice, moment.checkpoint) } : {})
-})
+export const chooseOptions = (dice: Dice, moment: Moment, samples: Samples = defaultSamples): PlanOptions => {
+  const options: PlanOptions = {
+    ...(dice.roll(5) === 4 ? { fromStep: pick(dice, moment.workflow.steps).name } : {}),
+    ...(dice.roll(5) === 4 ? restart(dice, moment.workflow) : {}),
+    ...(dice.roll(4) === 3 ? { changes: pick(dice, ['ignore', 'ignore', 'strict', 'completed'] as const) } : {}),
+    ...(dice.roll(4) === 3 ? { confirm: chooseAnswers(dice, moment, samples) } : {}),
+    ...(dice.roll(3) === 2 ? { outputs: chooseOutputs(dice, moment, samples) } : {}),
+    ...(dice.roll(4) === 3 ? { evidence: chooseFound(dice, moment.checkpoint) } : {}),
+    ...(dice.roll(8) === 7 ? { onChanged: 'keep' as const } : {})
+  }
+  return options.fromStep !== undefined && dice.roll(2) === 1 ? { ...options, input: pick(dice, INPUTS) } : options
+}
+
+/** Inputs that may replace the recorded one. */
+const INPUTS: ReadonlyArray<Json> = [{ channel: 'stable' }, { replaced: 1 }, {}, 'text', null]
+
+const chooseFound = (dice: Dice, checkpoint: Checkpoint): ReadonlyArray<FoundEvidence> => [
+  ...(dice.roll(2) === 0 ? chooseMissing(dice, checkpoint) : []),
+  ...(dice.roll(2) === 0 ? chooseChanged(dice, checkpoint) : [])
+]
 
 const restart = (dice: Dice, { steps }: Workflow): PlanOptions => {
   const waves = steps.filter((step) => step._tag !== 'Task')
@@ -76,3 +96,31 @@ export const chooseMissing = (dice: Dice, { completedSteps }: Checkpoint): Reado
       ...(group === undefined ? {} : { group }),
       missing: [{ _tag: 'File', path: `${step}.txt` }]
     }))
+
+/**
+ * Evidence of other content, at some of the places where units have recorded any: what each unit recorded there, and what is there now.
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const chooseChanged = (dice: Dice, { completedSteps, revision }: Checkpoint): ReadonlyArray<ChangedEvidence> => {
+  const now = new Map<string, Evidence | undefined>()
+  return [...completedSteps].flatMap(({ step, group, evidence }): ReadonlyArray<ChangedEvidence> => {
+    const [first, ...more] = evidence.flatMap((was): ReadonlyArray<Changed> => {
+      const place = placeOf(was)
+      if (place === undefined) return []
+      if (!now.has(place)) now.set(place, dice.roll(2) === 0 ? otherThan(was, revision) : undefined)
+      const is = now.get(place)
+      return is === undefined ? [] : [{ was, is }]
+    })
+    return first === undefined ? [] : [{ step, ...(group === undefined ? {} : { group }), changed: [first, ...more] }]
+  })
+}
+
+/** Where a unit left something that may become another. Of a file only that it is there counts. */
+const placeOf = (one: Evidence): string | undefined =>
+  one._tag === 'Commit' ? one.hash : one._tag === 'Artifact' ? one.path : undefined
+
+/** What no earlier revision can have recorded. */
+const otherThan = (was: Evidence, revision: number): Evidence =>
+  was._tag === 'Artifact' ? { ...was, size: 1000 + revision } : { _tag: 'Commit', hash: `decade${revision}` }

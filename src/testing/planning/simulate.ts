@@ -7,7 +7,7 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Json } from '../../domain/Json.js'
-import type { Answer, Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
+import type { Answer, Confirm, Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
 import { openQuestions, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Task, Workflow } from '../../domain/Workflow.js'
@@ -157,19 +157,27 @@ export const answered = (
   wanted: PlanOptions,
   samples: Samples = defaultSamples
 ): E.Either<unknown, Chosen> => {
-  const asked = planResume(checkpoint, workflow, wanted)
-  if (E.isLeft(asked)) return asked
   const confirm = new Map<string, Answer>(wanted.confirm)
-  for (const question of openQuestions(asked.right))
-    confirm.set(unitName(question), answer({ checkpoint, workflow }, question, dice, samples))
-  const options = { ...wanted, confirm }
-  const plan = planResume(checkpoint, workflow, options)
-  if (E.isLeft(plan)) return plan
-  if (openQuestions(plan.right).length > 0) return assert.fail('a question that was answered is asked again')
-  return E.right({ workflow, plan: plan.right, options })
+  const said = new Set<string>()
+  for (;;) {
+    const options = { ...wanted, confirm }
+    const plan = planResume(checkpoint, workflow, options)
+    if (E.isLeft(plan)) return plan
+    // What runs again by an answer may be asked about itself.
+    const questions = openQuestions(plan.right)
+    if (questions.length === 0) return E.right({ workflow, plan: plan.right, options })
+    for (const question of questions) {
+      const name = unitName(question)
+      if (said.has(name)) return assert.fail('a question that was answered is asked again')
+      said.add(name)
+      confirm.set(name, answer({ checkpoint, workflow }, question, dice, samples))
+    }
+  }
 }
 
-const answer = (moment: Moment, question: Decision, dice: Dice, samples: Samples): Answer => {
+const answer = (moment: Moment, question: Confirm, dice: Dice, samples: Samples): Answer => {
+  const isWhole = question.group === undefined && moment.workflow.steps[question.stepIndex]?._tag === 'Map'
+  if (question.reason._tag === 'EvidenceChanged' && !isWhole && dice.roll(3) === 2) return { _tag: 'Keep' }
   if (dice.roll(2) === 0) return { _tag: 'Again' }
   return doneAnswer(samples, taskAt(moment, question), unitName(question), dice)
 }

@@ -24,24 +24,28 @@ interface TaskSpec {
   readonly accepts: string
   readonly captures: number
   readonly version: number
+  readonly leaves: boolean
 }
 
 const taskSpec: fc.Arbitrary<TaskSpec> = fc.record({
   idempotent: fc.boolean(),
   accepts: fc.constantFrom('anything', ...Object.keys(ACCEPTED)),
   captures: fc.constantFrom(0, 0, 1, 2),
-  version: fc.nat({ max: 3 })
+  version: fc.nat({ max: 3 }),
+  leaves: fc.constantFrom(false, false, true)
 })
 
 /** A task of this name. What it captures has a name of its own, at times a nasty one. */
-const taskOf = (name: string, { idempotent, accepts, captures, version }: TaskSpec, place: string): Task => {
+const taskOf = (name: string, spec: TaskSpec, place: string): Task => {
+  const { idempotent, accepts, captures, version, leaves } = spec
   const variables = place === '0' ? ['__proto__', 'constructor'] : [`${place}-a`, 'toString'.slice(0, captures) + place]
   const options: TaskOptions = {
     summary: `does ${name}`,
     definition: { accepts, version },
     idempotent,
     captures: variables.slice(0, captures),
-    accepts: ACCEPTED[accepts] ?? (() => E.right(undefined))
+    accepts: ACCEPTED[accepts] ?? (() => E.right(undefined)),
+    ...(leaves ? { leaves: () => ['dist.tgz'] } : {})
   }
   return W.task(name, options)
 }

@@ -1,7 +1,10 @@
 /** checkpoint.json: what is in it, when it is written, and what becomes of it when things go wrong. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describe, test } from 'vitest'
 import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
@@ -74,6 +77,73 @@ describe('checkpoint.json', () => {
     const copies = calls.filter(({ call }) => call === 'replace').length
     await right(storage.release(claim))
     assert.ok(copies >= 1 && copies < 15, `${copies} copies`)
+  })
+
+  test('copies take at most 5 % of the time while the run goes on, however slow the disk is', async () => {
+    const root = folder()
+    let copies = 0
+    const fs = {
+      ...nodeFileSystem,
+      replace: async (path: string, text: string) => {
+        copies++
+        await wait(100)
+        await nodeFileSystem.replace(path, text)
+      }
+    }
+    const storage = next(root, { fs })
+    const claim = await claimed(storage, 'a')
+    const begun = performance.now()
+    for (let n = 0; n < 25; n++) {
+      await right(storage.save(claim, one(n, confirmed, { n })))
+      await wait(100)
+    }
+    const most = 1 + ((performance.now() - begun) * 0.05) / 100
+    assert.ok(copies >= 1 && copies <= most, `${copies} copies`)
+    await right(storage.release(claim))
+    assert.equal(copyOf(root)['n'], 24)
+  })
+
+  test('a copy above 8 MiB is written only when the run rests', async () => {
+    const root = folder()
+    const { fs, calls } = recorded()
+    const storage = next(root, { fs })
+    const claim = await claimed(storage, 'a')
+    const copies = (): number => calls.filter(({ call }) => call === 'replace').length
+    const big = { big: 'x'.repeat(9 * 1_048_576) }
+    await right(storage.save(claim, one(0, confirmed, big)))
+    await wait(200)
+    await right(storage.save(claim, one(1, confirmed, big)))
+    await wait(1_300)
+    assert.equal(copies(), 0)
+    await right(storage.save(claim, one(2, failed, big)))
+    await untilCopied(root, 2)
+    await right(storage.save(claim, one(3, confirmed, big)))
+    await right(storage.release(claim))
+    assert.equal(copies(), 2)
+    assert.equal(copyOf(root).copyOf['revision'], 3)
+  })
+
+  test('a copy that was due is not written after the claim was released or lost', async () => {
+    for (const end of ['release', 'lose'] as const) {
+      const root = folder()
+      const { fs, calls } = recorded()
+      const storage = next(root, { fs })
+      const claim = await work(storage, [1])
+      await untilCopied(root, 0)
+      await right(storage.save(claim, revisions([1, 2])))
+      if (end === 'release') await right(storage.release(claim))
+      else await claimed(next(root), 'a')
+      const before = calls.filter(({ call }) => call === 'renameSync').length
+      await wait(1_300)
+      assert.equal(calls.filter(({ call }) => call === 'renameSync').length, before, end)
+      assert.equal(copyOf(root).copyOf['revision'], end === 'release' ? 1 : 0)
+    }
+  })
+
+  test('a copy that is due keeps no process from its end', () => {
+    const script = fileURLToPath(new URL('children/idle.js', import.meta.url))
+    const after = Number(execFileSync(process.execPath, [script, folder()], { encoding: 'utf8' }))
+    assert.ok(after < 900, `it ended ${after} ms after its last save`)
   })
 
   test('any JSON comes back from it: no object, or one with fields that it has itself', async () => {

@@ -5,23 +5,43 @@ import { join, relative } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
+import type { FileSystem } from '../../../src/adapters/json-file/index.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
 import { parse } from '../../../src/adapters/json-file/Journal.js'
 import type { Json } from '../../../src/domain/Json.js'
 import type { Stored } from '../../../src/ports/CheckpointStorage.js'
 import { assertLoads, claimed, left, OTHER, revisions, right, some } from '../../../src/testing/conformance/fixtures.js'
-import { digestOf, folder, journalName, journalOf, journalsOf, next, placesOf, untilCopied, work } from './kit.js'
+import {
+  digestOf,
+  folder,
+  journalName,
+  journalOf,
+  journalsOf,
+  next,
+  placesOf,
+  systemError,
+  untilCopied,
+  work
+} from './kit.js'
 
 const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_, index) => index)
 
 const SAVED = 5
+
+/** So that an owner that only counts as killed writes no more copies later. */
+const copyingOnce = (): FileSystem => {
+  let copies = 0
+  const replace: FileSystem['replace'] = (path, text) =>
+    copies++ === 0 ? nodeFileSystem.replace(path, text) : Promise.reject(systemError('EIO'))
+  return { ...nodeFileSystem, replace }
+}
 
 /** A run of two claims that came to rest, or whose second owner was killed. */
 const make = async (isAtRest: boolean): Promise<string> => {
   const root = folder()
   const first = next(root)
   await right(first.release(await work(first, [0, 1])))
-  const second = next(root)
+  const second = next(root, isAtRest ? {} : { fs: copyingOnce() })
   const claim = await work(second, [2, 3, 4], [0, 1])
   if (isAtRest) await right(second.release(claim))
   else await untilCopied(root, 2)
@@ -144,6 +164,27 @@ describe('a run whose owner was killed', () => {
     const file = journalOf(root, 2)
     const tally = await tallyOf(root, file, flips(readFileSync(file)))
     assert.ok((tally['Recovered'] ?? 0) > 500, JSON.stringify(tally))
+  })
+
+  test('with a NUL for the last character of its last line is recovered and says so, also where that begins a sector', async () => {
+    const SECTOR = 512
+    for (let length = 0; ; length++) {
+      assert.ok(length < SECTOR, 'no line ends there')
+      const root = folder()
+      await work(next(root), [0, 'x'.repeat(length)])
+      const file = journalOf(root, 1)
+      const bytes = readFileSync(file)
+      const last = contentLength(bytes) - 2
+      if (last % SECTOR !== 0) {
+        length += SECTOR - (last % SECTOR) - 1
+        continue
+      }
+      bytes[last] = 0
+      writeFileSync(file, bytes)
+      const { revision, found } = some(await right(next(root).load('a')))
+      assert.deepEqual([revision, found._tag], [0, 'Recovered'])
+      return
+    }
   })
 
   test('in the middle of a write has what was acknowledged, exactly, wherever the write was torn', async () => {

@@ -54,7 +54,7 @@ describe('compaction', () => {
   })
 
   const alive = {
-    self: () => ({ host: 'h', pid: 1, thread: 1, start: 'x', bootId: null, pidNamespace: null }),
+    self: () => ({ host: 'h', pid: 1, thread: 1, start: 'x', bootId: null, pidNamespace: null, timeNamespace: null }),
     isAlive: () => true
   }
 

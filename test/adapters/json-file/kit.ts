@@ -24,8 +24,8 @@ afterAll(() => {
 })
 
 /** A folder that is deleted after the tests of the file. */
-export const folder = (): string => {
-  const path = mkdtempSync(join(tmpdir(), 'dogear-'))
+export const folder = (above = tmpdir()): string => {
+  const path = mkdtempSync(join(above, 'dogear-'))
   folders.push(path)
   return path
 }

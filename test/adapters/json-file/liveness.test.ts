@@ -1,12 +1,12 @@
 /** Who is taken for alive, and what that decides: whether a claim may be tried, and nothing else. */
 import assert from 'node:assert/strict'
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import type { CheckpointStorage, Claim } from '../../../src/ports/CheckpointStorage.js'
 import type { Processes } from '../../../src/adapters/json-file/index.js'
-import { jsonFileStorage, nodeProcesses } from '../../../src/adapters/json-file/index.js'
+import { jsonFileStorage, nodeFileSystem, nodeProcesses } from '../../../src/adapters/json-file/index.js'
 import {
   assertLoads,
   claimed,
@@ -17,87 +17,127 @@ import {
   right,
   some
 } from '../../../src/testing/conformance/fixtures.js'
-import { folder, journalsOf, next, placesOf, work } from './kit.js'
+import { digestOf, folder, intercepted, journalsOf, next, placesOf, systemError, work } from './kit.js'
+import { holding, wait } from './owners.js'
 
-/** A process that can't see the others: on another host, or in another container. */
+/** A process that can't see the others, nor their sockets: on another host, or where the system does not tell. */
 const faraway = (host: string): Processes => ({
-  self: () => ({ ...nodeProcesses.self(), host, bootId: `boot of ${host}` }),
+  self: () => ({ ...nodeProcesses.self(), host, bootId: null }),
   isAlive: () => undefined
 })
+
+/** A process of the next boot of this machine. */
+const afterReboot: Processes = {
+  self: () => ({ ...nodeProcesses.self(), bootId: 'the next boot' }),
+  isAlive: () => undefined
+}
 
 const heartbeatOf = (root: string): string => {
   const { run } = placesOf(root)
   return join(run, readdirSync(run).find((name) => name.startsWith('heartbeat-')) ?? assert.fail('no heartbeat'))
 }
 
-describe('an owner whose process cannot be seen', () => {
-  const owned = async (heartbeat = {}) => {
+const inDays = (days: number): number => Date.now() / 1000 + days * 86_400
+
+const STALE = { staleMillis: 2_000 }
+
+const livenessOf = async (store: CheckpointStorage): Promise<string> => {
+  const { heldBy } = some(await right(store.load('a')))
+  return O.isSome(heldBy) ? heldBy.value.liveness : 'dead'
+}
+
+describe('an owner of which only the heartbeat is seen', { concurrent: true }, () => {
+  const owned = async (heartbeat = {}, othersHeartbeat = {}) => {
     const root = folder()
     const storage = jsonFileStorage(root, { processes: faraway('near'), heartbeat })
     return {
       root,
       storage,
       claim: await work(storage, [1, 2]),
-      other: jsonFileStorage(root, { processes: faraway('far') })
+      other: jsonFileStorage(root, { processes: faraway('far'), heartbeat: othersHeartbeat })
     }
   }
 
-  test('is alive as long as its heartbeat is fresh', async () => {
+  test('holds its run: undecided at the first look, alive when the heartbeat has moved', async () => {
     const { root, other } = await owned()
     const { holder } = await left(other.claim('a', OTHER), 'HeldBy')
-    assert.deepEqual([holder.host, holder.pid], [OWNER.host, OWNER.pid])
-    assert.ok(O.isSome(some(await right(other.load('a'))).heldBy))
+    assert.deepEqual([holder.host, holder.pid, holder.liveness], [OWNER.host, OWNER.pid, 'undecided'])
+    assert.equal(await livenessOf(other), 'undecided')
     const soon = Date.now() / 1000 - 20
     utimesSync(heartbeatOf(root), soon, soon)
-    await left(other.claim('a', OTHER), 'HeldBy')
+    assert.equal((await left(other.claim('a', OTHER), 'HeldBy')).holder.liveness, 'alive')
+    assert.equal(await livenessOf(other), 'alive')
   })
 
   test('keeps its heartbeat fresh itself', async () => {
-    const { root } = await owned({ updateMillis: 1000 })
-    const other = jsonFileStorage(root, { processes: faraway('far'), heartbeat: { staleMillis: 2500 } })
-    await new Promise((resolve) => setTimeout(resolve, 3500))
+    const { other } = await owned({ updateMillis: 1000 }, { staleMillis: 2500 })
     await left(other.claim('a', OTHER), 'HeldBy')
+    await wait(3500)
+    assert.equal((await left(other.claim('a', OTHER), 'HeldBy')).holder.liveness, 'alive')
   })
 
   test('is not dead earlier than a heartbeat can be that proper-lockfile keeps, whatever one asks for', async () => {
-    const { root } = await owned()
-    const soon = Date.now() / 1000 - 1.5
-    utimesSync(heartbeatOf(root), soon, soon)
-    const other = jsonFileStorage(root, { processes: faraway('far'), heartbeat: { staleMillis: 100 } })
+    const { other } = await owned({}, { staleMillis: 100 })
     await left(other.claim('a', OTHER), 'HeldBy')
-    utimesSync(heartbeatOf(root), soon - 1, soon - 1)
+    await wait(1500)
+    await left(other.claim('a', OTHER), 'HeldBy')
+    await wait(600)
     await right(other.claim('a', OTHER))
   })
 
-  test('is dead when its heartbeat is stale, or gone; woken then, it is refused', async () => {
-    for (const how of ['stale', 'gone']) {
-      const { root, storage, claim, other } = await owned()
-      const old = Date.now() / 1000 - 31
-      if (how === 'stale') utimesSync(heartbeatOf(root), old, old)
-      else rmdirSync(heartbeatOf(root))
+  for (const [how, change] of [
+    ['is as old as years', (path: string) => utimesSync(path, inDays(-700), inDays(-700))],
+    ['is a day ahead of our clock', (path: string) => utimesSync(path, inDays(1), inDays(1))],
+    ['is gone', (path: string) => rmdirSync(path)]
+  ] as const) {
+    test(`is dead when two looks, the stale time apart, have seen the same, and not before: the heartbeat ${how}`, async () => {
+      const { root, storage, claim, other } = await owned({}, STALE)
+      change(heartbeatOf(root))
+      await left(other.claim('a', OTHER), 'HeldBy')
+      await wait(1_000)
+      assert.equal((await left(other.claim('a', OTHER), 'HeldBy')).holder.liveness, 'undecided')
+      await wait(1_100)
       const taken = await right(other.claim('a', OTHER))
       assert.equal(some(taken.stored).revision, 1)
       await left(storage.save(claim, revisions([1, 2, 3])), 'Fenced')
       await right(other.save(taken.claim, revisions([1, 2, 'other'])))
       await assertLoads(other, 'a', [1, 2, 'other'])
-    }
+    })
+  }
+
+  test('that was seen to live is dead when its heartbeat has not moved for the stale time since', async () => {
+    const { root, other } = await owned({}, STALE)
+    assert.equal(await livenessOf(other), 'undecided')
+    await wait(1_500)
+    utimesSync(heartbeatOf(root), inDays(1), inDays(1))
+    assert.equal(await livenessOf(other), 'alive')
+    await wait(1_500)
+    assert.equal(await livenessOf(other), 'alive')
+    await wait(600)
+    assert.equal(await livenessOf(other), 'dead')
+    await right(other.claim('a', OTHER))
   })
 
-  test('whose heartbeat is ahead of our clock is alive: to be refused is the lesser harm', async () => {
-    const { root, other } = await owned()
-    const tomorrow = Date.now() / 1000 + 86_400
-    utimesSync(heartbeatOf(root), tomorrow, tomorrow)
-    await left(other.claim('a', OTHER), 'HeldBy')
+  test('stays undecided where its heartbeat can not be looked at, and can be taken over', async () => {
+    const { root } = await owned()
+    const fs = intercepted(({ call, target }) => {
+      if (call === 'lstatSync' && String(target).includes('heartbeat-')) throw systemError('EACCES')
+    })
+    const other = jsonFileStorage(root, { processes: faraway('far'), heartbeat: STALE, fs })
+    assert.equal(await livenessOf(other), 'undecided')
+    await wait(2_100)
+    assert.equal((await left(other.claim('a', OTHER), 'HeldBy')).holder.liveness, 'undecided')
+    await right(other.claim('a', OTHER, { takeOver: true }))
   })
 
   test('whose heartbeat somebody disturbed goes on, and nobody is hurt', async () => {
     const { root, storage, claim, other } = await owned({ updateMillis: 1000, staleMillis: 5000 })
     const old = Date.now() / 1000 - 10
     utimesSync(heartbeatOf(root), old, old)
-    await new Promise((resolve) => setTimeout(resolve, 2500))
+    await wait(2500)
     await left(other.claim('a', OTHER), 'HeldBy')
     rmdirSync(heartbeatOf(root))
-    await new Promise((resolve) => setTimeout(resolve, 2500))
+    await wait(2500)
     await left(other.claim('a', OTHER), 'HeldBy')
     assert.equal(claim.lost.aborted, false)
     await right(storage.save(claim, revisions([1, 2, 3])))
@@ -116,6 +156,72 @@ describe('an owner whose process cannot be seen', () => {
     await claimed(jsonFileStorage(root, { processes: { ...faraway('far'), isAlive: () => false } }), 'a')
     await new Promise((resolve) => claim.lost.addEventListener('abort', resolve))
     assert.equal((claim.lost.reason as { _tag: string })._tag, 'Fenced')
+  })
+})
+
+describe('a claim with takeOver', () => {
+  test('supersedes the undecided owner that it saw first, and no other that comes meanwhile', async () => {
+    const root = folder()
+    const former = jsonFileStorage(root, { processes: faraway('near') })
+    await work(former, [1])
+    const third = jsonFileStorage(root, { processes: faraway('third') })
+    let between: (() => Promise<unknown>) | undefined
+    const fs = {
+      ...nodeFileSystem,
+      link: async (from: string, to: string): Promise<void> => {
+        const first = between
+        between = undefined
+        await first?.()
+        return nodeFileSystem.link(from, to)
+      }
+    }
+    const other = jsonFileStorage(root, { processes: faraway('far'), fs })
+    between = third.claim('a', { host: 'third', pid: 3 }, { takeOver: true })
+    const { holder } = await left(other.claim('a', OTHER, { takeOver: true }), 'HeldBy')
+    assert.deepEqual([holder.host, holder.liveness], ['third', 'undecided'])
+  })
+
+  test('that is refused changes nothing', async () => {
+    const root = folder()
+    const storage = jsonFileStorage(root)
+    await work(storage, [1])
+    const before = digestOf(root)
+    assert.equal((await left(storage.claim('a', OTHER, { takeOver: true }), 'HeldBy')).holder.liveness, 'alive')
+    assert.equal(digestOf(root), before)
+  })
+})
+
+describe('after a reboot', { skip: process.platform !== 'linux' }, () => {
+  test('a run on a disk is claimed at once, also if the clock was a day ahead at the crash', async () => {
+    const root = folder()
+    const owner = await holding(root, {}, 3)
+    await owner.kill()
+    utimesSync(heartbeatOf(root), inDays(1), inDays(1))
+    const begun = performance.now()
+    const { stored } = await right(jsonFileStorage(root, { processes: afterReboot }).claim('a', OTHER))
+    assert.equal(some(stored).revision, 2)
+    const took = performance.now() - begun
+    assert.ok(took < 1_000, `took ${took} ms`)
+  })
+
+  test('an owner that lives all the same, as where the boot id is made up, holds its run', async () => {
+    const root = folder()
+    const owner = await holding(root)
+    const other = jsonFileStorage(root, { processes: afterReboot })
+    assert.equal((await left(other.claim('a', OTHER), 'HeldBy')).holder.liveness, 'alive')
+    assert.equal((await left(other.claim('a', OTHER, { takeOver: true }), 'HeldBy')).holder.liveness, 'alive')
+    await owner.does({ op: 'save', count: 1 }, 'Done')
+  })
+
+  test('a run on a file system that ends with its kernel waits for the stale time', async ({ skip }) => {
+    if (!existsSync('/dev/shm')) skip('skipped: there is no /dev/shm')
+    const root = folder('/dev/shm')
+    const owner = await holding(root)
+    await owner.kill()
+    const other = jsonFileStorage(root, { processes: afterReboot, heartbeat: STALE })
+    assert.equal((await left(other.claim('a', OTHER), 'HeldBy')).holder.liveness, 'undecided')
+    await wait(2_100)
+    await right(other.claim('a', OTHER))
   })
 })
 
@@ -155,6 +261,16 @@ describe('an owner that lives, whose journal is damaged', () => {
       assert.equal(some(await right(store.load('a'))).heldBy, O.none)
     }
     assert.equal(some((await right(storage.claim('a', OTHER))).stored).found._tag, 'Recovered')
+  })
+
+  test('is undecided where only its heartbeat is gone, or only its socket: that its process lives proves nothing', async () => {
+    for (const kind of ['heartbeat', 'alive']) {
+      const { root, storage } = await damaged(() => Promise.resolve())
+      const { run } = placesOf(root)
+      for (const name of readdirSync(run)) if (name.startsWith(kind)) rmSync(join(run, name), { recursive: true })
+      const { holder } = await left(storage.claim('a', OTHER), 'HeldBy')
+      assert.equal(holder.liveness, kind === 'alive' ? 'undecided' : 'alive')
+    }
   })
 
   test('holds it as long as it has a heartbeat', async () => {

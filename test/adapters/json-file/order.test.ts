@@ -127,7 +127,7 @@ describe('a claim', () => {
   })
 })
 
-const self = { host: 'h', pid: 1, thread: 1, start: '1', bootId: null, pidNamespace: null }
+const self = { host: 'h', pid: 1, thread: 1, start: '1', bootId: null, pidNamespace: null, timeNamespace: null }
 
 describe('a save', () => {
   test('is one write, one sync, and then the check', async () => {

@@ -1,83 +1,21 @@
 /** Real processes: claimed by many, killed, stopped and woken. */
 import assert from 'node:assert/strict'
-import type { ChildProcess } from 'node:child_process'
-import { execFileSync, fork, spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { once } from 'node:events'
 import * as O from 'fp-ts/lib/Option.js'
-import { afterEach, describe, test } from 'vitest'
+import { describe, test } from 'vitest'
 import { jsonFileStorage, nodeProcesses } from '../../../src/adapters/json-file/index.js'
-import type { StorageError, Stored } from '../../../src/ports/CheckpointStorage.js'
+import type { Stored } from '../../../src/ports/CheckpointStorage.js'
 import { claimed, left, OTHER, revisions, right, some } from '../../../src/testing/conformance/fixtures.js'
 import { folder, placesOf } from './kit.js'
+import type { Owner } from './owners.js'
+import { children, ended, script, started, wait } from './owners.js'
 
 const SWEEP = process.env['DOGEAR_SWEEP'] === '1'
 const LINUX = process.platform === 'linux'
-
-type Message =
-  | { readonly _tag: 'Ready' | 'Done' | 'Released' }
-  | { readonly _tag: 'Granted'; readonly epoch: number; readonly revision: number }
-  | { readonly _tag: 'Acknowledged'; readonly revision: number; readonly payload: string }
-  | { readonly _tag: 'Refused'; readonly error: StorageError; readonly revision?: number }
-  | { readonly _tag: 'Lost'; readonly reason: StorageError }
-
-const script = (name: string): string => fileURLToPath(new URL(`children/${name}`, import.meta.url))
-
-/** A process with a store, and all that it said. */
-class Owner {
-  readonly messages: Array<Message> = []
-  readonly child: ChildProcess
-
-  constructor(root: string) {
-    this.child = fork(script('owner.js'), [root])
-    this.child.on('message', (message: Message) => this.messages.push(message))
-    children.push(this.child)
-  }
-
-  get pid(): number {
-    return this.child.pid as number
-  }
-
-  tell(message: object): void {
-    this.child.send(message)
-  }
-
-  /** The next message of one of these kinds from the `from`-th on. */
-  async said(from: number, ...tags: ReadonlyArray<Message['_tag']>): Promise<Message> {
-    for (;;) {
-      const found = this.messages.slice(from).find(({ _tag }) => tags.includes(_tag))
-      if (found !== undefined) return found
-      if (this.child.exitCode !== null) assert.fail(`the child ended with ${this.child.exitCode}`)
-      await once(this.child, 'message')
-    }
-  }
-
-  async does(message: object, ...tags: ReadonlyArray<Message['_tag']>): Promise<Message> {
-    const from = this.messages.length
-    this.tell(message)
-    return this.said(from, ...tags)
-  }
-}
-
-const children: Array<ChildProcess> = []
-
-afterEach(() => {
-  for (const child of children.splice(0)) child.kill('SIGKILL')
-})
-
-const started = async (root: string): Promise<Owner> => {
-  const owner = new Owner(root)
-  await owner.said(0, 'Ready')
-  return owner
-}
-
-const wait = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
-
-const ended = (child: ChildProcess): Promise<unknown> =>
-  child.exitCode !== null || child.signalCode !== null ? Promise.resolve() : once(child, 'exit')
 
 const contentOf = ({ checkpoint, changes }: Stored): ReadonlyArray<string> => [
   (checkpoint as { newest: string }).newest,
@@ -178,6 +116,7 @@ describe('an owner that was killed', () => {
     assert.equal(nodeProcesses.isAlive({ ...identity, start: `${start}0` }), false)
     assert.equal(nodeProcesses.isAlive({ ...identity, bootId: 'another' }), undefined)
     assert.equal(nodeProcesses.isAlive({ ...identity, pidNamespace: 'another' }), undefined)
+    assert.equal(nodeProcesses.isAlive({ ...identity, timeNamespace: 'another' }), undefined)
     while (!readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z ')) await wait(20)
     assert.equal(nodeProcesses.isAlive(identity), false)
   })
@@ -299,7 +238,8 @@ test('importing and loading load none of the two packages, and add no listener; 
   const { atFirst, before, after } = JSON.parse(output) as Record<'atFirst' | 'before' | 'after', Loaded>
   assert.deepEqual(before, atFirst)
   assert.deepEqual(before.packages, [])
-  assert.ok(after.packages.includes('proper-lockfile') && after.listeners > before.listeners)
+  for (const name of ['proper-lockfile', 'write-file-atomic']) assert.ok(after.packages.includes(name), name)
+  assert.ok(after.listeners > before.listeners)
 })
 
 interface Loaded {

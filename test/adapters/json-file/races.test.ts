@@ -1,13 +1,15 @@
 /** What others do between two calls of ours: each case is one in which a protocol with one rule less fails. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { basename } from 'node:path'
+import { cpSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join, relative } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/adapters/json-file/index.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
+import type { Fenced } from '../../../src/ports/CheckpointStorage.js'
 import {
+  assertCarries,
   assertLoads,
   claimed,
   left,
@@ -17,7 +19,7 @@ import {
   seed,
   some
 } from '../../../src/testing/conformance/fixtures.js'
-import { folder, journalName, journalOf, journalsOf, next, placesOf, work } from './kit.js'
+import { folder, journalName, journalOf, journalsOf, next, placesOf, untilCopied, work } from './kit.js'
 
 type Asynchronous = 'readdir' | 'mkdir' | 'link' | 'open' | 'read' | 'fsyncFolder'
 
@@ -237,6 +239,83 @@ describe('while somebody loads', () => {
       assert.deepEqual(await right(next(root, { fs }).load('a')), O.none)
     }
   })
+})
+
+/** Journal 1 has "first". The owner of 2 was superseded before its first save, which is refused; 3 has "second", on top of 1. */
+const withRefusedSave = async (root: string, keep: number): Promise<void> => {
+  const first = next(root)
+  await right(first.release(await work(first, ['first'])))
+  const superseded = next(root)
+  const claim = await claimed(superseded, 'a')
+  const second = next(root, { keep })
+  const owned = await claimed(second, 'a')
+  await left(superseded.save(claim, revisions(['first', 'refused'])), 'Fenced')
+  await right(second.save(owned, revisions(['first', 'second'])))
+  await right(second.release(owned))
+  nodeFileSystem.unlinkSync(placesOf(root).copy)
+}
+
+/** Damages the base of a journal; what it was begun with can still be read. */
+const damageBase = (root: string, number: number): void => {
+  const path = journalOf(root, number)
+  const lines = readFileSync(path, 'utf8').split('\n')
+  const damaged = lines.map((line) => (line.includes('"kind":"base"') ? line.replace(/"sum":"./, '"sum":"-') : line))
+  writeFileSync(path, damaged.join('\n'))
+}
+
+describe('a save that was refused to a superseded owner', () => {
+  test('does not count as one of the journals to keep: the one before it stays', async () => {
+    const root = folder()
+    await withRefusedSave(root, 2)
+    assert.deepEqual(journalsOf(root), [1, 2, 3].map(journalName))
+    damageBase(root, 3)
+    assertCarries(some(await right(next(root).load('a'))), ['first'])
+  })
+
+  test('is not loaded either when both journals after it are damaged', async () => {
+    const root = folder()
+    await withRefusedSave(root, 10)
+    const third = next(root, { keep: 3 })
+    const claim = await claimed(third, 'a')
+    await right(third.save(claim, revisions(['first', 'second', 'third'])))
+    await right(third.release(claim))
+    nodeFileSystem.unlinkSync(placesOf(root).copy)
+    assert.deepEqual(journalsOf(root), [1, 2, 3, 4].map(journalName))
+    damageBase(root, 4)
+    damageBase(root, 3)
+    const stored = some(await right(next(root).load('a')))
+    assertCarries(stored, ['first'])
+    assert.equal(stored.found._tag, 'Recovered')
+  })
+})
+
+describe('an owner whose files vanish learns what became of them:', () => {
+  const happens: Record<string, (root: string) => unknown> = {
+    'Removed runs/a': (root) => right(next(root).remove('a')),
+    'Deleted runs/a': (root) => rmSync(placesOf(root).run, { recursive: true }),
+    'Deleted runs/a/history': (root) => rmSync(placesOf(root).history, { recursive: true }),
+    'Deleted runs/a/history/e000001.jsonl': (root) => rmSync(journalOf(root, 1)),
+    'Deleted runs': (root) => renameSync(join(root, 'runs'), join(root, 'moved')),
+    'Replaced runs/a/history/e000001.jsonl': (root) => {
+      cpSync(placesOf(root).history, join(root, 'copy'), { recursive: true })
+      rmSync(placesOf(root).history, { recursive: true })
+      renameSync(join(root, 'copy'), placesOf(root).history)
+    }
+  }
+  for (const [what, act] of Object.entries(happens)) {
+    test(what, async () => {
+      const root = folder()
+      const storage = next(root)
+      const claim = await work(storage, [0])
+      await untilCopied(root, 0)
+      await act(root)
+      const { by, files } = await left(storage.save(claim, revisions(upTo(2))), 'Fenced')
+      assert.deepEqual(by, O.none)
+      assert.equal(`${files?.what} ${relative(root, files?.where ?? '')}`, what)
+      assert.deepEqual((claim.lost.reason as Fenced).files, files)
+      await right(storage.release(claim))
+    })
+  }
 })
 
 describe('while somebody removes a run', () => {

@@ -10,7 +10,7 @@ const REPEATED_MILLIS = 500
 
 const wait = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
 
 /** Prints that it is ready, then each signal that it is told of, and lives on. */
 const LIVES_ON = `
@@ -129,7 +129,7 @@ describe('signal handlers', () => {
   })
 
   test('the exit code of a signal is 128 and its number', () => {
-    assert.deepEqual(SIGNALS.map(exitCode), [130, 143, 129])
+    assert.deepEqual(SIGNALS.map(exitCode), [130, 143, 129, 131])
   })
 })
 

@@ -200,6 +200,18 @@ describe('a commit', () => {
     assert.deepEqual(await right(tree.missingCommits([first, second])), [second])
   })
 
+  test('is still stored when HEAD no longer leads back to it, until git has collected it', async () => {
+    const { commit, git, tree } = newRepository()
+    const [first, second] = [commit('a'), commit('b')]
+    git('reset', '--hard', '--quiet', 'HEAD~1')
+    assert.deepEqual(await right(tree.missingCommits([first, second])), [second])
+    assert.deepEqual(await right(tree.storedCommits([second, first, '0'.repeat(40), 'main'])), [second, first])
+    git('reflog', 'expire', '--expire=now', '--all')
+    git('gc', '--quiet', '--prune=now')
+    assert.deepEqual(await right(tree.storedCommits([second, first])), [first])
+    assert.deepEqual(await right(workingTree(newFolder()).storedCommits([first])), [])
+  })
+
   test('is gone when it is on another branch only, and there again when that is merged', async () => {
     const { commit, git, tree } = newRepository()
     commit('a')

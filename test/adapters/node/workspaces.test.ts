@@ -1,7 +1,19 @@
 /** Real folders and real git repositories. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -11,6 +23,7 @@ import { afterAll, describe, test } from 'vitest'
 import { workspaces } from '../../../src/adapters/node/index.js'
 import { branchOf } from '../../../src/adapters/node/worktree.js'
 import type { Worktree } from '../../../src/domain/Workspace.js'
+import { RunError } from '../../../src/index.js'
 
 const folders: Array<string> = []
 
@@ -328,4 +341,74 @@ describe('the folders of steps', () => {
     const paths = await Promise.all(units.map((unit) => right(all.stepFolder({ runId: 'r', ...unit }, true))))
     assert.equal(new Set(paths.map((path) => path.toLowerCase())).size, units.length)
   })
+})
+
+describe.skipIf(process.platform === 'win32')("a link or another user's folder in place of", () => {
+  const unit = { runId: 'r', step: 'Unpack' }
+
+  /** A run with a folder, and one for a step, below a state folder; and a folder elsewhere that holds a file. */
+  const begun = async () => {
+    const state = join(newFolder(), 'state')
+    const behind = newFolder()
+    const all = workspaces(state)
+    const own = await right(all.plan('r', 'directory'))
+    await right(all.make('r', own))
+    await right(all.stepFolder(unit, false))
+    mkdirSync(join(behind, 'r'))
+    writeFileSync(join(behind, 'r/file'), 'kept')
+    return { all, own, behind, at: join(state, 'workspaces') }
+  }
+
+  const tree = (folder: string): ReadonlyArray<string> =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()
+
+  const asks = ({ all, own }: Awaited<ReturnType<typeof begun>>) => ({
+    plan: all.plan('other', 'directory'),
+    make: all.make('r', own),
+    find: all.find('r', own),
+    stepFolder: all.stepFolder(unit, true),
+    reusedFolder: all.stepFolder(unit, false),
+    remove: all.remove('r', own)
+  })
+
+  const cases: Record<string, ReadonlyArray<keyof ReturnType<typeof asks>>> = {
+    '.': ['plan', 'make', 'find', 'stepFolder', 'remove'],
+    r: ['make', 'find', 'remove'],
+    _steps: ['find', 'stepFolder', 'remove'],
+    '_steps/r': ['find', 'stepFolder', 'remove'],
+    '_steps/r/+unpack': ['stepFolder'],
+    '_steps/r/+unpack/work': ['reusedFolder'],
+    _gone: ['find', 'remove'],
+    '_gone/r': ['find', 'remove']
+  }
+  for (const [name, refused] of Object.entries(cases)) {
+    test(`workspaces/${name} is Insecure: nothing is written or deleted behind it`, async () => {
+      for (const ask of refused) {
+        const given = await begun()
+        const place = join(given.at, name)
+        mkdirSync(join(given.at, '_gone'), { recursive: true })
+        rmSync(place, { recursive: true, force: true })
+        symlinkSync(given.behind, place)
+        const before = tree(given.behind)
+        const error = await left(asks(given)[ask] as TaskEither<RunError.RunError, unknown>)
+        assert.ok(error._tag === 'Insecure' && error.where === place, `${ask}: ${JSON.stringify(error)}`)
+        assert.match(RunError.describe(error), /symbolic link/)
+        assert.deepEqual(tree(given.behind), before, ask)
+      }
+    })
+  }
+
+  test.runIf(process.getuid?.() === 0)(
+    'workspaces is Insecure if it belongs to neither this user nor the owner of the state',
+    async () => {
+      const given = await begun()
+      lchownSync(given.at, 65_534, 65_534)
+      for (const ask of Object.values(asks(given))) {
+        const error = await left(ask as TaskEither<RunError.RunError, unknown>)
+        assert.ok(error._tag === 'Insecure' && /belongs to user 65534/.test(error.why), JSON.stringify(error))
+      }
+      lchownSync(join(given.at, '..'), 65_534, 65_534)
+      await right(given.all.find('r', given.own))
+    }
+  )
 })

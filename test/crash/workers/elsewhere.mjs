@@ -1,10 +1,12 @@
-// Processes as if this one ran on another machine: nobody can ask whether it lives, so its heartbeat decides.
+// Processes as if this one ran on another machine: nobody can ask whether it lives, neither the process table nor a socket, so
+// its heartbeat decides; or somebody says who is dead.
 import { nodeProcesses } from 'dogear/json-file'
 
-export const elsewhere = (machine) => ({
-  self: () => ({ ...nodeProcesses.self(), host: machine, bootId: `boot-of-${machine}` }),
-  isAlive: (other) =>
-    other.bootId === `boot-of-${machine}`
-      ? nodeProcesses.isAlive({ ...other, bootId: nodeProcesses.self().bootId })
-      : undefined
+export const elsewhere = (machine, dead = () => []) => ({
+  self: () => ({ ...nodeProcesses.self(), host: machine, bootId: null }),
+  isAlive: (other) => {
+    if (other.host !== machine) return dead().includes(other.host) ? false : undefined
+    const { bootId, host } = nodeProcesses.self()
+    return nodeProcesses.isAlive({ ...other, bootId, host })
+  }
 })

@@ -134,7 +134,14 @@ const reportOf = ({ checkpoint }) =>
         variables: Object.fromEntries([...checkpoint.variables].map(([name, value]) => [name, digest(value)]))
       }
 
-const outcome = await outcomeOf()
+const isHeld = ({ _tag, error }) => _tag === 'Refused' && error._tag === 'HeldBy'
+
+let outcome = await outcomeOf()
+/** For as long as an owner may give no sign of life, and longer. */
+for (let n = 0; order.patient === true && isHeld(outcome) && n < 100; n++) {
+  await sleep(100)
+  outcome = await outcomeOf()
+}
 const error = outcome._tag === 'Refused' ? outcome.error : undefined
 print({
   outcome: outcome._tag,

@@ -10,10 +10,17 @@ import { elsewhere } from './elsewhere.mjs'
 
 const { world, name, machine, store } = JSON.parse(process.argv[2])
 
-const processes = machine === undefined ? nodeProcesses : elsewhere(machine)
+/** The machines that are taken for dead while an order is obeyed. */
+let dead = []
+
+const processes = machine === undefined ? nodeProcesses : elsewhere(machine, () => dead)
 
 let calls = []
 let stopAt
+
+/** Whether a process is to stop here: before its n-th call, or before a call of a file with such a name. */
+const isStop = (call, [target]) =>
+  typeof stopAt === 'object' ? call === stopAt.call && String(target).endsWith(stopAt.on) : calls.length === stopAt
 
 /** Stops this process before the call to the file system that it was told, until somebody wakes it. */
 const fs = Object.fromEntries(
@@ -21,7 +28,10 @@ const fs = Object.fromEntries(
     call,
     (...args) => {
       calls.push(call)
-      if (calls.length === stopAt) process.kill(process.pid, 'SIGSTOP')
+      if (isStop(call, args)) {
+        stopAt = undefined
+        process.kill(process.pid, 'SIGSTOP')
+      }
       return act(...args)
     }
   ])
@@ -75,13 +85,15 @@ const write = async ({ runId, at, saves = Infinity, patient = true, release = tr
 }
 
 obey({
-  write: async ({ stop, ...order }) => {
+  write: async ({ stop, dead: gone = [], ...order }) => {
+    dead = gone
     calls = []
     stopAt = stop
     const wrote = await write(order)
     tell({ wrote: order.runId, ...wrote, ...(order.saves === undefined ? {} : { calls }) })
   },
-  remove: async ({ runId, at }) => {
+  remove: async ({ runId, at, dead: gone = [] }) => {
+    dead = gone
     startAt(at)
     const removed = await storage.remove(runId)()
     tell({ removed: runId, end: E.isLeft(removed) ? removed.left._tag : 'Removed' })

@@ -3,10 +3,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FileSystem, Processes } from '../../../src/adapters/json-file/index.js'
-import { jsonFileStorage, nodeProcesses } from '../../../src/adapters/json-file/index.js'
+import { jsonFileStorage, nodeFileSystem, nodeProcesses } from '../../../src/adapters/json-file/index.js'
 import * as Line from '../../../src/adapters/json-file/Line.js'
 import type { CheckpointStorage } from '../../../src/ports/CheckpointStorage.js'
-import type { OtherProcess, StorageSpec } from '../../../src/testing/index.js'
+import type { OtherProcess, RevisionOfRun, StorageSpec } from '../../../src/testing/index.js'
+import { stallGate } from '../../../src/testing/index.js'
 import type { Call } from '../../adapters/json-file/kit.js'
 import { digestOf, folder, intercepted, journalsOf, placesOf, systemError } from '../../adapters/json-file/kit.js'
 
@@ -41,6 +42,13 @@ const beside = (place: Place): OtherProcess => {
   return { storage, kill }
 }
 
+/** A process that sees nothing of the others: neither their processes nor, without a boot id, their sockets. */
+const unsure = (place: Place): CheckpointStorage => {
+  const { processes } = newProcess(place)
+  const self = () => ({ ...processes.self(), bootId: null })
+  return jsonFileStorage(place.root, { processes: { self, isAlive: () => undefined }, checkIntervalMillis: 50 })
+}
+
 const newestJournal = ({ root }: Place, runId: string): string =>
   join(placesOf(root, runId).history, journalsOf(root, runId).at(-1) ?? 'none')
 
@@ -64,19 +72,60 @@ const READS: ReadonlyArray<Call> = ['readdir', 'read', 'fstat']
 const WRITES: ReadonlyArray<Call> = ['write', 'writeSync', 'fdatasync', 'mkdir', 'link', 'renameSync', 'replace']
 
 const faulty = (place: Place) => {
-  let failing: { readonly calls: ReadonlyArray<Call>; readonly code: string } | undefined
+  let failing: { readonly calls: ReadonlyArray<Call>; readonly code: string; after: number } | undefined
   const fs = intercepted(({ call }) => {
-    if (failing?.calls.includes(call) === true) throw systemError(failing.code)
+    if (failing?.calls.includes(call) === true && failing.after-- <= 0) throw systemError(failing.code)
   })
   return {
     storage: open(place, fs),
-    fail: (operation: 'read' | 'write', code: string) => {
-      failing = { calls: operation === 'read' ? READS : WRITES, code }
+    fail: (operation: 'read' | 'write', code: string, after = 0) => {
+      failing = { calls: operation === 'read' ? READS : WRITES, code, after }
     },
     heal: () => {
       failing = undefined
     }
   }
+}
+
+/** The calls that can wait. The others are made at once, so nothing of another process comes before them. */
+const WAITING: ReadonlyArray<Call> = [
+  'mkdir',
+  'readdir',
+  'fsyncFolder',
+  'open',
+  'fstat',
+  'read',
+  'write',
+  'fdatasync',
+  'link',
+  'replace',
+  'removeTree'
+]
+
+const stall = (place: Place) => {
+  const gate = stallGate()
+  const base = nodeFileSystem as unknown as Record<Call, (...args: ReadonlyArray<unknown>) => unknown>
+  const late =
+    (call: Call) =>
+    (...args: ReadonlyArray<unknown>): unknown => {
+      const made = gate.pass().then(() => base[call](...args))
+      return call === 'fdatasync' ? undefined : made
+    }
+  const fs = { ...nodeFileSystem, ...Object.fromEntries(WAITING.map((call) => [call, late(call)])) }
+  return { ...gate, storage: open(place, fs) }
+}
+
+/** The journal that has a revision. */
+const journalWith = ({ root }: Place, { runId, revision }: RevisionOfRun): string => {
+  const { history } = placesOf(root, runId)
+  const paths = journalsOf(root, runId).map((name) => join(history, name))
+  return paths.find((path) => readFileSync(path, 'utf8').includes(`"revision":${revision},"ch`)) ?? 'none'
+}
+
+const swap = (place: Place, one: RevisionOfRun, other: RevisionOfRun): void => {
+  const paths = [journalWith(place, one), journalWith(place, other)] as const
+  const texts = paths.map((path) => readFileSync(path))
+  for (const [n, path] of paths.entries()) writeFileSync(path, texts[1 - n] ?? '')
 }
 
 export const jsonFileSpec: StorageSpec<Place> = {
@@ -85,10 +134,13 @@ export const jsonFileSpec: StorageSpec<Place> = {
   reopen: (place) => Promise.resolve(open(place)),
   beside: (place) => Promise.resolve(beside(place)),
   damage: (place, runId) => Promise.resolve(damage(place, runId)),
+  swap: (place, one, other) => Promise.resolve(swap(place, one, other)),
   newer: (place, runId) => Promise.resolve(makeNewer(place, runId)),
   digest: ({ root }, runId) => Promise.resolve(digestOf(placesOf(root, runId).run)),
   faulty: (place) => Promise.resolve(faulty(place)),
+  undecided: (place) => Promise.resolve(unsure(place)),
+  stall: (place) => Promise.resolve(stall(place)),
   // Whoever still looks after a claim there sees at its next look that it is gone, and stops.
   destroy: ({ root }) => rm(root, { recursive: true, force: true, maxRetries: 20 }),
-  capabilities: ['history', 'large', 'watch', 'processes', 'damage', 'formats', 'faults']
+  capabilities: ['history', 'large', 'watch', 'processes', 'damage', 'formats', 'faults', 'stalls', 'takeOver']
 }

@@ -1,6 +1,7 @@
 /** The kit finds what is wrong: each mutant dies, by the case that names its flaw. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
+import type { Faulty } from '../../../src/testing/index.js'
 import {
   checkpointStorageCases,
   conformanceTests,
@@ -8,10 +9,46 @@ import {
   runConformance,
   sampleSpec
 } from '../../../src/testing/index.js'
+import type { Disk } from '../../../src/testing/mutants/index.js'
+import { statementsSpec } from '../../../src/testing/mutants/index.js'
 
 const sweep = process.env['DOGEAR_SWEEP'] === '1'
 
 conformanceTests({ describe, test }, sampleSpec, { levels: ['core', 'capability'] })
+conformanceTests({ describe, test }, statementsSpec, { levels: ['core', 'capability'] })
+
+/** Cases without which a mutant would pass for sound. */
+const FINDS_ALONE = [
+  ...['CS-TRIP-21', 'CS-TRIP-22', 'CS-TRIP-23', 'CS-ID-09', 'CS-CLAIM-16', 'CS-CLAIM-18', 'CS-CLAIM-19', 'CS-CLAIM-20'],
+  ...['CS-HIST-07', 'CS-HIST-08', 'CS-DAMAGE-05', 'CS-DAMAGE-06', 'CS-DAMAGE-07', 'CS-DAMAGE-08', 'CS-DAMAGE-09'],
+  ...['CS-ERROR-07', 'CS-ERROR-08', 'CS-ERROR-09', 'CS-PROC-07'],
+  ...['CS-STALL-01', 'CS-STALL-02', 'CS-STALL-03', 'CS-STALL-04', 'CS-STALL-05']
+]
+
+/** A tool that counts the one statement of a claim as a write only. */
+const claimingFaulty = async (disk: Disk): Promise<Faulty> => {
+  const { storage, fail, heal } = (await statementsSpec.faulty?.(disk)) ?? assert.fail()
+  let failing: Parameters<typeof fail> | undefined
+  return {
+    storage: {
+      ...storage,
+      claim: (runId, owner, options) => async () => {
+        if (failing?.[0] === 'read') heal()
+        const claimed = await storage.claim(runId, owner, options)()
+        if (failing?.[0] === 'read') fail(...failing)
+        return claimed
+      }
+    },
+    fail: (...args) => {
+      failing = args
+      fail(...args)
+    },
+    heal: () => {
+      failing = undefined
+      heal()
+    }
+  }
+}
 
 describe('the kit', () => {
   test.each(mutants)('kills the store that $flaw, by $killedBy', async ({ killedBy, spec }) => {
@@ -22,6 +59,17 @@ describe('the kit', () => {
     )
   })
 
+  test('tells a spec whose `fail` lets a claim through while reads fail that the claim reads too', async () => {
+    const { results } = await runConformance({ ...statementsSpec, faulty: claimingFaulty }, { only: ['CS-ERROR'] })
+    assert.deepEqual(
+      results.flatMap(({ id, outcome }) => (outcome._tag === 'Failed' ? [id, outcome.why.split(': ')[0]] : [])),
+      [
+        'CS-ERROR-01',
+        'a claim was granted while reads failed; a call that reads and writes has to fail as a read and as a write'
+      ]
+    )
+  })
+
   test('has no two cases of one id, and each id is of its form', () => {
     const ids = checkpointStorageCases.map(({ id }) => id)
     assert.deepEqual(ids, [...new Set(ids)])
@@ -29,11 +77,17 @@ describe('the kit', () => {
   })
 
   test.runIf(sweep)('kills every mutant in a whole run too', async () => {
+    const alone = new Set<string>()
     const levelOf = new Map(checkpointStorageCases.map(({ id, level }) => [id, level]))
     for (const { flaw, killedBy, spec } of mutants.filter((one) => levelOf.get(one.killedBy) !== 'stress')) {
       const { results } = await runConformance(spec, { levels: ['core', 'capability'], limitMillis: 10_000 })
       const failed = results.filter(({ outcome }) => outcome._tag === 'Failed').map(({ id }) => id)
       assert.ok(failed.includes(killedBy), `${flaw}: ${failed.join(', ')}`)
+      if (failed.length === 1) alone.add(killedBy)
     }
+    assert.deepEqual(
+      FINDS_ALONE.filter((id) => !alone.has(id)),
+      []
+    )
   })
 })

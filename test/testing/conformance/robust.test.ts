@@ -191,7 +191,13 @@ test('objects of any origin, and keys in any order, are the same JSON', async ()
 test('a message in TAP is YAML, whatever is in it', () => {
   const why = '  it begins with blanks\n# and a hash\r\n\u0000 \ud800 \u2028 ... \u001b[31mred\n---\nend: "x'
   const result = { id: 'CS-ID-04', title: 'a # b \\ c', level: 'core', needs: [], durationMillis: 1 } as const
-  const report = { store: 's', capabilities: [], hints: [], results: [{ ...result, outcome: { _tag: 'Failed', why } }] }
+  const report = {
+    store: 's',
+    capabilities: [],
+    hints: [],
+    untried: [],
+    results: [{ ...result, outcome: { _tag: 'Failed', why } }]
+  }
   const lines = ConformanceReport.toTap(report as ConformanceReport.Report).split('\n')
   expect(lines.slice(0, 4)).toEqual(['TAP version 14', '1..1', 'not ok 1 - CS-ID-04 a \\# b \\\\ c', '  ---'])
   expect(lines.at(-1)).toBe('  ...')

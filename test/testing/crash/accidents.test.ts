@@ -193,7 +193,7 @@ const ACCIDENTS: ReadonlyArray<readonly [what: string, accident: Accident, choic
 describe('a workflow on JSON files', { timeout: sweep ? 3_600_000 : 120_000 }, () => {
   test.each(ACCIDENTS)('goes on after %s, wherever it was', async (_, accident, choices, inSweep) => {
     for (let choice = 0; choice < (sweep ? inSweep : choices); choice++) {
-      const report = await tryEverywhere(jsonFileStorage, accident, choice, sweep ? 100 : 5)
+      const report = await tryEverywhere(jsonFileStorage, accident, choice, sweep ? 100 : 3)
       assert.equal(report.violations.length, 0, `choice ${choice}: ${toText(report)}`)
       assert.ok(report.points.length > 50)
     }

@@ -14,6 +14,7 @@ import type { CrashOptions } from '../../../src/testing/crash/crashEverywhere.js
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import type { CrashLaw, CrashReport } from '../../../src/testing/crash/CrashReport.js'
 import { toText } from '../../../src/testing/crash/CrashReport.js'
+import type { CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
 import { describePoint } from '../../../src/testing/crash/CrashPoint.js'
 import type { Intervention } from '../../../src/testing/crash/Intervention.js'
 import { describeEntry } from '../../../src/testing/crash/Trace.js'
@@ -374,6 +375,60 @@ describe('what a process is told, and what vanishes between two', () => {
     ])
     assert.deepEqual(await traceOf({ _tag: 'Gone', life: 2, unit: 'publish' }), [])
   })
+
+  const packing = ({ tree }: Scene<undefined>) =>
+    workflow('packing')
+      .step('pack', {
+        evidence: [{ _tag: 'Artifact', path: 'app.tgz' }],
+        run: () => void tree.files.set('app.tgz', 'all of it')
+      })
+      .step('sign', () => 1)
+      .step('publish', () => 3)
+
+  test.each([
+    ['keep', ['answer: keep what pack left', 'on record: pack kept']],
+    [
+      'done',
+      [
+        'answer: pack is done',
+        'on record: sign, publish taken back',
+        'on record: pack kept',
+        'sign starts, attempt 1',
+        'publish starts, attempt 1'
+      ]
+    ],
+    [
+      'again',
+      [
+        'answer: run pack again',
+        'on record: pack, sign, publish taken back',
+        'pack starts, attempt 1',
+        'sign starts, attempt 1',
+        'publish starts, attempt 1'
+      ]
+    ]
+  ] as const)(
+    'is asked about if somebody edited it, and %s is obeyed, wherever the process dies',
+    async (answer, lines) => {
+      const edited: Intervention = { _tag: 'Edited', life: 2, unit: 'pack', answer }
+      const shown = async (...schedule: ReadonlyArray<CrashPoint>) => {
+        let trace: ReadonlyArray<string> = []
+        const report = await crash(packing, {
+          only: { schedule, answer: 'again', interventions: [edited] },
+          invariants: { shown: (seen) => void (trace = seen.trace.filter(({ life }) => life > 1).map(describeEntry)) }
+        })
+        assertHolds(report)
+        return trace.filter((line) => !/ends|is done$/.test(line) || line.startsWith('answer'))
+      }
+      assert.deepEqual(await shown(), [
+        `before process 2 somebody edits what pack left, and answers ${answer}: app.tgz`,
+        ...lines
+      ])
+      for (let n = 1; n <= 8; n++)
+        for (const how of ['before', 'after', 'torn', 'fails'] as const)
+          await shown({ _tag: 'AtCall', n: 1000, how: 'before' }, { _tag: 'AtCall', n, how })
+    }
+  )
 
   test('is refused if what is to be taken as done has lost its evidence, and then nothing changes', async () => {
     assert.deepEqual(

@@ -8,7 +8,7 @@ import { build } from 'esbuild'
 import { afterAll } from 'vitest'
 import type { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import type { CrashCase, CrashLaw } from '../../../src/testing/crash/CrashReport.js'
-import type { Intervention } from '../../../src/testing/crash/Intervention.js'
+import type { Edited, Intervention } from '../../../src/testing/crash/Intervention.js'
 import type { CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
 import type { StepSpec, UnitSpec, WorkflowSpec } from './randomWorkflow.js'
 
@@ -60,6 +60,13 @@ const from = (step: string, life = 2): Intervention => ({ _tag: 'FromStep', life
 
 const gone = (what: string, life = 2): Intervention => ({ _tag: 'Gone', life, unit: what })
 
+const edited = (what: string, answer: Edited['answer'], life = 2): Intervention => ({
+  _tag: 'Edited',
+  life,
+  unit: what,
+  answer
+})
+
 const pause = (what: string, life = 1): Intervention => ({ _tag: 'Pause', life, unit: what })
 
 const atCall = (n: number): CrashPoint => ({ _tag: 'AtCall', n, how: 'before' })
@@ -69,6 +76,8 @@ const atUnit = (name: string, how: 'before' | 'after'): CrashPoint => ({ _tag: '
 const NOWHERE = atCall(1000)
 
 const LEAVES = { leaves: 'file' } as const
+
+const ARTIFACT = { leaves: 'artifact' } as const
 
 const ONCE = { idempotent: false } as const
 
@@ -135,9 +144,9 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([{ _tag: 'PauseAtCall', life: 2, n: 1, how: 'after' }], atUnit('s0', 'before')),
     module: 'executor/run.ts',
-    text: 'const ended = E.isLeft(ready) ? ready : await execute(',
+    text: 'const ended = E.isLeft(due) ? due : await execute(',
     instead: `if (resumed) await clearRequest(environment, runId)
-    const ended = E.isLeft(ready) ? ready : await execute(`,
+    const ended = E.isLeft(due) ? due : await execute(`,
     breaks: 'PauseKept'
   },
   {
@@ -256,7 +265,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([from('s1', 1)]),
     module: 'domain/Overrides.ts',
-    text: '    ...assumed(steps, plan, records, back, at)\n',
+    text: '    ...assumed(steps, plan, records, back, at),\n',
     instead: '',
     breaks: 'OverrideKept'
   },
@@ -265,8 +274,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(LEAVES), task()],
     only: told([gone('s0'), from('s1')]),
     module: 'domain/decideStep.ts',
-    text: 'if (context.missing.size === 0 || !isAssumed(context, placed.stepIndex)) return',
-    instead: 'if (context.missing.size >= 0) return',
+    text: 'if (missing.size === 0 || !isAssumed(context, placed.stepIndex)) return',
+    instead: 'if (missing.size >= 0) return',
     breaks: 'OverrideKept'
   },
   {
@@ -276,6 +285,33 @@ export const FAULTS: ReadonlyArray<Fault> = [
     module: 'executor/run.ts',
     text: 'await collectEvidence(unitsInNeed(checkpoint, program, options))(environment)()',
     instead: 'E.right([])',
+    breaks: 'EvidenceSeen'
+  },
+  {
+    what: 'overwrites what somebody edited, unasked',
+    spec: [task(ARTIFACT), task()],
+    only: told([edited('s0', 'again')]),
+    module: 'domain/decideStep.ts',
+    text: 'if (edited !== undefined && !again)',
+    instead: 'if (edited !== undefined && again)',
+    breaks: 'EvidenceSeen'
+  },
+  {
+    what: 'goes on with what somebody edited, and asks nobody',
+    spec: [task(ARTIFACT), task()],
+    only: told([edited('s0', 'keep')]),
+    module: 'domain/changedEvidence.ts',
+    text: 'draft.open.add(last.unit)',
+    instead: '',
+    breaks: 'EvidenceSeen'
+  },
+  {
+    what: 'does not record what somebody keeps',
+    spec: [task(ARTIFACT), task()],
+    only: told([edited('s0', 'keep')]),
+    module: 'domain/Overrides.ts',
+    text: '    ...kept(plan, at),\n',
+    instead: '',
     breaks: 'EvidenceSeen'
   },
   {
@@ -347,8 +383,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([gone('s0')]),
     module: 'domain/PlanContext.ts',
-    text: 'const rewound = Math.min(forced, ...gone)',
-    instead: 'const rewound = Math.min(forced, records.ofSteps.length > 0 ? 0 : Infinity, ...gone)',
+    text: 'const rewound = Math.min(forced, evidence.first)',
+    instead: 'const rewound = Math.min(forced, records.ofSteps.length > 0 ? 0 : Infinity, evidence.first)',
     breaks: 'NothingTwice'
   },
   ...PAUSING

@@ -115,6 +115,7 @@ describe('a random workflow', () => {
       const took = Math.round(performance.now() - started)
       console.log(`${COUNT} schedules in ${took} ms, seed ${seed}:`, Object.fromEntries(tally))
       for (const what of WHAT) assert.ok((tally.get(what) ?? 0) > 20, `${what} hardly ever happened`)
+      for (const what of ['Edited', 'kept']) assert.ok((tally.get(what) ?? 0) > 2, `${what} hardly ever happened`)
     }
   )
 

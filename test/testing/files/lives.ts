@@ -44,7 +44,15 @@ let started = 0
 
 /** A made-up process: it takes all that were started before it for dead, and those after it for alive. */
 const processNumber = (number: number): Processes => ({
-  self: () => ({ host: 'h', pid: 1, thread: 1, start: `${1_000_000 + number}`, bootId: null, pidNamespace: null }),
+  self: () => ({
+    host: 'h',
+    pid: 1,
+    thread: 1,
+    start: `${1_000_000 + number}`,
+    bootId: null,
+    pidNamespace: null,
+    timeNamespace: null
+  }),
   isAlive: ({ start }) => Number(start) > 1_000_000 + number
 })
 

@@ -182,6 +182,35 @@ describe('files in memory', () => {
     assert.deepEqual(real, [0, 0, undefined, 1])
   })
 
+  test(
+    'lead through an open folder to what is in it, wherever it was moved, as the files of this machine do',
+    { skip: !isLinux },
+    async () => {
+      const root = mkdtempSync(join(tmpdir(), 'dogear-model-'))
+      folders.push(root)
+      const through = async ({ fs, root: at }: World): Promise<ReadonlyArray<unknown>> => {
+        await fs.mkdir(join(at, 'a'))
+        for (const name of ['x', 'y']) await fs.close(await fs.open(join(at, 'a', name), 'create'))
+        const open = await fs.open(join(at, 'a'), 'read')
+        const folder = fs.folderSync(open) ?? assert.fail('it has a path')
+        const found: Array<unknown> = [fs.lstatSync(folder)?.kind]
+        fs.renameSync(join(at, 'a'), join(at, 'b'))
+        await fs.mkdir(join(at, 'a'))
+        await fs.close(await fs.open(join(at, 'a/x'), 'create'))
+        fs.unlinkSync(join(folder, 'x'))
+        await fs.link(join(folder, 'y'), join(folder, 'z'))
+        found.push(...(await Promise.all([folder, join(at, 'a'), join(at, 'b')].map((path) => fs.readdir(path)))))
+        await fs.removeTree(join(at, 'b'))
+        found.push(await outcome({ fs } as World, () => Promise.resolve(fs.unlinkSync(join(folder, 'y')))))
+        await fs.close(open)
+        return found.map((one) => (Array.isArray(one) ? one.toSorted() : one))
+      }
+      const real = await through({ fs: nodeFileSystem, root, fds: [], inos: new Map() })
+      assert.deepEqual(await through({ fs: crashFiles().fs, root: '/', fds: [], inos: new Map() }), real)
+      assert.deepEqual(real, ['folder', ['y', 'z'], ['x'], ['y', 'z'], { code: 'ENOENT' }])
+    }
+  )
+
   test('keep a heartbeat that is fresh until it is stopped, and then gone', async () => {
     const { fs } = crashFiles()
     const beat = { updateMillis: 1_000, staleMillis: 2_000 }

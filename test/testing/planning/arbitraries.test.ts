@@ -130,6 +130,8 @@ describe('arbitrary plan options', () => {
       'confirm',
       'evidence',
       'fromStep',
+      'input',
+      'onChanged',
       'outputs',
       'restartWave'
     ])

@@ -57,6 +57,29 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     { module: 'decideStep.ts', text: 'due.push(...(needing.get(name) ?? []))', instead: '' }
   ],
   [
+    'overwrites changed evidence unasked',
+    'PL-CHANGED-01',
+    {
+      module: 'decideStep.ts',
+      text: 'if (edited !== undefined && !again)',
+      instead: 'if (edited !== undefined && again)'
+    }
+  ],
+  [
+    'forgets that changed evidence is kept',
+    'PL-CHANGED-02',
+    { module: 'Overrides.ts', text: '    ...kept(plan, at),\n', instead: '' }
+  ],
+  [
+    'runs again only the last of those that recorded what was changed',
+    'PL-CHANGED-03',
+    {
+      module: 'changedEvidence.ts',
+      text: 'else add(draft.due, one, is)',
+      instead: 'else if (one === last) add(draft.due, one, is)'
+    }
+  ],
+  [
     'takes as done what has lost its evidence',
     'PL-ASSUME-01',
     { module: 'decideStep.ts', text: 'if (gone === undefined) return\n', instead: 'if (gone !== undefined) return\n' }
@@ -75,7 +98,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'PL-DOUBT-05',
     {
       module: 'decideStep.ts',
-      text: "if (answer?._tag === 'Done' && due._tag === 'Confirm')",
+      text: "if (answer?._tag === 'Done' && (due._tag === 'Confirm' || isCovered))",
       instead: "if (answer?._tag === 'Done')"
     }
   ],

@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { CheckpointStorage, Owner } from '../../../ports/CheckpointStorage.js'
+import type { CheckpointStorage, Holder, Owner } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { assertSame } from '../difference.js'
 import { conformanceCase } from '../Case.js'
@@ -17,12 +17,14 @@ import {
   left,
   OTHER,
   OWNER,
+  pause,
   revisions,
   right,
   seed,
   some,
   tally,
-  turns
+  turns,
+  upTo
 } from '../fixtures.js'
 
 export const claimCases: ReadonlyArray<ConformanceCase> = [
@@ -283,8 +285,67 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
       await right(storage.save(claim, revisions([1, 2])))
     },
     { level: 'stress' }
+  ),
+
+  conformanceCase(
+    'CS-CLAIM-18',
+    'a refused claim leaves the host, the pid and the since of the holder as they were',
+    async ({ storage }) => {
+      const claim = await claimed(storage, 'a', OWNER)
+      await right(storage.save(claim, revisions([1])))
+      const before = await holderIn(storage)
+      for (let n = 0; n < 3; n++) {
+        await pause(5)
+        const { holder } = await left(storage.claim('a', OTHER), 'HeldBy')
+        assertSame(holder, before, 'the holder that a refused claim reports')
+        assertSame(await holderIn(storage), before, 'the holder after a refused claim')
+      }
+    }
+  ),
+
+  conformanceCase(
+    'CS-CLAIM-19',
+    'since when a run is held stays the same, at each look and after each save',
+    async ({ storage }) => {
+      const claim = await claimed(storage, 'a', OWNER)
+      await right(storage.save(claim, revisions(upTo(1))))
+      const before = await holderIn(storage)
+      for (let n = 2; n <= 4; n++) {
+        await pause(500)
+        assertSame(await holderIn(storage), before, 'the holder at a later look')
+        await right(storage.save(claim, revisions(upTo(n))))
+        assertSame(await holderIn(storage), before, 'the holder after a save')
+      }
+    }
+  ),
+
+  conformanceCase('CS-CLAIM-20', 'a release does not fire the lost signal of its claim', async ({ storage }) => {
+    const claim = await claimed(storage, 'a')
+    await right(storage.save(claim, revisions([1])))
+    await right(storage.release(claim))
+    await pause(20)
+    assert.equal(claim.lost.aborted, false, 'the lost signal of a claim that was released')
+  }),
+
+  conformanceCase(
+    'CS-CLAIM-21',
+    'an owner that is silent for seven seconds still holds its run',
+    async ({ storage }) => {
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions([1])))
+      const before = await holderIn(storage)
+      await pause(7_000)
+      assert.equal(claim.lost.aborted, false, 'the lost signal of an owner that was silent fired')
+      assertSame(await holderIn(storage), before, 'the holder after seven seconds')
+      await left(storage.claim('a', OTHER), 'HeldBy', 'the claim of somebody else')
+      await right(storage.save(claim, revisions([1, 2])))
+    },
+    { level: 'stress' }
   )
 ]
+
+const holderIn = async (storage: CheckpointStorage): Promise<Holder> =>
+  some(some(await right(storage.load('a')), 'the run').heldBy, 'who holds the run')
 
 /** That the holder is told: by a load, and to whoever wants the run too. */
 const assertHolder = async (storage: CheckpointStorage, { host, pid }: Owner): Promise<void> => {

@@ -127,8 +127,105 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       )
     },
     { needs: ['damage'] }
+  ),
+
+  conformanceCase(
+    'CS-DAMAGE-06',
+    'a damaged run can be removed, and its id starts from nothing',
+    async ({ storage, reopen, damage }) => {
+      for (const runId of ['a', 'b']) await seed(storage, runId, PAYLOADS)
+      await damage('a')
+      const next = await reopen()
+      await right(next.remove('a'))
+      await assertLoads(next, 'a', [])
+      assert.deepEqual(await right(next.list()), ['b'])
+      await seed(next, 'a', ['new'])
+      await assertLoads(await reopen(), 'a', ['new'])
+    },
+    { needs: ['damage'] }
+  ),
+
+  conformanceCase(
+    'CS-DAMAGE-07',
+    'a damaged run that a live owner holds is not removed',
+    async ({ storage, damage, digest }) => {
+      await seed(storage, 'a', PAYLOADS)
+      await claimed(storage, 'a', OWNER)
+      await damage('a')
+      const before = await digest('a')
+      const removed = await answerOf(storage.remove('a'))
+      assert.ok(E.isLeft(removed), 'a damaged run was removed while its owner holds it')
+      assert.equal(await digest('a'), before, 'the digest after a removal that was refused')
+    },
+    { needs: ['damage'] }
+  ),
+
+  conformanceCase(
+    'CS-DAMAGE-08',
+    'content that belongs to another run is noticed',
+    async ({ storage, reopen, swap, digest }) => {
+      for (const [revision] of PAYLOADS.entries()) {
+        const [one, other] = [`one-${revision}`, `other-${revision}`]
+        for (const runId of [one, other]) await seedInTurn(storage, runId)
+        const before = await digest(one)
+        await swap({ runId: one, revision }, { runId: other, revision })
+        assert.notEqual(await digest(one), before, `the digest after \`swap\` has exchanged revision ${revision}`)
+        const next = await reopen()
+        for (const runId of [one, other]) await assertIsTrueOrNoticed(next, runId)
+      }
+    },
+    { needs: ['damage'] }
+  ),
+
+  conformanceCase(
+    'CS-DAMAGE-09',
+    'content that belongs to another revision is noticed',
+    async ({ storage, reopen, swap }) => {
+      for (const [first, second] of [
+        [0, 1],
+        [1, 2],
+        [0, 2]
+      ] as const) {
+        const runId = `run-${first}-${second}`
+        await seedInTurn(storage, runId)
+        await swap({ runId, revision: first }, { runId, revision: second })
+        await assertIsTrueOrNoticed(await reopen(), runId)
+      }
+    },
+    { needs: ['damage'] }
   )
 ]
+
+const carriedBy = (runId: string): ReadonlyArray<string> => PAYLOADS.map((payload) => `${payload} of ${runId}`)
+
+/** Each revision under a claim of its own, so that a store of one file for each claim has several. */
+const seedInTurn = async (storage: CheckpointStorage, runId: string): Promise<void> => {
+  for (const [n] of PAYLOADS.entries()) {
+    const claim = await claimed(storage, runId)
+    await right(storage.save(claim, revisions(carriedBy(runId).slice(0, n + 1))))
+    await right(storage.release(claim))
+  }
+}
+
+/** Every look gives what was saved there, or less, or an error that says why; never anything else as if it were that. */
+const assertIsTrueOrNoticed = async (storage: CheckpointStorage, runId: string): Promise<void> => {
+  const payloads = carriedBy(runId)
+  const assertIsTrue = (result: E.Either<StorageError, O.Option<Stored>>, what: string): void => {
+    if (E.isLeft(result)) return void assert.equal(result.left._tag, 'Corrupt', what)
+    if (O.isNone(result.right)) return
+    const stored = result.right.value
+    const isExact = stored.found._tag === 'Exact' && what.startsWith('a load')
+    assertCarries(stored, isExact ? payloads : payloads.slice(0, stored.revision + 1), what)
+  }
+  const loaded = await answerOf(storage.load(runId))
+  assert.ok(E.isLeft(loaded) || O.isSome(loaded.right), `${runId}, whose content was exchanged, is said not to exist`)
+  assertIsTrue(loaded, `a load of ${runId}`)
+  for (const [revision] of payloads.entries()) {
+    const found = await answerOf(storage.loadRevision(runId, revision))
+    assertIsTrue(found, `revision ${revision} of ${runId}`)
+    if (E.isRight(found) && O.isSome(found.right)) assert.equal(found.right.value.revision, revision)
+  }
+}
 
 const assertIsRefused = async (storage: CheckpointStorage): Promise<void> => {
   const isNewer = ({ found, supported }: { readonly found: number; readonly supported: number }): void =>

@@ -2,13 +2,16 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import type { Json } from '../../../domain/Json.js'
 import type { CheckpointStorage, ReadFailed, StorageError, WriteFailed } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
+import type { Faulty } from '../Spec.js'
 import { inWords } from '../difference.js'
 import {
   answerOf,
   assertCarries,
+  assertHolds,
   assertLoads,
   claimed,
   left,
@@ -28,12 +31,29 @@ const assertHasFacts = ({ where, operation, code }: ReadFailed | WriteFailed, ex
 }
 
 /** Whether an answer is the failure, in a call that may have to read before it can write. */
-const assertFailed = (result: E.Either<StorageError, unknown>, code: string): void => {
-  if (E.isRight(result)) assert.fail(`it resolved, though what is below the store failed: ${inWords(result.right)}`)
+const assertFailed = (
+  result: E.Either<StorageError, unknown>,
+  code: string,
+  ifRight = 'it resolved, though what is below the store failed'
+): void => {
+  if (E.isRight(result)) assert.fail(`${ifRight}: ${inWords(result.right)}`)
   const error = result.left
   if (error._tag === 'ReadFailed' || error._tag === 'WriteFailed') assertHasFacts(error, code)
   else assert.fail(`ReadFailed or WriteFailed was due: ${inWords(error)}`)
 }
+
+const GRANTED_UNREAD =
+  'a claim was granted while reads failed; a call that reads and writes has to fail as a read and as a write'
+
+/** How many writes still go well before a save fails. */
+const AFTER = [0, 1, 2, 3, 4]
+
+/** After how many writes a save fails, if it does; and what fails at the release. */
+const FAILURES: ReadonlyArray<{ readonly after?: number; readonly release: 'read' | 'write' }> = [
+  ...AFTER.map((after) => ({ after, release: 'write' as const })),
+  { after: 0, release: 'read' },
+  { release: 'write' }
+]
 
 export const errorCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
@@ -48,7 +68,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
         assertHasFacts(await left(next.history('a'), 'ReadFailed'), code)
         assertHasFacts(await left(next.loadRevision('a', 1), 'ReadFailed'), code)
         assertHasFacts(await left(next.list(), 'ReadFailed'), code)
-        assertFailed(await answerOf(next.claim('a', OWNER)), code)
+        assertFailed(await answerOf(next.claim('a', OWNER)), code, GRANTED_UNREAD)
         heal()
         await assertLoads(next, 'a', [1, 2, 3])
       }
@@ -141,8 +161,101 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
       assertCarries(found, found.revision === 1 ? [1, 2] : payloads)
     },
     { needs: ['faults'] }
+  ),
+
+  conformanceCase(
+    'CS-ERROR-07',
+    'after a failed save and a failed release the same instance can claim the run again',
+    async ({ faulty }) => {
+      const { storage, fail, heal } = await faulty()
+      let payloads: ReadonlyArray<Json> = []
+      for (const [round, { after, release }] of FAILURES.entries()) {
+        const claim = await claimed(storage, 'a', OWNER)
+        payloads = [...payloads, `saved ${round}`]
+        await right(storage.save(claim, revisions(payloads)))
+        const late = [...payloads, `late ${round}`]
+        if (after !== undefined) {
+          fail('write', 'EIO', after)
+          await answerOf(storage.save(claim, revisions(late)))
+        }
+        fail(release, 'EIO')
+        await answerOf(storage.release(claim))
+        heal()
+        const again = await right(storage.claim('a', OWNER))
+        const found = some(again.stored, 'what was acknowledged')
+        if (after !== undefined && found.revision === payloads.length) payloads = late
+        assertHolds(found, payloads, 'what the claim after a failure returned')
+        payloads = [...payloads, `more ${round}`]
+        await right(storage.save(again.claim, revisions(payloads)))
+        const zombie = await answerOf(storage.save(claim, revisions([...payloads, 'zombie'])))
+        assert.ok(E.isLeft(zombie), 'a save was accepted whose claim had failed and was superseded')
+        await right(storage.release(again.claim))
+        await assertLoads(storage, 'a', payloads)
+      }
+    },
+    { needs: ['faults'] }
+  ),
+
+  conformanceCase(
+    'CS-ERROR-08',
+    'a save that failed counts in the memory of its instance as little as it does in the store',
+    async ({ faulty, reopen }) => {
+      for (const after of AFTER) {
+        await assertForgets(await faulty(), reopen, `looked-at-${after}`, after, false)
+        await assertForgets(await faulty(), reopen, `saved-to-${after}`, after, true)
+      }
+    },
+    { needs: ['faults'] }
+  ),
+
+  conformanceCase(
+    'CS-ERROR-09',
+    'a save of several revisions that fails in its middle is stored whole, or nothing of it is',
+    async ({ faulty, reopen }) => {
+      for (const after of AFTER) {
+        const runId = `run-${after}`
+        const { storage, fail, heal } = await faulty()
+        const claim = await claimed(storage, runId)
+        await right(storage.save(claim, revisions([1])))
+        fail('write', 'EIO', after)
+        const saved = await answerOf(storage.save(claim, revisions([1, 2, 3, 4], 3)))
+        heal()
+        const { revision } = some(await right((await reopen()).load(runId)), 'what was acknowledged')
+        const allowed = E.isRight(saved) ? [3] : [0, 3]
+        assert.ok(allowed.includes(revision), `revision ${revision} is the newest after a save of 1 to 3 that failed`)
+      }
+    },
+    { needs: ['faults'] }
   )
 ]
+
+/** That an instance whose save failed sees what a new one sees; and saves the next revision only if this one is there. */
+const assertForgets = async (
+  { storage, fail, heal }: Faulty,
+  reopen: () => Promise<CheckpointStorage>,
+  runId: string,
+  after: number,
+  saves: boolean
+): Promise<void> => {
+  const claim = await claimed(storage, runId)
+  await right(storage.save(claim, revisions([1])))
+  fail('write', 'EIO', after)
+  const failed = await answerOf(storage.save(claim, revisions([1, 2])))
+  heal()
+  if (E.isRight(failed)) return
+  const seen = some(await right(storage.load(runId)), 'what was acknowledged').revision
+  const told = (await right(storage.history(runId)))[0]?.revision ?? 0
+  const isSaved = saves && E.isRight(await answerOf(storage.save(claim, revisions([1, 2, 3]))))
+  const next = await reopen()
+  const found = some(await right(next.load(runId)), 'what was acknowledged')
+  assertCarries(found, [1, 2, 3].slice(0, found.revision + 1))
+  assert.ok(found.revision >= seen, `revision ${seen} was loaded, which a new instance does not find`)
+  assert.ok(found.revision >= told, `revision ${told} was in the history, which a new instance does not find`)
+  if (isSaved) assert.equal(found.revision, 2, 'the newest revision after a save that was accepted')
+  const kept = (await right(next.history(runId))).map(({ revision }) => revision)
+  const gap = kept.find((revision, n) => n > 0 && revision + 1 !== kept[n - 1])
+  if (gap !== undefined) assert.fail(`a save was accepted without the one before it: the history is ${kept.join(', ')}`)
+}
 
 const survives = async (
   {

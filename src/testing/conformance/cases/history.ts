@@ -105,6 +105,23 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
       for (let good = 0; good < 6; good++) await assertHistorySurvives(await faulty(), reopen, `run-${good}`, good)
     },
     { needs: ['faults', 'history'] }
+  ),
+
+  conformanceCase(
+    'CS-HIST-08',
+    'the history reports the time of each change exactly as the change has it',
+    async ({ storage, reopen }) => {
+      const seconds = '2026-01-02T03:04:05'
+      const times = ['Z', '.6Z', '.000Z', '.670Z', '.600Z', '.678901Z'].map((rest) => `${seconds}${rest}`)
+      const claim = await claimed(storage, 'a')
+      for (const [n, at] of times.entries()) {
+        const [revision] = revisions(upTo(n + 1))
+        await right(storage.save(claim, [{ ...revision, change: { ...revision.change, at } }]))
+        assert.equal((await right(storage.history('a')))[0]?.at, at, `the time of revision ${n}`)
+      }
+      for (const { revision, at } of await right((await reopen()).history('a')))
+        assert.equal(at, times[revision], `the time of revision ${revision}, in a new instance`)
+    }
   )
 ]
 

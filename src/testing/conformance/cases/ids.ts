@@ -10,6 +10,9 @@ const INVALID = [
   'con', 'con.txt', 'nul', 'com1', 'lpt9.log', '%2e%2e', 'C:', 'a'.repeat(129)
 ]
 
+/** `release` and the like, in characters that look alike or become alike when they are normalized. */
+const LOOK_ALIKES = ['e\u0301', '\uff41', 'releas\uff45', '\u24d0', '\u017f', '\ufb01', 'a\u200b', '\u0430']
+
 export const idCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase('CS-ID-01', 'what is no run id is refused by everything, and told', async ({ storage }) => {
     const lost = new AbortController().signal
@@ -124,6 +127,21 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
       await right(next.remove('a'))
       for (const runId of ids.slice(1)) await assertLoads(next, runId, [runId])
       assert.deepEqual(await right(next.list()), ids.slice(1).sort())
+    }
+  ),
+
+  conformanceCase(
+    'CS-ID-09',
+    'an id is never normalized: what looks like another id is refused, and reported as it was given',
+    async ({ storage }) => {
+      const ids = ['a', 'fi', 'release', 's']
+      for (const runId of ids) await seed(storage, runId, [runId])
+      for (const runId of LOOK_ALIKES) {
+        assert.equal((await left(storage.load(runId), 'InvalidRunId')).runId, runId)
+        assert.equal((await left(storage.claim(runId, OWNER), 'InvalidRunId')).runId, runId)
+        assert.equal((await left(storage.remove(runId), 'InvalidRunId')).runId, runId)
+      }
+      assert.deepEqual(await right(storage.list()), ids)
     }
   )
 ]

@@ -15,6 +15,8 @@ import { removalCases } from './removal.js'
 import { reopeningCases } from './reopening.js'
 import { atomicityCases, revisionCases } from './revisions.js'
 import { roundTripCases } from './roundTrip.js'
+import { stallCases } from './stalls.js'
+import { takeOverCases } from './takeOver.js'
 
 /**
  * Everything that the kit asks of a store, in order.
@@ -43,5 +45,7 @@ export const checkpointStorageCases: ReadonlyArray<ConformanceCase> = [
   ...damageCases,
   ...formatCases,
   ...errorCases,
-  ...processCases
+  ...stallCases,
+  ...processCases,
+  ...takeOverCases
 ]

@@ -37,7 +37,26 @@ const PAYLOADS: ReadonlyArray<readonly [id: string, title: string, payload: Json
       'CS-TRIP-11',
       'keys and texts in which a path, a quote or a line could be seen',
       { 'a.b': "'", 'a/b\n': '";--', $: '\\' }
-    ]
+    ],
+    [
+      'CS-TRIP-21',
+      'decomposed and composed characters, in texts and in keys',
+      [{ 'e\u0301': 'e\u0301', '\u00e9': '\u00e9' }, 'A\u030a \u00c5 \u212b', '\u1100\u1161 \uac00', '\ufb01 fi']
+    ],
+    [
+      'CS-TRIP-22',
+      'times without milliseconds, with zeros at their end, with more digits, and in another zone',
+      [
+        '2026-01-02T03:04:05Z',
+        '2026-01-02T03:04:05.6Z',
+        '2026-01-02T03:04:05.000Z',
+        '2026-01-02T03:04:05.670Z',
+        '2026-01-02T03:04:05.678901Z',
+        '2026-01-02T03:04:05+01:00',
+        '2026-01-02 03:04:05'
+      ]
+    ],
+    ['CS-TRIP-23', 'a text of 13 million characters', 'x'.repeat(13_000_000), ['large']]
   ]
 
 const MEGABYTE = 1_000_000

@@ -1,0 +1,176 @@
+/**
+ * What a resume of a run would meet: what it would refuse, ask or run again. Nothing runs, and nothing is written.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import { describeProblem, describeQuestion } from '../../domain/Explain.js'
+import type { Confirm, Decision, ResumePlan, Run } from '../../domain/Plan.js'
+import { openQuestions, runsAgain, unitName } from '../../domain/Plan.js'
+import { planResume } from '../../domain/planResume.js'
+import type { Workflow } from '../../domain/Workflow.js'
+import type { RunView } from '../../executor/runs.js'
+import { secure } from '../../executor/secrets.js'
+import { goneOf, unlessGone } from '../../executor/workspace.js'
+import type { CliError } from '../CliError.js'
+import { code, describeFully, notDone } from '../CliError.js'
+import type { ExitCode } from '../ExitCode.js'
+import { ofError } from '../ExitCode.js'
+import type { Hint } from '../report/Hint.js'
+import type { Context } from './Context.js'
+import { environmentFor } from './Context.js'
+import type { Remains } from './evidence.js'
+import { remainsOf } from './evidence.js'
+import { answers, ofGone, ofPlanError, ofRunError } from './hints.js'
+import { plannable, workflowOf } from './workflowOf.js'
+
+/**
+ * Something in the way of a resume: what it is, what to do about it, and with what the resume would exit.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Obstacle {
+  readonly code: string
+  readonly message: string
+  readonly next: ReadonlyArray<Hint>
+  readonly exit: ExitCode
+}
+
+/**
+ * A unit that was in flight when the process of its run ended, so that its effects may be missing from the record; `decision`: what a
+ * resume does with it, where that can be planned.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Unrecorded {
+  readonly unit: { readonly step: string; readonly group?: string }
+  readonly attempt: number
+  readonly decision: Decision['_tag'] | undefined
+}
+
+/**
+ * What a resume would meet. Obstacles are in the order in which a resume meets them.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Outlook {
+  readonly obstacles: ReadonlyArray<Obstacle>
+  readonly again: ReadonlyArray<Run>
+  readonly unrecorded: ReadonlyArray<Unrecorded>
+}
+
+/**
+ * Nothing is in the way.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const CLEAR: Outlook = { obstacles: [], again: [], unrecorded: [] }
+
+/**
+ * Looks at the file of a run, its folder, what it left there, its plan and its secrets.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const outlookOf = async (context: Context, view: RunView): Promise<Outlook> => {
+  const { checkpoint } = view
+  const workflow = await workflowOf(context, checkpoint)
+  const remains = await remainsOf(context, checkpoint)
+  const unread = [workflow, remains].flatMap((one) => (E.isLeft(one) ? [obstacle(one.left)] : []))
+  if (E.isLeft(workflow)) {
+    const gone = E.isLeft(remains) || remains.right.there ? [] : [goneFrom(context, checkpoint)]
+    return { obstacles: [...unread, ...gone], again: [], unrecorded: unrecordedOf(checkpoint) }
+  }
+  const program = plannable(workflow.right)
+  const secured = await secure(environmentFor(context), program)
+  const hints = E.isRight(secured) ? [] : ofRunError(context, checkpoint.runId, program, undefined, secured.left)
+  const missing = E.isRight(secured) ? [] : [obstacle(notDone(secured.left, hints))]
+  if (E.isLeft(remains)) return { obstacles: [...unread, ...missing], again: [], unrecorded: unrecordedOf(checkpoint) }
+  const planned = planOf(context, view, program, remains.right)
+  return { ...planned, obstacles: [...planned.obstacles, ...missing] }
+}
+
+const planOf = (context: Context, { checkpoint, found }: RunView, program: Workflow, remains: Remains): Outlook => {
+  const options = { evidence: remains.evidence, recovered: found._tag === 'Recovered' }
+  const plan = planResume(checkpoint, program, options)
+  if (E.isRight(plan)) {
+    const isGone = E.isLeft(unlessGone(checkpoint, plan.right, remains.there))
+    const hints = (open: ReadonlyArray<Confirm>): ReadonlyArray<Hint> =>
+      answers(context, checkpoint.runId, {}, program, open)
+    return {
+      obstacles: [...(isGone ? [goneFrom(context, checkpoint)] : []), ...questionsIn(plan.right, hints)],
+      again: runsAgain(plan.right, checkpoint),
+      unrecorded: unrecordedOf(checkpoint, plan.right)
+    }
+  }
+  const { problems } = plan.left
+  const next = ofPlanError(context, { checkpoint, workflow: program, options, flags: {} }, problems)
+  const refused = problems.map((problem) => ({ code: problem._tag, message: describeProblem(problem) }))
+  // What a resume would meet once the edits are accepted is told at once.
+  const likely = planResume(checkpoint, program, { ...options, changes: 'ignore' })
+  const gone = remains.there ? [] : [goneFrom(context, checkpoint)]
+  const obstacles = [...gone, ...several(refused, next, notDone(plan.left))]
+  return E.isLeft(likely)
+    ? { obstacles, again: [], unrecorded: unrecordedOf(checkpoint) }
+    : {
+        obstacles: [...obstacles, ...questionsIn(likely.right, () => [])],
+        again: runsAgain(likely.right, checkpoint),
+        unrecorded: unrecordedOf(checkpoint, likely.right)
+      }
+}
+
+const questionsIn = (
+  plan: ResumePlan,
+  hints: (questions: ReadonlyArray<Confirm>) => ReadonlyArray<Hint>
+): ReadonlyArray<Obstacle> => {
+  const [first, ...others] = openQuestions(plan)
+  if (first === undefined) return []
+  const questions: ReadonlyNonEmptyArray<Confirm> = [first, ...others]
+  const asked = questions.map((one) => ({ code: 'Unconfirmed', message: describeQuestion(one) }))
+  return several(asked, hints(questions), notDone({ _tag: 'Unconfirmed', questions }))
+}
+
+const unrecordedOf = ({ state }: Checkpoint, plan?: ResumePlan): ReadonlyArray<Unrecorded> => {
+  if (state._tag !== 'BeforeStep') return []
+  const decisions = new Map(plan?.decisions.map((one) => [unitName(one), one._tag]))
+  return state.inFlight.map(({ group, attempt }) => {
+    const unit = { step: state.step, ...(group === undefined ? {} : { group }) }
+    return { unit, attempt, decision: decisions.get(unitName(unit)) }
+  })
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// obstacles
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The obstacle that an error is.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const obstacle = (error: CliError): Obstacle => ({
+  code: code(error),
+  message: describeFully('hints' in error ? { ...error, hints: [] } : error),
+  next: 'hints' in error ? error.hints : [],
+  exit: ofError(error)
+})
+
+const goneFrom = (context: Context, checkpoint: Checkpoint): Obstacle => {
+  const error = goneOf(checkpoint)
+  return obstacle(notDone(error, ofGone(context, error), checkpoint.runId))
+}
+
+/** Those of one error: what to do about them comes with the last. */
+const several = (
+  all: ReadonlyArray<Pick<Obstacle, 'code' | 'message'>>,
+  next: ReadonlyArray<Hint>,
+  error: CliError
+): ReadonlyArray<Obstacle> =>
+  all.map((one, index) => ({ ...one, next: index === all.length - 1 ? next : [], exit: ofError(error) }))

@@ -1,0 +1,77 @@
+/**
+ * What somebody changed by hand, and what runs again over that because somebody asked for it.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Edited } from '../../domain/changedEvidence.js'
+import { planEvidence } from '../../domain/changedEvidence.js'
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import { expandDefinition } from '../../domain/Expansion.js'
+import { describeChanged } from '../../domain/Explain.js'
+import { listed } from '../../domain/listed.js'
+import type { Confirm, Decision, PlanOptions } from '../../domain/Plan.js'
+import { unitName } from '../../domain/Plan.js'
+import { planResume } from '../../domain/planResume.js'
+import type { Workflow } from '../../domain/Workflow.js'
+import type { WorkingTree } from '../../ports/WorkingTree.js'
+import { describe } from '../CliError.js'
+import type { Context } from './Context.js'
+import { remainsOf } from './evidence.js'
+
+/**
+ * A unit that is forced to run again over what somebody changed.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Overwriting = Confirm & { readonly reason: Edited }
+
+/**
+ * The units that are forced to run again over what somebody changed, and about which nobody said so; or why that is not known.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const overwritten = async (
+  context: Context,
+  checkpoint: Checkpoint,
+  program: Workflow,
+  options: PlanOptions,
+  tree: WorkingTree
+): Promise<E.Either<string, ReadonlyArray<Overwriting>>> => {
+  const plan = planResume(checkpoint, program, options)
+  const forced = E.isLeft(plan) ? [] : plan.right.decisions.filter(({ reason }) => reason._tag === 'Forced')
+  if (forced.length === 0) return E.right([])
+  const remains = await remainsOf(context, checkpoint, program, {}, tree)
+  if (E.isLeft(remains))
+    return E.left(
+      `warning: what steps left can't be looked at, so what was changed of it is not known: ${describe(remains.left).join(' ')}`
+    )
+  const whole = { name: program.name, steps: expandDefinition(program.steps, checkpoint.workflow) }
+  const { edited } = planEvidence(checkpoint, whole, { evidence: remains.right.evidence }, Infinity)
+  const isMap = ({ stepIndex }: Decision): boolean => program.steps[stepIndex]?._tag === 'Map'
+  return E.right(
+    forced.flatMap((decision): ReadonlyArray<Overwriting> => {
+      const name = unitName(decision)
+      if (options.confirm?.get(name)?._tag === 'Again') return []
+      const changed = [...edited].flatMap(([unit, reason]) =>
+        unit === name || (isMap(decision) && unit.startsWith(`${name}/`)) ? reason.changed : []
+      )
+      const { stepIndex, step, group, summary, fingerprint } = decision
+      const of = { stepIndex, step, ...(group === undefined ? {} : { group }), summary, fingerprint }
+      return changed.length === 0 ? [] : [{ _tag: 'Confirm', ...of, reason: { _tag: 'EvidenceChanged', changed } }]
+    })
+  )
+}
+
+/**
+ * What is made again, as a sentence.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const madeAgain = (edited: ReadonlyArray<Overwriting>): string => {
+  const names = edited.map((one) => `${describeChanged(one.reason.changed)} of ${unitName(one)}`)
+  return `Changed since it was made, and to be made again: ${listed(names)}.`
+}

@@ -1,0 +1,39 @@
+/**
+ * The process in which `dogear conformance` runs the cases: an entry point of its own. A store may block it or end it.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { runConformance } from '../../testing/conformance/run.js'
+import { loadSpec } from './loadSpec.js'
+import type { Message, Start } from './messages.js'
+import { strayFields } from './specProblems.js'
+
+const BEAT_MILLIS = 100
+
+/** Nobody listens to a process whose message can't be sent: the command has closed the channel, or has ended. */
+const endUnlessSent = (error: Error | null): void => {
+  if (error !== null) process.exit()
+}
+
+const tell = (message: Message): void => void process.send?.(message, undefined, undefined, endUnlessSent)
+
+const tellStray = (error: unknown): void =>
+  tell({ _tag: 'Stray', text: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+
+const run = async (start: Start): Promise<void> => {
+  const beats = setInterval(() => tell({ _tag: 'Beat' }), BEAT_MILLIS)
+  const spec = await loadSpec(start)
+  if (E.isLeft(spec)) {
+    clearInterval(beats)
+    return tell({ _tag: 'NotLoaded', error: spec.left })
+  }
+  process.on('uncaughtException', tellStray).on('unhandledRejection', tellStray)
+  const { name, capabilities } = spec.right
+  tell({ _tag: 'Loaded', store: { name, capabilities, strays: strayFields(spec.right) } })
+  const { ids: only, limitMillis } = start
+  await runConformance(spec.right, { only, limitMillis, onResult: (result) => tell({ _tag: 'Result', result }) })
+}
+
+process.once('message', (start: Start) => void run(start))
+process.once('disconnect', () => process.exit())

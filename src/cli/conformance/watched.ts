@@ -1,0 +1,207 @@
+/**
+ * Runs the cases in a process of their own, so that a store that blocks or ends its process is a failed case.
+ *
+ * @since 0.1.0
+ */
+import type { ChildProcess } from 'node:child_process'
+import { fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import * as E from 'fp-ts/lib/Either.js'
+import type { ConformanceCase } from '../../testing/conformance/Case.js'
+import type { CaseResult } from '../../testing/conformance/Report.js'
+import { failedOutcome, resultOf } from '../../testing/conformance/Report.js'
+import type { CliError } from '../CliError.js'
+import { usage } from '../CliError.js'
+import type { Wanted } from './loadSpec.js'
+import { LOADING_MILLIS } from './loadSpec.js'
+import type { LoadedStore, Message, Start } from './messages.js'
+
+/** Who is told what comes. */
+export interface Listener {
+  /** Told once, before the first result. */
+  readonly onLoaded: (store: LoadedStore) => void
+  readonly onResult: (result: CaseResult) => void
+  /** Told what was thrown where no case can catch it. */
+  readonly onStray: (text: string) => void
+}
+
+/** How one process ended: all was done, the spec could not be loaded, or the store blocked or ended the process. */
+type Ending =
+  | { readonly _tag: 'Done' }
+  | { readonly _tag: 'NotLoaded'; readonly error: CliError }
+  | { readonly _tag: 'Blocked'; readonly limitMillis: number }
+  | { readonly _tag: 'Ended'; readonly how: string }
+
+/** What was done so far, by however many processes. */
+interface Progress {
+  readonly wanted: Wanted
+  readonly cases: ReadonlyArray<ConformanceCase>
+  readonly results: Array<CaseResult>
+  readonly listener: Listener
+  store: LoadedStore | undefined
+}
+
+/** The limit inside of the process comes first: it says more. */
+const GRACE_MILLIS = 500
+
+const LOOK_MILLIS = 100
+
+/** How long a process may take to end by itself. */
+const ENDING_MILLIS = 2_000
+
+/** Runs the cases of a spec, and starts a new process for the rest whenever one was lost. */
+export const runWatched = async (
+  wanted: Wanted,
+  cases: ReadonlyArray<ConformanceCase>,
+  listener: Listener
+): Promise<E.Either<CliError, ReadonlyArray<CaseResult>>> => {
+  const progress: Progress = { wanted, cases, results: [], listener, store: undefined }
+  while (progress.results.length < cases.length) {
+    const ending = await runRest(progress)
+    if (ending._tag === 'NotLoaded') return E.left(ending.error)
+    if (ending._tag === 'Done') continue
+    if (progress.store === undefined) return E.left(notLoaded(wanted, ending))
+    take(progress, lostResult(progress.store, cases[progress.results.length], ending))
+  }
+  return E.right(progress.results)
+}
+
+const notLoaded = ({ module }: Wanted, ending: Exclude<Ending, { _tag: 'Done' | 'NotLoaded' }>): CliError =>
+  usage(
+    `${module} could not be loaded: ${
+      ending._tag === 'Blocked'
+        ? `it blocked its process for longer than ${ending.limitMillis} ms`
+        : `it ended its process: ${ending.how}`
+    }`
+  )
+
+const take = ({ results, listener }: Progress, result: CaseResult | undefined): void => {
+  if (result === undefined) return
+  results.push(result)
+  listener.onResult(result)
+}
+
+const lostResult = (
+  { capabilities }: LoadedStore,
+  one: ConformanceCase | undefined,
+  ending: Exclude<Ending, { _tag: 'Done' | 'NotLoaded' }>
+): CaseResult | undefined => {
+  if (one === undefined) return undefined
+  const why =
+    ending._tag === 'Blocked'
+      ? `it blocked its process for longer than ${ending.limitMillis} ms; make the call asynchronous, or let it give up. What \`create\` made was not cleaned up`
+      : `its process ended: ${ending.how}; a store reports an error, and never ends the process`
+  const millis = ending._tag === 'Blocked' ? ending.limitMillis : 0
+  return resultOf(one, failedOutcome(one, capabilities, why), millis)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// one process
+// ---------------------------------------------------------------------------------------------------------------------
+
+const runRest = async (progress: Progress): Promise<Ending> => {
+  const { wanted, cases, results } = progress
+  const child = fork(fileURLToPath(new URL('./cases.js', import.meta.url)), {
+    cwd: wanted.folder,
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc']
+  })
+  const undo = endWith(child)
+  const ids = cases.slice(results.length).map(({ id }) => id)
+  // Whatever can't be sent to a process that ends is known by its end.
+  child.send({ ...wanted, ids } satisfies Start, () => undefined)
+  const ending = await endingOf(progress, child)
+  if (ending._tag === 'Blocked') child.kill('SIGKILL')
+  await ended(child)
+  undo()
+  return ending
+}
+
+const endingOf = (progress: Progress, child: ChildProcess): Promise<Ending> =>
+  new Promise((resolve) => {
+    let heardAt = performance.now()
+    let isLoaded = false
+    let silentLooks = 0
+    const timer = setInterval(() => {
+      const limitMillis = limitNow(progress, isLoaded)
+      silentLooks = performance.now() - heardAt > limitMillis + GRACE_MILLIS ? silentLooks + 1 : 0
+      // What is on its way already comes before the second look: this process may have been kept waiting as well.
+      if (silentLooks > 1) end({ _tag: 'Blocked', limitMillis })
+    }, LOOK_MILLIS)
+    const end = (ending: Ending): void => {
+      clearInterval(timer)
+      child.off('message', hear)
+      resolve(ending)
+    }
+    const hear = (message: Message): void => {
+      heardAt = performance.now()
+      isLoaded ||= message._tag === 'Loaded'
+      const ending = receive(progress, message)
+      if (ending !== undefined) end(ending)
+    }
+    child.on('message', hear)
+    void goneOf(child).then((how) => end({ _tag: 'Ended', how }))
+  })
+
+/** How long a silence may last: that is how long the case may take, or the spec to load. */
+const limitNow = ({ wanted: { limitMillis }, cases, results }: Progress, isLoaded: boolean): number => {
+  if (!isLoaded) return Math.max(LOADING_MILLIS, limitMillis)
+  return cases[results.length]?.level === 'stress' ? 4 * limitMillis : limitMillis
+}
+
+const receive = (progress: Progress, message: Message): Ending | undefined => {
+  const { listener } = progress
+  switch (message._tag) {
+    case 'Beat':
+      return undefined
+    case 'NotLoaded':
+      return message
+    case 'Loaded':
+      if (progress.store === undefined) listener.onLoaded(message.store)
+      progress.store = message.store
+      return undefined
+    case 'Stray':
+      listener.onStray(message.text)
+      return undefined
+    case 'Result':
+      take(progress, message.result)
+      return progress.results.length === progress.cases.length ? { _tag: 'Done' } : undefined
+  }
+}
+
+/** Resolves when the process is gone and all that it said has arrived. */
+const goneOf = (child: ChildProcess): Promise<string> => {
+  const exit = new Promise<string>((resolve) => {
+    child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
+    child.once('error', (error) => resolve(error.message))
+  })
+  const silent = new Promise<void>((resolve) => {
+    if (!child.connected) resolve()
+    child.once('disconnect', resolve)
+  })
+  return Promise.all([exit, silent]).then(([how]) => how)
+}
+
+/** A process that is asked to end does so when it is told that nobody listens any more, unless it is blocked. */
+const ended = async (child: ChildProcess): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
+  const gone = new Promise((resolve) => child.once('exit', resolve))
+  const timer = setTimeout(() => child.kill('SIGKILL'), ENDING_MILLIS)
+  if (child.connected) child.disconnect()
+  await gone
+  clearTimeout(timer)
+}
+
+const SIGNALS: ReadonlyArray<NodeJS.Signals> = ['SIGINT', 'SIGTERM', 'SIGHUP']
+
+/** A signal ends both processes, whatever the one with the store is doing. */
+const endWith = (child: ChildProcess): (() => void) => {
+  const handlers = SIGNALS.map((signal) => {
+    const handler = (): void => {
+      child.kill('SIGKILL')
+      process.kill(process.pid, signal)
+    }
+    process.once(signal, handler)
+    return () => process.off(signal, handler)
+  })
+  return () => handlers.forEach((off) => off())
+}

@@ -1,0 +1,99 @@
+/**
+ * What is wrong with the words of a command line, and which words were probably meant.
+ *
+ * @since 0.1.0
+ */
+import type { Command, CommanderError } from 'commander'
+import * as E from 'fp-ts/lib/Either.js'
+import { identity } from 'fp-ts/lib/function.js'
+import type { CliError } from './CliError.js'
+import { usage } from './CliError.js'
+import { dogearCommand, homeOf } from './commands/Context.js'
+import { withoutValues } from './commands/nextActions.js'
+import type { Hint } from './report/Hint.js'
+import { commandOf } from './terminal/shellQuote.js'
+
+/**
+ * The words that commander parses: of a command that does not exist only its name, because commander would print the general help when
+ * asked for the help of that command.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const understood = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const [name, topic] = operandsOf(program, words)
+  const asked = name === 'help' ? topic : name
+  return asked === undefined || asked === 'help' || isCommand(program, asked) ? words : [asked]
+}
+
+/**
+ * What commander has against the words, with what to type instead.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const misuse = (program: Command, words: ReadonlyArray<string>, { code, message }: CommanderError): CliError => {
+  const [name = '', topic] = operandsOf(program, words)
+  const help = isCommand(program, name) ? `dogear help ${name}` : 'dogear help'
+  const takes: Hint = { text: 'What it takes:', command: help }
+  switch (code) {
+    case 'commander.help':
+      return usage('a command is missing', [takes])
+    case 'commander.unknownCommand':
+      return usage(unknown(name === 'help' ? (topic ?? name) : name, message), [...running(name, words), takes])
+    case 'commander.missingArgument':
+      return usage(textOf(message), [...(message.includes("'id'") ? [listing(program)] : []), takes])
+    default:
+      return usage(textOf(message), [takes])
+  }
+}
+
+/** Commander throws where the value of a flag is missing, and reports the same when it parses. */
+const operandsOf = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const parsed = E.tryCatch(
+    () => program.parseOptions(words.filter((word) => word !== '--version' && word !== '-V')).operands,
+    identity
+  )
+  return E.isRight(parsed) ? parsed.right : []
+}
+
+const isCommand = (program: Command, name: string): boolean =>
+  program.commands.some((command) => command.name() === name)
+
+const textOf = (message: string): string =>
+  message.replace(/^error: /, '').replace(/\n\(Did you mean ([^\n]*\?)\)$/, '. Did you mean $1')
+
+const unknown = (name: string, message: string): string => {
+  const known = SYNONYMS.get(name)
+  return known === undefined ? textOf(message) : `unknown command '${name}'. Did you mean ${known}?`
+}
+
+const running = (name: string, words: ReadonlyArray<string>): ReadonlyArray<Hint> =>
+  /\.ya?ml$/i.test(name)
+    ? [{ text: 'To run this file:', command: commandOf(['dogear', 'run', ...withoutValues(words)]) }]
+    : []
+
+const listing = (program: Command): Hint => {
+  const folder = process.cwd()
+  const home = homeOf(program.opts<{ readonly home?: string }>().home, process.env, folder)
+  const command = E.isLeft(home) ? 'dogear runs' : dogearCommand({ home: home.right, folder }, ['runs'])
+  return { text: 'Which runs there are:', command }
+}
+
+/** The names that other tools have for our commands. */
+const SYNONYMS: ReadonlyMap<string, string> = new Map([
+  ['version', '--version'],
+  ['ls', 'runs'],
+  ['ps', 'runs'],
+  ['status', 'runs'],
+  ['start', 'run'],
+  ['exec', 'run'],
+  ['continue', 'resume'],
+  ['restart', 'resume'],
+  ['retry', 'resume'],
+  ['stop', 'pause'],
+  ['log', 'show'],
+  ['logs', 'show'],
+  ['delete', 'prune'],
+  ['rm', 'prune']
+])

@@ -1,0 +1,116 @@
+/**
+ * The input of a run: what the caller gives, what a new run starts with, and what replaces a stored one.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint } from '../domain/Checkpoint.js'
+import type { Json } from '../domain/Json.js'
+import { equals } from '../domain/Json.js'
+import type { Environment } from '../ports/Environment.js'
+import type { Program } from './Program.js'
+import type { RunError } from './RunError.js'
+import type { Secured } from './secrets.js'
+import { withoutSecrets } from './secrets.js'
+import { answering } from './stored.js'
+
+/**
+ * The input as the caller gave it (`undefined`: not given), and the one that a new run starts with, or why none can start.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Inputs {
+  readonly given: Json | undefined
+  readonly initial: E.Either<RunError, Json>
+}
+
+/** What a caller wants of a run id, and the input that comes with it. */
+interface Request<Input> {
+  readonly _tag: 'Run' | 'Resume' | 'RunOrResume'
+  readonly input: Input | undefined
+}
+
+/**
+ * An input as JSON.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const encoded = <Outputs, Input>(program: Program<Outputs, Input>, input: Input): E.Either<RunError, Json> => {
+  const json = program.encodeInput(input)
+  return E.isRight(json) ? json : E.left({ _tag: 'InvalidInput', ...json.left })
+}
+
+/**
+ * The inputs of a request. A new run that is given none starts with an empty one, if the program takes that.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const inputsOf = <Outputs, Input>(
+  program: Program<Outputs, Input>,
+  runId: string,
+  { _tag, input }: Request<Input>
+): E.Either<RunError, Inputs> => {
+  const noSuchRun: E.Either<RunError, never> = E.left({ _tag: 'NoSuchRun', runId })
+  if (input !== undefined || _tag === 'Run') {
+    const json = encoded(program, input as Input)
+    return E.isLeft(json) ? json : E.right({ given: json.right, initial: _tag === 'Resume' ? noSuchRun : json })
+  }
+  return E.right({ given: undefined, initial: _tag === 'Resume' ? noSuchRun : emptyInput(program, runId) })
+}
+
+const emptyInput = <Outputs, Input>(program: Program<Outputs, Input>, runId: string): E.Either<RunError, Json> => {
+  const none = program.encodeInput(undefined as Input)
+  if (E.isRight(none)) return none
+  const empty = program.encodeInput({} as Input)
+  return E.isRight(empty) ? empty : E.left({ _tag: 'InputMissing', runId, ...none.left })
+}
+
+/**
+ * The same without the values of secrets, which no input may have.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const recordable = (secured: Secured, { given, initial }: Inputs): E.Either<RunError, Inputs> => {
+  const shown = given === undefined ? E.right(undefined) : withoutSecrets(secured, given)
+  if (E.isLeft(shown)) return shown
+  const first = E.isLeft(initial) ? initial : withoutSecrets(secured, initial.right)
+  return E.right({ given: shown.right, initial: first })
+}
+
+/**
+ * Nothing is claimed for a run that does not exist and can't be started.
+ *
+ * @category validation
+ * @since 0.1.0
+ */
+export const unlessMissing = async (
+  { storage }: Environment,
+  runId: string,
+  { initial }: Inputs
+): Promise<E.Either<RunError, void>> => {
+  if (E.isRight(initial)) return E.right(undefined)
+  const there = await answering('load', () => storage.load(runId))
+  if (E.isLeft(there)) return there
+  return O.isNone(there.right) ? initial : E.right(undefined)
+}
+
+/**
+ * The options of a plan, with the input that replaces the stored one. That needs the step from which on it counts.
+ *
+ * @category validation
+ * @since 0.1.0
+ */
+export const replacing = <A extends { readonly fromStep?: string; readonly input?: unknown }>(
+  { runId, input: stored }: Pick<Checkpoint, 'runId' | 'input'>,
+  options: A,
+  given: Json | undefined
+): E.Either<RunError, Omit<A, 'input'> & { readonly input?: Json }> => {
+  const { input: _, ...others } = options
+  if (given === undefined || equals(given, stored)) return E.right(others)
+  return others.fromStep === undefined ? E.left({ _tag: 'InputChanged', runId }) : E.right({ ...others, input: given })
+}

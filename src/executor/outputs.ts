@@ -1,0 +1,51 @@
+/**
+ * What the steps of a completed run returned.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Checkpoint } from '../domain/Checkpoint.js'
+import type { Json } from '../domain/Json.js'
+import { unitName } from '../domain/Plan.js'
+import type { Program, ProgramTask } from './Program.js'
+import { expanded } from './Program.js'
+import type { Completed } from './RunOutcome.js'
+
+/**
+ * The outcome of a run whose steps are all done.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const completed = (program: Program<unknown, never>, checkpoint: Checkpoint): Completed => {
+  let made: { readonly outputs: unknown } | undefined
+  return {
+    _tag: 'Completed',
+    runId: checkpoint.runId,
+    checkpoint,
+    get outputs() {
+      return (made ??= { outputs: outputsOf(program, checkpoint) }).outputs
+    }
+  }
+}
+
+/** The planner has seen to it that what is recorded decodes. */
+const outputsOf = (program: Program<unknown, never>, checkpoint: Checkpoint): Readonly<Record<string, unknown>> => {
+  const recorded = new Map<string, Json | undefined>()
+  for (const record of checkpoint.completedSteps) recorded.set(unitName(record), record.output)
+  const valueOf = (task: ProgramTask, name: string): unknown => {
+    const decoded = task.decode(recorded.get(name))
+    return E.isRight(decoded) ? decoded.right : recorded.get(name)
+  }
+  const entries = expanded(program, checkpoint.workflow).steps.map((step) => [
+    step.name,
+    step._tag === 'Task'
+      ? valueOf(step, step.name)
+      : step._tag === 'Map'
+        ? {}
+        : Object.fromEntries(
+            step.groups.map((group) => [group.name, valueOf(group, unitName({ step: step.name, group: group.name }))])
+          )
+  ])
+  return Object.fromEntries(entries) as Readonly<Record<string, unknown>>
+}

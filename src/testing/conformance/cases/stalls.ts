@@ -1,0 +1,188 @@
+/** A call waits below the store, and others go on meanwhile. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { Json } from '../../../domain/Json.js'
+import type { CheckpointStorage, Claimed, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
+import type { Bench, ConformanceCase } from '../Case.js'
+import { conformanceCase } from '../Case.js'
+import { inWords } from '../difference.js'
+import {
+  answerOf,
+  assertGoesOn,
+  assertHolds,
+  assertLoads,
+  claimed,
+  left,
+  OTHER,
+  OWNER,
+  revisions,
+  right,
+  seed,
+  some
+} from '../fixtures.js'
+import { atEachPlace } from '../stalling.js'
+
+const needs = ['stalls'] as const
+
+const OLD = ['old', 'old, second', 'old, third']
+const NEW = ['new', 'new, second', 'new, third', 'new, fourth', 'new, fifth']
+
+export const stallCases: ReadonlyArray<ConformanceCase> = [
+  conformanceCase(
+    'CS-STALL-01',
+    'a save that waits below the store while its run is taken over is found by the new owner, or refused',
+    ({ reopen, ...bench }) =>
+      atEachPlace(bench, async ({ storage: former, hold, meanwhile }, place) => {
+        const runId = `run-${place}`
+        const zombie = await claimed(former, runId, OWNER)
+        await right(former.save(zombie, revisions(['first'])))
+        const late = await hold(former.save(zombie, revisions(['first', 'late'])))
+        const latter = await reopen()
+        const next = await meanwhile((first) => first(latter.claim(runId, OTHER)))
+        const payloads = await assertGoesOn(latter, next, await late.outcome)
+        await left(former.save(zombie, revisions([...payloads, 'zombie'])), 'Fenced')
+        return late.isHeld
+      }),
+    { needs }
+  ),
+
+  conformanceCase(
+    'CS-STALL-02',
+    'a load that waits below the store while its run is removed and made anew never mixes the two',
+    async (bench) => {
+      await assertLooksAreWhole(bench, 'load', (storage, runId) => storage.load(runId))
+      await assertLooksAreWhole(bench, 'revision', (storage, runId) => storage.loadRevision(runId, 1))
+    },
+    { needs }
+  ),
+
+  conformanceCase(
+    'CS-STALL-03',
+    'a claim that waits below the store while another one is granted is refused, or comes after it',
+    async (bench) => {
+      await assertClaimsAreInOrder(bench, 'released')
+      await assertClaimsAreInOrder(bench, 'held')
+    },
+    { needs }
+  ),
+
+  conformanceCase(
+    'CS-STALL-04',
+    'a removal that waits below the store while its run is claimed deletes nothing that the new owner saves',
+    ({ reopen, ...bench }) =>
+      atEachPlace(bench, async ({ storage: former, hold, meanwhile }, place) => {
+        const runId = `run-${place}`
+        await seed(former, runId, ['old'])
+        const removal = await hold(former.remove(runId))
+        const latter = await reopen()
+        const { claim, payloads } = await meanwhile(async (first) => {
+          const granted = await first(latter.claim(runId, OTHER))
+          const saved = [...(O.isSome(granted.stored) ? ['old'] : []), 'new']
+          await right(latter.save(granted.claim, revisions(saved)))
+          return { claim: granted.claim, payloads: saved }
+        })
+        await removal.outcome
+        await assertLoads(latter, runId, payloads, 'what the new owner saved during a removal')
+        await right(latter.save(claim, revisions([...payloads, 'newer'])))
+        return removal.isHeld
+      }),
+    { needs }
+  ),
+
+  conformanceCase(
+    'CS-STALL-05',
+    'a release that waits below the store while its run is taken over frees nothing',
+    ({ reopen, ...bench }) =>
+      atEachPlace(bench, async ({ storage: former, hold, meanwhile }, place) => {
+        const runId = `run-${place}`
+        const zombie = await claimed(former, runId, OWNER)
+        await right(former.save(zombie, revisions(['first'])))
+        const release = await hold(former.release(zombie))
+        const latter = await reopen()
+        const { claim } = await meanwhile((first) => first(latter.claim(runId, OTHER)))
+        await release.outcome
+        await left(latter.claim(runId, OWNER), 'HeldBy', 'a claim after the late release of the former owner')
+        await right(latter.save(claim, revisions(['first', 'second'])))
+        assert.equal(claim.lost.aborted, false, 'the lost signal of the new owner')
+        return release.isHeld
+      }),
+    { needs }
+  )
+]
+
+/** That a look that is held finds the old run, the new one or none. */
+const assertLooksAreWhole = (
+  { reopen, ...bench }: Bench,
+  named: string,
+  lookAt: (storage: CheckpointStorage, runId: string) => TaskEither<StorageError, O.Option<Stored>>
+): Promise<void> =>
+  atEachPlace(bench, async ({ storage: former, hold, meanwhile }, place) => {
+    const runId = `${named}-${place}`
+    await seed(former, runId, OLD)
+    const look = await hold(lookAt(former, runId))
+    const other = await reopen()
+    await meanwhile(async (first) => {
+      await first(other.remove(runId))
+      await seed(other, runId, NEW)
+    })
+    const result = await look.outcome
+    if (E.isLeft(result)) assert.fail(`a look at a run that was removed meanwhile failed: ${inWords(result.left)}`)
+    if (O.isSome(result.right)) assertIsOneOf(result.right.value, [OLD, NEW])
+    await assertLoads(other, runId, NEW)
+    return look.isHeld
+  })
+
+/** It may have been found after each save of the new run. */
+const assertIsOneOf = (stored: Stored, runs: ReadonlyArray<ReadonlyArray<Json>>): void => {
+  const isOf = (payloads: ReadonlyArray<Json>): boolean => {
+    try {
+      assertHolds(stored, payloads.slice(0, stored.revision + 1))
+      return true
+    } catch {
+      return false
+    }
+  }
+  if (!runs.some(isOf))
+    assert.fail(`what was loaded is neither of the old run nor of the new one: ${inWords({ ...stored, heldBy: null })}`)
+}
+
+/** `between`: what the other claim does before the one that waits goes on. */
+const assertClaimsAreInOrder = ({ reopen, ...bench }: Bench, between: 'released' | 'held'): Promise<void> =>
+  atEachPlace(bench, async ({ storage: former, hold, meanwhile }, place) => {
+    const runId = `${between}-${place}`
+    await seed(former, runId, ['first'])
+    const waiting = await hold(former.claim(runId, OWNER))
+    const latter = await reopen()
+    const other = await meanwhile(async (first) => {
+      const granted = await first(latter.claim(runId, OTHER))
+      await right(latter.save(granted.claim, revisions(['first', 'second'])))
+      if (between === 'released') await right(latter.release(granted.claim))
+      return granted.claim
+    })
+    const result = await waiting.outcome
+    if (E.isLeft(result)) assert.equal(result.left._tag, 'HeldBy', 'why the claim that waited was refused')
+    else await assertIsBeforeOrAfter(former, result.right, other.epoch, between)
+    if (between === 'held') await right(latter.save(other, revisions(['first', 'second', 'third'])))
+    else await left(latter.save(other, revisions(['first', 'second', 'late'])), 'Fenced')
+    return waiting.isHeld
+  })
+
+/** One that came before the other is superseded by it. */
+const assertIsBeforeOrAfter = async (
+  storage: CheckpointStorage,
+  { claim, stored }: Claimed,
+  epoch: number,
+  between: 'released' | 'held'
+): Promise<void> => {
+  assert.notEqual(claim.epoch, epoch, 'the epochs of two claims')
+  if (claim.epoch < epoch)
+    return void (await left(storage.save(claim, revisions(['first', 'second', 'zombie'])), 'Fenced'))
+  assert.equal(between, 'released', 'a run was granted that another owner holds; it')
+  assertHolds(some(stored, 'what the other owner saved'), ['first', 'second'], 'what the claim that waited returned')
+  // Its process counts as dead, so the claim may have been lost as soon as it was granted.
+  const saved = await answerOf(storage.save(claim, revisions(['first', 'second', 'third'])))
+  if (E.isLeft(saved))
+    assert.ok(claim.lost.aborted, `a claim was granted, and its save refused: ${inWords(saved.left)}`)
+}

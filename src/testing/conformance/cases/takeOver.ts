@@ -1,0 +1,137 @@
+/** Who may supersede an owner of which it is not known whether it lives. */
+import { strict as assert } from 'node:assert'
+import type { CheckpointStorage, Claim } from '../../../ports/CheckpointStorage.js'
+import type { Bench, ConformanceCase } from '../Case.js'
+import { conformanceCase } from '../Case.js'
+import { assertSame } from '../difference.js'
+import {
+  assertHolds,
+  assertLoads,
+  atOnce,
+  claimed,
+  left,
+  OTHER,
+  OWNER,
+  revisions,
+  right,
+  some,
+  tally,
+  until
+} from '../fixtures.js'
+
+const needs = ['takeOver'] as const
+
+const TAKE_OVER = { takeOver: true }
+
+export const takeOverCases: ReadonlyArray<ConformanceCase> = [
+  conformanceCase(
+    'CS-TAKE-01',
+    'a claim with takeOver is refused while the owner is proven alive, and disturbs it in nothing',
+    async ({ storage }) => {
+      const claim = await claimed(storage, 'a', OWNER)
+      await right(storage.save(claim, revisions([1])))
+      const { holder } = await left(storage.claim('a', OTHER, TAKE_OVER), 'HeldBy')
+      assertSame(holder.liveness, 'alive', 'what is known of an owner that lives')
+      const seen = some(some(await right(storage.load('a'))).heldBy, 'who holds the run')
+      assertSame(seen.liveness, 'alive', 'what a load says is known of an owner that lives')
+      assert.equal(claim.lost.aborted, false, 'the lost signal of an owner fired that nobody superseded')
+      await right(storage.save(claim, revisions([1, 2])))
+      await assertLoads(storage, 'a', [1, 2])
+    }
+  ),
+
+  conformanceCase(
+    'CS-TAKE-02',
+    'where nobody holds a run, a claim with takeOver is granted like any other',
+    async ({ storage, reopen }) => {
+      const first = (await right(storage.claim('a', OWNER, TAKE_OVER))).claim
+      await right(storage.save(first, revisions([1])))
+      await right(storage.release(first))
+      const second = await right(storage.claim('a', OWNER, TAKE_OVER))
+      assertHolds(some(second.stored), [1])
+      await right(storage.save(second.claim, revisions([1, 2])))
+      const next = await reopen()
+      const third = await right(next.claim('a', OTHER, TAKE_OVER))
+      assertHolds(some(third.stored), [1, 2])
+      assert.ok(third.claim.epoch > second.claim.epoch, `epoch ${third.claim.epoch} after ${second.claim.epoch}`)
+      await right(next.save(third.claim, revisions([1, 2, 3])))
+    }
+  ),
+
+  conformanceCase(
+    'CS-TAKE-03',
+    'an owner whose liveness is undecided holds its run, and claims, loads and removals say that it is undecided',
+    async (bench) => {
+      const { other, zombie, storage } = await undecided(bench)
+      const { holder } = await left(other.claim('a', OTHER), 'HeldBy')
+      assertSame({ host: holder.host, pid: holder.pid }, OWNER, 'who a refused claim says holds the run')
+      assertSame(holder.liveness, 'undecided', 'what a refused claim says of its liveness')
+      const seen = some(some(await right(other.load('a'))).heldBy, 'who holds the run')
+      assertSame(seen.liveness, 'undecided', 'what a load says of its liveness')
+      await left(other.remove('a'), 'HeldBy')
+      assert.equal(zombie.lost.aborted, false, 'the lost signal of an owner fired that nobody superseded')
+      await right(storage.save(zombie, revisions(['first', 'second'])))
+    },
+    { needs }
+  ),
+
+  conformanceCase(
+    'CS-TAKE-04',
+    'a claim with takeOver supersedes an undecided owner, and is told of every save that resolved',
+    async (bench) => {
+      const { other, zombie, storage } = await undecided(bench)
+      await right(storage.save(zombie, revisions(['first', 'second', 'third'], 2)))
+      const { claim, stored } = await right(other.claim('a', OTHER, TAKE_OVER))
+      assertHolds(some(stored), ['first', 'second', 'third'])
+      assertSame(some(stored).heldBy, { _tag: 'None' }, 'who held the run before it was claimed')
+      assert.ok(claim.epoch > zombie.epoch, `epoch ${claim.epoch} after ${zombie.epoch}`)
+      await right(other.save(claim, revisions(['first', 'second', 'third', 'fourth'])))
+      await assertLoads(other, 'a', ['first', 'second', 'third', 'fourth'])
+    },
+    { needs }
+  ),
+
+  conformanceCase(
+    'CS-TAKE-05',
+    'an owner that was superseded by takeOver is fenced for ever: its saves store nothing, and it is told',
+    async (bench) => {
+      const { other, zombie, storage } = await undecided(bench)
+      const { claim } = await right(other.claim('a', OTHER, TAKE_OVER))
+      await left(storage.save(zombie, revisions(['first', 'late'])), 'Fenced')
+      await until(() => zombie.lost.aborted, 2_000, 'the lost signal of the superseded owner has to fire')
+      await right(other.save(claim, revisions(['first', 'second'])))
+      await left(storage.save(zombie, revisions(['first', 'second', 'later'])), 'Fenced')
+      await right(storage.release(zombie))
+      await right(other.save(claim, revisions(['first', 'second', 'third'])))
+      await assertLoads(other, 'a', ['first', 'second', 'third'])
+    },
+    { needs }
+  ),
+
+  conformanceCase(
+    'CS-TAKE-06',
+    'of claims with takeOver at once one is granted, and the others are refused by it, which lives',
+    async (bench) => {
+      const { other } = await undecided(bench)
+      const results = await atOnce(Array.from({ length: 10 }, () => other.claim('a', OTHER, TAKE_OVER)))
+      assert.deepEqual(tally(results), { granted: 1, HeldBy: 9 })
+      const { holder } = await left(other.claim('a', OWNER, TAKE_OVER), 'HeldBy')
+      assertSame(holder.liveness, 'alive', 'what is known of the owner that was granted the run')
+    },
+    { needs }
+  )
+]
+
+/** An owner with one revision, and a store that can't tell whether it lives. */
+const undecided = async ({
+  storage,
+  unsure
+}: Bench): Promise<{
+  readonly storage: CheckpointStorage
+  readonly zombie: Claim
+  readonly other: CheckpointStorage
+}> => {
+  const zombie = await claimed(storage, 'a', OWNER)
+  await right(storage.save(zombie, revisions(['first'])))
+  return { storage, zombie, other: await unsure() }
+}

@@ -1,0 +1,85 @@
+/**
+ * Claiming and releasing in the sample store.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Claim, Claimed, ClaimOptions, Owner, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import { fenced, holderOf, isTaken } from './sampleHolders.js'
+import type { Answer, Instance, Kept, Run, StoredAt } from './sampleTexts.js'
+import { claimKey, EMPTY, read, textOf, write } from './sampleTexts.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// claiming
+// ---------------------------------------------------------------------------------------------------------------------
+
+const BEGUN: Kept = { revision: 0, change: 'Claimed', at: '2026-01-02T03:04:05.678Z', checkpoint: { format: 1 } }
+
+export const claim = async (
+  instance: Instance,
+  runId: string,
+  owner: Owner,
+  options: ClaimOptions,
+  storedAt: StoredAt
+): Answer<Claimed> => {
+  const { disk, has, process } = instance
+  const found = await read(instance, runId)
+  if (E.isLeft(found)) return found
+  const run = found.right
+  const holder = holderOf(instance, runId, run)
+  const held = { ...owner, since: new Date().toISOString(), process }
+  if (holder !== undefined && !isTaken(instance, holder, options)) {
+    if (has('writes down who was refused') && run.held !== null)
+      await write(instance, runId, { ...run, held: { ...held, process: run.held.process } })
+    return E.left({ _tag: 'HeldBy', runId, holder })
+  }
+  if (holder === undefined && options.takeOver === true && has('takes over only what somebody holds'))
+    return E.left(fenced(runId, run.epoch, O.none))
+  const stored = storedAt(instance, runId, { ...run, held: null })
+  if (E.isLeft(stored)) return stored
+  const isShared = holder !== undefined && has('shares a run with the owner that it takes it from')
+  const isUsedAgain = has('uses an epoch again after a release') && run.held === null && run.epoch > 0
+  const now: Run = { ...run, epoch: isUsedAgain || isShared ? run.epoch : run.epoch + 1, held }
+  const isBegun = has('writes a checkpoint at a claim') && run.revisions.length === 0
+  const written = await write(instance, runId, isBegun ? { ...now, revisions: [BEGUN] } : now)
+  if (E.isLeft(written)) return written
+  if (has('keeps its locks among the runs')) disk.texts.set(`${runId}.lock`, textOf(`${runId}.lock`, EMPTY, has))
+  if (!has('tells who claims that it holds the run')) return grant(instance, runId, now.epoch, stored.right)
+  return E.chain((told: O.Option<Stored>) => grant(instance, runId, now.epoch, told))(storedAt(instance, runId, now))
+}
+
+export const grant = (
+  { disk, has, held, givenUp, counted, free }: Instance,
+  runId: string,
+  epoch: number,
+  stored: O.Option<Stored>
+): E.Either<StorageError, Claimed> => {
+  if (has('holds one run at a time')) held.clear()
+  const lost = new AbortController()
+  held.set(runId, { epoch, lost })
+  givenUp.delete(claimKey(runId, epoch))
+  if (has('counts a save that failed')) counted.delete(runId)
+  free.delete(runId)
+  disk.processes.tell(runId, epoch)
+  return E.right({ claim: { runId, epoch, lost: lost.signal }, stored })
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// releasing
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** From now on this process takes the claim for given back, whether that can be written or not. */
+export const release = async (instance: Instance, claimed: Claim): Answer<void> => {
+  const { has, givenUp, free, held } = instance
+  const { runId, epoch } = claimed
+  if (!has('holds a run whose release failed')) givenUp.add(claimKey(runId, epoch))
+  const mine = held.get(runId)
+  if (has('fires lost at a release') && mine?.epoch === epoch) mine.lost.abort(fenced(runId, epoch, O.none))
+  const found = await read(instance, runId)
+  if (E.isLeft(found)) return found
+  const run = found.right
+  if (run.epoch !== epoch && !has('lets anybody give a claim back')) return E.right(undefined)
+  free.add(runId)
+  return write(instance, runId, { ...run, held: null })
+}

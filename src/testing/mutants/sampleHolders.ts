@@ -1,0 +1,67 @@
+/**
+ * Who may write a run of the sample store.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Claim, ClaimOptions, Holder, Liveness, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Instance, Run } from './sampleTexts.js'
+import { claimKey } from './sampleTexts.js'
+
+export const fenced = (runId: string, epoch: number, by: O.Option<number>): StorageError => ({
+  _tag: 'Fenced',
+  runId,
+  epoch,
+  by
+})
+
+/** Who holds the run and lives. */
+export const holderOf = (instance: Instance, runId: string, run: Run): Holder | undefined => {
+  const { has } = instance
+  if (run.held === null || !isAlive(instance, runId, run, run.held)) return undefined
+  const { process, ...owner } = run.held
+  const liveness = livenessOf(instance, process)
+  if (liveness === 'undecided' && has('takes undecided owners for dead')) return undefined
+  const holder: Holder = { ...owner, liveness: has('says that undecided owners live') ? 'alive' : liveness }
+  if (has('cuts hosts at a colon')) return { ...holder, host: holder.host.split(':')[0] ?? '' }
+  return has('reports another since at each look') ? { ...holder, since: new Date().toISOString() } : holder
+}
+
+const livenessOf = ({ isUnsure, process: own, has }: Instance, process: number): Liveness =>
+  isUnsure && (process !== own || has('takes over from itself')) ? 'undecided' : 'alive'
+
+/** Whether a claim supersedes who holds the run. */
+export const isTaken = ({ has }: Instance, { liveness }: Holder, { takeOver = false }: ClaimOptions): boolean =>
+  takeOver && !has('does not take over') && (liveness === 'undecided' || has('takes over from owners that live'))
+
+const isAlive = (
+  { disk, has, givenUp, process: own }: Instance,
+  runId: string,
+  { epoch }: Run,
+  { process, since }: NonNullable<Run['held']>
+): boolean => {
+  if (has('takes every owner for dead')) return false
+  if (!disk.processes.isAlive(process)) return has('takes every owner for alive')
+  if (process === own && givenUp.has(claimKey(runId, epoch))) return false
+  const silentMillis = Date.now() - Date.parse(since)
+  if (has('takes silent owners for dead')) return silentMillis <= 1_000
+  if (has('renews no lease')) return silentMillis <= 5_000
+  return !has('renews no lease that other processes look at') || process === own || silentMillis <= 5_000
+}
+
+/** Only the newest claim writes, and only as long as it is held. */
+export const isFenced = ({ has, held: mine, givenUp }: Instance, { epoch, held }: Run, claimed: Claim): boolean => {
+  if (has('holds one run at a time') && !mine.has(claimed.runId)) return true
+  if (has('does not fence')) return held === null
+  if (has('forgets whom it fenced')) return held !== null && epoch !== claimed.epoch
+  return held === null || epoch !== claimed.epoch || givenUp.has(claimKey(claimed.runId, claimed.epoch))
+}
+
+export const refuse = ({ held, has }: Instance, run: Run, { runId, epoch }: Claim): E.Either<StorageError, never> => {
+  const error = fenced(runId, epoch, run.epoch > epoch ? O.some(run.epoch) : O.none)
+  const mine = held.get(runId)
+  const isMine = mine?.epoch === epoch || has('tells whoever holds the run that another claim is lost')
+  if (isMine && !has('never tells an owner that it was superseded')) mine?.lost.abort(error)
+  return E.left(error)
+}

@@ -1,0 +1,204 @@
+/**
+ * Saving in the sample store.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { Json } from '../../domain/Json.js'
+import type { Claim, Revision, StorageError } from '../../ports/CheckpointStorage.js'
+import { cutTexts, rewriteTimes, shortenTimes, wellFormed, withoutProto } from './flaws.js'
+import { isFenced, refuse } from './sampleHolders.js'
+import type { Answer, Instance, Kept, Run } from './sampleTexts.js'
+import { claimKey, foundOf, read, textOf, write, writeFailed } from './sampleTexts.js'
+
+/** How many revisions are kept. */
+const KEPT = 12
+
+// ---------------------------------------------------------------------------------------------------------------------
+// who may save
+// ---------------------------------------------------------------------------------------------------------------------
+
+export const save = async (
+  instance: Instance,
+  claimed: Claim,
+  revisions: ReadonlyNonEmptyArray<Revision>
+): Answer<void> => {
+  const { has, disk } = instance
+  const { runId } = claimed
+  if (has('believes its memory of a claim')) return saveByMemory(instance, claimed, revisions)
+  const found = await read(instance, runId)
+  if (E.isLeft(found)) return found
+  if (isFenced(instance, found.right, claimed)) return refuse(instance, found.right, claimed)
+  if (!has('looks at its claim before its turn')) return keep(instance, runId, found.right, revisions)
+  return disk.exclusively(runId, async () => {
+    const later = await read(instance, runId)
+    return E.isLeft(later) ? later : keep(instance, runId, later.right, revisions)
+  })
+}
+
+/** What this process knew of its claim when the save was asked for counts, if no other process has claimed the run since. */
+const saveByMemory = async (
+  instance: Instance,
+  claimed: Claim,
+  revisions: ReadonlyNonEmptyArray<Revision>
+): Answer<void> => {
+  const { runId, epoch } = claimed
+  const isMine = instance.held.get(runId)?.epoch === epoch && !instance.givenUp.has(claimKey(runId, epoch))
+  for (let n = 0; n < 8; n++) await new Promise((resolve) => setImmediate(resolve))
+  return instance.disk.exclusively(runId, async () => {
+    const found = await read(instance, runId)
+    if (E.isLeft(found)) return found
+    const isBelieved = isMine && found.right.held?.process === instance.process
+    return isBelieved || !isFenced(instance, found.right, claimed)
+      ? keep(instance, runId, found.right, revisions)
+      : refuse(instance, found.right, claimed)
+  })
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what is kept
+// ---------------------------------------------------------------------------------------------------------------------
+
+const keep = async (
+  instance: Instance,
+  runId: string,
+  run: Run,
+  revisions: ReadonlyNonEmptyArray<Revision>
+): Answer<void> => {
+  const { has } = instance
+  if (has('lets saves overtake one another')) return overtake(instance, runId, run, revisions)
+  const next = withSaved(instance, runId, run, revisions)
+  if (E.isLeft(next)) return next
+  if (has('writes no more than a hundred revisions at once') && revisions.length > 100)
+    return E.left(writeFailed(runId, 'E2BIG'))
+  if (has('drops saves that come at the same time')) return saveUnlessBusy(instance, runId, next.right)
+  if (has('writes the revisions of a save one by one')) return saveOneByOne(instance, runId, run, revisions)
+  if (has('prunes before it writes')) pruneAtOnce(instance, runId, run, next.right)
+  const written = await write(instance, runId, next.right)
+  noteFailure(instance, runId, next.right, E.isLeft(written))
+  if (E.isLeft(written) && has('keeps a part of a save that failed'))
+    instance.disk.texts.set(runId, textOf(runId, withRevisions(instance, run, revisions.slice(0, 1)), has))
+  return written
+}
+
+/** The run after a save, if that follows what is stored. */
+export const withSaved = (
+  instance: Instance,
+  runId: string,
+  run: Run,
+  revisions: ReadonlyArray<Revision>
+): E.Either<StorageError, Run> => {
+  const { has, counted } = instance
+  const found = foundOf(runId, run)
+  if (E.isLeft(found)) return found
+  const stored = (has('counts a save that failed') ? counted.get(runId) : undefined) ?? run.revisions
+  const conflict = conflictOf(instance, stored, revisions)
+  if (conflict !== undefined) return E.left({ _tag: 'RevisionConflict', runId, ...conflict })
+  const isShort = has('loses the last of several revisions') && revisions.length > 1
+  return E.right(withRevisions(instance, run, isShort ? revisions.slice(0, -1) : revisions))
+}
+
+const conflictOf = (
+  { has }: Instance,
+  stored: ReadonlyArray<Kept>,
+  revisions: ReadonlyArray<Revision>
+): { readonly expected: number; readonly found: number } | undefined => {
+  if (has('lets the last save win')) return undefined
+  let expected = stored.at(-1)?.revision ?? -1
+  for (const { revision: found } of has('looks at the first revision of a save only')
+    ? revisions.slice(0, 1)
+    : revisions) {
+    expected += 1
+    if (found !== expected) return { expected, found }
+  }
+  return undefined
+}
+
+/** What was damaged ends with the first save after it. */
+const withRevisions = ({ has }: Instance, run: Run, revisions: ReadonlyArray<Revision>): Run => {
+  const first = revisions[0]?.revision ?? 0
+  const last = (): Json => revisions.at(-1)?.checkpoint() ?? null
+  const added = revisions.map(({ revision, change, checkpoint }): Kept => {
+    const made = has('keeps the last checkpoint of a save for all its revisions') ? last() : checkpoint()
+    return { revision, change: change._tag, at: change.at, checkpoint: asKept(has, made) }
+  })
+  const before = run.revisions.filter(({ revision }) => revision < first)
+  const damaged = has('keeps damaged revisions behind new ones') ? run.damaged : []
+  const isMoved = has('moves since at each save')
+  const held = isMoved && run.held !== null ? { ...run.held, since: new Date().toISOString() } : run.held
+  return { ...run, held, revisions: [...before, ...added].slice(-KEPT), damaged }
+}
+
+const asKept = (has: Instance['has'], checkpoint: Json): Json => {
+  if (has('loses keys that objects have')) return withoutProto(checkpoint)
+  if (has('mends lone surrogates')) return wellFormed(checkpoint)
+  if (has('composes characters')) return JSON.parse(JSON.stringify(checkpoint).normalize('NFC')) as Json
+  if (has('rewrites times')) return JSON.parse(JSON.stringify(checkpoint), rewriteTimes) as Json
+  if (has('drops trailing zeros of times')) return JSON.parse(JSON.stringify(checkpoint), shortenTimes) as Json
+  if (has('cuts texts after twelve million characters')) return JSON.parse(JSON.stringify(checkpoint), cutTexts) as Json
+  return checkpoint
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// flaws
+// ---------------------------------------------------------------------------------------------------------------------
+
+const noteFailure = ({ has, remembered, counted }: Instance, runId: string, run: Run, hasFailed: boolean): void => {
+  if (has('shows a save that failed')) {
+    if (hasFailed) remembered.set(runId, run)
+    else remembered.delete(runId)
+  }
+  if (has('counts a save that failed')) {
+    if (hasFailed) counted.set(runId, run.revisions)
+    else counted.delete(runId)
+  }
+}
+
+/** The oldest checkpoint is deleted first, which works on a full disk; then comes what may fail. */
+const pruneAtOnce = ({ disk, has }: Instance, runId: string, run: Run, next: Run): void => {
+  const isKept = ({ revision }: Kept): boolean => next.revisions.some((one) => one.revision === revision)
+  const pruned = run.revisions.map((one) => (isKept(one) ? one : { ...one, checkpoint: null }))
+  disk.texts.set(runId, textOf(runId, { ...run, revisions: pruned }, has))
+}
+
+/** The revisions are counted here, at once; the longer the run, the sooner they are written. */
+const overtake = async (
+  instance: Instance,
+  runId: string,
+  run: Run,
+  revisions: ReadonlyArray<Revision>
+): Answer<void> => {
+  const { counted } = instance
+  const stored = counted.get(runId) ?? run.revisions
+  const conflict = conflictOf(instance, stored, revisions)
+  if (conflict !== undefined) return E.left({ _tag: 'RevisionConflict', runId, ...conflict })
+  const next = withRevisions(instance, { ...run, revisions: stored }, revisions)
+  counted.set(runId, next.revisions)
+  await new Promise((resolve) => setTimeout(resolve, 40 / next.revisions.length))
+  return write(instance, runId, next)
+}
+
+const saveUnlessBusy = async (instance: Instance, runId: string, next: Run): Answer<void> => {
+  if (instance.busy) return E.right(undefined)
+  instance.busy = true
+  const written = await write(instance, runId, next)
+  instance.busy = false
+  return written
+}
+
+const saveOneByOne = async (
+  instance: Instance,
+  runId: string,
+  run: Run,
+  revisions: ReadonlyArray<Revision>
+): Answer<void> => {
+  let reached = run
+  for (const one of revisions) {
+    reached = withRevisions(instance, reached, [one])
+    const written = await write(instance, runId, reached)
+    if (E.isLeft(written)) return written
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  return E.right(undefined)
+}

@@ -1,0 +1,103 @@
+/**
+ * The sample store as a database has it: each function is one statement, and nobody waits for anybody. A mutant does in two
+ * statements what has to be one. Nothing comes between the two, unless the second one has to wait below the store.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type * as O from 'fp-ts/lib/Option.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { Claim, Claimed, ClaimOptions, Owner, Revision, Stored } from '../../ports/CheckpointStorage.js'
+import { grant } from './sampleClaims.js'
+import { holderOf, isFenced, isTaken, refuse } from './sampleHolders.js'
+import { withSaved } from './sampleSaves.js'
+import type { Answer, Instance, Run, StoredAt } from './sampleTexts.js'
+import { change, claimKey, read } from './sampleTexts.js'
+
+/** The flaws that a store has which works in statements. */
+export const IN_STATEMENTS = [
+  'checks its claim in a statement before the save',
+  'loads in two statements',
+  'draws an epoch in a statement before the claim',
+  'reads what is stored in a statement before the claim',
+  'looks who holds a run in a statement before the claim',
+  'looks who holds a run in a statement before the removal',
+  'checks its claim in a statement before the release'
+] as const
+
+export const claimInStatements = async (
+  instance: Instance,
+  runId: string,
+  owner: Owner,
+  options: ClaimOptions,
+  storedAt: StoredAt
+): Answer<Claimed> => {
+  const { has, process } = instance
+  const first = await read(instance, runId)
+  if (E.isLeft(first)) return first
+  const held = { ...owner, since: new Date().toISOString(), process }
+  const epochAfter = (now: Run): number =>
+    1 + (has('draws an epoch in a statement before the claim') ? first.right.epoch : now.epoch)
+  const storedIn = (now: Run): ReturnType<StoredAt> =>
+    storedAt(instance, runId, {
+      ...(has('reads what is stored in a statement before the claim') ? first.right : now),
+      held: null
+    })
+  const before = await change(instance, runId, (now) => {
+    const run = has('looks who holds a run in a statement before the claim') ? first.right : now
+    const holder = holderOf(instance, runId, run)
+    if (holder !== undefined && !isTaken(instance, holder, options)) return E.left({ _tag: 'HeldBy', runId, holder })
+    return E.map(() => ({ ...now, epoch: epochAfter(now), held }))(storedIn(now))
+  })
+  if (E.isLeft(before)) return before
+  const granted = (stored: O.Option<Stored>) => grant(instance, runId, epochAfter(before.right), stored)
+  return E.chain(granted)(storedIn(before.right))
+}
+
+export const saveInStatements = async (
+  instance: Instance,
+  claimed: Claim,
+  revisions: ReadonlyNonEmptyArray<Revision>
+): Answer<void> => {
+  const { runId } = claimed
+  const first = await read(instance, runId)
+  if (E.isLeft(first)) return first
+  const isFirstEnough = instance.has('checks its claim in a statement before the save')
+  return done(
+    await change(instance, runId, (now) => {
+      const run = isFirstEnough ? first.right : now
+      return isFenced(instance, run, claimed)
+        ? refuse(instance, run, claimed)
+        : withSaved(instance, runId, now, revisions)
+    })
+  )
+}
+
+export const releaseInStatements = async (instance: Instance, { runId, epoch }: Claim): Answer<void> => {
+  instance.givenUp.add(claimKey(runId, epoch))
+  const first = await read(instance, runId)
+  if (E.isLeft(first)) return first
+  const isFirstEnough = instance.has('checks its claim in a statement before the release')
+  return done(
+    await change(instance, runId, (now) => {
+      const run = isFirstEnough ? first.right : now
+      return E.right(run.epoch === epoch ? { ...now, held: null } : now)
+    })
+  )
+}
+
+export const removeInStatements = async (instance: Instance, runId: string): Answer<void> => {
+  const first = await read(instance, runId)
+  if (E.isLeft(first)) return first
+  const isFirstEnough = instance.has('looks who holds a run in a statement before the removal')
+  return done(
+    await change(instance, runId, (now) => {
+      const holder = holderOf(instance, runId, isFirstEnough ? first.right : now)
+      return holder === undefined
+        ? E.right({ ...now, held: null, revisions: [], damaged: [] })
+        : E.left({ _tag: 'HeldBy', runId, holder })
+    })
+  )
+}
+
+const done = E.map((): void => undefined)

@@ -1,0 +1,146 @@
+/** Owners in other namespaces of this kernel, as containers have them: real ones, made with unshare. */
+import assert from 'node:assert/strict'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'vitest'
+import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
+import { left, OTHER, right, some } from '../../../src/testing/conformance/fixtures.js'
+import { folder } from './kit.js'
+import type { Owner } from './owners.js'
+import { CONTAINER, holding, mounted, needs, OTHER_TIME, started, wait } from './owners.js'
+
+/** What another process finds of the owner of run `a`. */
+const seenBy = async (other: Owner): Promise<string> => {
+  const { heldBy } = await other.does({ op: 'look', runId: 'a' }, 'Seen')
+  return heldBy === null ? 'dead' : heldBy.liveness
+}
+
+describe('an owner in another pid namespace', () => {
+  test('that was killed is dead at once, with every save that resolved', async ({ skip }) => {
+    needs(skip, CONTAINER)
+    const root = folder()
+    const owner = await holding(root, { around: CONTAINER }, 3)
+    assert.equal((await left(jsonFileStorage(root).claim('a', OTHER), 'HeldBy')).holder.liveness, 'alive')
+    await owner.kill()
+    const begun = performance.now()
+    const { stored } = await right(jsonFileStorage(root).claim('a', OTHER))
+    assert.equal(some(stored).revision, 2)
+    const took = performance.now() - begun
+    assert.ok(took < 1_000, `took ${took} ms`)
+  })
+
+  test('is alive and then dead for a third namespace, too, and on a file system in memory', async ({ skip }) => {
+    needs(skip, CONTAINER)
+    for (const root of [folder(), folder('/dev/shm')]) {
+      const [owner, other] = await Promise.all([
+        holding(root, { around: CONTAINER }),
+        started(root, { around: CONTAINER })
+      ])
+      assert.equal(await seenBy(other), 'alive')
+      await owner.kill()
+      assert.equal(await seenBy(other), 'dead')
+      await other.does({ op: 'claim', runId: 'a' }, 'Granted')
+    }
+  })
+
+  test('and without a /proc is not taken for dead by one that has its host’s name and none either', async ({
+    skip
+  }) => {
+    const hidden = mounted('for n in $(seq 300); do true & done; wait; mount -t tmpfs none /proc')
+    needs(skip, hidden)
+    const root = folder()
+    const owner = await holding(root, { around: [...hidden, 'sh', '-c', '"$@"; true', 'sh'] })
+    const other = await started(root, { around: hidden })
+    assert.equal(await seenBy(other), 'undecided')
+    await owner.kill()
+  })
+})
+
+describe('an owner in another time namespace', () => {
+  test('that lives holds its run, though its start time reads otherwise here; and dies with its process', async ({
+    skip
+  }) => {
+    needs(skip, OTHER_TIME)
+    const root = folder()
+    const owner = await holding(root, { around: OTHER_TIME })
+    assert.equal((await left(jsonFileStorage(root).claim('a', OTHER), 'HeldBy')).holder.liveness, 'alive')
+    await owner.does({ op: 'save', count: 1 }, 'Done')
+    await owner.kill()
+    await right(jsonFileStorage(root).claim('a', OTHER))
+  })
+
+  test('than that of the one that looks is alive and then dead, whichever of the two it is', async ({ skip }) => {
+    needs(skip, OTHER_TIME)
+    const root = folder()
+    const [owner, other] = await Promise.all([holding(root), started(root, { around: OTHER_TIME })])
+    assert.equal(await seenBy(other), 'alive')
+    await owner.kill()
+    assert.equal(await seenBy(other), 'dead')
+  })
+})
+
+describe('a reader without a /proc', () => {
+  test('knows nothing of an owner, alive or dead, but by its heartbeat', async ({ skip }) => {
+    const hidden = mounted('mount -t tmpfs none /proc', ['unshare', '--fork', '--kill-child'])
+    needs(skip, hidden)
+    const root = folder()
+    const owner = await holding(root)
+    const other = await started(root, { around: hidden, options: { heartbeat: { staleMillis: 2_000 } } })
+    assert.equal(await seenBy(other), 'undecided')
+    await owner.kill()
+    assert.equal(await seenBy(other), 'undecided')
+    await wait(2_100)
+    assert.equal(await seenBy(other), 'dead')
+  })
+})
+
+describe('overlay mounts', () => {
+  /** A root in an overlay of some folders of `base`, mounted where nobody else sees it. */
+  const overlay = (base: string, upper: string) => {
+    const lower = join(base, 'lower')
+    for (const name of ['lower', 'upper', 'work', 'merged', 'work2']) mkdirSync(join(base, name), { recursive: true })
+    const options = `lowerdir=${lower},upperdir=${join(base, upper)},workdir=${join(base, upper === 'upper' ? 'work' : 'work2')}`
+    return {
+      root: join(base, 'merged'),
+      around: mounted(`mount -t overlay overlay -o ${options} ${join(base, 'merged')}`)
+    }
+  }
+
+  test('of which one has the owner and another one the same folders: neither alive nor dead is known', async ({
+    skip
+  }) => {
+    const base = folder()
+    const { root, around } = overlay(base, 'upper')
+    needs(skip, around)
+    const owner = await holding(root, { around })
+    const [beside, other] = await Promise.all([
+      started(root, { around }),
+      started(root, { around: overlay(base, 'upper').around })
+    ])
+    assert.equal(await seenBy(beside), 'undecided')
+    assert.equal(await seenBy(other), 'undecided')
+    await owner.kill()
+    assert.equal(await seenBy(other), 'undecided')
+  })
+
+  test('over the store of an owner: neither alive nor dead is known', async ({ skip }) => {
+    const base = folder()
+    const { root, around } = overlay(base, 'upper')
+    needs(skip, around)
+    const owner = await holding(join(base, 'lower'), { around: CONTAINER })
+    const other = await started(root, { around })
+    assert.equal(await seenBy(other), 'undecided')
+    await owner.kill()
+    assert.equal(await seenBy(other), 'undecided')
+  })
+
+  test('that are one and the same for two containers: alive, and at once dead', async ({ skip }) => {
+    const base = folder()
+    const { root, around } = overlay(base, 'upper')
+    needs(skip, around)
+    const outer = await started(root, { around: [...around, ...CONTAINER], script: 'pair.js' })
+    assert.equal(await seenBy(outer), 'alive')
+    await outer.does({ op: 'kill' }, 'Told')
+    assert.equal(await seenBy(outer), 'dead')
+  })
+})

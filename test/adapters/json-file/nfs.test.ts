@@ -1,0 +1,58 @@
+/** A heartbeat on NFS, as far as that can be told without a server: the kernel is made to say that the folder is on one. */
+import assert from 'node:assert/strict'
+import type * as Fsp from 'node:fs/promises'
+import * as O from 'fp-ts/lib/Option.js'
+import { afterEach, describe, test, vi } from 'vitest'
+import { jsonFileStorage, nodeProcesses } from '../../../src/adapters/json-file/index.js'
+import { right, some } from '../../../src/testing/conformance/fixtures.js'
+import { folder, work } from './kit.js'
+import { recordOf } from './sockets.js'
+
+/** What the kernel says that all file systems are of. */
+let type: string | undefined
+
+vi.mock('node:fs/promises', async (original) => {
+  const fsp = await original<typeof Fsp>()
+  const readFile = async (path: string, encoding: 'latin1'): Promise<string> => {
+    const text = await fsp.readFile(path, encoding)
+    return path === '/proc/self/mountinfo' && type !== undefined ? text.replace(/ - \S+ /g, ` - ${type} `) : text
+  }
+  return { ...fsp, readFile }
+})
+
+afterEach(() => {
+  type = undefined
+  vi.useRealTimers()
+})
+
+describe('on NFS', { skip: process.platform !== 'linux' }, () => {
+  test.each(['nfs', 'nfs4'])('an owner is dead after 65 s at the earliest, whatever one asks for: %s', async (name) => {
+    type = name
+    vi.useFakeTimers({ toFake: ['performance'] })
+    const root = folder()
+    await work(jsonFileStorage(root), [1])
+    assert.equal(recordOf(root).socket, undefined, 'it made a socket there')
+    const processes = { self: () => ({ ...nodeProcesses.self(), host: 'far' }), isAlive: () => undefined }
+    const other = jsonFileStorage(root, { processes, heartbeat: { staleMillis: 2_000 } })
+    const look = async () => O.isSome(some(await right(other.load('a'))).heldBy)
+    assert.equal(await look(), true)
+    vi.advanceTimersByTime(64_900)
+    assert.equal(await look(), true)
+    vi.advanceTimersByTime(200)
+    assert.equal(await look(), false)
+  })
+
+  test.each(['9p', 'fuse.sshfs', 'virtiofs', 'ceph', 'ext', 'ext4x'])('nor is there a socket on %s', async (name) => {
+    type = name
+    const root = folder()
+    await work(jsonFileStorage(root), [1])
+    assert.equal(recordOf(root).socket, undefined)
+  })
+
+  test.each(['ext4', 'xfs', 'btrfs', 'zfs', 'f2fs', 'tmpfs', 'overlay'])('but there is on %s', async (name) => {
+    type = name
+    const root = folder()
+    await work(jsonFileStorage(root), [1])
+    assert.notEqual(recordOf(root).socket, undefined)
+  })
+})

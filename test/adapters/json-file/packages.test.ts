@@ -1,0 +1,48 @@
+/** What the store does by itself in a bundle where its two packages cannot be loaded. */
+import assert from 'node:assert/strict'
+import { existsSync, rmSync, statSync, utimesSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, test } from 'vitest'
+import { lockPlainly } from '../../../src/adapters/json-file/Packages.js'
+import { folder, until } from './kit.js'
+
+const begin = async (path: string) => {
+  const disturbed: Array<Error> = []
+  const options = { stale: 5_000, update: 50, onCompromised: (error: Error) => void disturbed.push(error) }
+  return { stop: await lockPlainly(path, options), disturbed }
+}
+
+describe('a heartbeat without proper-lockfile', () => {
+  test('touches its folder again and again, until it is stopped and the folder deleted', async () => {
+    const path = join(folder(), 'beat.lock')
+    const { stop, disturbed } = await begin(path)
+    for (let n = 0; n < 3; n++) {
+      const before = statSync(path).mtimeMs
+      await until(() => statSync(path).mtimeMs > before)
+    }
+    await stop()
+    assert.ok(!existsSync(path))
+    assert.deepEqual(disturbed, [])
+  })
+
+  test('ends and reports it once when somebody else touches or deletes the folder', async () => {
+    const disturb = [(path: string) => rmSync(path, { recursive: true }), (path: string) => utimesSync(path, 1, 1)]
+    for (const act of disturb) {
+      const path = join(folder(), 'beat.lock')
+      const { stop, disturbed } = await begin(path)
+      act(path)
+      await until(() => disturbed.length > 0)
+      await sleep(200)
+      assert.equal(disturbed.length, 1)
+      await stop()
+    }
+  })
+
+  test('is refused a folder that is there', async () => {
+    const path = join(folder(), 'beat.lock')
+    const { stop } = await begin(path)
+    await assert.rejects(begin(path), { code: 'EEXIST' })
+    await stop()
+  })
+})

@@ -1,0 +1,222 @@
+/** State that belongs to another user, or that another user can write to. It takes root to make some. */
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, lchownSync, mkdirSync, readdirSync, renameSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, describe, test } from 'vitest'
+import type { Exposure } from '../../../src/adapters/json-file/index.js'
+import { fileArchive, fileArtifacts, filePauses, jsonFileStorage } from '../../../src/adapters/json-file/index.js'
+import { RunError } from '../../../src/index.js'
+import { assertLoads, left, OTHER, right, seed } from '../../../src/testing/conformance/fixtures.js'
+import { digestOf, folder, journalOf, next, placesOf } from './kit.js'
+
+const IS_ROOT = process.platform === 'linux' && process.getuid?.() === 0
+const NOBODY = 65_534
+
+/** Gives something to a user, with all that is in it. */
+const give = (path: string, uid: number): void => void execFileSync('chown', ['-hR', String(uid), path])
+
+const twoRuns = async (): Promise<string> => {
+  const root = join(folder(), 'state')
+  await seed(next(root), 'a', [1, 2])
+  await seed(next(root), 'b', ['b'])
+  return root
+}
+
+describe.runIf(IS_ROOT)('what belongs to another user is Insecure, and left as it is:', () => {
+  const places: Record<string, (root: string) => string> = {
+    'the newest journal': (root) => journalOf(root, 1),
+    'checkpoint.json': (root) => placesOf(root).copy,
+    'the history folder': (root) => placesOf(root).history,
+    "the run's folder": (root) => placesOf(root).run
+  }
+  for (const [place, at] of Object.entries(places)) {
+    test(place, async () => {
+      const root = await twoRuns()
+      lchownSync(at(root), NOBODY, NOBODY)
+      const before = digestOf(root)
+      for (const refused of [next(root).load('a'), next(root).claim('a', OTHER)]) {
+        const error = await left(refused, 'Insecure')
+        assert.equal(error.where, at(root))
+        assert.match(RunError.describe(error), /belongs to user 65534.*chown/)
+      }
+      assert.equal(digestOf(root), before)
+      await assertLoads(next(root), 'b', ['b'])
+    })
+  }
+
+  for (const place of ['the root', 'the runs folder'] as const) {
+    test(place, async () => {
+      const root = await twoRuns()
+      const where = place === 'the root' ? root : join(root, 'runs')
+      lchownSync(where, NOBODY, NOBODY)
+      const before = digestOf(root)
+      for (const refused of [next(root).load('a'), next(root).claim('new', OTHER), next(root).list()])
+        assert.equal((await left(refused, 'Insecure')).where.replace(/\/\.$/, ''), where)
+      assert.equal(digestOf(root), before)
+    })
+  }
+
+  test('a root that is empty, and the artifacts, pauses and archive in it', async () => {
+    const root = join(folder(), 'state')
+    mkdirSync(root)
+    lchownSync(root, NOBODY, NOBODY)
+    await left(next(root).claim('a', OTHER), 'Insecure')
+    await left(fileArtifacts(root).put('a', 'x', 'x'), 'Insecure')
+    await left(fileArchive(root).keep({ runId: 'a', createdAt: '2026-01-02T03:04:05.678Z', checkpoint: 1 }), 'Insecure')
+    assert.deepEqual(readdirSync(root), [])
+  })
+
+  test('a link to the root', async () => {
+    const root = await twoRuns()
+    const link = join(folder(), 'link')
+    symlinkSync(root, link)
+    await assertLoads(next(link), 'a', [1, 2])
+    lchownSync(link, NOBODY, NOBODY)
+    assert.equal((await left(next(link).load('a'), 'Insecure')).where, link)
+  })
+
+  test('the pointer to a paused run', async () => {
+    const root = await twoRuns()
+    const pointer = join(root, 'continue-here.json')
+    execFileSync('cp', ['/dev/null', pointer])
+    lchownSync(pointer, NOBODY, NOBODY)
+    assert.match((await left(filePauses(root).pointer, 'InvalidPointer')).why, /belongs to user 65534/)
+  })
+})
+
+describe.runIf(IS_ROOT)('state is used by', () => {
+  const script = fileURLToPath(new URL('children/claimer.js', import.meta.url))
+
+  /** Claims run `a` as a user; how that ended, and what was warned of. */
+  const claimAs = (uid: number, root: string, environment: Record<string, string> = {}) => {
+    const { stdout, stderr, status } = spawnSync(process.execPath, [script, root], {
+      uid,
+      gid: uid,
+      env: { ...process.env, ...environment },
+      encoding: 'utf8'
+    })
+    assert.equal(status, 0, stderr)
+    return { outcome: stdout, warnings: stderr }
+  }
+
+  test('the user who owns it, though not root', async () => {
+    const root = await twoRuns()
+    chmodSync(join(root, '..'), 0o711)
+    give(root, NOBODY)
+    assert.deepEqual(claimAs(NOBODY, root), { outcome: 'Granted', warnings: '' })
+  })
+
+  test('root through sudo, if it belongs to whoever called it', async () => {
+    const root = await twoRuns()
+    give(root, NOBODY)
+    assert.equal(claimAs(0, root).outcome, 'Insecure')
+    assert.equal(claimAs(0, root, { SUDO_UID: String(NOBODY) }).outcome, 'Granted')
+    chmodSync(join(root, '..'), 0o711)
+    give(root, 65_533)
+    assert.notEqual(claimAs(NOBODY, root, { SUDO_UID: '65533' }).outcome, 'Granted')
+  })
+
+  test('anybody below a folder like /tmp, without a warning', () => {
+    const sticky = join(folder(), 'tmp')
+    mkdirSync(sticky)
+    chmodSync(join(sticky, '..'), 0o711)
+    chmodSync(sticky, 0o1777)
+    for (const uid of [0, NOBODY])
+      assert.deepEqual(claimAs(uid, join(sticky, `state-${uid}`)), { outcome: 'Granted', warnings: '' })
+  })
+
+  test('everybody who claims a run, with one warning of the process, where every user can write to the root', async () => {
+    const root = await twoRuns()
+    chmodSync(root, 0o777)
+    const { outcome, warnings } = claimAs(0, root)
+    assert.equal(outcome, 'Granted')
+    assert.equal(warnings.match(/DogearWarning/g)?.length, 1, warnings)
+    assert.ok(warnings.includes(root) && /every user can write to it.*chmod/.test(warnings), warnings)
+  })
+})
+
+describe.runIf(process.platform !== 'win32')('a claim warns', () => {
+  const exposures: Array<Exposure> = []
+  afterEach(() => void exposures.splice(0))
+
+  const claimIn = async (root: string): Promise<void> => {
+    const storage = jsonFileStorage(root, { onExposed: (exposure) => void exposures.push(exposure) })
+    for (const runId of ['a', 'b']) {
+      const { claim } = await right(storage.claim(runId, OTHER))
+      await right(storage.release(claim))
+    }
+  }
+
+  test('of a root that every user can write to, once', async () => {
+    const root = await twoRuns()
+    await claimIn(root)
+    assert.deepEqual(exposures, [])
+    chmodSync(root, 0o777)
+    await claimIn(root)
+    assert.deepEqual(exposures, [{ where: root, by: 'everybody', how: 'write' }])
+  })
+
+  test(
+    'of a root that its group can write to, unless that is the group of this user alone',
+    { skip: !IS_ROOT },
+    async () => {
+      const root = await twoRuns()
+      chmodSync(root, 0o770)
+      await claimIn(root)
+      assert.deepEqual(exposures, [])
+      lchownSync(root, 0, NOBODY)
+      await claimIn(root)
+      assert.deepEqual(exposures, [{ where: root, by: 'group', how: 'write' }])
+    }
+  )
+
+  test('of a folder above the root in which every user can put another in its place', async () => {
+    const above = folder()
+    const root = join(above, 'inner/state')
+    mkdirSync(join(above, 'inner'))
+    chmodSync(above, 0o777)
+    await claimIn(root)
+    assert.deepEqual(exposures, [{ where: above, by: 'everybody', how: 'replace' }])
+    chmodSync(above, 0o1777)
+    exposures.splice(0)
+    await claimIn(root)
+    assert.deepEqual(exposures, [])
+  })
+
+  test(
+    'of a folder above the root whose owner, or whose group, can put another in its place',
+    { skip: !IS_ROOT },
+    async () => {
+      const above = folder()
+      const root = join(above, 'state')
+      lchownSync(above, NOBODY, 0)
+      await claimIn(root)
+      assert.deepEqual(exposures, [{ where: above, by: 'owner', how: 'replace' }])
+      for (const [mode, expected] of [
+        [0o775, [{ where: above, by: 'group', how: 'replace' }]],
+        [0o1775, []]
+      ] as const) {
+        exposures.splice(0)
+        lchownSync(above, 0, NOBODY)
+        chmodSync(above, mode)
+        await claimIn(root)
+        assert.deepEqual(exposures, expected)
+      }
+    }
+  )
+
+  test('of where a link leads to, and not of the link', async () => {
+    const [real, link] = [await twoRuns(), join(folder(), 'link')]
+    symlinkSync(real, link)
+    await claimIn(link)
+    assert.deepEqual(exposures, [])
+    const moved = `${real}-moved`
+    renameSync(real, moved)
+    symlinkSync(moved, real)
+    chmodSync(moved, 0o777)
+    await claimIn(link)
+    assert.deepEqual(exposures, [{ where: moved, by: 'everybody', how: 'write' }])
+  })
+})

@@ -1,0 +1,311 @@
+/** Artifacts that somebody edits between a failure and its resume: asked about, never overwritten. */
+import { afterEach, describe, expect, test } from 'vitest'
+import { linesOf, type Sandbox, sandbox } from './dogear.js'
+import { answering, hasTerminal, onTerminal } from './onTerminal.js'
+
+let place: Sandbox
+afterEach(() => place.remove())
+
+/** `generate` leaves gen.js, and `check` fails until somebody fixes that. */
+const workflow = `name: w
+steps:
+  - { name: generate, shell: 'echo generate >> log; echo broken > gen.js', artifacts: [gen.js] }
+  - { name: check, shell: 'echo check >> log; grep -q fixed gen.js' }
+  - { name: publish, shell: echo publish >> log }
+`
+
+/** The run has failed, and gen.js is fixed by hand. */
+const fixed = async (text = workflow): Promise<void> => {
+  place = sandbox({ 'w.yml': text })
+  expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(1)
+  place.write('gen.js', 'fixed\n')
+  place.write('log', '')
+}
+
+const ran = (): readonly string[] => linesOf(place.read('log'))
+
+const revision = async (): Promise<unknown> =>
+  (JSON.parse((await place.dogear(['show', 'r', '--json'])).stdout) as { revision: number }).revision
+
+describe('an artifact that was edited by hand, in a pipe,', () => {
+  test.each([{ flags: [] }, { flags: ['--yes'] }, { flags: ['--changes', 'ignore'] }])(
+    'refuses the resume, names the file and changes nothing: $flags',
+    async ({ flags }) => {
+      await fixed()
+      const before = await revision()
+      const { code, stderr } = await place.dogear(['resume', 'r', ...flags])
+      expect(code).toBe(4)
+      expect(stderr).toContain('"generate" completed, and what it made was changed since: gen.js\n')
+      for (const answer of ['again', 'keep', 'done'])
+        expect(stderr).toMatch(new RegExp(`^ {2}dogear resume r.* --confirm generate=${answer}( --yes)?$`, 'm'))
+      expect(stderr).toContain('expect: { files: [gen.js] }')
+      expect(ran()).toEqual([])
+      expect(place.read('gen.js')).toBe('fixed\n')
+      expect(await revision()).toBe(before)
+      const json = await place.dogear(['resume', 'r', '--json', ...flags])
+      expect(json.code).toBe(4)
+      const { error } = JSON.parse(json.stdout) as { error: { code: string; message: string } }
+      expect(error.code).toBe('Unconfirmed')
+      expect(error.message).toContain('gen.js')
+    }
+  )
+
+  test('is kept by the line that is printed for that, and nobody is asked again', async () => {
+    await fixed()
+    const { stderr } = await place.dogear(['resume', 'r'])
+    const [, keep = ''] = /^ {2}(dogear resume r --confirm generate=keep)$/m.exec(stderr) ?? []
+    const { code, stderr: told } = await place.shell(keep)
+    expect(told).toContain('Kept as it is now: gen.js of generate\n')
+    expect(code).toBe(0)
+    expect(ran()).toEqual(['check', 'publish'])
+    expect(place.read('gen.js')).toBe('fixed\n')
+    expect(await place.dogear(['resume', 'r'])).toMatchObject({ code: 0, stderr: 'Run r: nothing left to do\n' })
+    expect((await place.dogear(['show', 'r', '--history'])).stdout).toContain('Confirmed')
+  })
+
+  test('is made again by the line that is printed for that', async () => {
+    await fixed()
+    const { stderr } = await place.dogear(['resume', 'r'])
+    const [, again = ''] = /^ {2}(dogear resume r --confirm generate=again)$/m.exec(stderr) ?? []
+    expect((await place.shell(again)).code).toBe(1)
+    expect(ran()).toEqual(['generate', 'check'])
+    expect(place.read('gen.js')).toBe('broken\n')
+  })
+
+  test('counts as done by the line that is printed for that, and what follows runs again', async () => {
+    const first = workflow
+      .replace('grep -q fixed gen.js', 'true')
+      .replace('publish >> log', 'publish >> log; grep -q fixed gen.js')
+    await fixed(first)
+    const { stderr } = await place.dogear(['resume', 'r'])
+    const [, done = ''] = /^ {2}(dogear resume r --confirm generate=done)$/m.exec(stderr) ?? []
+    expect((await place.shell(done)).code).toBe(0)
+    expect(ran()).toEqual(['check', 'publish'])
+    expect((await place.dogear(['resume', 'r'])).stderr).toBe('Run r: nothing left to do\n')
+  })
+
+  test('is kept by --from-step of a later step, which says so', async () => {
+    await fixed()
+    expect((await place.dogear(['plan', 'r', '--from-step', 'check'])).stdout).toMatch(
+      /skip +generate +completed; kept as it is now: gen\.js/
+    )
+    const { code, stderr } = await place.dogear(['resume', 'r', '--from-step', 'check'])
+    expect(code).toBe(0)
+    expect(stderr).toContain('Kept as it is now: gen.js of generate\n')
+    expect(ran()).toEqual(['check', 'publish'])
+    expect((await place.dogear(['resume', 'r'])).stderr).toBe('Run r: nothing left to do\n')
+  })
+
+  test('is overwritten by --force and --from-step of its own step only with an answer; --yes is none', async () => {
+    await fixed()
+    for (const flags of [
+      ['--force'],
+      ['--from-step', 'generate'],
+      ['--force', '--yes'],
+      ['--from-step', 'generate', '--yes']
+    ]) {
+      const { code, stderr } = await place.dogear(['resume', 'r', ...flags])
+      expect(code).toBe(4)
+      expect(stderr).toContain('"generate" completed, and what it made was changed since: gen.js\n')
+      expect(place.read('gen.js')).toBe('fixed\n')
+    }
+    const { stderr } = await place.dogear(['resume', 'r', '--from-step', 'generate'])
+    const [, again = ''] = /^ {2}(dogear resume r --from-step generate .*)$/m.exec(stderr) ?? []
+    expect(again).toContain('--confirm generate=again')
+    expect((await place.shell(again)).code).toBe(1)
+    expect(ran()).toEqual(['generate', 'check'])
+  })
+
+  test('is not overwritten by the line that is printed after the check of its wave failed', async () => {
+    await fixed(`name: w
+steps:
+  - wave: gen
+    after: grep -q good gen.js
+    groups:
+      code: { shell: 'echo bad > gen.js', artifacts: [gen.js] }
+      mail: { shell: echo sent >> mails, idempotent: false }
+`)
+    const { code, stderr } = await place.dogear(['resume', 'r', '--restart-wave', 'gen', '--yes'])
+    expect(code).toBe(4)
+    expect(stderr).toContain('"gen/code" completed, and what it made was changed since: gen.js\n')
+    expect(place.read('gen.js')).toBe('fixed\n')
+    const [, again = ''] = /^ {2}(dogear resume r --restart-wave gen .*)$/m.exec(stderr) ?? []
+    expect((await place.shell(again)).code).toBe(1)
+    expect(place.read('gen.js')).toBe('bad\n')
+  })
+
+  test('is named by --restart-wave for each group that left it, and what is kept is not overwritten', async () => {
+    place = sandbox({
+      'w.yml': `name: w
+steps:
+  - wave: make
+    groups:
+      a: { shell: echo made > v, artifacts: [v] }
+  - { name: sign, shell: echo signed >> v, artifacts: [v] }
+  - { name: check, shell: grep -q hand v }
+`
+    })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    place.write('v', 'by hand\n')
+    const { code, stderr } = await place.dogear(['resume', 'r', '--restart-wave', 'make'])
+    expect(code).toBe(4)
+    expect(stderr).toContain('"make/a" completed, and what it made was changed since: v\n')
+    const kept = await place.dogear(['resume', 'r', '--restart-wave', 'make', '--confirm', 'sign=keep'])
+    expect(kept.code).toBe(4)
+    expect(kept.stderr).toContain('"make/a" completed, and what it made was changed since: v\n')
+    expect(place.read('v')).toBe('by hand\n')
+  })
+
+  test.each(['--force', '--from-step g'])(
+    'is named by plan %s, and made again by the line that is printed for that',
+    async (flags) => {
+      place = sandbox({
+        'w.yml': `name: w
+steps:
+  - wave: g
+    groups:
+      b: { shell: echo made > b.txt, artifacts: [b.txt] }
+  - { name: mid, shell: echo made > m.txt, artifacts: [m.txt] }
+  - { name: end, shell: 'false' }
+`
+      })
+      await place.dogear(['run', 'w.yml', '--id', 'r'])
+      place.write('b.txt', 'by hand\n')
+      place.write('m.txt', 'by hand\n')
+      const words = flags.split(' ')
+      const { stdout } = await place.dogear(['plan', 'r', ...words])
+      expect(stdout).toContain('Changed since it was made, and to be made again: b.txt of g/b, m.txt of mid.\n')
+      const { overwrites } = JSON.parse((await place.dogear(['plan', 'r', '--json', ...words])).stdout) as {
+        overwrites: unknown
+      }
+      expect(overwrites).toEqual([
+        { unit: 'g/b', changed: ['b.txt'] },
+        { unit: 'mid', changed: ['m.txt'] }
+      ])
+      const pattern = /^ {2}(dogear resume r .* --confirm g\/b=again --confirm mid=again --plan \w{16})$/m
+      const [, again = ''] = pattern.exec(stdout) ?? []
+      const refused = await place.shell(again)
+      if (flags === '--force') {
+        // Work that counts is lost, which is another question.
+        expect(refused.code).toBe(2)
+        expect(refused.stderr).toMatch(/^ {2}dogear resume r --force .* --plan \w{16} --yes$/m)
+        expect(place.read('b.txt')).toBe('by hand\n')
+      }
+      const { code } = flags === '--force' ? await place.shell(`${again} --yes`) : refused
+      expect(code).toBe(1)
+      expect([place.read('b.txt'), place.read('m.txt')]).toEqual(['made\n', 'made\n'])
+    }
+  )
+
+  test('is named by plan --restart-wave beside what is asked of later steps, and made again by its first line', async () => {
+    place = sandbox({
+      'w.yml': `name: w
+steps:
+  - wave: g
+    groups:
+      b: { shell: echo made > b.txt, artifacts: [b.txt] }
+  - { name: mid, shell: echo made > m.txt, artifacts: [m.txt] }
+  - { name: end, shell: 'false' }
+`
+    })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    place.write('b.txt', 'by hand\n')
+    place.write('m.txt', 'by hand\n')
+    const { stdout } = await place.dogear(['plan', 'r', '--restart-wave', 'g'])
+    expect(stdout).toContain('Changed since it was made, and to be made again: b.txt of g/b.\n')
+    expect(stdout).toContain('"mid" completed, and what it made was changed since: m.txt\n')
+    const [, again = ''] = /^ {2}(dogear resume r .* --confirm g\/b=again --confirm mid=again)$/m.exec(stdout) ?? []
+    expect((await place.shell(again)).code).toBe(1)
+    expect([place.read('b.txt'), place.read('m.txt')]).toEqual(['made\n', 'made\n'])
+  })
+
+  test('is said not to be known where --force can not look at what steps left', async () => {
+    place = sandbox({
+      'w.yml': `name: w
+steps:
+  - { name: tag, shell: 'git commit --allow-empty -qm x && git rev-parse HEAD', capture: c, commits: ["\${c}"] }
+  - { name: generate, shell: 'echo made > gen.js', artifacts: [gen.js] }
+`
+    })
+    await place.shell(
+      'git init -q . && git config user.email a@b.c && git config user.name a && git commit --allow-empty -qm first'
+    )
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(0)
+    place.write('gen.js', 'by hand\n')
+    await place.shell(
+      'git commit --allow-empty -qm later; git rev-parse HEAD > .git/shallow; git reflog expire --expire=now --all; git gc -q --prune=now'
+    )
+    const { code, stderr } = await place.dogear(['resume', 'r', '--force'])
+    expect(code).toBe(2)
+    expect(stderr).toContain("warning: what steps left can't be looked at, so what was changed of it is not known: ")
+    expect(place.read('gen.js')).toBe('by hand\n')
+  })
+
+  test('is shown by plan as a question, also as JSON', async () => {
+    await fixed()
+    const { stdout } = await place.dogear(['plan', 'r'])
+    expect(stdout).toMatch(/1\/3 +confirm +generate +what it made was changed: gen\.js/)
+    expect(stdout).toMatch(/2\/3 +retry +check/)
+    expect(stdout).toMatch(/^ {2}dogear resume r --confirm generate=keep$/m)
+    const json = JSON.parse((await place.dogear(['plan', 'r', '--json'])).stdout) as { decisions: unknown[] }
+    expect(json).toMatchObject({
+      questions: ['generate'],
+      decisions: [
+        { action: 'confirm', reason: 'EvidenceChanged', changed: ['gen.js'] },
+        { action: 'retry' },
+        { action: 'run' }
+      ]
+    })
+  })
+
+  test('is not asked about where only that it is there was asked for', async () => {
+    await fixed(workflow.replace('artifacts: [gen.js]', 'expect: { files: [gen.js] }'))
+    expect((await place.dogear(['resume', 'r'])).code).toBe(0)
+    expect(ran()).toEqual(['check', 'publish'])
+  })
+
+  test('and a later step that names it too is asked about once, at the later one; again runs both', async () => {
+    const two = workflow.replace(
+      '  - { name: check',
+      `  - { name: sign, shell: 'echo sign >> log; echo signed >> gen.js', artifacts: [gen.js] }\n  - { name: check`
+    )
+    await fixed(two)
+    const { code, stderr } = await place.dogear(['resume', 'r'])
+    expect(code).toBe(4)
+    expect(stderr).toContain('"sign" completed, and what it made was changed since: gen.js\n')
+    expect(stderr).not.toContain('"generate" completed')
+    expect((await place.dogear(['resume', 'r', '--confirm', 'sign=again'])).code).toBe(1)
+    expect(ran()).toEqual(['generate', 'sign', 'check'])
+  })
+})
+
+describe.skipIf(!hasTerminal)('an artifact that was edited by hand, on a terminal,', () => {
+  const question = 'Run it again over that, keep what is there now, or take it as done? [again/keep/done] '
+
+  test.each([
+    ['keep\n', 0, ['check', 'publish'], 'fixed\n'],
+    ['k\n', 0, ['check', 'publish'], 'fixed\n'],
+    ['perhaps\nagain\n', 1, ['generate', 'check'], 'broken\n'],
+    ['done\n', 0, ['check', 'publish'], 'fixed\n'],
+    ['\x04', 4, [], 'fixed\n']
+  ])('is asked about, and %j is obeyed', async (answer, code, steps, content) => {
+    await fixed()
+    const ended = await answering(onTerminal(place, ['resume', 'r', '--yes']), [question, answer])
+    expect(ended.stdout).toContain('"generate" completed, and what it made was changed since: gen.js\n')
+    expect(ended.code).toBe(code)
+    expect(ran()).toEqual(steps)
+    expect(place.read('gen.js')).toBe(content)
+  })
+
+  test('is not what was asked about if it was edited again meanwhile: then nothing runs', async () => {
+    await fixed()
+    const asked = onTerminal(place, ['resume', 'r'])
+    await asked.said(question)
+    place.write('gen.js', 'fixed otherwise\n')
+    const { code, stdout } = await answering(asked, [question, 'again\n'])
+    expect(code).toBe(4)
+    expect(stdout).toContain('The plan changed since it was reviewed')
+    expect(ran()).toEqual([])
+    expect(place.read('gen.js')).toBe('fixed otherwise\n')
+  })
+})

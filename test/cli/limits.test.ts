@@ -1,0 +1,131 @@
+import * as E from 'fp-ts/lib/Either.js'
+import { afterEach, describe, expect, test } from 'vitest'
+import { decode } from '../../src/cli/workflow/decode.js'
+import { parse } from '../../src/cli/workflow/Source.js'
+import { unknownVariables } from '../../src/cli/workflow/unknownVariables.js'
+import { linesOf, type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox | undefined
+afterEach(() => place?.remove())
+
+const times = (n: number, of: (index: number) => string, between = ''): string =>
+  Array.from({ length: n }, (_, index) => of(index)).join(between)
+
+const steps = (n: number, of: (index: number) => string): string =>
+  `name: w\nsteps:\n${times(n, (index) => `- { ${of(index)} }\n`)}`
+
+const groups = (n: number, of: (index: number) => string): string =>
+  `name: w\nsteps:\n- wave: v\n  groups:\n${times(n, (index) => `    g${index}: { ${of(index)} }\n`)}`
+
+/** Files with so many problems or groups, of each kind. */
+const files: Readonly<Record<string, (n: number) => string>> = {
+  'aliases where names belong': (n) => groups(1, () => `shell: x, needs: [${times(n, () => '*x', ', ')}]`),
+  'numbers that can not be kept': (n) =>
+    `name: w\ninput: { a: [${'99999999999999999999, '.repeat(n)}] }\nsteps: [{ shell: x }]`,
+  'groups with unknown needs': (n) => groups(n, (index) => `shell: x, needs: [x${index}]`),
+  'variables that are captured twice': (n) => steps(n, (index) => `shell: x, capture: c${index >> 1}`),
+  'escapes that are none': (n) => `a: "${'\\q'.repeat(n)}"`,
+  'variables that nobody sets': (n) => steps(n, (index) => `run: [x, '\${vxr${index}}'], capture: var${index}`),
+  'a chain of groups that capture': (n) =>
+    groups(n, (index) => `run: [x], capture: c${index}${index === 0 ? '' : `, needs: [g${index - 1}]`}`),
+  'a chain of groups that name what the first captures': (n) =>
+    groups(
+      n,
+      (index) =>
+        `run: [x${index === 0 ? '' : ", '${c0}'"}], capture: c${index}${index === 0 ? '' : `, needs: [g${index - 1}]`}`
+    )
+}
+
+/** How many problems there are in a file: its whole way from text to a workflow that can be run. */
+const problemsOf = (text: string): number => {
+  const source = parse(text)
+  const file = E.isLeft(source) ? source : decode(source.right, 'w')
+  return E.isLeft(file) ? file.left.length : unknownVariables(file.right, []).length
+}
+
+/** The CPU time of the quickest of some repetitions, in milliseconds: other processes do not count. */
+const quickest = (rounds: number, work: () => unknown): number => {
+  let best = Infinity
+  for (let round = 0; round < rounds; round++) {
+    const began = process.cpuUsage()
+    work()
+    const { user, system } = process.cpuUsage(began)
+    best = Math.min(best, (user + system) / 1_000)
+  }
+  return best
+}
+
+describe('a workflow file that is four times as long takes about four times as long to look at:', () => {
+  test.each([
+    ['aliases where names belong', 8_000],
+    ['numbers that can not be kept', 4_000],
+    ['escapes that are none', 10_000],
+    ['groups with unknown needs', 1_000],
+    ['variables that are captured twice', 1_000],
+    ['variables that nobody sets', 1_000],
+    ['a chain of groups that capture', 1_000],
+    ['a chain of groups that name what the first captures', 1_000]
+  ])('%s', (kind, count) => {
+    const [small = '', large = ''] = [files[kind]?.(count), files[kind]?.(4 * count)]
+    // Four times would be linear, sixteen times is quadratic.
+    const cost = (text: string): number => quickest(3, () => problemsOf(text))
+    cost(small)
+    expect(cost(large) / cost(small)).toBeLessThan(9)
+  })
+})
+
+describe('of many problems', () => {
+  test.each([
+    ['aliases where names belong', 60_000],
+    ['groups with unknown needs', 9_000],
+    ['variables that nobody sets', 9_000]
+  ])('the first are told, and how many more there are: %s', async (kind, count) => {
+    const text = files[kind]?.(count) ?? ''
+    place = sandbox({ 'w.yml': text })
+    const { code, stdout, stderr } = await place.dogear(['run', 'w.yml', '--json'])
+    expect(code).toBe(2)
+    const all = problemsOf(text)
+    expect(all).toBeGreaterThanOrEqual(count)
+    const lines = linesOf(stderr)
+    expect(lines[0]).toBe(`dogear: w.yml has ${all} problems:`)
+    expect(lines.slice(1, -1).every((line) => /^w\.yml:\d+:\d+: /.test(line))).toBe(true)
+    expect(lines).toHaveLength(22)
+    expect(lines.at(-1)).toBe(`and ${all - 20} more`)
+    expect(stderr.length).toBeLessThan(20_000)
+    const { error } = JSON.parse(stdout) as { error: { problems: unknown[]; problems_total: number } }
+    expect([error.problems.length, error.problems_total]).toEqual([20, all])
+  })
+
+  test('the longest name is cut in its middle, and what to do is told all the same', async () => {
+    place = sandbox({ 'w.yml': `name: ${'k'.repeat(100_000)}\nsteps: [{ shell: x }]` })
+    const { stderr } = await place.dogear(['run', 'w.yml'])
+    expect(stderr.length).toBeLessThan(1_000)
+    expect(stderr).toMatch(/w\.yml:1:7: "k+ … k+" is not a valid name: use letters, .*, at most 128 characters\n/)
+  })
+
+  test('of warnings, too', async () => {
+    place = sandbox({
+      'w.yml': steps(500, () => 'shell: "true", retry: { strategy: linaer }').replace(
+        'steps:',
+        'steps:\n- { shell: "false" }'
+      )
+    })
+    const { stderr } = await place.dogear(['run', 'w.yml'])
+    const warnings = linesOf(stderr).filter((line) => line.startsWith('warning:'))
+    expect(warnings).toHaveLength(21)
+    expect(warnings.at(-1)).toBe('warning: and 480 more')
+  })
+
+  test('groups that need one another, and places that capture one variable, are not all named', async () => {
+    place = sandbox({
+      'cycle.yml': groups(5_000, (index) => `shell: x, needs: [g${(index + 1) % 5_000}]`),
+      'captures.yml': steps(5_000, () => 'shell: x, capture: c')
+    })
+    for (const file of ['cycle.yml', 'captures.yml']) {
+      const { code, stderr } = await place.dogear(['run', file])
+      expect(code).toBe(2)
+      expect(stderr).toMatch(/ and 4,?990 more\n$/)
+      expect(stderr.length).toBeLessThan(1_000)
+    }
+  })
+})

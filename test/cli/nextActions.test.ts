@@ -1,0 +1,406 @@
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { usage, type CliError } from '../../src/cli/CliError.js'
+import { nextActions } from '../../src/cli/commands/nextActions.js'
+import { literals } from '../docs/source.js'
+import { type Ended, linesOf, type Running, type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox
+const within = (files: Readonly<Record<string, string>>): Sandbox => (place = sandbox(files))
+afterEach(() => place.remove())
+
+const two = `
+name: two
+steps:
+  - { name: one, shell: echo one >> log }
+  - { name: two, shell: test -e mended && echo two >> log }
+`
+
+const slow = 'name: slow\nsteps: [{ name: wait, shell: "echo ready; sleep 60" }]'
+
+/** The commands that a message ends with, as they stand there. */
+const commandsIn = (text: string): readonly string[] =>
+  linesOf(text).flatMap((line) => /^ {2}(dogear .*)$/.exec(line)?.[1] ?? [])
+
+/** Types what a message says last. */
+const follow = ({ stderr }: Ended): Promise<Ended> => {
+  const last = commandsIn(stderr).at(-1)
+  expect(linesOf(stderr).at(-1), stderr).toBe(`  ${last}`)
+  return place.shell(last ?? 'exit 99')
+}
+
+const running = async (): Promise<Running> => {
+  within({ 'slow.yml': slow, 'two.yml': two })
+  const started = place.start(['run', 'slow.yml', '--id', 'busy'])
+  await started.said('ready')
+  return started
+}
+
+const damage = (runId: string): void => {
+  const history = join(place.folder, '.dogear/runs', runId, 'history')
+  for (const name of readdirSync(history)) writeFileSync(join(history, name), '\0\0garbage\n'.repeat(3))
+  writeFileSync(join(place.folder, '.dogear/runs', runId, 'checkpoint.json'), 'null')
+}
+
+describe('a run that another process has', () => {
+  test('is not to be resumed when its jobs were asked for: where it can be looked at is told', async () => {
+    const busy = await running()
+    const polled = await place.dogear(['poll', 'busy'])
+    expect(polled.stdout).toBe('Run busy waits for no job\n')
+    expect(polled.stderr).not.toContain('dogear resume')
+    expect(polled.stderr).toContain(`It is in progress: process ${busy.pid} on `)
+    expect(await follow(polled)).toMatchObject({ code: 0 })
+    const json = JSON.parse((await place.dogear(['poll', 'busy', '--json'])).stdout) as { next: string }
+    expect(json.next).toBe('dogear show busy')
+    busy.child.kill('SIGINT')
+    await busy.ended
+    expect((await place.dogear(['poll', 'busy'])).stderr).toContain('  dogear resume busy\n')
+  })
+
+  test.each([
+    ['resume', ['resume', 'busy']],
+    ['clean', ['clean', 'busy', '--yes']],
+    ['run with its id', ['run', 'slow.yml', '--id', 'busy']]
+  ])('is refused with what can be done: %s', async (_, words) => {
+    const busy = await running()
+    const refused = await place.dogear(words)
+    expect(refused.code).toBe(4)
+    expect(commandsIn(refused.stderr)).toEqual(['dogear show busy', 'dogear pause busy'])
+    expect(await follow(refused)).toMatchObject({ code: 0 })
+    busy.child.kill('SIGINT')
+    await busy.ended
+  })
+})
+
+test('a run in progress is reported to who starts another one of the same workflow', async () => {
+  const busy = await running()
+  place.write('slow.yml', slow.replace('sleep 60', 'true'))
+  for (const words of [
+    ['run', 'slow.yml'],
+    ['run', 'slow.yml', '--resume'],
+    ['run', 'slow.yml', '--id', 'other']
+  ]) {
+    const { code, stderr } = await place.dogear(words)
+    expect(code).toBe(0)
+    expect(stderr).toContain(`Run busy of this workflow is in progress (process ${busy.pid} on `)
+    expect(stderr).toContain('. To look at it:\n  dogear show busy\n')
+  }
+  busy.child.kill('SIGINT')
+  await busy.ended
+})
+
+describe('a run that there is not', () => {
+  test.each(['resume', 'show', 'plan', 'poll', 'pause', 'verify', 'clean'])(
+    'is refused by %s with where it was looked for, and where to find others',
+    async (command) => {
+      within({ 'two.yml': two })
+      await place.dogear(['run', 'two.yml', '--id', 'known'])
+      const refused = await place.dogear([command, 'nobody'])
+      expect(refused.code).toBe(3)
+      expect(linesOf(refused.stderr)).toEqual([
+        'dogear: No checkpoint found for run nobody',
+        'Its id may be mistyped, it may be stored elsewhere, or it was deleted or archived',
+        `Looked in ${place.folder}/.dogear`,
+        'Which runs there are:',
+        '  dogear runs'
+      ])
+      expect((await follow(refused)).stdout).toContain('known')
+      const json = JSON.parse((await place.dogear([command, 'nobody', '--json'])).stdout) as {
+        error: { message: string }
+      }
+      expect(json.error.message).toContain('\n  dogear runs')
+    }
+  )
+
+  test('is refused where no run is unfinished', async () => {
+    within({ 'two.yml': two })
+    expect(await follow(await place.dogear(['resume']))).toMatchObject({ code: 0 })
+  })
+})
+
+describe('more than one run that may be meant', () => {
+  test('are refused with a command that names one', async () => {
+    within({ 'two.yml': two })
+    for (const id of ['aaaa-1', 'aaaa-2']) await place.dogear(['run', 'two.yml', '--id', id])
+    place.write('mended', '')
+    const ambiguous = await place.dogear(['resume', 'aaaa', '--verbose'])
+    expect(commandsIn(ambiguous.stderr)).toEqual(['dogear resume aaaa-2 --verbose'])
+    expect((await follow(await place.dogear(['resume']))).stderr).toContain('Resuming run aaaa-2')
+    expect(await follow(ambiguous)).toMatchObject({ code: 0 })
+  })
+})
+
+describe('an id that is in use', () => {
+  const known = async (): Promise<void> => {
+    within({ 'two.yml': two })
+    await place.dogear(['run', 'two.yml', '--id', 'known'])
+  }
+
+  test('in a pipe tells of the run that has it: how far it is, and how to go on', async () => {
+    await known()
+    place.write('mended', '')
+    const refused = await place.dogear(['run', 'two.yml', '--id', 'known'])
+    expect(refused.code).toBe(4)
+    expect(refused.stderr).toContain('Run known exists already')
+    expect(refused.stderr).toMatch(
+      /^It is a run of two: failed, 1\/2 steps completed, started \d{4}-\d\d-\d\d \d\d:\d\d UTC$/m
+    )
+    expect(await follow(refused)).toMatchObject({ code: 0 })
+    expect(place.read('log')).toBe('one\ntwo\n')
+  })
+
+  test('of a completed run tells how to run it again', async () => {
+    await known()
+    place.write('mended', '')
+    await place.dogear(['resume', 'known'])
+    const refused = await place.dogear(['run', 'two.yml', '--id', 'known'])
+    expect(refused.stderr).toContain('It is a run of two: completed, 2/2 steps completed, started ')
+    expect(commandsIn(refused.stderr)).toEqual(['dogear resume known --force', 'dogear run two.yml'])
+    expect(await follow(refused)).toMatchObject({ code: 0 })
+    expect(place.read('log')).toBe('one\ntwo\none\ntwo\n')
+  })
+
+  test('is not that of an earlier run: that is told in a pipe all the same', async () => {
+    await known()
+    place.write('mended', '')
+    const started = await place.dogear(['run', 'two.yml', '--id', 'other'])
+    expect(started.code).toBe(0)
+    expect(started.stderr).toMatch(
+      /^An earlier run is unfinished \(failed, 1\/2 steps completed, .*\)\. To go on with it instead:\n {2}dogear resume known$/m
+    )
+  })
+})
+
+describe('a run that can not be read', () => {
+  test('alone is listed as such, is no reason to start one, and exits with 5', async () => {
+    within({ 'two.yml': two })
+    await place.dogear(['run', 'two.yml', '--id', 'broken'])
+    damage('broken')
+    const listed = await place.dogear(['runs'])
+    expect(listed.code).toBe(5)
+    expect(listed.stdout).toMatch(/^broken +\? +unreadable/m)
+    expect(listed.stdout).not.toContain('No runs')
+    expect((await follow(listed)).stdout).toMatch(/broken {2}damaged/)
+    const json = await place.dogear(['runs', '--json'])
+    expect(json.code).toBe(5)
+    expect(JSON.parse(json.stdout)).toMatchObject([
+      { run_id: 'broken', run_name: null, status: 'unreadable', error: { code: 'Corrupt' } }
+    ])
+    expect((await place.dogear(['resume'])).code).toBe(5)
+  })
+
+  test('beside others is listed last, and is in no listing of a status', async () => {
+    within({ 'two.yml': two })
+    for (const id of ['broken', 'whole']) await place.dogear(['run', 'two.yml', '--id', id])
+    damage('broken')
+    const listed = await place.dogear(['runs'])
+    expect(listed.code).toBe(0)
+    expect(linesOf(listed.stdout).map((line) => line.split(/ {2,}/)[0])).toEqual(['RUN-ID', 'whole', 'broken'])
+    const failed = await place.dogear(['runs', '--status', 'failed'])
+    expect(failed.stdout).not.toContain('broken')
+    expect(failed.stderr).toContain('warning: Run broken can not be read')
+  })
+
+  test.each(['resume', 'show', 'plan', 'verify'])(
+    'is refused by %s with where it is, and how to check it',
+    async (command) => {
+      within({ 'two.yml': two })
+      await place.dogear(['run', 'two.yml', '--id', 'broken'])
+      damage('broken')
+      const refused = await place.dogear([command, 'broken'])
+      expect(refused.code).toBe(5)
+      expect(refused.stderr).toContain(`${place.folder}/.dogear/runs/broken`)
+      expect(commandsIn(refused.stderr)).toEqual(['dogear verify broken'])
+    }
+  )
+})
+
+describe('a plan that is not the one that was reviewed', () => {
+  test('is refused with the command that shows it, as the flags say', async () => {
+    within({ 'two.yml': two })
+    await place.dogear(['run', 'two.yml', '--id', 'r'])
+    const refused = await place.dogear(['resume', 'r', '--from-step', 'two', '--plan', '0123456789abcdef'])
+    expect(refused.code).toBe(4)
+    expect(commandsIn(refused.stderr)).toEqual(['dogear plan r --from-step two'])
+    expect(await follow(refused)).toMatchObject({ code: 0 })
+  })
+})
+
+describe('a command to type again', () => {
+  const environment = { TOKEN: 'hunter2-hunter2' }
+
+  test.each([
+    ['run', ['run', 'secret.yml', '--id', 'r', '--input', 'note=hunter2-hunter2']],
+    ['resume', ['resume', 'r', '--from-step', 'nosuch', '--confirm', 'a=done:hunter2-hunter2']]
+  ])('has no secret in it: %s', async (which, words) => {
+    const steps =
+      'name: secret\nsecrets: [TOKEN]\ninput: { note: x }\nsteps: [{ name: a, capture: c, shell: "exit 1" }]'
+    within({ 'secret.yml': steps })
+    if (which === 'resume') await place.dogear(['run', 'secret.yml', '--id', 'r'], { environment })
+    place.write('secret.yml', which === 'run' ? `workspace: worktree\n${steps}` : steps.replace('name: a', 'name: b'))
+    const refused = await place.dogear(words, { environment })
+    expect(refused.code, refused.stderr).toBe(4)
+    expect(refused.stderr).toMatch(/^ {2}dogear /m)
+    expect(refused.stderr).not.toContain('hunter2')
+  })
+})
+
+test('a command to type again names no value as long as its workflow is not known', async () => {
+  within({ 'two.yml': two })
+  const unfit = await place.dogear(['run', 'two.yml', '--id', 'No Id', '--input', 'a=hunter2', '--input=b=hunter2'])
+  expect(unfit.code).toBe(2)
+  expect(commandsIn(unfit.stderr)).toEqual(['dogear run two.yml --input a=VALUE --input=b=VALUE'])
+  for (const id of ['aaaa-1', 'aaaa-2']) await place.dogear(['run', 'two.yml', '--id', id])
+  const ambiguous = await place.dogear(['resume', 'aaaa', '--confirm', 'one=done:hunter2'])
+  expect(commandsIn(ambiguous.stderr)).toEqual(['dogear resume aaaa-2 --confirm one=done:OUTPUT'])
+})
+
+describe('consent in a pipe', () => {
+  test.each([
+    ['resume', ['resume', 'r', '--force']],
+    ['prune', ['prune', '--keep', '0', '--status', 'failed']]
+  ])('is asked for with the command that gives it: %s', async (_, words) => {
+    within({ 'two.yml': two })
+    await place.dogear(['run', 'two.yml', '--id', 'r'])
+    place.write('mended', '')
+    const refused = await place.dogear(words)
+    expect(refused.code).toBe(2)
+    expect(await follow(refused)).toMatchObject({ code: 0 })
+  })
+})
+
+test('a run that rests is not paused, and what can be done with it is told', async () => {
+  within({ 'two.yml': two })
+  await place.dogear(['run', 'two.yml', '--id', 'r'])
+  place.write('mended', '')
+  const paused = await place.dogear(['pause', 'r'])
+  expect(paused).toMatchObject({ code: 4, stdout: 'Run r has failed and rests: there is nothing to pause\n' })
+  expect(await follow(paused)).toMatchObject({ code: 0 })
+  expect(await follow(await place.dogear(['pause', 'r']))).toMatchObject({ code: 0 })
+})
+
+test('a run that is taken over ends with the command that shows it', async () => {
+  const taken = 'steps: [{ shell: rm -r .dogear/runs/r && dogear run two.yml --id r || true }, { shell: touch never }]'
+  within({ 'w.yml': taken, 'two.yml': two })
+  const ended = await place.dogear(['run', 'w.yml', '--id', 'r'])
+  expect(ended.code).toBe(6)
+  expect((await follow(ended)).stdout).toContain('two')
+})
+
+test('a run that is deleted while it runs ends with the command that lists the others', async () => {
+  within({ 'w.yml': 'steps: [{ shell: rm -r .dogear/runs/r }, { shell: touch never }]' })
+  const ended = await place.dogear(['run', 'w.yml', '--id', 'r'])
+  expect(ended.code).toBe(6)
+  expect(commandsIn(ended.stderr)).toEqual(['dogear runs'])
+  expect(await follow(ended)).toMatchObject({ code: 0 })
+})
+
+describe('every error of a run', () => {
+  const where = { home: '/h/.dogear', folder: '/h', words: ['resume', 'r', '--home', 'x'] }
+  const fake = (_tag: string): CliError =>
+    ({
+      _tag: 'NotDone',
+      error: {
+        _tag,
+        runId: 'r',
+        problems: [],
+        questions: [],
+        secrets: [],
+        gone: [],
+        holder: {},
+        where: '/h',
+        why: 'w'
+      },
+      hints: [],
+      runId: 'r'
+    }) as unknown as CliError
+
+  // The command gives these with what it knows of the plan.
+  const tags = [...new Set(literals('executor/RunError.ts', 'RunError'))].filter(
+    (tag) => tag !== 'Unconfirmed' && tag !== 'RecoveryRefused'
+  )
+
+  test.each(tags)('%s has a next command', (tag) => {
+    expect(nextActions(where, fake(tag)).some(({ command }) => command?.startsWith('dogear ') === true)).toBe(true)
+  })
+
+  test('keeps the one that it was given', () => {
+    const given: CliError = { ...fake('NoSuchRun'), hints: [{ text: 'Do:', command: 'dogear this' }] } as CliError
+    expect(nextActions(where, given)).toEqual([])
+    expect(nextActions(where, usage('wrong'))).toEqual([])
+  })
+})
+
+describe('a run that a program started', () => {
+  const library = new URL('../../dist/', import.meta.url).href
+  const program = (options = ''): string => `
+import { jsonFileStorage } from '${library}adapters/json-file/index.js'
+import { resume, run, workflow } from '${library}promise/index.js'
+const charge = workflow('charge').step('charge', { idempotent: false, run: () => {
+  if (process.argv[2] === 'crash') process.kill(process.pid, 'SIGKILL')
+  return 'receipt'
+} })
+const options = { id: 'r', storage: jsonFileStorage('.dogear') }
+try {
+  const outputs = await (process.argv[2] === 'crash' ? run(charge, options) : resume(charge, { ...options, ${options} }))
+  console.log(JSON.stringify(outputs))
+} catch (error) {
+  console.error(error.message)
+  process.exitCode = 1
+}`
+
+  const crashed = async (): Promise<Ended> => {
+    within({ 'program.mjs': program() })
+    await place.shell(`'${process.execPath}' program.mjs crash`)
+    return place.shell(`'${process.execPath}' program.mjs`)
+  }
+
+  test.each([
+    ['to run it again', '{"charge":"receipt"}\n'],
+    ['if it is done', '{"charge":null}\n']
+  ])('is answered as its error says: %s', async (which, output) => {
+    const asked = await crashed()
+    expect(asked.code).toBe(1)
+    expect(asked.stderr).toContain('"charge" is not idempotent and may have had its effect')
+    expect(asked.stderr).not.toMatch(/charge=again|--confirm|dogear /)
+    const [, answer = ''] = new RegExp(`^ {4}${which}: (confirm: .*)$`, 'm').exec(asked.stderr) ?? []
+    place.write('answered.mjs', program(answer))
+    expect(await place.shell(`'${process.execPath}' answered.mjs`)).toMatchObject({ code: 0, stdout: output })
+  })
+
+  test.each(['resume', 'plan', 'poll'])(
+    'is refused by %s with what the program has to do, and what the command can',
+    async (command) => {
+      await crashed()
+      const refused = await place.dogear([command, 'r'])
+      expect(refused.code).toBe(2)
+      expect(refused.stderr).toContain(
+        'Run r was started by a program: resume it there. Questions are answered with the option `confirm`\n'
+      )
+      expect(await follow(refused)).toMatchObject({ code: 0 })
+    }
+  )
+
+  test('is shown where the command would otherwise advise to resume it: after a pause, and when its id is in use', async () => {
+    await crashed()
+    place.write('two.yml', two)
+    const paused = await place.dogear(['pause', 'r'])
+    expect(paused.code).toBe(4)
+    expect(commandsIn(paused.stderr)).toEqual(['dogear show r'])
+    expect((await follow(paused)).stdout).toContain('charge')
+    place.write('mended', '')
+    const taken = await place.dogear(['run', 'two.yml', '--id', 'r'])
+    expect(taken.code).toBe(4)
+    expect(commandsIn(taken.stderr)).toEqual(['dogear show r', 'dogear run two.yml'])
+    expect(await follow(taken)).toMatchObject({ code: 0 })
+  })
+
+  test('is not offered to a workflow file of the same name', async () => {
+    await crashed()
+    place.write('charge.yml', 'name: charge\nsteps: [{ name: charge, shell: echo hello }]')
+    const started = await place.dogear(['run', 'charge.yml', '--resume'])
+    expect(started).toMatchObject({ code: 0, stdout: 'hello\n' })
+    expect(started.stderr).not.toContain('dogear resume')
+  })
+})

@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process'
+import { type Ended, hasProgram, main, type Running, type Sandbox, watch } from './dogear.js'
+
+export const hasTerminal = process.platform === 'linux' && hasProgram('script')
+
+/**
+ * Starts dogear on a terminal of its own (`script`, of util-linux). Both its streams are that terminal. `exec`: a shell in between
+ * would end at Ctrl+C, and `script` would report that end.
+ */
+export const onTerminal = (
+  { folder }: Sandbox,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>> = {}
+): Running => {
+  const quoted = [process.execPath, main, ...words].map((word) => `'${word}'`).join(' ')
+  const child = spawn('script', ['-qefc', `exec ${quoted}`, '/dev/null'], {
+    cwd: folder,
+    env: { ...process.env, TERM: 'xterm', NO_COLOR: '1', FORCE_COLOR: '', DOGEAR_HOME: '', ...environment },
+    stdio: ['pipe', 'pipe', 'pipe']
+  })
+  return watch(child)
+}
+
+/** Answers questions as they come. */
+export const answering = async (
+  running: Running,
+  ...dialogue: ReadonlyArray<readonly [string | RegExp, string]>
+): Promise<Ended> => {
+  for (const [question, answer] of dialogue) {
+    await running.said(question)
+    running.child.stdin?.write(answer)
+  }
+  const ended = await running.ended
+  return { ...ended, stdout: ended.stdout.replaceAll('\r\n', '\n') }
+}

@@ -1,0 +1,38 @@
+import { afterEach, expect, test } from 'vitest'
+import { linesOf, type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox
+afterEach(() => place.remove())
+
+const two = 'name: two\nsteps: [{ name: a, shell: test -e a }, { name: b, shell: test -e b }]'
+const waves = `
+name: waves
+steps:
+  - { wave: first, groups: { a: { shell: test -e a } } }
+  - { wave: second, groups: { b: { shell: test -e b }, c: { shell: "true" } } }
+`
+
+const progress = async (): Promise<string | undefined> =>
+  linesOf((await place.dogear(['show', 'r'])).stdout).find((line) => line.startsWith('progress'))
+
+test.each([
+  ['steps', two],
+  ['waves', waves]
+])('a run of two %s shows as done only those that are: none, one, both', async (kind, workflow) => {
+  place = sandbox({ 'w.yml': workflow })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  expect(await progress()).toBe(`progress  0/2 ${kind} done (0%)`)
+  place.write('a', '')
+  await place.dogear(['resume', 'r'])
+  expect(await progress()).toBe(`progress  1/2 ${kind} done (50%)`)
+  place.write('b', '')
+  await place.dogear(['resume', 'r'])
+  expect(await progress()).toBe(`progress  2/2 ${kind} done (100%)`)
+})
+
+test('a run that is killed in its only step shows none as done', async () => {
+  place = sandbox({ 'w.yml': 'name: w\nsteps: [{ name: only, shell: "kill -9 $PPID; sleep 0.2" }]' })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  expect(await progress()).toBe('progress  0/1 steps done (0%)')
+  expect((await place.dogear(['runs'])).stdout).toMatch(/^r +w +interrupted .* 0\/1$/m)
+})

@@ -1,0 +1,175 @@
+/** A run whose owner may be dead: what `dogear resume` does about it, and `--take-over`. */
+import { spawn, spawnSync } from 'node:child_process'
+import { readdirSync, unlinkSync, utimesSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test, type TestContext, vi } from 'vitest'
+import { hasProgram, linesOf, main, type Sandbox, sandbox, watch } from './dogear.js'
+
+type Tools = Pick<TestContext, 'skip' | 'onTestFinished'>
+
+/** A container: its processes are not to be seen from here. */
+const CONTAINER = ['unshare', '--fork', '--kill-child', '--pid', '--mount-proc']
+
+const needsContainer = (skip: TestContext['skip']): void => {
+  const { status, stderr, error } = spawnSync('unshare', [...CONTAINER.slice(1), 'true'], { encoding: 'utf8' })
+  if (status !== 0) skip(`skipped: this system does not permit "${CONTAINER.join(' ')}": ${error?.message ?? stderr}`)
+}
+
+const workflow = (idempotent: boolean): string => `
+name: release
+steps:
+  - { name: pack, shell: echo packed >> log }
+  - { name: deploy, shell: 'echo deploying >> log; test -e mended || { touch begun; sleep 60; }', idempotent: ${idempotent} }
+`
+
+const runIn = ({ folder }: Sandbox): string => join(folder, '.dogear/runs/r')
+
+/** A run in a container, in its second step. */
+const begun = async ({ skip, onTestFinished }: Tools, idempotent = true) => {
+  needsContainer(skip)
+  const place = sandbox({ 'w.yml': workflow(idempotent) })
+  const words = [...CONTAINER.slice(1), process.execPath, main, 'run', 'w.yml', '--id', 'r']
+  const env = { ...process.env, DOGEAR_HOME: '' }
+  const owner = watch(spawn('unshare', words, { cwd: place.folder, env, stdio: ['ignore', 'pipe', 'pipe'] }))
+  onTestFinished(async () => {
+    owner.child.kill('SIGKILL')
+    await owner.ended
+    place.remove()
+  })
+  await vi.waitUntil(() => place.exists('begun'), { timeout: 20_000 })
+  place.write('mended', '')
+  return { place, owner }
+}
+
+/** The same; and others see its heartbeat at most, for its socket is deleted. */
+const hidden = async (tools: Tools, idempotent = true) => {
+  const begins = await begun(tools, idempotent)
+  const run = runIn(begins.place)
+  for (const name of readdirSync(run)) if (name.startsWith('alive-')) unlinkSync(join(run, name))
+  return begins
+}
+
+const killed = async (tools: Tools, idempotent = true): Promise<Sandbox> => {
+  const { place, owner } = await hidden(tools, idempotent)
+  owner.child.kill('SIGKILL')
+  await owner.ended
+  return place
+}
+
+describe('an owner that may be dead', { concurrent: true }, () => {
+  test('is named by resume, with the way out, and watched; one that lives is refused as soon as it is seen to', async ({
+    expect,
+    ...tools
+  }) => {
+    const { place } = await hidden(tools)
+    const resuming = place.start(['resume', 'r'])
+    const { code, stderr } = await resuming.ended
+    expect(code).toBe(4)
+    expect(linesOf(stderr)).toEqual([
+      expect.stringMatching(/^Run r is held by process \d+ on \S+ since \S+Z, which may be dead$/),
+      'Looking for a sign of life, for up to 30 s, on NFS 65 s …',
+      'If you know that it is dead, take the run over:',
+      '  dogear resume r --take-over',
+      expect.stringMatching(/^dogear: Run r is already in progress: held by process \d+ on /),
+      'Look at it with:',
+      '  dogear show r',
+      'To let it stop at the next safe point, where it can be resumed:',
+      '  dogear pause r'
+    ])
+    expect(place.read('log')).toBe('packed\ndeploying\n')
+  })
+
+  test('and lives is not taken over: its heartbeat moves before anybody is asked', async ({ expect, ...tools }) => {
+    const { place } = await hidden(tools)
+    const { code, stderr } = await place.dogear(['resume', 'r', '--take-over', '--yes'])
+    expect(code).toBe(4)
+    expect(stderr).toContain('dogear: Run r is already in progress: held by process ')
+    expect(place.read('log')).toBe('packed\ndeploying\n')
+  })
+
+  test('is taken over with --take-over --yes; what was in flight and is idempotent runs again', async ({
+    expect,
+    ...tools
+  }) => {
+    const place = await killed(tools)
+    const asked = await place.dogear(['resume', 'r', '--take-over'])
+    expect(asked.code).toBe(2)
+    expect(asked.stderr).toMatch(
+      /^dogear: Run r is held by process \d+ on \S+ since \S+, which may be dead\. If it lives all the same, deploy goes on there until it learns that it was superseded\. To agree, add --yes\nTo take it over:\n {2}dogear resume r --take-over --yes\n$/
+    )
+    const taken = await place.dogear(['resume', 'r', '--take-over', '--yes'])
+    expect([taken.code, place.read('log')]).toEqual([0, 'packed\ndeploying\ndeploying\n'])
+    expect(taken.stderr).toContain('No sign of life of process ')
+  })
+
+  test('is taken over, and what was in flight and is not idempotent is asked about, in words that work', async ({
+    expect,
+    ...tools
+  }) => {
+    const place = await killed(tools, false)
+    const asked = await place.dogear(['resume', 'r', '--take-over', '--yes'])
+    expect(asked.code).toBe(4)
+    expect(asked.stderr).toContain('To take as done:\n  dogear resume r --confirm deploy=done --take-over --yes\n')
+    const done = await place.shell(/dogear resume r --confirm deploy=done .*/.exec(asked.stderr)?.[0] ?? 'false')
+    expect([done.code, place.read('log')]).toEqual([0, 'packed\ndeploying\n'])
+  })
+
+  test('is the run that is meant when none is named and no other is unfinished', async ({ expect, ...tools }) => {
+    const place = await killed(tools)
+    const { code, stderr } = await place.dogear(['resume', '--take-over', '--yes'])
+    expect(stderr).toContain('Resuming run r')
+    expect(code).toBe(0)
+  })
+
+  test('is told of by show and plan', async ({ expect, ...tools }) => {
+    const place = await killed(tools)
+    expect((await place.dogear(['show', 'r'])).stdout).toMatch(/^held by +process \d+ on .*, which may be dead$/m)
+    const shown = JSON.parse((await place.dogear(['show', 'r', '--json'])).stdout) as { readonly held_by: object }
+    expect(shown.held_by).toMatchObject({ liveness: 'undecided' })
+    const plan = await place.dogear(['plan', 'r'])
+    expect(plan.stdout).toContain('In progress, or left by a process that is dead: process ')
+    expect(plan.stdout).toContain('\n  dogear resume r --take-over\n')
+  })
+
+  test.skipIf(!hasProgram('script'))(
+    'on a terminal is asked about, and no changes nothing',
+    async ({ expect, ...tools }) => {
+      const place = await killed(tools)
+      const line = [process.execPath, main, 'resume', 'r', '--take-over'].map((word) => `'${word}'`).join(' ')
+      for (const [answer, code] of [
+        ['n\n', 4],
+        ['y\n', 0]
+      ] as const) {
+        const env = { ...process.env, TERM: 'xterm', NO_COLOR: '', DOGEAR_HOME: '' }
+        const terminal = watch(
+          spawn('script', ['-qefc', `exec ${line}`, '/dev/null'], { cwd: place.folder, env, stdio: 'pipe' })
+        )
+        await terminal.said('Take run r over? [y/N] ')
+        terminal.child.stdin?.write(answer)
+        expect((await terminal.ended).code).toBe(code)
+      }
+      expect(place.read('log')).toBe('packed\ndeploying\ndeploying\n')
+    }
+  )
+})
+
+test('Ctrl+C ends the wait, and changes nothing', async ({ expect, ...tools }) => {
+  const place = await killed(tools)
+  const resuming = place.start(['resume', 'r'])
+  await resuming.said('Looking for a sign of life')
+  process.kill(resuming.pid, 'SIGINT')
+  const { code, stderr } = await resuming.ended
+  expect([code, stderr.includes('Nothing was changed')]).toEqual([130, true])
+})
+
+test('a container that was killed is followed at once, whatever its clock was', async ({ expect, ...tools }) => {
+  const { place, owner } = await begun(tools)
+  expect((await place.dogear(['resume', 'r'])).stderr).toContain('Run r is already in progress: held by process ')
+  owner.child.kill('SIGKILL')
+  await owner.ended
+  const tomorrow = Date.now() / 1000 + 86_400
+  for (const name of readdirSync(runIn(place)))
+    if (name.startsWith('heartbeat-')) utimesSync(join(runIn(place), name), tomorrow, tomorrow)
+  const { code, stderr } = await place.dogear(['resume', 'r'])
+  expect([code, stderr.includes('sign of life')]).toEqual([0, false])
+})

@@ -1,0 +1,166 @@
+/** `dogear verify`: all that a resume would refuse, ask or run again, and the exit code that it would end with. */
+import { afterEach, describe, expect, test } from 'vitest'
+import { linesOf, type Options, type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox
+afterEach(() => place.remove())
+
+const SECRET = { TOKEN: 'a-secret-value' }
+
+/** Two steps that leave something, and one that fails. */
+const workflow = `name: w
+secrets: [TOKEN]
+steps:
+  - { name: generate, shell: echo x > gen.js, artifacts: [gen.js] }
+  - { name: pack, shell: echo x > app.tgz, artifacts: [app.tgz] }
+  - { name: publish, shell: test -e ready }
+`
+
+const failed = async (text = workflow): Promise<void> => {
+  place = sandbox({ 'w.yml': text })
+  expect((await place.dogear(['run', 'w.yml', '--id', 'r'], { environment: SECRET })).code).toBe(1)
+}
+
+interface Report {
+  readonly obstacles: ReadonlyArray<{ readonly code: string; readonly message: string; readonly next: unknown }>
+  readonly runs_again: unknown
+  readonly unrecorded: unknown
+}
+
+const reportOf = async (environment: Options['environment'] = SECRET): Promise<Report> => {
+  const { stdout } = await place.dogear(['verify', 'r', '--json'], { environment })
+  const [report] = JSON.parse(stdout) as ReadonlyArray<Report>
+  return report ?? expect.fail('nothing was reported')
+}
+
+/** What `verify` prints; it ends as a resume does that is refused. */
+const verified = async (environment: Options['environment'] = SECRET): Promise<string> => {
+  const { code, stdout } = await place.dogear(['verify', 'r'], { environment })
+  expect((await place.dogear(['verify'], { environment })).code).toBe(code)
+  const resumed = await place.dogear(['resume', 'r'], { environment })
+  expect(code).toBe(resumed.code)
+  return stdout
+}
+
+describe('verify', () => {
+  test('says nothing of a run that can be resumed as it is', async () => {
+    await failed()
+    const { code, stdout } = await place.dogear(['verify', 'r'], { environment: SECRET })
+    expect(code).toBe(0)
+    expect(linesOf(stdout)).toEqual([expect.stringMatching(/^✓ r {2}exact, revision \d+$/)])
+    expect(await reportOf()).toMatchObject({ obstacles: [], runs_again: [], unrecorded: [] })
+  })
+
+  test('names secrets that are missing, and where they are looked for', async () => {
+    await failed()
+    const stdout = await verified({})
+    expect(stdout).toContain("In the way of a resume:\n    Secrets can't be used. Looked for in ")
+    expect(stdout).toContain('      TOKEN is not set\n')
+    expect(stdout).toContain('    When they are set:\n      dogear resume r\n')
+    expect((await reportOf({})).obstacles).toEqual([
+      {
+        code: 'SecretsMissing',
+        message: expect.stringContaining('TOKEN is not set') as string,
+        next: [{ text: 'When they are set:', command: 'dogear resume r' }]
+      }
+    ])
+  })
+
+  test('names evidence that was changed, and the answers to it', async () => {
+    await failed()
+    place.write('gen.js', 'edited\n')
+    const stdout = await verified()
+    expect(stdout).toContain('    "generate" completed, and what it made was changed since: gen.js\n')
+    expect(stdout).toContain('      dogear resume r --confirm generate=keep\n')
+    const { obstacles } = await reportOf()
+    expect(obstacles.map(({ code }) => code)).toEqual(['Unconfirmed'])
+    expect(JSON.stringify(obstacles[0]?.next)).toContain('dogear resume r --confirm generate=again')
+  })
+
+  test('names evidence that is missing, and what a resume runs again: that is not refused', async () => {
+    await failed()
+    await place.shell('rm gen.js')
+    const { code, stdout } = await place.dogear(['verify', 'r'], { environment: SECRET })
+    expect(code).toBe(0)
+    expect(stdout).toContain(
+      '  Completed, and a resume runs them again:\n    generate: what it made is missing: gen.js\n    pack: "generate" runs again\n'
+    )
+    expect(await reportOf()).toMatchObject({
+      obstacles: [],
+      runs_again: [
+        { step: 'generate', reason: 'EvidenceMissing', why: 'what it made is missing: gen.js' },
+        { step: 'pack', reason: 'EarlierStepRunsAgain' }
+      ]
+    })
+  })
+
+  test('names secrets, evidence, edits and a failed step that is not idempotent at once', async () => {
+    await failed(workflow.replace('test -e ready', 'test -e ready, idempotent: false'))
+    place.write('gen.js', 'edited\n')
+    place.write('w.yml', place.read('w.yml').replace('echo x > app.tgz', 'echo y > app.tgz'))
+    const stdout = await verified({})
+    for (const what of ['"pack" was changed after it ran', 'was changed since: gen.js', 'TOKEN is not set'])
+      expect(stdout).toContain(what)
+    const { obstacles } = await reportOf({})
+    expect(obstacles.map(({ code }) => code)).toEqual(
+      expect.arrayContaining(['WorkflowChanged', 'Unconfirmed', 'SecretsMissing'])
+    )
+  })
+
+  test('names a step that is not idempotent and may have had its effect', async () => {
+    await failed(workflow.replace('test -e ready', 'test -e ready, idempotent: false'))
+    const stdout = await verified()
+    expect(stdout).toContain('"publish" is not idempotent and may have had its effect')
+    expect(stdout).toContain('dogear resume r --confirm publish=done')
+  })
+
+  test('names a workflow file that is missing', async () => {
+    await failed()
+    await place.shell('mv w.yml moved.yml')
+    expect(await verified()).toContain('dogear run NEWPATH --id r --resume')
+  })
+
+  test('looks at a completed run if it is named', async () => {
+    place = sandbox({ 'w.yml': workflow.replace('test -e ready', 'test -e w.yml') })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r'], { environment: SECRET })).code).toBe(0)
+    place.write('app.tgz', 'edited\n')
+    const { code, stdout } = await place.dogear(['verify', 'r'], { environment: SECRET })
+    expect(code).toBe(4)
+    expect(stdout).toContain('"pack" completed, and what it made was changed since: app.tgz\n')
+    expect((await place.dogear(['verify'], { environment: SECRET })).code).toBe(0)
+  })
+})
+
+describe('verify of a run whose process was killed', () => {
+  const killed = async (more: string): Promise<void> => {
+    place = sandbox({
+      'w.yml': `name: w\nsteps:\n  - { name: one, shell: 'true' }\n  - { name: send, shell: 'echo begun; sleep 60'${more} }\n`
+    })
+    const running = place.start(['run', 'w.yml', '--id', 'r', '--verbose'])
+    await running.said('begun')
+    running.child.kill('SIGKILL')
+    await running.ended
+  }
+
+  test('names the step that was in flight, whose effect may not be recorded', async () => {
+    await killed('')
+    const { code, stdout } = await place.dogear(['verify', 'r'])
+    expect(code).toBe(0)
+    expect(stdout).toContain(
+      '  In flight when the process ended, so what they did may not be recorded:\n    send (attempt 1): a resume runs it again\n  Look at what they did, then resume:\n    dogear resume r\n'
+    )
+    expect(await reportOf()).toMatchObject({ unrecorded: [{ step: 'send', attempt: 1, action: 'retry' }] })
+  })
+
+  test('ends as a resume does, which asks about it if it is not idempotent', async () => {
+    await killed(', idempotent: false')
+    const stdout = await verified()
+    expect(stdout).toContain('    send (attempt 1): a resume asks whether it is done\n')
+    expect(stdout).toContain('dogear resume r --confirm send=again')
+    expect(stdout).toMatch(/\n {2}Look at what they did before that\n$/)
+    expect(await reportOf()).toMatchObject({
+      unrecorded: [{ step: 'send', attempt: 1, action: 'confirm' }],
+      resume_command: null
+    })
+  })
+})

@@ -1,0 +1,171 @@
+/** A wave whose check failed: what is asked on a terminal, and what is printed for a pipe. */
+import { afterEach, describe, expect, test } from 'vitest'
+import { linesOf, type Sandbox, sandbox } from './dogear.js'
+import { answering, hasTerminal, onTerminal } from './onTerminal.js'
+
+let place: Sandbox
+afterEach(() => place.remove())
+
+/** The check after `checks` holds once unit has run twice, or the file ok is there; the one before it unless stop is there. */
+const workflow = `name: w
+steps:
+  - wave: build
+    groups:
+      js: { shell: 'echo js >> log; rm -f stop' }
+  - wave: checks
+    concurrency: 1
+    before: test ! -e stop
+    after: test -e ok || test "$(grep -c unit log)" -ge 2
+    groups:
+      unit: { shell: echo unit >> log }
+      lint: { shell: echo lint >> log }
+  - { name: publish, shell: echo publish >> log }
+`
+const harmful = workflow.replace('lint >> log', 'lint >> log, idempotent: false')
+const waiting = workflow.replace('; rm -f stop', '; test -e second && rm -f stop || touch stop second')
+
+const ran = (): readonly string[] => linesOf(place.read('log'))
+
+const failed = async (text = workflow, ...flags: ReadonlyArray<string>) => {
+  place = sandbox({ 'w.yml': text })
+  return await place.dogear(['run', 'w.yml', '--id', 'r', ...flags])
+}
+
+describe('a wave whose check after it failed, in a pipe,', () => {
+  test('runs its groups again with the line that is printed for that', async () => {
+    const { code, stderr } = await failed()
+    expect(code).toBe(1)
+    expect(stderr).toContain('error: it ran, but: test -e ok')
+    expect(stderr).toContain('Fix it, then look again with:\n  dogear resume r\n')
+    const [, restart = ''] = /^To run the groups of "checks" again:\n {2}(dogear resume r .+)$/m.exec(stderr) ?? []
+    const again = await place.shell(restart)
+    expect(again.stderr).toContain(
+      'Completed before, and run again:\n  checks/unit: asked for\n  checks/lint: asked for\n'
+    )
+    expect(again.code).toBe(0)
+    expect(ran()).toEqual(['js', 'unit', 'lint', 'unit', 'lint', 'publish'])
+  })
+
+  test('is looked at again with the line that is printed for that, and no group runs', async () => {
+    await failed()
+    expect((await place.dogear(['resume', 'r'])).code).toBe(1)
+    place.write('ok', '')
+    expect((await place.dogear(['resume', 'r'])).code).toBe(0)
+    expect(ran()).toEqual(['js', 'unit', 'lint', 'publish'])
+  })
+
+  test('has a group that is not idempotent: the line names it, and runs it again', async () => {
+    const { stderr } = await failed(harmful)
+    const [, restart = ''] =
+      /^To run the groups of "checks" again, also what is not idempotent \(checks\/lint\):\n {2}(.+)$/m.exec(stderr) ??
+      []
+    expect(restart).toBe('dogear resume r --restart-wave checks --yes')
+    expect((await place.shell(restart)).code).toBe(0)
+    expect(ran()).toEqual(['js', 'unit', 'lint', 'unit', 'lint', 'publish'])
+  })
+
+  test('shows both lines as JSON', async () => {
+    const { stdout } = await failed(workflow, '--json')
+    expect(JSON.parse(stdout)).toMatchObject({
+      status: 'failed',
+      failures: [{ step: 'checks', error: { code: 'CHECK_FAILED' } }],
+      resume_command: 'dogear resume r',
+      restart_wave_command: 'dogear resume r --restart-wave checks'
+    })
+  })
+
+  test('runs its groups up to three times if that is its policy', async () => {
+    const { code } = await failed(workflow.replace('    before:', '    onCheckFailure: retry\n    before:'))
+    expect(code).toBe(0)
+    expect(ran()).toEqual(['js', 'unit', 'lint', 'unit', 'lint', 'publish'])
+  })
+})
+
+describe('a wave whose check before it failed, in a pipe,', () => {
+  test('runs the wave before it again with the line that is printed for that', async () => {
+    const { code, stderr } = await failed(waiting)
+    expect(code).toBe(1)
+    expect(stderr).toContain('error: not started: test ! -e stop')
+    expect((await place.dogear(['resume', 'r'])).code).toBe(1)
+    expect(ran()).toEqual(['js'])
+    const [, restart = ''] = /^To run again from "build" on:\n {2}(dogear resume r .+)$/m.exec(stderr) ?? []
+    place.write('ok', '')
+    expect((await place.shell(restart)).code).toBe(0)
+    expect(ran()).toEqual(['js', 'js', 'unit', 'lint', 'publish'])
+  })
+
+  test('prints the answers to what a resume asks, if an artifact of an earlier step was changed', async () => {
+    const { stderr, stdout } = await failed(
+      `name: w
+steps:
+  - { name: spec, shell: 'echo spec >> log; echo 1 > spec.txt', artifacts: [spec.txt] }
+  - { name: edit, shell: 'echo edit >> log; echo 2 > spec.txt' }
+  - { wave: checks, groups: { unit: { shell: echo unit >> log } } }
+`,
+      '--json'
+    )
+    expect(stderr).toContain('error: not started: spec.txt of spec was changed')
+    expect(stderr).not.toMatch(/^ {2}dogear resume r$/m)
+    expect(JSON.parse(stdout)).toMatchObject({ questions: ['spec'] })
+    const [, keep = ''] = /^ {2}(dogear resume r --confirm spec=keep)$/m.exec(stderr) ?? []
+    expect((await place.shell(keep)).code).toBe(0)
+    expect(ran()).toEqual(['spec', 'edit', 'unit'])
+  })
+
+  test('has no such line where no wave comes before it', async () => {
+    const { stderr } = await failed(workflow.replace('  - wave: build', '  - wave: build\n    before: "false"'))
+    expect(stderr).toContain('error: not started: false')
+    expect(stderr).not.toContain('--restart-wave')
+  })
+})
+
+describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal,', () => {
+  const AFTER =
+    'Run its groups again, look again, let it count all the same, or stop here? [retry/look again/continue/abort] '
+  const BEFORE =
+    'Look again, run "build" again, start all the same, or stop here? [look again/previous wave/continue/abort] '
+  const once = ['js', 'unit', 'lint']
+
+  const asked = async (text: string, ...dialogue: ReadonlyArray<readonly [string | RegExp, string]>) => {
+    place = sandbox({ 'w.yml': text })
+    return await answering(onTerminal(place, ['run', 'w.yml', '--id', 'r']), ...dialogue)
+  }
+
+  test.each([
+    ['retry\n', 0, [...once, 'unit', 'lint', 'publish']],
+    ['look again\nretry\n', 0, [...once, 'unit', 'lint', 'publish']],
+    ['continue\n', 0, [...once, 'publish']],
+    ['perhaps\nabort\n', 1, once],
+    ['\x04', 1, once]
+  ])('is asked about after it, and %j is obeyed', async (answer, code, steps) => {
+    const ended = await asked(workflow, [AFTER, answer])
+    expect(ended.code).toBe(code)
+    expect(ran()).toEqual(steps)
+    expect(ended.stdout.includes('Completed before, and run again:\n  checks/unit: asked for')).toBe(
+      answer.includes('retry')
+    )
+    expect(ended.stdout.includes('dogear resume r --restart-wave checks')).toBe(code === 1)
+  })
+
+  test.each([
+    ['previous wave\n', 0, ['js', 'js', 'unit', 'lint', 'publish']],
+    ['look again\nprevious wave\n', 0, ['js', 'js', 'unit', 'lint', 'publish']],
+    ['continue\n', 0, ['js', 'unit', 'lint', 'publish']],
+    ['abort\n', 1, ['js']]
+  ])('is asked about before it, and %j is obeyed', async (answer, code, steps) => {
+    const ended = await asked(waiting.replace('test -e ok ||', 'true ||'), [BEFORE, answer])
+    expect(ended.stdout).toContain('"checks" can not start:')
+    expect(ended.code).toBe(code)
+    expect(ran()).toEqual(steps)
+  })
+
+  test('runs what is not idempotent again only with a yes', async () => {
+    const agree = 'Completed, not idempotent, and to run again: checks/lint. Continue?'
+    const ended = await asked(harmful, [AFTER, 'retry\n'], [agree, 'n\n'], [/stop here[^]+stop here/, 'abort\n'])
+    expect(ended.code).toBe(1)
+    expect(ran()).toEqual(once)
+    place.remove()
+    expect((await asked(harmful, [AFTER, 'retry\n'], [agree, 'y\n'])).code).toBe(0)
+    expect(ran()).toEqual([...once, 'unit', 'lint', 'publish'])
+  })
+})

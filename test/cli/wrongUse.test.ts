@@ -1,0 +1,180 @@
+/** What people type by mistake, and what the command makes of it. */
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Ended, linesOf, type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox
+const within = (files: Readonly<Record<string, string>> = {}): Sandbox => (place = sandbox(files))
+afterEach(() => place.remove())
+
+const one = 'name: one\nsteps: [{ shell: "echo one >> log; test -e fixed" }]'
+
+/** The last line of a message, which is a command, typed. */
+const follow = ({ stderr }: Ended): Promise<Ended> => place.shell(linesOf(stderr).at(-1) ?? 'exit 99')
+
+describe('a flag without its value', () => {
+  test.each([['--home'], ['runs', '--home'], ['run', 'w.yml', '--id']])(
+    'is reported, not a crash: dogear %s %s',
+    async (...words) => {
+      within()
+      const { code, stderr } = await place.dogear(words.filter((word) => word !== undefined))
+      expect(code).toBe(2)
+      expect(stderr).not.toMatch(/bug|^ +at |CommanderError/m)
+      expect(stderr).toMatch(/^dogear: option '--(home <folder>|id <id>)' argument missing/)
+    }
+  )
+})
+
+describe('the version', () => {
+  test.each([['-V', 'runs'], ['--version', '--foo'], ['--version']])('is told once: dogear %s %s', async (...words) => {
+    within()
+    const { stdout } = await place.dogear(words.filter((word) => word !== undefined))
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+  })
+})
+
+describe('a run that failed', () => {
+  const flow = `name: w\nsteps:\n  - wave: g\n    groups:\n      a: { shell: 'true' }\n      b: { shell: 'true' }\n  - { name: end, shell: 'false' }\n`
+  const failed = async (): Promise<void> => {
+    within({ 'w.yml': flow })
+    expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(1)
+  }
+
+  test('is not answered for by a wave, but by its groups', async () => {
+    await failed()
+    const { code, stderr } = await place.dogear(['resume', 'r', '--confirm', 'g=keep'])
+    expect(code).toBe(4)
+    expect(stderr).toContain("'g' is answered for by its groups: 'g/a', 'g/b'")
+  })
+
+  test('takes another input from a step on only, as the line that is printed does', async () => {
+    await failed()
+    const refused = await place.dogear(['resume', 'r', '--input', 'who=bob'])
+    expect(refused.code).toBe(2)
+    expect(linesOf(refused.stderr).at(-1)).toBe('  dogear resume r --force --input who=bob')
+  })
+})
+
+test('a workflow file without a name is no folder', async () => {
+  within()
+  const { code, stderr } = await place.dogear(['run', ''])
+  expect(code).toBe(2)
+  expect(stderr).toContain('The name of a workflow file must not be empty')
+})
+
+describe('a command that does not exist', () => {
+  test.each([
+    ['help rn', "unknown command 'rn'. Did you mean run?"],
+    ['help nonsense', "unknown command 'nonsense'"],
+    ['version', "unknown command 'version'. Did you mean --version?"],
+    ['ls', "unknown command 'ls'. Did you mean runs?"],
+    ['logs x', "unknown command 'logs'. Did you mean show?"],
+    ['help stop', "unknown command 'stop'. Did you mean pause?"]
+  ])('is named, with the one that was probably meant: dogear %s', async (words, message) => {
+    within()
+    const refused = await place.dogear(words.split(' '))
+    expect(refused).toMatchObject({ code: 2, stdout: '' })
+    expect(linesOf(refused.stderr)[0]).toBe(`dogear: ${message}`)
+    expect(await follow(refused)).toMatchObject({ code: 0 })
+  })
+
+  test('is printed as a document with --json', async () => {
+    within()
+    const { stdout } = await place.dogear(['ls', '--json'])
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'Usage' } })
+  })
+
+  test('and has the name of a workflow file ends with the command that runs the file', async () => {
+    within({ 'w.yml': one, fixed: '' })
+    const refused = await place.dogear(['w.yml', '--id', 'r'])
+    expect(refused.code).toBe(2)
+    expect(linesOf(refused.stderr)).toContain('  dogear run w.yml --id r')
+    expect(await place.shell('dogear run w.yml --id r')).toMatchObject({ code: 0 })
+  })
+
+  test('help of help is no mistake', async () => {
+    within()
+    expect((await place.dogear(['help'])).stdout).toMatch(/^Usage: dogear/)
+    expect((await place.dogear(['help', 'run'])).stdout).toMatch(/^Usage: dogear run/)
+    expect((await place.dogear(['help', 'list'])).stdout).toMatch(/^Usage: dogear list/)
+  })
+})
+
+describe('an id that is missing', () => {
+  test.each(['show', 'pause'])('ends with where to find one: dogear %s', async (command) => {
+    within({ 'w.yml': one })
+    await place.dogear(['run', 'w.yml', '--id', 'r', '--home', 'else where'])
+    const refused = await place.dogear(['--home', 'else where', command])
+    expect(refused.code).toBe(2)
+    const [, listing = ''] = /^Which runs there are:\n {2}(.*)$/m.exec(refused.stderr) ?? []
+    expect((await place.shell(listing)).stdout).toContain('one')
+    expect(await follow(refused)).toMatchObject({ code: 0 })
+  })
+})
+
+describe('a file', () => {
+  test('that does not exist is refused with the name of one like it', async () => {
+    within({ 'release.yml': one, 'notes.txt': '' })
+    expect((await place.dogear(['run', 'relase.yml'])).stderr).toBe(
+      'dogear: Can\'t read workflow relase.yml: there is no such file. Did you mean "release.yml"?\n'
+    )
+    expect((await place.dogear(['run', 'notes.text'])).stderr).toBe(
+      "dogear: Can't read workflow notes.text: there is no such file\n"
+    )
+  })
+
+  test.each(['resume', 'show', 'plan', 'verify', 'pause'])(
+    'in place of an id is refused by %s as such',
+    async (command) => {
+      within({ 'w.yml': one, 'flows/x.yml': one })
+      const refused = await place.dogear([command, 'w.yml'])
+      expect(refused.code).toBe(3)
+      expect(refused.stderr).toContain(
+        'w.yml is a file: "dogear run" takes a file, this command takes the id of a run\n'
+      )
+      expect(await follow(refused)).toMatchObject({ code: 0 })
+      const below = await place.dogear([command, 'flows/x.yml'])
+      expect(below.code).toBe(2)
+      expect(below.stderr).toContain('flows/x.yml is a file: "dogear run" takes a file')
+    }
+  )
+
+  test.each(['', '\n# only a comment\n'])('without content is refused as such: %j', async (text) => {
+    within({ 'w.yml': text })
+    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(
+      /^w\.yml:\d:1: the file has no content; write a workflow with "steps", "dogear help" shows one$/m
+    )
+  })
+})
+
+describe('flags that contradict one another', () => {
+  test('are refused with what to do', async () => {
+    within({ 'w.yml': one })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    const { code, stderr } = await place.dogear(['resume', 'r', '--force', '--from-step', '1'])
+    expect(code).toBe(2)
+    expect(stderr).toBe("dogear: --force and --from-step can't be used together. Give one of them\n")
+  })
+})
+
+describe('commands to copy keep the state folder', () => {
+  const other = { environment: { DOGEAR_HOME: 'other' } }
+
+  test('where there is no run yet', async () => {
+    within({ 'w.yml': one, fixed: '' })
+    const { stdout } = await place.dogear(['runs'], other)
+    const [, command = ''] = /Start one with: (.*) <file>\n$/.exec(stdout) ?? []
+    expect(await place.shell(`${command} w.yml`)).toMatchObject({ code: 0 })
+    expect((await place.dogear(['runs'], other)).stdout).toContain('completed')
+  })
+
+  test('where the same command is typed again', async () => {
+    within({ 'w.yml': one })
+    for (const id of ['r-1', 'r-2']) await place.dogear(['run', 'w.yml', '--id', id], other)
+    place.write('fixed', '')
+    expect(await follow(await place.dogear(['resume'], other))).toMatchObject({ code: 0 })
+    const agreed = await follow(await place.dogear(['prune', '--keep', '0'], other))
+    expect(agreed).toMatchObject({ code: 0, stdout: 'Deleted 1 run\n' })
+  })
+})

@@ -1,0 +1,103 @@
+/** checkpoint.json while steps are slow, and after the process was killed in one. */
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'vitest'
+import { inWorld, kept, launch, newWorld, sleep, untilTestEnds, workerFile } from './world.js'
+import type { Running, World } from './world.js'
+
+/** How old the copy may be, and how late this test may look. */
+const LAG_MILLIS = 1_000
+const SLACK_MILLIS = 700
+
+/** In memory where there is such a folder: on a disk that is slow just now a copy takes more of its 5 % of the time. */
+const quickWorld = (): World =>
+  newWorld(mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'dogear-crash-')))
+
+const start = (world: World, steps: ReadonlyArray<number>, wave = false): Running =>
+  untilTestEnds(launch(process.execPath, [workerFile('slow'), JSON.stringify({ state: world.state, steps, wave })]))
+
+interface Copy {
+  readonly revision: number
+  readonly completedSteps: ReadonlyArray<{ readonly group?: string }>
+}
+
+const copyIn = (world: World): Copy => {
+  const copy = join(world.state, 'runs/r/checkpoint.json')
+  return existsSync(copy) ? (JSON.parse(readFileSync(copy, 'utf8')) as Copy) : { revision: -1, completedSteps: [] }
+}
+
+const copied = (world: World): number => copyIn(world).revision
+
+const saved = async (world: World): Promise<number> => (await kept(world))?.stored.revision ?? -1
+
+/** What is saved, and what is copied, every few milliseconds until something is over. */
+const watch = async (world: World, over: Promise<unknown>) => {
+  const seen: Array<{ readonly at: number; readonly saved: number; readonly copied: number }> = []
+  let isOver = false
+  void over.then(() => (isOver = true))
+  while (!isOver) {
+    seen.push({ at: performance.now(), saved: await saved(world), copied: copied(world) })
+    await sleep(50)
+  }
+  return seen
+}
+
+describe('while steps are slow', () => {
+  test('checkpoint.json has each save within about a second, in short steps and in long ones', async () => {
+    await inWorld(
+      'slow steps',
+      async (world) => {
+        const steps = [300, 300, 300, 300, 300, 300, 300, 300, 2_500, 300]
+        const running = start(world, steps)
+        const seen = await watch(world, running.line('done'))
+        for (const { at, saved: revision } of seen) {
+          const later = seen.find((one) => one.at >= at + LAG_MILLIS + SLACK_MILLIS)
+          if (later === undefined) break
+          assert.ok(
+            later.copied >= revision,
+            `revision ${revision} was there, and ${Math.round(later.at - at)} ms later the copy had ${later.copied}`
+          )
+        }
+        assert.ok(new Set(seen.map((one) => one.copied)).size >= 4, 'it is copied again and again')
+      },
+      quickWorld()
+    )
+  })
+
+  test('checkpoint.json has all that was saved more than a second before a kill', async () => {
+    await inWorld(
+      'killed',
+      async (world) => {
+        const running = start(world, [200, 200, 200, 4_000, 200])
+        while ((await running.line('step'))['step'] !== 3);
+        await sleep(LAG_MILLIS + SLACK_MILLIS)
+        running.signal('SIGKILL')
+        await running.ended
+        const revision = await saved(world)
+        assert.ok(revision >= 4, `revision ${revision}`)
+        assert.equal(copied(world), revision)
+      },
+      quickWorld()
+    )
+  })
+
+  test('checkpoint.json has each group of a wave that ended, while its siblings still run', async () => {
+    await inWorld(
+      'a wave',
+      async (world) => {
+        const running = start(world, [100, 600, 4_000], true)
+        await running.line('step')
+        await sleep(600 + LAG_MILLIS + SLACK_MILLIS)
+        running.signal('SIGKILL')
+        await running.ended
+        assert.deepEqual(
+          copyIn(world).completedSteps.map(({ group }) => group),
+          ['group-0', 'group-1']
+        )
+      },
+      quickWorld()
+    )
+  })
+})

@@ -1,0 +1,306 @@
+/** Evidence that was changed, and several units, whole waves, restarts and answers that touch it. */
+import assert from 'node:assert/strict'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import type { Plan, ResumeOptions } from '../../src/index.js'
+import { Program, resume, run } from '../../src/index.js'
+import type { World } from './fixtures.js'
+import { ended, newProcess, newWorld, refused, stored } from './fixtures.js'
+
+const artifacts = (...paths: ReadonlyArray<string>) => paths.map((path) => ({ _tag: 'Artifact', path }) as const)
+
+/** A unit that writes its name into files, and leaves these as evidence; it fails if it is told to. */
+const writing = (world: World, name: string, paths: ReadonlyArray<string>, fails: () => boolean = () => false) => ({
+  evidence: artifacts(...paths),
+  run: () =>
+    pipe(
+      TE.fromIO<void, Error>(() => {
+        world.log.push(name)
+        for (const path of paths) world.tree.files.set(path, name)
+      }),
+      TE.chain(() => (fails() ? TE.left(new Error('no')) : TE.right(undefined)))
+    )
+})
+
+type Any = Program.Program<unknown>
+
+const started = async (world: World, program: Any, outcome: 'Completed' | 'Failed' = 'Completed'): Promise<void> => {
+  ended(await newProcess(world).perform(run(program, 'r', {})), outcome)
+  world.log.length = 0
+}
+
+const go = (world: World, program: Any, options: ResumeOptions = {}) =>
+  newProcess(world).perform(resume(program, 'r', options))
+
+const confirm = (answers: Readonly<Record<string, Plan.Answer['_tag']>>): ResumeOptions => ({
+  confirm: new Map(Object.entries(answers).map(([unit, _tag]) => [unit, { _tag }]))
+})
+
+const asked = async (world: World, program: Any, options: ResumeOptions = {}) => {
+  const { questions } = refused(await go(world, program, options), 'Unconfirmed')
+  assert.deepEqual(world.log, [])
+  return questions.map(({ step, group, reason }) => [group === undefined ? step : `${step}/${group}`, reason._tag])
+}
+
+const nothingLeft = async (world: World, program: Any): Promise<void> => {
+  world.log.length = 0
+  ended(await go(world, program), 'Completed')
+  assert.deepEqual(world.log, [])
+}
+
+describe('what a wave as a whole left, and was changed by hand,', () => {
+  const wave = (world: World, of: 'wave' | 'map'): Any => {
+    const first = pipe(Program.start('p'), Program.step('first', writing(world, 'first', ['first'])))
+    const group = { run: writing(world, 'build', ['bundle']).run }
+    const built: Any =
+      of === 'wave'
+        ? pipe(first, Program.wave('build', { a: group }, { evidence: artifacts('bundle') }))
+        : pipe(first, Program.map('build', { forEach: () => ['a'], evidence: artifacts('bundle') }, group))
+    return pipe(built, Program.step('last', writing(world, 'last', [])))
+  }
+  const edited = async (of: 'wave' | 'map'): Promise<readonly [World, Any]> => {
+    const world = newWorld()
+    const program = wave(world, of)
+    await started(world, program)
+    world.tree.files.set('bundle', 'by hand')
+    return [world, program]
+  }
+
+  test.each(['wave', 'map'] as const)('is a question at the %s, and nothing runs', async (of) => {
+    const [world, program] = await edited(of)
+    assert.deepEqual(await asked(world, program), [['build', 'EvidenceChanged']])
+    assert.equal(world.tree.files.get('bundle'), 'by hand')
+  })
+
+  test.each([
+    ['wave', 'Keep', [], 'by hand'],
+    ['map', 'Keep', [], 'by hand'],
+    ['wave', 'Done', ['last'], 'by hand'],
+    ['map', 'Done', ['last'], 'by hand'],
+    ['wave', 'Again', ['build', 'last'], 'build'],
+    ['map', 'Again', ['build', 'last'], 'build']
+  ] as const)('of a %s is what the answer %s says, and nobody is asked again', async (of, answer, ran, content) => {
+    const [world, program] = await edited(of)
+    ended(await go(world, program, confirm({ build: answer })), 'Completed')
+    assert.deepEqual([world.log, world.tree.files.get('bundle')], [ran, content])
+    await nothingLeft(world, program)
+  })
+
+  test('is kept where the host says so', async () => {
+    const [world, program] = await edited('wave')
+    ended(await go(world, program, { onChanged: 'keep' }), 'Completed')
+    assert.deepEqual([world.log, world.tree.files.get('bundle')], [[], 'by hand'])
+    await nothingLeft(world, program)
+  })
+
+  test.each(['wave', 'map'] as const)(
+    'of a %s is asked about and kept also if an earlier step runs again',
+    async (of) => {
+      const [world, program] = await edited(of)
+      world.tree.files.delete('first')
+      assert.deepEqual(await asked(world, program), [['build', 'EvidenceChanged']])
+      ended(await go(world, program, confirm({ build: 'Keep' })), 'Completed')
+      assert.deepEqual([world.log, world.tree.files.get('bundle')], [['first', 'last'], 'by hand'])
+      await nothingLeft(world, program)
+    }
+  )
+
+  test('is overwritten without a question by a restart of that very wave', async () => {
+    const [world, program] = await edited('wave')
+    ended(await go(world, program, { restartWave: 'build' }), 'Completed')
+    assert.deepEqual([world.log, world.tree.files.get('bundle')], [['build', 'last'], 'build'])
+  })
+})
+
+describe('a wave that is restarted', () => {
+  const signed = (world: World): Any =>
+    pipe(
+      Program.start('p'),
+      Program.wave('make', { a: writing(world, 'a', ['v']), b: writing(world, 'b', []) }, { concurrency: 1 }),
+      Program.step('sign', writing(world, 'sign', ['v']))
+    )
+
+  test('does not run over what somebody keeps: its group that left that is asked about too', async () => {
+    const world = newWorld()
+    const program = signed(world)
+    await started(world, program)
+    world.tree.files.set('v', 'by hand')
+    const restart = { restartWave: 'make' }
+    assert.deepEqual(await asked(world, program, restart), [['sign', 'EvidenceChanged']])
+    const kept = { ...restart, ...confirm({ sign: 'Keep' }) }
+    assert.deepEqual(await asked(world, program, kept), [['make/a', 'EvidenceChanged']])
+    ended(
+      await go(world, program, {
+        ...restart,
+        ...confirm({ sign: 'Keep', 'make/a': 'Keep' })
+      }),
+      'Completed'
+    )
+    assert.deepEqual([world.log, world.tree.files.get('v')], [['b'], 'by hand'])
+    await nothingLeft(world, program)
+  })
+
+  test('lets no earlier step run over what was changed without a question', async () => {
+    const world = newWorld()
+    const program = pipe(
+      Program.start('p'),
+      Program.step('prep', writing(world, 'prep', ['p', 'q'])),
+      Program.wave('make', { a: writing(world, 'a', ['q']) })
+    )
+    await started(world, program)
+    world.tree.files.delete('p')
+    world.tree.files.set('q', 'by hand')
+    assert.deepEqual(await asked(world, program, { restartWave: 'make' }), [['prep', 'EvidenceChanged']])
+    ended(
+      await go(world, program, {
+        restartWave: 'make',
+        ...confirm({ prep: 'Again' })
+      }),
+      'Completed'
+    )
+    assert.deepEqual(world.log, ['prep', 'a'])
+  })
+})
+
+describe('to take as done', () => {
+  test('a group whose evidence was changed asks nothing later about what its sibling left', async () => {
+    const world = newWorld()
+    const program = pipe(
+      Program.start('p'),
+      Program.wave(
+        'gen',
+        {
+          code: writing(world, 'code', ['q', 'index']),
+          docs: writing(world, 'docs', ['index'])
+        },
+        { concurrency: 1 }
+      ),
+      Program.step('last', writing(world, 'last', []))
+    )
+    await started(world, program)
+    const before = [...(await stored(newProcess(world).storage)).completedSteps].map(({ group }) => group)
+    world.tree.files.set('q', 'by hand')
+    ended(await go(world, program, confirm({ 'gen/code': 'Done' })), 'Completed')
+    assert.deepEqual(world.log, ['last'])
+    const { completedSteps } = await stored(newProcess(world).storage)
+    assert.deepEqual(
+      [...completedSteps].map(({ group }) => group),
+      before
+    )
+    await nothingLeft(world, program)
+    world.tree.files.delete('index')
+    ended(await go(world, program), 'Completed')
+    assert.equal(world.tree.files.get('index'), 'docs')
+  })
+
+  test('runs what follows anew, also a step that had failed', async () => {
+    const world = newWorld()
+    let fails = true
+    const program = pipe(
+      Program.start('p'),
+      Program.step('make', writing(world, 'make', ['v'])),
+      Program.step(
+        'check',
+        writing(world, 'check', [], () => fails)
+      )
+    )
+    await started(world, program, 'Failed')
+    const { generation } = await stored(newProcess(world).storage)
+    world.tree.files.set('v', 'by hand')
+    fails = false
+    ended(await go(world, program, confirm({ make: 'Done' })), 'Completed')
+    assert.deepEqual(world.log, ['check'])
+    assert.ok((await stored(newProcess(world).storage)).generation > generation)
+    await nothingLeft(world, program)
+  })
+
+  test('what lost some of its evidence leaves the rest on record', async () => {
+    const world = newWorld()
+    const program = pipe(
+      Program.start('p'),
+      Program.step('make', writing(world, 'make', ['q'])),
+      Program.step('sign', {
+        ...writing(world, 'sign', ['q', 'r']),
+        idempotent: false
+      })
+    )
+    await started(world, program)
+    world.tree.files.delete('r')
+    assert.deepEqual(await asked(world, program), [['sign', 'EvidenceMissing']])
+    ended(await go(world, program, confirm({ sign: 'Done' })), 'Completed')
+    await nothingLeft(world, program)
+  })
+
+  test('what failed after it wrote over something keeps that on record', async () => {
+    const world = newWorld()
+    const program = pipe(
+      Program.start('p'),
+      Program.step('make', writing(world, 'make', ['v'])),
+      Program.step('sign', {
+        ...writing(world, 'sign', ['v'], () => true),
+        idempotent: false
+      })
+    )
+    await started(world, program, 'Failed')
+    ended(await go(world, program, confirm({ sign: 'Done' })), 'Completed')
+    assert.deepEqual(world.log, [])
+    await nothingLeft(world, program)
+  })
+
+  test('what follows another keeps what it left on record', async () => {
+    const world = newWorld()
+    const program = pipe(
+      Program.start('p'),
+      Program.step('make', writing(world, 'make', ['v', 'w'])),
+      Program.step('sign', {
+        ...writing(world, 'sign', ['v']),
+        idempotent: false
+      })
+    )
+    await started(world, program)
+    world.tree.files.set('w', 'by hand')
+    ended(await go(world, program, confirm({ make: 'Done', sign: 'Done' })), 'Completed')
+    assert.deepEqual(world.log, [])
+    await nothingLeft(world, program)
+  })
+
+  test.each(['Again', 'Keep', 'Done'] as const)(
+    'one of two that were asked about goes with %s for the other',
+    async (answer) => {
+      const world = newWorld()
+      const program = pipe(
+        Program.start('p'),
+        Program.step('make', writing(world, 'make', ['p', 'r'])),
+        Program.wave('wave', { sign: writing(world, 'sign', ['p']) })
+      )
+      await started(world, program)
+      world.tree.files.delete('r')
+      world.tree.files.set('p', 'by hand')
+      assert.deepEqual(await asked(world, program), [
+        ['make', 'EvidenceChanged'],
+        ['wave/sign', 'EvidenceChanged']
+      ])
+      ended(await go(world, program, confirm({ make: 'Done', 'wave/sign': answer })), 'Completed')
+      assert.deepEqual(world.log, answer === 'Again' ? ['sign'] : [])
+      await nothingLeft(world, program)
+    }
+  )
+})
+
+test('what a failed step wrote over is kept by fromStep of a later one, and nobody is asked about it', async () => {
+  const world = newWorld()
+  const program = pipe(
+    Program.start('p'),
+    Program.step('a', writing(world, 'a', ['v'])),
+    Program.step(
+      'b',
+      writing(world, 'b', ['v'], () => true)
+    ),
+    Program.step('c', writing(world, 'c', []))
+  )
+  await started(world, program, 'Failed')
+  ended(await go(world, program, { fromStep: 'c' }), 'Completed')
+  assert.deepEqual(world.log, ['c'])
+  await nothingLeft(world, program)
+})

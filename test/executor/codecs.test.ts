@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as t from 'io-ts'
+import { describe, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import type { Json } from '../../src/index.js'
+import { poll, Program, resume, run, RunError, runOrResume } from '../../src/index.js'
+import * as Async from '../../src/promise/index.js'
+import { ended, loaded, newProcess, newWorld, refused } from './fixtures.js'
+
+const parses = (value: unknown): unknown => ({ value })
+
+/** What callers without types give in the place of a codec. */
+const strangers: ReadonlyArray<readonly [string, unknown, RegExp]> = [
+  [
+    'a zod schema, which has decode, encode and validate of its own',
+    { '~standard': { version: 1, vendor: 'zod', validate: parses }, decode: parses, encode: parses, validate: parses },
+    /a Standard Schema \(zod\) is not supported yet/
+  ],
+  [
+    'a schema that is a function',
+    Object.assign(parses, { '~standard': { version: 1, vendor: 'arktype', validate: parses } }),
+    /a Standard Schema \(arktype\)/
+  ],
+  ['an object that only decodes', { decode: parses }, /has no encode, validate, is/],
+  ['a class', String, /has no decode, encode, validate, is/],
+  ['a word', 'string', /not a string/],
+  ['null', null, /not null/]
+]
+
+const codecs = strangers.map(([what, codec, why]) => [what, codec as t.Mixed, why] as const)
+
+/** The only problem of a program, as its place, its field and its text. */
+const problemOf = (error: RunError.RunError): readonly [string, string, string] => {
+  assert.equal(error._tag, 'PlanError')
+  const [one, ...more] = error._tag === 'PlanError' ? error.problems : []
+  assert.deepEqual(more, [])
+  assert.ok(one?._tag === 'InvalidWorkflow' && one.problem._tag === 'InvalidSetting')
+  return [one.problem.place, one.problem.field, RunError.describe(error)]
+}
+
+describe('what is no io-ts codec', () => {
+  test.each(codecs)('is refused before anything runs: %s', async (_, output, why) => {
+    const world = newWorld()
+    const process = newProcess(world)
+    const did = TE.fromIO(() => world.log.push('did'))
+    const program = pipe(Program.start('w'), Program.step('build', { output, run: () => did }))
+    const [place, field, text] = problemOf(refused(await process.perform(run(program, 'r', {})), 'PlanError'))
+    assert.deepEqual([place, field], ['build', 'output'])
+    assert.match(text, why)
+    assert.match(text, /output of "build" must be an io-ts codec, such as t\.string or t\.type\(\{ … \}\)/)
+    assert.deepEqual([world.log, process.calls], [[], []])
+    assert.equal((await loaded(memoryStorage(world.data)))._tag, 'None')
+  })
+
+  const [, codec] = codecs[0] ?? assert.fail()
+  const job = {
+    submit: () => TE.right(1),
+    poll: () => TE.right({ _tag: 'Finished' as const }),
+    collect: () => TE.right(1)
+  }
+  const start = Program.start('w')
+  const nothing = { run: () => TE.right(1) }
+
+  test.each([
+    ['a group', pipe(start, Program.wave('checks', { lint: { ...nothing, output: codec } })), 'checks/lint', 'output'],
+    ['a job', pipe(start, Program.step('train', { job, output: codec })), 'train', 'output'],
+    [
+      'what a map does',
+      pipe(start, Program.map('pages', { forEach: () => [] }, { ...nothing, output: codec })),
+      'pages',
+      'output'
+    ],
+    [
+      'the items of a map',
+      pipe(start, Program.map('pages', { forEach: () => [], item: codec }, nothing)),
+      'pages',
+      'item'
+    ],
+    ['an input', pipe(Program.start('w', { input: codec }), Program.step('one', nothing)), 'w', 'input'],
+    [
+      'a task made from data',
+      Program.fromSteps('w', [Program.task('one', { ...nothing, output: codec })]),
+      'one',
+      'output'
+    ]
+  ])('is refused of %s, by run, resume, runOrResume and poll', async (_, program, place, field) => {
+    assert.deepEqual(
+      Program.problems(program).map((one) => one._tag === 'InvalidSetting' && [one.place, one.field]),
+      [[place, field]]
+    )
+    for (const call of [run(program, 'r', {}), resume(program, 'r'), runOrResume(program, 'r'), poll(program, 'r')]) {
+      const ended = await call(newProcess().environment)()
+      assert.deepEqual(problemOf(refused(ended, 'PlanError')).slice(0, 2), [place, field])
+    }
+  })
+
+  const async = Async.workflow('w')
+  const asyncJob = { submit: () => 1, poll: () => ({ _tag: 'Finished' as const }), collect: () => 1 }
+
+  test.each([
+    ['a step', async.step('build', { output: codec, run: () => 1 }), 'build', 'output'],
+    ['a group', async.wave('checks', { lint: { output: codec, run: () => 1 } }), 'checks/lint', 'output'],
+    ['a job', async.step('train', { output: codec, job: asyncJob }), 'train', 'output'],
+    ['what a map does', async.map('pages', { forEach: () => [] }, { output: codec, run: () => 1 }), 'pages', 'output'],
+    ['the items of a map', async.map('pages', { forEach: () => [], item: codec }, () => 1), 'pages', 'item'],
+    ['an input', Async.workflow('w', { input: codec }).step('one', () => 1), 'w', 'input']
+  ])('is refused with promises, too: %s', async (_, program, place, field) => {
+    const options = { id: 'r', storage: memoryStorage() }
+    const outcome = await Async.runOutcome<unknown, Json.Json>(program, options)
+    assert.ok(outcome._tag === 'Refused')
+    assert.deepEqual(problemOf(outcome.error).slice(0, 2), [place, field])
+  })
+
+  test('is refused by plan of a run that is there', async () => {
+    const options = { id: 'r', storage: memoryStorage() }
+    await Async.run(
+      Async.workflow('w').step('build', () => 1),
+      options
+    )
+    const program = Async.workflow('w').step('build', { output: codec, run: () => 1 })
+    const error = await Async.plan(program, options).catch((rejected: unknown) => rejected)
+    assert.ok(error instanceof Async.RunFailure && error.outcome._tag === 'Refused')
+    assert.deepEqual(problemOf(error.outcome.error).slice(0, 2), ['build', 'output'])
+  })
+})
+
+test('what is an io-ts codec is taken, whatever else it has', async () => {
+  const both = Object.assign(t.type({ a: t.string }), { '~standard': { version: 1, vendor: 'mine', validate: parses } })
+  const output = new t.Type<string, string, unknown>('own', t.string.is, t.string.validate, (text) => text)
+  const program = pipe(
+    Program.start('w', { input: both }),
+    Program.step('one', { output, run: ({ input }) => TE.right(input.a) })
+  )
+  ended(await newProcess().perform(run(program, 'r', { a: 'x' })), 'Completed')
+})

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import type { CheckpointStorage, RevisionConflict, RunError as Errors } from '../../src/index.js'
+import { Program, resume, run, RunError } from '../../src/index.js'
+import { ended, failingSave, newProcess, newWorld, refused, task } from './fixtures.js'
+
+const two = (log: Array<string>) =>
+  Program.fromSteps('two', [
+    task('one', { run: () => TE.right(log.push('one')) }),
+    task('two', { run: () => TE.right(log.push('two')) })
+  ])
+
+describe('the text of a save that failed', () => {
+  test('says that it may have happened all the same, and it may', async () => {
+    const world = newWorld()
+    const process = newProcess(world, { around: failingSave(3, 'after') })
+    const error = refused(await process.perform(run(two(world.log), 'r', {})), 'WriteFailed')
+    assert.match(RunError.describe(error), /^Writing the disk failed: fdatasync: ENOSPC/)
+    assert.match(
+      RunError.describe(error),
+      /What was saved before is unharmed\. This write may have taken effect all the same/
+    )
+    ended(await newProcess(world).perform(resume(two(world.log), 'r')), 'Completed')
+    assert.deepEqual(world.log, ['one', 'two'])
+  })
+})
+
+describe('the text of a RevisionConflict', () => {
+  const conflict: RevisionConflict = { _tag: 'RevisionConflict', runId: 'r', expected: 3, found: 5 }
+
+  test('is true for a store that lost saves as for a caller with a bug, and says what to do', () => {
+    const text = RunError.describe(conflict)
+    assert.match(text, /^Run r can't be saved: the store expects revision 3, and revision 5 was given/)
+    assert.match(text, /lost acknowledged saves \(a failover to a copy that lagged behind\)/)
+    assert.match(text, /or the caller of `save` has a bug/)
+    assert.match(text, /resume the run: it goes on from what is stored/)
+  })
+
+  test('holds after a failover: a resume goes on from what the store still has', async () => {
+    const world = newWorld()
+    const failing = (storage: CheckpointStorage): CheckpointStorage => {
+      let saves = 0
+      return {
+        ...storage,
+        save: (claim, revisions) => (++saves === 2 ? TE.left(conflict) : storage.save(claim, revisions))
+      }
+    }
+    const process = newProcess(world, { around: failing })
+    refused(await process.perform(run(two(world.log), 'r', {})), 'RevisionConflict')
+    ended(await newProcess(world).perform(resume(two(world.log), 'r')), 'Completed')
+    assert.deepEqual(world.log, ['one', 'one', 'two'])
+  })
+})
+
+describe('the text of an error does not speak of the command or of files to a program', () => {
+  test('questions are answered in `confirm`', async () => {
+    const world = newWorld()
+    const pay = (passes: boolean) =>
+      Program.fromSteps('pay', [
+        task('pay', { idempotent: false, run: () => (passes ? TE.right(1) : TE.left('no answer')) })
+      ])
+    ended(await newProcess(world).perform(run(pay(false), 'r', {})), 'Failed')
+    const error = refused(await newProcess(world).perform(resume(pay(true), 'r')), 'Unconfirmed')
+    assert.equal(
+      RunError.describe(error),
+      [
+        'These steps may already have taken effect. Answer for each:',
+        '  "pay" is not idempotent and may have had its effect: it failed after 1 attempt: no answer',
+        `    to run it again: confirm: new Map([["pay", { _tag: 'Again' }]])`,
+        `    if it is done: confirm: new Map([["pay", { _tag: 'Done' }]])`,
+        "  With the output of a step that has one: { _tag: 'Done', output: … }"
+      ].join('\n')
+    )
+  })
+
+  const texts: ReadonlyArray<readonly [Errors.RunError, RegExp, RegExp]> = [
+    [
+      { _tag: 'Corrupt', runId: 'r', where: 'row 7', why: 'no JSON', cause: 0 },
+      /What is stored was left as it is$/,
+      /files/
+    ],
+    [{ _tag: 'RecoveryRefused', runId: 'r', from: 'a', lost: 'b', cause: 0 }, /`onRecovered`/, /--/],
+    [
+      { _tag: 'PlanError', problems: [{ _tag: 'InputWithoutStep' }] },
+      /^Cannot resume this run:\n {2}another input/,
+      /--/
+    ]
+  ]
+
+  test.each(texts)('%j', (error, says, never) => {
+    assert.match(RunError.describe(error), says)
+    assert.doesNotMatch(RunError.describe(error), never)
+  })
+})

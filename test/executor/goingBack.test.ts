@@ -1,0 +1,292 @@
+/** What becomes of a wave whose check failed: its groups run again, the check is repeated, or the wave before runs again. */
+import assert from 'node:assert/strict'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as t from 'io-ts'
+import { describe, test } from 'vitest'
+import type { CheckAnswer, CheckpointStorage, FailedCheck } from '../../src/index.js'
+import { Program, resume, run } from '../../src/index.js'
+import type { Life } from '../../src/testing/crash/Life.js'
+import { never } from '../../src/testing/crash/Life.js'
+import type { Process, World } from './fixtures.js'
+import { ended, newLife, newProcess, newWorld } from './fixtures.js'
+
+const doing = (world: World, name: string) => TE.fromIO(() => void world.log.push(name))
+
+/** Fails this often, then holds. */
+const failing = (times: number) => {
+  let looks = 0
+  return {
+    looks: () => looks,
+    check: () => (++looks > times ? TE.right(undefined) : TE.left(new Error('not yet')))
+  }
+}
+
+/** A wave that compiles, one that tests, and a step in between. */
+const twoWaves = (world: World, build: object, checks: object) =>
+  pipe(
+    Program.start('release'),
+    Program.step('fetch', { run: () => doing(world, 'fetch') }),
+    Program.wave(
+      'build',
+      { js: { run: () => doing(world, 'js') }, css: { run: () => doing(world, 'css') } },
+      { concurrency: 1, ...build }
+    ),
+    Program.step('pack', { run: () => doing(world, 'pack') }),
+    Program.wave(
+      'checks',
+      { unit: { run: () => doing(world, 'unit') }, lint: { run: () => doing(world, 'lint') } },
+      { concurrency: 1, ...checks }
+    ),
+    Program.step('publish', { run: () => doing(world, 'publish') })
+  )
+
+/** A process in which somebody gives these answers, one after the other; then `abort`. */
+const answering = (
+  world: World,
+  ...answers: ReadonlyArray<CheckAnswer>
+): Process & { readonly asked: Array<FailedCheck> } => {
+  const asked: Array<FailedCheck> = []
+  const left = [...answers]
+  const process = newProcess(world, {
+    onCheckFailed: (failed) => {
+      asked.push(failed)
+      return Promise.resolve(left.shift() ?? 'abort')
+    }
+  })
+  return { ...process, asked }
+}
+
+const FIRST = ['fetch', 'js', 'css', 'pack', 'unit', 'lint']
+
+describe('after a wave whose check failed', () => {
+  test.each<readonly [answer: CheckAnswer, outcome: 'Completed' | 'Failed', looks: number, ran: ReadonlyArray<string>]>(
+    [
+      ['retry', 'Completed', 2, [...FIRST, 'unit', 'lint', 'publish']],
+      ['lookAgain', 'Completed', 2, [...FIRST, 'publish']],
+      ['continue', 'Completed', 1, [...FIRST, 'publish']],
+      ['abort', 'Failed', 1, FIRST],
+      ['previousWave', 'Failed', 1, FIRST]
+    ]
+  )('the answer %s is obeyed: its groups run again only for retry', async (answer, outcome, looks, ran) => {
+    const world = newWorld()
+    const after = failing(1)
+    const process = answering(world, answer)
+    ended(await process.perform(run(twoWaves(world, {}, { after: after.check }), 'r', {})), outcome)
+    assert.deepEqual(world.log, ran)
+    assert.equal(after.looks(), looks)
+    assert.deepEqual(process.asked, [
+      {
+        runId: 'r',
+        stepIndex: 3,
+        step: 'checks',
+        when: 'after',
+        wrong: ['not yet'],
+        answers: ['retry', 'lookAgain', 'continue', 'abort']
+      }
+    ])
+  })
+
+  test('retry can be answered as often as the check fails', async () => {
+    const world = newWorld()
+    const process = answering(world, 'retry', 'lookAgain', 'retry')
+    ended(await process.perform(run(twoWaves(world, {}, { after: failing(3).check }), 'r', {})), 'Completed')
+    assert.deepEqual(world.log, [...FIRST, 'unit', 'lint', 'unit', 'lint', 'publish'])
+  })
+
+  test('what runs again is reported with its reason before it starts', async () => {
+    const world = newWorld()
+    const process = answering(world, 'retry')
+    ended(await process.perform(run(twoWaves(world, {}, { after: failing(1).check }), 'r', {})), 'Completed')
+    const told = process.events.flatMap((event): ReadonlyArray<unknown> =>
+      event._tag === 'StepsRunAgain'
+        ? [event.units.map(({ step, group, reason }) => [step, group, reason._tag])]
+        : event._tag === 'RunWentBack' ||
+            event._tag === 'CheckFailed' ||
+            (event._tag === 'StepStarted' && event.step === 'checks')
+          ? [event._tag]
+          : []
+    )
+    assert.deepEqual(told, [
+      'StepStarted',
+      'StepStarted',
+      'CheckFailed',
+      'RunWentBack',
+      [
+        ['checks', 'unit', 'Forced'],
+        ['checks', 'lint', 'Forced']
+      ],
+      'StepStarted',
+      'StepStarted'
+    ])
+  })
+
+  test('each group that ran again is recorded once, and a resume has nothing left to do', async () => {
+    const world = newWorld()
+    const program = () => twoWaves(world, {}, { after: failing(1).check })
+    const { checkpoint } = ended(await answering(world, 'retry').perform(run(program(), 'r', {})), 'Completed')
+    assert.deepEqual(
+      Array.from(checkpoint.completedSteps, ({ step, group }) => group ?? step),
+      ['fetch', 'js', 'css', 'build', 'pack', 'unit', 'lint', 'checks', 'publish']
+    )
+    world.log.length = 0
+    ended(await newProcess(world).perform(resume(program(), 'r')), 'Completed')
+    assert.deepEqual(world.log, [])
+  })
+
+  test('by policy the wave runs three times, with all its groups', async () => {
+    for (const [wrong, outcome] of [
+      [2, 'Completed'],
+      [3, 'Failed']
+    ] as const) {
+      const world = newWorld()
+      const options = { onCheckFailure: 'retry', after: failing(wrong).check }
+      ended(await newProcess(world).perform(run(twoWaves(world, {}, options), 'r', {})), outcome)
+      assert.equal(world.log.filter((name) => name === 'unit').length, 3)
+      assert.equal(world.log.filter((name) => name === 'pack').length, 1)
+    }
+  })
+
+  test('by policy a wave with a group that is not idempotent is only looked at again', async () => {
+    const world = newWorld()
+    const after = failing(2)
+    const program = pipe(
+      Program.start('one'),
+      Program.wave(
+        'deploy',
+        { eu: { idempotent: false, run: () => doing(world, 'eu') }, us: { run: () => doing(world, 'us') } },
+        { concurrency: 1, onCheckFailure: 'retry', after: after.check }
+      )
+    )
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(world.log, ['eu', 'us'])
+    assert.equal(after.looks(), 3)
+  })
+
+  test('a map runs again with the items that it has then', async () => {
+    const world = newWorld()
+    let pages = ['a', 'b']
+    const program = pipe(
+      Program.start('maps'),
+      Program.map(
+        'pages',
+        {
+          forEach: () => pages,
+          item: t.string,
+          key: (page) => page,
+          concurrency: 1,
+          after: () => (pages.length === 2 ? TE.left(new Error('c is missing')) : TE.right(undefined))
+        },
+        { run: ({ item }) => doing(world, item) }
+      )
+    )
+    const process = newProcess(world, {
+      onCheckFailed: () => {
+        pages = ['a', 'b', 'c']
+        return Promise.resolve('retry')
+      }
+    })
+    ended(await process.perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(world.log, ['a', 'b', 'a', 'b', 'c'])
+  })
+})
+
+describe('before a wave whose check failed', () => {
+  test.each<readonly [answer: CheckAnswer, outcome: 'Completed' | 'Failed', looks: number, ran: ReadonlyArray<string>]>(
+    [
+      ['lookAgain', 'Completed', 2, [...FIRST, 'publish']],
+      ['retry', 'Completed', 2, [...FIRST, 'publish']],
+      ['previousWave', 'Completed', 2, ['fetch', 'js', 'css', 'pack', 'js', 'css', 'pack', 'unit', 'lint', 'publish']],
+      ['continue', 'Completed', 1, [...FIRST, 'publish']],
+      ['abort', 'Failed', 1, ['fetch', 'js', 'css', 'pack']]
+    ]
+  )(
+    'the answer %s is obeyed: the wave before runs again only for previousWave',
+    async (answer, outcome, looks, ran) => {
+      const world = newWorld()
+      const before = failing(1)
+      const process = answering(world, answer)
+      ended(await process.perform(run(twoWaves(world, {}, { before: before.check }), 'r', {})), outcome)
+      assert.deepEqual(world.log, ran)
+      assert.equal(before.looks(), looks)
+      assert.deepEqual(process.asked, [
+        {
+          runId: 'r',
+          stepIndex: 3,
+          step: 'checks',
+          when: 'before',
+          wrong: ['not yet'],
+          answers: ['lookAgain', 'previousWave', 'continue', 'abort'],
+          previousWave: 'build'
+        }
+      ])
+    }
+  )
+
+  test('no wave is offered where none comes before it; whoever answers so all the same ends the run', async () => {
+    const world = newWorld()
+    const process = answering(world, 'previousWave')
+    ended(await process.perform(run(twoWaves(world, { before: failing(1).check }, {}), 'r', {})), 'Failed')
+    assert.deepEqual(process.asked[0]?.answers, ['lookAgain', 'continue', 'abort'])
+    assert.deepEqual(world.log, ['fetch'])
+  })
+
+  test('evidence that an earlier wave lost is made again by previousWave', async () => {
+    const world = newWorld()
+    const program = pipe(
+      Program.start('lost'),
+      Program.wave('build', {
+        js: {
+          evidence: [{ _tag: 'File', path: 'js' }],
+          run: () =>
+            pipe(
+              doing(world, 'js'),
+              TE.map(() => void world.tree.files.set('js', 'js'))
+            )
+        }
+      }),
+      Program.step('tidy', {
+        run: () =>
+          TE.fromIO(() => {
+            world.log.push('tidy')
+            if (world.log.length < 3) world.tree.files.clear()
+          })
+      }),
+      Program.wave('checks', { unit: { run: () => doing(world, 'unit') } })
+    )
+    const process = answering(world, 'previousWave')
+    ended(await process.perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(process.asked[0]?.wrong, ['js of build/js is missing'])
+    assert.deepEqual(world.log, ['js', 'tidy', 'js', 'tidy', 'unit'])
+  })
+})
+
+describe('a process that dies in the middle of going back', () => {
+  /** A store whose process dies once it is durable that something was taken back. */
+  const dyingIn =
+    (life: Life) =>
+    (storage: CheckpointStorage): CheckpointStorage => ({
+      ...storage,
+      save: (claim, revisions) => async () => {
+        const saved = await storage.save(claim, revisions)()
+        if (revisions.some(({ change }) => change._tag === 'Rewound')) life.kill()
+        return life.alive() ? saved : await never()
+      }
+    })
+
+  test.each<readonly [answer: CheckAnswer, around: 'before' | 'after', rest: ReadonlyArray<string>]>([
+    ['retry', 'after', ['unit', 'lint', 'publish']],
+    ['previousWave', 'before', ['js', 'css', 'pack', 'unit', 'lint', 'publish']]
+  ])('is followed by one that runs the groups again: %s', async (answer, around, rest) => {
+    const world = newWorld()
+    const life = newLife()
+    const { check } = failing(1)
+    const program = twoWaves(world, {}, { [around]: check })
+    const process = newProcess(world, { around: dyingIn(life), onCheckFailed: () => Promise.resolve(answer) })
+    await Promise.race([process.perform(run(program, 'r', {})), life.killed])
+    assert.ok(!life.alive())
+    world.log.length = 0
+    ended(await newProcess(world).perform(resume(program, 'r')), 'Completed')
+    assert.deepEqual(world.log, rest)
+  })
+})

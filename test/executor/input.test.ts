@@ -1,0 +1,279 @@
+import assert from 'node:assert/strict'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as t from 'io-ts'
+import { describe, test } from 'vitest'
+import { memoryArtifacts, memoryStorage } from '../../src/adapters/memory.js'
+import type { Json, Program as ProgramType } from '../../src/index.js'
+import { explain, hashPlan, Program, resume, RunError, runOrResume } from '../../src/index.js'
+import type { World } from './fixtures.js'
+import {
+  ended,
+  group,
+  historyOf,
+  killingAt,
+  loaded,
+  newLife,
+  newProcess,
+  newWorld,
+  outputsOf,
+  patiently,
+  refused,
+  stored,
+  task
+} from './fixtures.js'
+
+const Order = t.type({ customer: t.string })
+
+/** Greets the customer of its input; its second step fails until it may pass. */
+const order = (world: World, passes = true) =>
+  pipe(
+    Program.start('order', { input: Order }),
+    Program.step('greet', {
+      run: ({ input }) => {
+        world.log.push('greet')
+        return TE.right(`hello ${input.customer}`)
+      }
+    }),
+    Program.step('sell', {
+      run: ({ input }) => {
+        world.log.push('sell')
+        return passes ? TE.right(`sold to ${input.customer}`) : TE.left('closed')
+      }
+    })
+  )
+
+const failed = async (customer = 'Ada'): Promise<World> => {
+  const world = newWorld()
+  ended(await newProcess(world).perform(runOrResume(order(world, false), 'r', { customer })), 'Failed')
+  return world
+}
+
+describe('runOrResume without an input', () => {
+  test('goes on with the stored input of an existing run', async () => {
+    const world = await failed()
+    const { checkpoint } = ended(await newProcess(world).perform(runOrResume(order(world), 'r')), 'Completed')
+    assert.deepEqual(outputsOf(checkpoint), { greet: 'hello Ada', sell: 'sold to Ada' })
+    assert.deepEqual(world.log, ['greet', 'sell', 'sell'])
+  })
+
+  test('goes on with the stored input of a program that takes any', async () => {
+    const world = newWorld()
+    const program = pipe(Program.start('any'), Program.step('one', { run: ({ input }) => TE.right(input) }))
+    ended(await newProcess(world).perform(runOrResume(program, 'r', { name: 'Ada' })), 'Completed')
+    const { checkpoint } = ended(await newProcess(world).perform(runOrResume(program, 'r')), 'Completed')
+    assert.deepEqual(checkpoint.input, { name: 'Ada' })
+  })
+
+  test('refuses an input that is given and differs, as before', async () => {
+    const world = await failed()
+    const result = await newProcess(world).perform(runOrResume(order(world), 'r', { customer: 'Bob' }))
+    refused(result, 'InputChanged')
+    assert.equal((await stored(memoryStorage(world.data))).state._tag, 'Failed')
+  })
+
+  test('says that a new run needs an input, with the remedy, and stores nothing', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    const error = refused(await process.perform(runOrResume(order(world), 'r')), 'InputMissing')
+    assert.match(RunError.describe(error), /^Run r does not exist yet, and its workflow needs an input/)
+    assert.match(RunError.describe(error), /customer: string/)
+    assert.deepEqual(
+      process.calls.filter((call) => call !== 'load'),
+      []
+    )
+    assert.equal((await loaded(memoryStorage(world.data)))._tag, 'None')
+  })
+
+  test('starts a new run with an empty input if the program takes one', async () => {
+    const world = newWorld()
+    const program = pipe(
+      Program.start('optional', { input: t.partial({ customer: t.string }) }),
+      Program.step('one', { run: ({ input }) => TE.right(input.customer ?? 'nobody') })
+    )
+    const { checkpoint } = ended(await newProcess(world).perform(runOrResume(program, 'r')), 'Completed')
+    assert.deepEqual([checkpoint.input, outputsOf(checkpoint)], [{}, { one: 'nobody' }])
+  })
+})
+
+describe('another input from a step on', () => {
+  const bob = { customer: 'Bob' }
+
+  test('counts for that step and what follows; what came before keeps its output', async () => {
+    const world = await failed()
+    const process = newProcess(world)
+    const options = { fromStep: 'sell', input: bob }
+    const { checkpoint } = ended(await process.perform(resume(order(world), 'r', options)), 'Completed')
+    assert.deepEqual(outputsOf(checkpoint), { greet: 'hello Ada', sell: 'sold to Bob' })
+    assert.deepEqual([checkpoint.input, checkpoint.variables.get('customer')], [bob, 'Bob'])
+    assert.deepEqual(world.log, ['greet', 'sell', 'sell'])
+  })
+
+  test('is a fact of its own, durable before the first effect', async () => {
+    const world = await failed()
+    const process = newProcess(world)
+    let recorded: ReadonlyArray<string> = []
+    const program = pipe(
+      Program.start('order', { input: Order }),
+      Program.step('greet', { run: () => TE.right('again') }),
+      Program.step('sell', {
+        run: () => async () => {
+          recorded = await historyOf(process.storage)
+          return { _tag: 'Right', right: null }
+        }
+      })
+    )
+    ended(await process.perform(resume(program, 'r', { fromStep: 'sell', input: bob })), 'Completed')
+    assert.deepEqual(recorded.slice(-3), ['Rewound', 'InputReplaced', 'AttemptStarted'])
+  })
+
+  test('of a completed run runs the step again with it', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(runOrResume(order(world), 'r', { customer: 'Ada' })), 'Completed')
+    const options = { fromStep: 'greet', input: bob }
+    const { checkpoint } = ended(await newProcess(world).perform(resume(order(world), 'r', options)), 'Completed')
+    assert.deepEqual(outputsOf(checkpoint), { greet: 'hello Bob', sell: 'sold to Bob' })
+  })
+
+  test('may be given to runOrResume as its input', async () => {
+    const world = await failed()
+    const result = await newProcess(world).perform(runOrResume(order(world), 'r', bob, { fromStep: 'sell' }))
+    assert.deepEqual(ended(result, 'Completed').checkpoint.input, bob)
+  })
+
+  test('without a step is refused, and changes nothing', async () => {
+    const world = await failed()
+    const before = await stored(memoryStorage(world.data))
+    const error = refused(await newProcess(world).perform(resume(order(world), 'r', { input: bob })), 'InputChanged')
+    assert.match(RunError.describe(error), /from which step on/)
+    assert.equal((await stored(memoryStorage(world.data))).revision, before.revision)
+  })
+
+  test('that equals the stored one is no change', async () => {
+    const world = await failed()
+    const options = { fromStep: 'sell', input: { customer: 'Ada' } }
+    ended(await newProcess(world).perform(resume(order(world), 'r', options)), 'Completed')
+    ended(await newProcess(world).perform(resume(order(world), 'r', { input: { customer: 'Ada' } })), 'Completed')
+    assert.ok(!(await historyOf(memoryStorage(world.data))).includes('InputReplaced'))
+  })
+
+  test('that does not fit the program is refused, and changes nothing', async () => {
+    const world = await failed()
+    const options = { fromStep: 'sell', input: { customer: 7 } as unknown as typeof bob }
+    const error = refused(await newProcess(world).perform(resume(order(world), 'r', options)), 'InvalidInput')
+    assert.equal(error.path, '$.customer')
+    assert.deepEqual((await stored(memoryStorage(world.data))).input, { customer: 'Ada' })
+  })
+
+  test.each(['before', 'after'] as const)(
+    'is kept by a plain resume after a kill %s any call: no step sees the old one once it was replaced',
+    async (when) => {
+      let replaced = 0
+      for (let call = 1; ; call++) {
+        const world = await failed()
+        const life = newLife()
+        const process = newProcess(world, { around: killingAt(life, call, when) })
+        const over = resume(order(world), 'r', { fromStep: 'greet', input: bob })(process.environment)()
+        const isKilled = await patiently(
+          process.clock,
+          Promise.race([life.killed.then(() => true), over.then(() => false)])
+        )
+        if (!isKilled) break
+        const isReplaced = (await historyOf(memoryStorage(world.data))).includes('InputReplaced')
+        if (isReplaced) replaced += 1
+        const { checkpoint } = ended(await newProcess(world).perform(resume(order(world), 'r')), 'Completed')
+        const who = isReplaced ? 'Bob' : 'Ada'
+        assert.deepEqual(outputsOf(checkpoint), { greet: `hello ${who}`, sell: `sold to ${who}` }, `call ${call}`)
+      }
+      assert.ok(replaced >= 3, `${replaced} kills after it was replaced`)
+    }
+  )
+
+  test('gives a map its items, and the checks of a wave their context', async () => {
+    const world = newWorld()
+    const seen: Array<unknown> = []
+    const program: ProgramType.Program<unknown> = Program.fromSteps('p', [
+      task('first', { run: () => TE.right(1) }),
+      Program.mapOf('each', task('each', { run: () => TE.right('done') }), {
+        forEach: ({ input }) => ({ _tag: 'Right', right: (input as { readonly items: ReadonlyArray<string> }).items }),
+        key: (item) => ({ _tag: 'Right', right: String(item) })
+      }),
+      Program.waveOf('wave', [group('a', { run: () => TE.right(1) })], {
+        before: ({ input }) => TE.fromIO(() => seen.push(input))
+      })
+    ])
+    ended(await newProcess(world).perform(runOrResume(program, 'r', { items: ['a', 'b'] })), 'Completed')
+    const input = { items: ['c'] }
+    const again = ended(await newProcess(world).perform(resume(program, 'r', { fromStep: 'each', input })), 'Completed')
+    assert.deepEqual(Object.keys(outputsOf(again.checkpoint)), ['first', 'each/c', 'each', 'wave/a', 'wave'])
+    ended(
+      await newProcess(world).perform(resume(program, 'r', { fromStep: 'wave', input: { items: ['d'] } })),
+      'Completed'
+    )
+    assert.deepEqual(seen, [{ items: ['a', 'b'] }, { items: ['c'] }, { items: ['d'] }])
+  })
+
+  test('is not answered from what was memoized for the old one', async () => {
+    const world = newWorld()
+    const artifacts = memoryArtifacts()
+    const asked: Array<unknown> = []
+    const program = Program.fromSteps('p', [
+      task('ask', {
+        run: ({ input, memo }) =>
+          memo(
+            'reply',
+            TE.fromIO(() => {
+              asked.push(input)
+              return `re: ${JSON.stringify(input)}`
+            })
+          )
+      })
+    ])
+    ended(await newProcess(world, { artifacts }).perform(runOrResume(program, 'r', 'first')), 'Completed')
+    ended(await newProcess(world, { artifacts }).perform(resume(program, 'r', { fromStep: 'ask' })), 'Completed')
+    assert.deepEqual(asked, ['first'])
+    const options = { fromStep: 'ask', input: 'second' }
+    const { checkpoint } = ended(
+      await newProcess(world, { artifacts }).perform(resume(program, 'r', options)),
+      'Completed'
+    )
+    assert.deepEqual([asked, outputsOf(checkpoint)], [['first', 'second'], { ask: 're: "second"' }])
+  })
+
+  test('is part of the plan: it has another hash, and its text says so', async () => {
+    const world = newWorld()
+    const program = Program.fromSteps('p', [task('one', { run: () => TE.right(1) })])
+    ended(await newProcess(world).perform(runOrResume(program, 'r', 'text')), 'Completed')
+    const plans = new Map<Json.Json, { readonly hash: string; readonly text: string }>()
+    for (const input of ['text', 'other', 'third']) {
+      const process = newProcess(world)
+      process.stop()
+      ended(await process.perform(resume(program, 'r', { fromStep: 'one', input })), 'Interrupted')
+      const planned = process.events.find((event) => event._tag === 'RunPlanned')
+      assert.ok(planned?._tag === 'RunPlanned')
+      plans.set(input, { hash: hashPlan(planned.plan), text: explain(planned.plan) })
+    }
+    assert.equal(new Set([...plans.values()].map(({ hash }) => hash)).size, 3)
+    assert.doesNotMatch(plans.get('text')?.text ?? '', /another input/)
+    assert.match(plans.get('other')?.text ?? '', /another input/)
+    const pinned = { fromStep: 'one', input: 'fifth', planHash: plans.get('other')?.hash ?? '' }
+    refused(await newProcess(world).perform(resume(program, 'r', pinned)), 'PlanChanged')
+  })
+
+  test('has no value of a secret when it is recorded, and no field with the name of one', async () => {
+    const world = newWorld()
+    const secrets = { where: 'the test', read: () => TE.right({ _tag: 'Some' as const, value: 's3cr3t' }) }
+    const program = pipe(
+      Program.start('p', { secrets: ['TOKEN'] }),
+      Program.step('one', { run: ({ input }) => TE.right(input) })
+    )
+    ended(await newProcess(world, { secrets }).perform(runOrResume(program, 'r', { a: 'x' })), 'Completed')
+    const named = { fromStep: 'one', input: { TOKEN: 'x' } }
+    refused(await newProcess(world, { secrets }).perform(resume(program, 'r', named)), 'InvalidInput')
+    const process = newProcess(world, { secrets })
+    const options = { fromStep: 'one', input: { a: 'it is s3cr3t' } }
+    const { checkpoint } = ended(await process.perform(resume(program, 'r', options)), 'Completed')
+    assert.deepEqual(checkpoint.input, { a: 'it is ***' })
+    assert.ok(!JSON.stringify([process.saves, process.events]).includes('s3cr3t'))
+  })
+})

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { inspect } from 'node:util'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as t from 'io-ts'
+import { expectTypeOf, describe, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import type { Json } from '../../src/index.js'
+import { Program, resume, run, runOrResume, RunOutcome } from '../../src/index.js'
+import * as Async from '../../src/promise/index.js'
+import { ended, newProcess, newWorld, right } from './fixtures.js'
+
+const DateText = new t.Type<Date, string>(
+  'DateText',
+  (value): value is Date => value instanceof Date,
+  (value, context) => (typeof value === 'string' ? t.success(new Date(value)) : t.failure(value, context)),
+  (date) => date.toISOString()
+)
+
+const program = pipe(
+  Program.start('all'),
+  Program.step('when', { output: DateText, run: () => TE.right(new Date(0)) }),
+  Program.step('silent', { run: () => TE.right(undefined) }),
+  Program.wave('checks', {
+    unit: { output: t.number, run: () => TE.right(42) },
+    lint: { run: () => TE.right('clean') }
+  }),
+  Program.map('pages', { forEach: () => ['a', 'b'], key: String }, { output: t.number, run: () => TE.right(1) })
+)
+
+const expected = { when: new Date(0), silent: null, checks: { unit: 42, lint: 'clean' }, pages: { a: 1, b: 1 } }
+
+describe('a run that completed', () => {
+  test('has the outputs of its steps as later steps would see them, with their types', async () => {
+    const outcome = right(await run(program, 'r', {})(newProcess().environment)())
+    assert.ok(outcome._tag === 'Completed')
+    expectTypeOf(outcome.outputs.when).toEqualTypeOf<Date>()
+    expectTypeOf(outcome.outputs.checks.unit).toEqualTypeOf<number>()
+    expectTypeOf(outcome.outputs.silent).toEqualTypeOf<Json.Json>()
+    expectTypeOf(outcome.outputs.pages).toEqualTypeOf<Readonly<Record<string, number>>>()
+    assert.deepEqual(outcome.outputs, expected)
+  })
+
+  test('has the same when it is resumed and nothing is left to do', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(ended(await newProcess(world).perform(resume(program, 'r')), 'Completed').outputs, expected)
+    assert.deepEqual(ended(await newProcess(world).perform(runOrResume(program, 'r')), 'Completed').outputs, expected)
+  })
+
+  test('hands them to the function that folds outcomes', async () => {
+    const outcome = right(await run(program, 'r', {})(newProcess().environment)())
+    const text = RunOutcome.match({
+      Completed: ({ outputs }: RunOutcome.Completed<typeof expected>) => String(outputs.checks.unit),
+      Failed: ({ step }) => step,
+      Interrupted: ({ step }) => step,
+      Pending: ({ step }) => step,
+      Fenced: () => ''
+    })(outcome as RunOutcome.RunOutcome<typeof expected>)
+    assert.equal(text, '42')
+  })
+
+  test('has them with promises, too: as data, and copies of what is stored', async () => {
+    const options = { id: 'r', storage: memoryStorage() }
+    const greet = Async.workflow('greet')
+      .step('name', { output: t.string, run: () => 'Ada' })
+      .step('list', () => [1, 2])
+    const outcome = await Async.runOutcome(greet, options)
+    assert.ok(outcome._tag === 'Completed')
+    expectTypeOf(outcome.outputs.name).toEqualTypeOf<string>()
+    assert.deepEqual(outcome.outputs, { name: 'Ada', list: [1, 2] })
+    assert.deepEqual(JSON.parse(JSON.stringify(outcome.outputs)), { name: 'Ada', list: [1, 2] })
+    assert.deepEqual(await Async.runOrResume(greet, options), outcome.outputs)
+    assert.match(inspect(outcome), /outputs: \{ name: 'Ada', list: \[ 1, 2 \] \}/)
+    outcome.outputs.list.push(3)
+    const again = await Async.runOutcome(greet, options)
+    assert.deepEqual(again._tag === 'Completed' && again.outputs.list, [1, 2])
+  })
+
+  test('has no value of a secret in them', async () => {
+    const environment = { secrets: { where: 'here', read: () => TE.right({ _tag: 'Some' as const, value: 's3cr3t' }) } }
+    const told = Async.workflow('told', { secrets: ['TOKEN'] }).step(
+      'tell',
+      ({ secrets }) => `it is ${secrets['TOKEN']}`
+    )
+    const outcome = await Async.runOutcome(told, { id: 'r', storage: memoryStorage(), environment })
+    assert.deepEqual(outcome._tag === 'Completed' && outcome.outputs, { tell: 'it is ***' })
+  })
+})

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'vitest'
+import { memoryPauses, memoryStorage } from '../../src/adapters/memory.js'
+import type { RunError as Errors } from '../../src/index.js'
+import { RunError } from '../../src/index.js'
+import type { Refused } from '../../src/promise/index.js'
+import {
+  pause,
+  plan,
+  poll,
+  resume,
+  run,
+  RunFailure,
+  runOrResume,
+  runOutcome,
+  workflow
+} from '../../src/promise/index.js'
+
+/** A run that is at work until it is told to go on. */
+const held = async () => {
+  const storage = memoryStorage()
+  const options = { id: 'order-1', storage }
+  let goOn = (): void => undefined
+  let begun = (): void => undefined
+  const started = new Promise<void>((resolve) => (begun = resolve))
+  const order = workflow('order').step('charge', async () => {
+    begun()
+    await new Promise<void>((resolve) => (goOn = resolve))
+    return 'charged'
+  })
+  const ended = runOutcome(order, options)
+  await started
+  return { order, options, goOn: () => goOn(), ended }
+}
+
+const refusal = async (call: Promise<unknown>): Promise<Refused> => {
+  const error = await call.then(
+    () => assert.fail('it resolved'),
+    (rejected: unknown) => rejected
+  )
+  assert.ok(error instanceof RunFailure && error.outcome._tag === 'Refused')
+  return error.outcome
+}
+
+describe('retryLater of a refusal', () => {
+  test('is true while another process holds the run, and the same call succeeds later', async () => {
+    const { order, options, goOn, ended } = await held()
+    const outcome = await runOutcome(order, options)
+    assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'HeldBy')
+    assert.equal(outcome.retryLater, true)
+    for (const call of [resume, runOrResume]) assert.equal((await refusal(call(order, options))).retryLater, true)
+    goOn()
+    assert.equal((await ended)._tag, 'Completed')
+    assert.deepEqual(await runOrResume(order, options), { charge: 'charged' })
+  })
+
+  test('is false where the same call would be refused again', async () => {
+    const options = { id: 'order-1', storage: memoryStorage(), environment: { pauses: memoryPauses() } }
+    const order = workflow('order').step('charge', () => 'charged')
+    for (const call of [
+      resume(order, options),
+      plan(order, options),
+      poll(order, options),
+      pause(options),
+      run(order, { ...options, id: 'No id' })
+    ])
+      assert.equal((await refusal(call)).retryLater, false)
+    await run(order, { ...options, input: 1 })
+    assert.equal((await refusal(run(order, options))).retryLater, false)
+    assert.equal((await refusal(runOrResume(order, { ...options, input: 2 }))).retryLater, false)
+  })
+
+  test('is there for callers that have only the error', () => {
+    const holder = { host: 'h', pid: 1, since: '2026-01-02T03:04:05.000Z', liveness: 'alive' } as const
+    assert.equal(RunError.retryLater({ _tag: 'HeldBy', runId: 'r', holder }), true)
+    const others: ReadonlyArray<Errors.RunError> = [
+      { _tag: 'NoSuchRun', runId: 'r' },
+      { _tag: 'WriteFailed', where: 'w', operation: 'o', code: 'ENOSPC', cause: 0 }
+    ]
+    assert.deepEqual(others.map(RunError.retryLater), [false, false])
+  })
+})
