@@ -91,12 +91,7 @@ describe('a resume that was told to run something again, and is killed', () => {
     const inDoubt = async (world: World): Promise<void> => {
       // The step's effect, and then the end, before it could be recorded.
       const order: Order = { op: 'run', program: 'careful', life: 1 }
-      const names = await inWorld(
-        'counting',
-        async (other) => reportOf(await perform(other, { ...order, names: true })).names ?? []
-      )
-      const saves = names.flatMap((name, index) => (name === 'writeSync' ? [index + 1] : []))
-      await perform(world, { ...order, kill: { at: saves[2] as number, when: 'before' } })
+      await perform(world, { ...order, kill: { at: 3, of: 'writeSync', when: 'before' } })
       assert.deepEqual(
         world.effects().map(({ unit }) => unit),
         ['before', 'pay']

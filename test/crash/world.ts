@@ -158,6 +158,8 @@ export const linesOf = (file: string): ReadonlyArray<unknown> => {
 
 export interface Kill {
   readonly at: number
+  /** The calls that `at` counts. Calls on a timer come in between, so a count of all of them differs from run to run. */
+  readonly of?: string
   readonly when: 'before' | 'torn' | 'during' | 'after'
   readonly delay?: number
 }

@@ -12,11 +12,12 @@ const die = () => {
 const isPromise = (value) => typeof value?.then === 'function'
 
 /**
- * `kill: {at, when, delay}`; `when`: `before`, `torn` (half of the bytes are written, or all files but one deleted), `during` (after `delay` ms), `after`.
+ * `kill: {at, of, when, delay}`; `at` counts the calls named `of`, or all calls without it; `when`: `before`, `torn` (half of the bytes are written, or all files but one deleted), `during` (after `delay` ms), `after`.
  * `calls` counts. `log`: where the fatal call is noted, for people.
  */
 export const killingFileSystem = ({ kill, log }) => {
   const counter = { calls: 0, names: [] }
+  let counted = 0
   const note = (name, args) => {
     if (log !== undefined) appendFileSync(log, `${kill.when} call ${kill.at}: ${name} ${String(args[0])}\n`)
   }
@@ -57,7 +58,9 @@ export const killingFileSystem = ({ kill, log }) => {
       (...args) => {
         counter.calls += 1
         counter.names.push(name)
-        return counter.calls === kill?.at ? fatal(name, call, args) : call(...args)
+        const counts = (kill?.of ?? name) === name
+        if (counts) counted += 1
+        return counts && counted === kill?.at ? fatal(name, call, args) : call(...args)
       }
     ])
   )
