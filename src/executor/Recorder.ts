@@ -1,6 +1,6 @@
 /**
- * The only writer of a run: applies changes to its checkpoint and saves them, in order, one save at a time. What comes
- * in while a save is under way shares the next one.
+ * The only writer of a run: applies changes to its checkpoint and saves them, in order, one save at a time. Changes that are
+ * staged during a save share the next one.
  *
  * @since 0.1.0
  */
@@ -23,13 +23,23 @@ import type { CheckpointStorage, Claim, Revision, StorageError } from '../ports/
  * @since 0.1.0
  */
 export interface Recorder {
-  /** The checkpoint with everything recorded so far, durable or about to be. */
+  /** The checkpoint with everything staged so far, durable or not. */
   readonly checkpoint: () => Checkpoint
-  /** Records changes as one: resolves when they are durable. After a failure every further call fails the same way. */
-  readonly record: (changes: ReadonlyArray<Change>) => TaskEither<StorageError | TransitionError, Checkpoint>
+  /** Applies changes at once. They are saved by the next `commit`, which also reports a change that could not be applied. */
+  readonly stage: (changes: ReadonlyArray<Change>) => void
+  /** Resolves when everything staged is durable. After a failure every further call fails the same way. */
+  readonly commit: TaskEither<RecordError, Checkpoint>
 }
 
-type Saved = E.Either<StorageError | TransitionError, Checkpoint>
+/**
+ * Why a change could not be recorded.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type RecordError = StorageError | TransitionError
+
+type Saved = E.Either<RecordError, Checkpoint>
 
 /**
  * A recorder that goes on from a checkpoint. `first`: revisions made already that are to go out with the first save;
@@ -46,25 +56,24 @@ export const make = (
   onSaved: (checkpoint: Checkpoint, revisions: ReadonlyArray<Revision>) => void,
   redaction: Redaction.Redaction = Redaction.none
 ): Recorder => {
-  const recordable = (changes: ReadonlyArray<Change>): ReadonlyArray<Change> =>
-    Redaction.isNone(redaction) ? changes : changes.map((one) => Redaction.change(redaction, one))
   let checkpoint = from
-  let waiting: Array<Revision> = [...first]
-  let failure: E.Left<StorageError | TransitionError> | undefined
+  let staged: Array<Revision> = [...first]
+  let invalid: E.Left<TransitionError> | undefined
+  let failure: E.Left<StorageError> | undefined
   let saving: Promise<Saved> | undefined
   let nextSave: Promise<Saved> | undefined
 
   const flush = async (): Promise<Saved> => {
     if (failure !== undefined) return failure
-    const revisions = waiting
+    const revisions = staged
     const reached = checkpoint
-    waiting = []
-    if (!isNonEmpty(revisions)) return E.right(reached)
+    staged = []
+    if (!isNonEmpty(revisions)) return invalid ?? E.right(reached)
     let saved: E.Either<StorageError, void>
     try {
       saved = claim.lost.aborted ? fencedOff(claim) : await storage.save(claim, revisions)()
     } catch (cause) {
-      // A store that throws where it should tell has failed as well.
+      // A store that throws instead of returning an error has failed as well.
       saved = E.left({ _tag: 'WriteFailed', where: 'the store', operation: 'save', code: 'THREW', cause })
     }
     saving = undefined
@@ -73,7 +82,7 @@ export const make = (
       return saved
     }
     onSaved(reached, revisions)
-    return E.right(reached)
+    return invalid ?? E.right(reached)
   }
 
   const start = (): Promise<Saved> => {
@@ -88,14 +97,19 @@ export const make = (
 
   return {
     checkpoint: () => checkpoint,
-    record: (changes) => () => {
-      if (failure !== undefined) return Promise.resolve(failure)
-      const applied = applyAll(checkpoint, recordable(changes))
-      if (E.isLeft(applied)) return Promise.resolve(applied)
-      checkpoint = applied.right.checkpoint
-      for (const revision of applied.right.revisions) waiting.push(revision)
-      return enqueue()
-    }
+    stage: (changes) => {
+      for (const one of changes) {
+        const change = Redaction.isNone(redaction) ? one : Redaction.change(redaction, one)
+        const next = invalid ?? apply(checkpoint, change)
+        if (E.isLeft(next)) {
+          invalid = next
+          return
+        }
+        checkpoint = next.right
+        staged.push(revisionOf(checkpoint, change))
+      }
+    },
+    commit: enqueue
   }
 }
 
@@ -118,18 +132,3 @@ export const revisionOf = (checkpoint: Checkpoint, change: Change): Revision => 
   change,
   checkpoint: () => encode(checkpoint)
 })
-
-const applyAll = (
-  from: Checkpoint,
-  changes: ReadonlyArray<Change>
-): E.Either<TransitionError, { readonly checkpoint: Checkpoint; readonly revisions: ReadonlyArray<Revision> }> => {
-  let checkpoint = from
-  const revisions: Array<Revision> = []
-  for (const change of changes) {
-    const next = apply(checkpoint, change)
-    if (E.isLeft(next)) return next
-    checkpoint = next.right
-    revisions.push(revisionOf(checkpoint, change))
-  }
-  return E.right({ checkpoint, revisions })
-}

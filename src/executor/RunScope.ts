@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Change } from '../domain/Change.js'
 import type { Variables } from '../domain/Checkpoint.js'
 import type { InterruptReason } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
@@ -60,18 +59,14 @@ export type TaskResult =
   | { readonly _tag: 'Stopped'; readonly failed?: Ended & { readonly failure: StepFailure } }
 
 /**
- * How a step ended. `carry`: changes that are not recorded yet, because they go out together with what comes next. `Back`: the wave
- * or map at `stepIndex` is to run again, and what follows.
+ * How a step ended; the changes of an end other than `Failed` are staged, and saved together with what comes next. `Back`: the
+ * wave or map at `stepIndex` runs again, and everything after it.
  *
  * @category model
  * @since 0.1.0
  */
 export type StepEnd =
-  | { readonly _tag: 'Done'; readonly carry: ReadonlyArray<Change> }
-  | { readonly _tag: 'Failed' }
-  | { readonly _tag: 'Pending'; readonly carry: ReadonlyArray<Change> }
-  | { readonly _tag: 'Stopped'; readonly carry: ReadonlyArray<Change> }
-  | { readonly _tag: 'Back'; readonly stepIndex: number; readonly carry: ReadonlyArray<Change> }
+  { readonly _tag: 'Done' | 'Failed' | 'Pending' | 'Stopped' } | { readonly _tag: 'Back'; readonly stepIndex: number }
 
 /**
  * What the parts of one execution share. `definition` is what the author has written; in `program`, maps whose items are known by

@@ -81,15 +81,15 @@ export const runAttempts = async (
           ? delay(retry, { attempt, elapsedMillis: ended.endedAt - begunAt, random: random() })
           : O.none
     if (O.isNone(wait)) return E.right({ _tag: 'Failed', failure, ...ended })
-    const saved = await scope.recorder.record([attemptFailed(place, failure, ended, wait.value)])()
+    scope.recorder.stage([attemptFailed(place, failure, ended, wait.value)])
+    const saved = await scope.recorder.commit()
     if (E.isLeft(saved)) return saved
     tellOfRetry(scope, place, retry, failure, attempt, wait.value)
     await pause(clock, wait.value, stopping)
     if (stopping.aborted) return E.right({ _tag: 'Stopped' })
     const next = { ...(place.group === undefined ? {} : { group: place.group }), attempt: attempt + 1 }
-    const started = await scope.recorder.record([
-      attemptsStart(scope, place, [next], task.job === undefined ? none : [next])
-    ])()
+    scope.recorder.stage([attemptsStart(scope, place, [next], task.job === undefined ? none : [next])])
+    const started = await scope.recorder.commit()
     if (E.isLeft(started)) return started
   }
 }

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import * as E from 'fp-ts/lib/Either.js'
 import type { Change, SubmissionKey } from '../domain/Change.js'
 import type { InFlight } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
@@ -11,7 +10,6 @@ import { keyFor, none } from '../domain/PendingJob.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
-import { replay } from '../domain/Transition.js'
 import { groupNamed } from '../domain/Workflow.js'
 import type { Item } from '../domain/WorkflowIdentity.js'
 import type { Event } from '../ports/Events.js'
@@ -29,8 +27,7 @@ type StepPlace = Omit<Place, 'group'>
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Attempts are about to start. `submitting`: those of them that hand their work over; `before`: what is recorded along with
- * it, and before it.
+ * Attempts are about to start. `submitting`: those of them that hand their work over.
  *
  * @category constructors
  * @since 0.1.0
@@ -39,8 +36,7 @@ export const attemptsStart = (
   scope: RunScope,
   place: StepPlace,
   attempts: ReadonlyArray<InFlight>,
-  submitting: ReadonlyArray<{ readonly group?: string }> = none,
-  before: ReadonlyArray<Change> = none
+  submitting: ReadonlyArray<{ readonly group?: string }> = none
 ): Change => {
   const started = {
     _tag: 'AttemptStarted',
@@ -49,18 +45,16 @@ export const attemptsStart = (
     step: place.step,
     attempts
   } as const
-  return submitting.length === 0 ? started : { ...started, submissions: keysOf(scope, place, submitting, before) }
+  return submitting.length === 0 ? started : { ...started, submissions: keysOf(scope, place, submitting) }
 }
 
 /** The keys of units that are about to submit: on record before they do. */
 const keysOf = (
   { recorder }: RunScope,
   { stepIndex, step }: StepPlace,
-  units: ReadonlyArray<{ readonly group?: string }>,
-  before: ReadonlyArray<Change>
+  units: ReadonlyArray<{ readonly group?: string }>
 ): ReadonlyArray<SubmissionKey> => {
-  const then = replay(recorder.checkpoint(), before)
-  const run = E.isRight(then) ? then.right : recorder.checkpoint()
+  const run = recorder.checkpoint()
   return units.map(({ group }) => {
     const unit = group === undefined ? {} : { group }
     return { ...unit, key: keyFor(run, { stepIndex, step, ...unit }) }

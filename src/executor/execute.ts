@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Change } from '../domain/Change.js'
 import * as State from '../domain/CheckpointState.js'
 import { none } from '../domain/PendingJob.js'
 import type { Decision, ResumePlan } from '../domain/Plan.js'
@@ -24,23 +23,19 @@ import { runWave } from './wave.js'
 type Back = StepEnd & { readonly _tag: 'Back' }
 
 /**
- * Executes a plan from its first scheduled step to the end, a failure or a stop. `carry`: what is to be recorded before
- * the first effect.
+ * Executes a plan from its first scheduled step to the end, a failure or a stop. Staged changes are saved before the first
+ * effect.
  *
  * @category effects
  * @since 0.1.0
  */
-export const execute = async (
-  scope: RunScope,
-  plan: ResumePlan,
-  carry: ReadonlyArray<Change>
-): Promise<E.Either<RunError, RunOutcome>> => {
+export const execute = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunError, RunOutcome>> => {
   /** How often each wave was begun. */
   const runs = new Map<number, number>()
-  let ended = await obey(scope, plan, carry, runs)
+  let ended = await obey(scope, plan, runs)
   while (E.isRight(ended) && ended.right._tag === 'Back') {
     const next = await goBack(scope, ended.right)
-    ended = E.isLeft(next) ? next : await obey(scope, next.right, none, runs)
+    ended = E.isLeft(next) ? next : await obey(scope, next.right, runs)
   }
   return ended as E.Either<RunError, RunOutcome>
 }
@@ -49,38 +44,35 @@ export const execute = async (
 const obey = async (
   scope: RunScope,
   plan: ResumePlan,
-  carry: ReadonlyArray<Change>,
   runs: Map<number, number>
 ): Promise<E.Either<RunError, RunOutcome | Back>> => {
-  let due = carry
   let at = 0
   for (const [stepIndex, step] of scope.definition.steps.entries()) {
     const decision = plan.decisions[at] as Decision
     const groups = step._tag === 'Task' ? none : groupsAfter(plan.decisions, at)
     at += 1 + groups.length
     if (decision._tag === 'Skip') continue
-    if (scope.stop() !== undefined) return await interrupt(scope, stepIndex, step.name, due)
+    if (scope.stop() !== undefined) return await interrupt(scope, stepIndex, step.name)
     const asked = scope.pauses.look()
-    if (asked !== false && (await asked)) return await interrupt(scope, stepIndex, step.name, due)
-    if (decision._tag === 'Poll') return await rest(scope, stepIndex, step.name, due)
+    if (asked !== false && (await asked)) return await interrupt(scope, stepIndex, step.name)
+    if (decision._tag === 'Poll') return await rest(scope, stepIndex, step.name)
     const times = (runs.get(stepIndex) ?? 0) + 1
     runs.set(stepIndex, times)
     const ended =
       step._tag === 'Task'
-        ? await runTask(scope, stepIndex, step, decision, due)
+        ? await runTask(scope, stepIndex, step, decision)
         : step._tag === 'Wave'
-          ? await runWave(scope, { stepIndex, wave: step, decisions: groups, carry: due, runs: times })
-          : await runMap(scope, { stepIndex, map: step, decision, decisions: groups, carry: due, runs: times })
+          ? await runWave(scope, { stepIndex, wave: step, decisions: groups, runs: times })
+          : await runMap(scope, { stepIndex, map: step, decision, decisions: groups, runs: times })
     if (E.isLeft(ended)) return ended
     if (ended.right._tag === 'Back') return E.right(ended.right)
     if (ended.right._tag === 'Failed') return E.right(failed(scope, stepIndex, step.name))
-    if (ended.right._tag === 'Pending') return rest(scope, stepIndex, step.name, ended.right.carry)
-    if (ended.right._tag === 'Stopped') return interrupt(scope, stepIndex, step.name, ended.right.carry)
-    due = ended.right.carry
+    if (ended.right._tag === 'Pending') return rest(scope, stepIndex, step.name)
+    if (ended.right._tag === 'Stopped') return interrupt(scope, stepIndex, step.name)
   }
-  const last = await recordAll(scope, due)
-  if (E.isLeft(last)) return last
-  const checkpoint = scope.recorder.checkpoint()
+  const saved = await scope.recorder.commit()
+  if (E.isLeft(saved)) return saved
+  const checkpoint = saved.right
   report(scope.environment, { _tag: 'RunCompleted', runId: checkpoint.runId })
   return E.right(completed(scope.definition, checkpoint))
 }
@@ -92,9 +84,6 @@ const groupsAfter = (decisions: ReadonlyArray<Decision>, at: number): ReadonlyAr
   return decisions.slice(at + 1, end)
 }
 
-const recordAll = async (scope: RunScope, changes: ReadonlyArray<Change>): Promise<E.Either<RunError, unknown>> =>
-  changes.length === 0 ? E.right(undefined) : await scope.recorder.record(changes)()
-
 // ---------------------------------------------------------------------------------------------------------------------
 // a task
 // ---------------------------------------------------------------------------------------------------------------------
@@ -103,24 +92,28 @@ const runTask = async (
   scope: RunScope,
   stepIndex: number,
   task: ProgramTask,
-  decision: Decision,
-  carry: ReadonlyArray<Change>
+  decision: Decision
 ): Promise<E.Either<RunError, StepEnd>> => {
   const place = { stepIndex, step: task.name }
   const attempt = decision._tag === 'Retry' ? decision.attempt : 1
-  const starts = attemptsStart(scope, place, [{ attempt }], task.job === undefined ? none : [{}], carry)
-  const started = await scope.recorder.record([...carry, starts])()
+  const { recorder } = scope
+  recorder.stage([attemptsStart(scope, place, [{ attempt }], task.job === undefined ? none : [{}])])
+  const started = await recorder.commit()
   if (E.isLeft(started)) return started
   const result = await runAttempts(scope, place, task, attempt, scope.stopping)
   if (E.isLeft(result)) return result
   switch (result.right._tag) {
     case 'Stopped':
-      return E.right({ _tag: 'Stopped', carry: attemptStopped(place, task, result.right) })
+      recorder.stage(attemptStopped(place, task, result.right))
+      return E.right({ _tag: 'Stopped' })
     case 'Done':
-      if (task.job !== undefined) return E.right({ _tag: 'Pending', carry: [jobSubmitted(place, result.right)] })
-      return E.right({ _tag: 'Done', carry: [taskCompleted(scope, place, task, result.right)] })
+      recorder.stage([
+        task.job === undefined ? taskCompleted(scope, place, task, result.right) : jobSubmitted(place, result.right)
+      ])
+      return E.right({ _tag: task.job === undefined ? 'Done' : 'Pending' })
     case 'Failed': {
-      const saved = await scope.recorder.record([taskFailed(place, result.right)])()
+      recorder.stage([taskFailed(place, result.right)])
+      const saved = await recorder.commit()
       return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed' })
     }
   }
@@ -146,19 +139,15 @@ const failed = (scope: RunScope, stepIndex: number, step: string): RunOutcome =>
 }
 
 /** Nothing is left to do but to wait for jobs. A run that rests so already is not written to. */
-const rest = async (
-  scope: RunScope,
-  stepIndex: number,
-  step: string,
-  carry: ReadonlyArray<Change>
-): Promise<E.Either<RunError, RunOutcome>> => {
-  const { state } = scope.recorder.checkpoint()
+const rest = async (scope: RunScope, stepIndex: number, step: string): Promise<E.Either<RunError, RunOutcome>> => {
+  const { recorder } = scope
+  const { state } = recorder.checkpoint()
   const rests = state._tag === 'Interrupted' && state.reason === 'pending' && state.stepIndex === stepIndex
   const at = timestamp(scope.environment.clock.now())
-  const resting: Change = { _tag: 'Interrupted', at, stepIndex, step, reason: 'pending' }
-  const saved = await recordAll(scope, rests && carry.length === 0 ? carry : [...carry, resting])
+  if (!rests) recorder.stage([{ _tag: 'Interrupted', at, stepIndex, step, reason: 'pending' }])
+  const saved = await recorder.commit()
   if (E.isLeft(saved)) return saved
-  const checkpoint = scope.recorder.checkpoint()
+  const checkpoint = saved.right
   const { runId, pending: jobs } = checkpoint
   report(scope.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
   return E.right({ _tag: 'Pending', runId, checkpoint, stepIndex, step, jobs })
@@ -167,20 +156,13 @@ const rest = async (
 const PAUSED: Stop = { _tag: 'Interrupted', reason: 'paused' }
 
 /** Records the interruption. A run that was taken over records nothing; that it was is reported once, where it is seen. */
-const interrupt = async (
-  scope: RunScope,
-  stepIndex: number,
-  step: string,
-  carry: ReadonlyArray<Change>
-): Promise<E.Either<RunError, RunOutcome>> => {
+const interrupt = async (scope: RunScope, stepIndex: number, step: string): Promise<E.Either<RunError, RunOutcome>> => {
   const stop = scope.stop() ?? (scope.pauses.seen() ? PAUSED : undefined)
   const { runId } = scope.recorder.checkpoint()
   if (stop === undefined || stop._tag === 'Fenced') return E.right({ _tag: 'Fenced', runId })
   const at = timestamp(scope.environment.clock.now())
-  const saved = await scope.recorder.record([
-    ...carry,
-    { _tag: 'Interrupted', at, stepIndex, step, reason: stop.reason }
-  ])()
+  scope.recorder.stage([{ _tag: 'Interrupted', at, stepIndex, step, reason: stop.reason }])
+  const saved = await scope.recorder.commit()
   if (E.isLeft(saved)) return saved
   const checkpoint = saved.right
   const inProgress = checkpoint.state._tag === 'Interrupted' && checkpoint.state.inProgress

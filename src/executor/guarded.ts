@@ -6,7 +6,6 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import type { Change } from '../domain/Change.js'
 import type { Evidence, ExpectedEvidence } from '../domain/CompletedStep.js'
 import { describeEvidence } from '../domain/Explain.js'
 import { unexplained } from '../domain/explained.js'
@@ -15,7 +14,6 @@ import { unitName } from '../domain/Plan.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
-import { replay } from '../domain/Transition.js'
 import type { CheckAnswer, FailedCheck } from '../ports/Checks.js'
 import type { TreeUnreadable, WorkingTree } from '../ports/WorkingTree.js'
 import { collectEvidence, looking, take } from './evidence.js'
@@ -191,19 +189,17 @@ const some = (names: ReadonlyArray<string>): string =>
 
 /**
  * What is not as earlier steps left it, in words; but for what the groups themselves have changed before. Nothing is looked at if
- * they left nothing. `carry`: what is to be recorded yet.
+ * they left nothing.
  *
  * @category effects
  * @since 0.1.0
  */
 export const otherBefore = async (
   { environment, recorder, values, stopping, program }: RunScope,
-  { stepIndex }: Place,
-  carry: ReadonlyArray<Change>
+  { stepIndex }: Place
 ): Promise<Wrong> => {
   if (!values.evident) return NOTHING_WRONG
-  const recorded = recorder.checkpoint()
-  const now = E.getOrElse(() => recorded)(replay(recorded, carry))
+  const now = recorder.checkpoint()
   const earlier = [...now.completedSteps].filter((record) => record.stepIndex < stepIndex)
   const found = await collectEvidence({ runId: now.runId, completedSteps: earlier }, stopping)(environment)()
   return E.isLeft(found) ? [describe(found.left)] : unexplained(now, program, found.right).map(describeFound)

@@ -227,7 +227,8 @@ const pollAll = async (
     if (!mayRecord && !isOpen(answer)) return E.right(NEEDS_CLAIM)
     const found = E.isLeft(waiting) ? { end: waiting.left } : await conclude(scope, waiting.right, answer)
     if (found === 'stopped') break
-    const saved = found.change === undefined ? E.right(undefined) : await scope.recorder.record([found.change])()
+    if (found.change !== undefined) scope.recorder.stage([found.change])
+    const saved = await scope.recorder.commit()
     if (E.isLeft(saved)) return saved
     polled.push({ ...job, end: endWithout(scope.environment.vault.redaction, found.end) })
   }

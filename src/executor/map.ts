@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Change } from '../domain/Change.js'
 import { decideItems } from '../domain/decideStep.js'
 import { check, describeProblem, waveOf } from '../domain/Expansion.js'
 import type { Decision } from '../domain/Plan.js'
@@ -12,12 +11,10 @@ import * as Redaction from '../domain/Redaction.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
-import type { TransitionError } from '../domain/Transition.js'
-import { replay } from '../domain/Transition.js'
 import type { Item } from '../domain/WorkflowIdentity.js'
-import type { StorageError } from '../ports/CheckpointStorage.js'
 import { mapExpanded } from './changes.js'
 import type { ProgramMap } from './Program.js'
+import type { RecordError } from './Recorder.js'
 import type { RunScope, StepEnd } from './RunScope.js'
 import { contextFor } from './RunScope.js'
 import type { Due } from './wave.js'
@@ -37,34 +34,21 @@ interface DueMap extends Omit<Due, 'wave'> {
  * @category effects
  * @since 0.1.0
  */
-export const runMap = async (
-  scope: RunScope,
-  due: DueMap
-): Promise<E.Either<StorageError | TransitionError, StepEnd>> => {
-  const { stepIndex, map, decision, carry, runs } = due
+export const runMap = async (scope: RunScope, due: DueMap): Promise<E.Either<RecordError, StepEnd>> => {
+  const { stepIndex, map, decision, runs } = due
   const place = { stepIndex, step: map.name }
   const startedAt = scope.environment.clock.now()
-  const recorded = itemsOnRecord(scope, stepIndex, carry)
+  const recorded = itemsOnRecord(scope, stepIndex)
   const items = recorded === undefined ? itemsOf(scope, place, map) : accepted(map, recorded)
-  if (E.isLeft(items)) return await refuse(scope, place, carry, items.left, startedAt)
+  if (E.isLeft(items)) return await refuse(scope, place, items.left, startedAt)
   const wave = waveOf(map, items.right)
   if (recorded !== undefined) return await runWave(scope, { ...due, wave })
-  const then = [...carry, mapExpanded(scope, place, items.right)]
-  if (wave.groups.length > 0)
-    return await runWave(scope, { stepIndex, wave, decisions: decideItems(decision, wave), carry: then, runs })
-  // With no group to start, nothing else would record what it is of before the next step looks at what it gave.
-  const saved = await scope.recorder.record(then)()
-  return E.isLeft(saved) ? saved : await runWave(scope, { stepIndex, wave, decisions: [], carry: [], runs })
+  scope.recorder.stage([mapExpanded(scope, place, items.right)])
+  return await runWave(scope, { stepIndex, wave, decisions: decideItems(decision, wave), runs })
 }
 
-/** The items of the map, as they are once that is recorded which is to be recorded first. */
-const itemsOnRecord = (
-  { recorder }: RunScope,
-  stepIndex: number,
-  carry: ReadonlyArray<Change>
-): ReadonlyArray<Item> | undefined => {
-  const then = replay(recorder.checkpoint(), carry)
-  const step = E.isRight(then) ? then.right.workflow.steps[stepIndex] : undefined
+const itemsOnRecord = ({ recorder }: RunScope, stepIndex: number): ReadonlyArray<Item> | undefined => {
+  const step = recorder.checkpoint().workflow.steps[stepIndex]
   return step?.kind === 'expanded' ? step.items : undefined
 }
 

@@ -10,11 +10,10 @@ import type { Checkpoint } from '../domain/Checkpoint.js'
 import { start } from '../domain/Checkpoint.js'
 import type { Json } from '../domain/Json.js'
 import { unitsInNeed } from '../domain/evidenceOf.js'
-import { overrides } from '../domain/Overrides.js'
+import { overrides as overridesOf } from '../domain/Overrides.js'
 import type { FoundEvidence, PlanOptions, PlanProblem, ResumePlan } from '../domain/Plan.js'
 import { hashPlan, openQuestions, runsAgain } from '../domain/Plan.js'
 import { planResume } from '../domain/planResume.js'
-import { replay } from '../domain/Transition.js'
 import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
 import type { WantedWorkspace, Workspace } from '../domain/Workspace.js'
 import type { Claim, ClaimOptions, Revision, Stored } from '../ports/CheckpointStorage.js'
@@ -29,7 +28,6 @@ import { inputsOf, recordable, replacing, unlessMissing } from './input.js'
 import { clearRequest, removePointer, watchFor } from './pause.js'
 import type { Program } from './Program.js'
 import { expanded, problems as problemsOf } from './Program.js'
-import * as Redaction from '../domain/Redaction.js'
 import { make as makeRecorder, revisionOf } from './Recorder.js'
 import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
@@ -38,7 +36,7 @@ import { report, stopOn, timestamp } from './RunScope.js'
 import type { Secured } from './secrets.js'
 import { secure } from './secrets.js'
 import { holding, lossOf, restoreStored } from './stored.js'
-import { make as makeValues } from './Values.js'
+import { make as makeValues, reset } from './Values.js'
 import { hasWorkspace, makeReady, treeOf, unlessGone, workspaceFor } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -222,7 +220,7 @@ interface Prepared {
   readonly checkpoint: Checkpoint
   readonly first: ReadonlyArray<Revision>
   readonly plan: ResumePlan
-  readonly carry: ReadonlyArray<Change>
+  readonly overrides: ReadonlyArray<Change>
   readonly resumed: boolean
 }
 
@@ -244,8 +242,13 @@ const begin = <Outputs, Input>(
   const options = request._tag === 'RunOrResume' ? request.options : {}
   const planned = planFor(checkpoint, program, options)
   if (E.isLeft(planned)) return planned
-  const carry = overrides(checkpoint, program, planned.right, options, at)
-  return E.right({ checkpoint, first: [revisionOf(checkpoint, started)], plan: planned.right, carry, resumed: false })
+  return E.right({
+    checkpoint,
+    first: [revisionOf(checkpoint, started)],
+    plan: planned.right,
+    overrides: overridesOf(checkpoint, program, planned.right, options, at),
+    resumed: false
+  })
 }
 
 /** A stored run: restored, agreed on if damaged, planned, and the plan checked against what was asked. */
@@ -280,7 +283,7 @@ const goOn = async <Outputs, Input>(
     checkpoint,
     first: [],
     plan: planned.right,
-    carry: [...agreed.right, ...overrides(checkpoint, program, planned.right, options, at)],
+    overrides: [...agreed.right, ...overridesOf(checkpoint, program, planned.right, options, at)],
     resumed: true
   })
 }
@@ -344,21 +347,18 @@ const executePrepared = async <Outputs, Input>(
   environment: Secured,
   program: Program<Outputs, Input>,
   claim: Claim,
-  { checkpoint, first, plan, carry: due, resumed }: Prepared
+  { checkpoint, first, plan, overrides, resumed }: Prepared
 ): Promise<E.Either<RunError, RunOutcome<Outputs>>> => {
   const { runId } = checkpoint
-  const carry = due.map((one) => Redaction.change(environment.vault.redaction, one))
   report(environment, { _tag: 'RunPlanned', runId, resumed, plan })
   const [again, ...more] = runsAgain(plan, checkpoint)
   if (again !== undefined) report(environment, { _tag: 'StepsRunAgain', runId, units: [again, ...more] })
-  const after = replay(checkpoint, carry)
-  if (E.isLeft(after)) return after
-  const { scope, dispose } = scopeOf(environment, program, claim, checkpoint, first, after.right)
+  const { scope, dispose } = scopeOf(environment, program, claim, checkpoint, first)
   try {
-    const ready = await makeReady(scope, checkpoint, plan, carry)
+    const ready = await makeReady(scope, plan, overrides)
+    if (overrides.length > 0) reset(scope.values, scope.recorder.checkpoint())
     if (resumed && E.isRight(ready)) await removePointer(environment, runId)
-    const due = E.isLeft(ready) ? ready : await inputFirst(scope, plan, ready.right)
-    const ended = E.isLeft(due) ? due : await execute(scope, plan, due.right)
+    const ended = E.isLeft(ready) ? ready : await execute(scope, plan)
     if (scope.stop()?._tag !== 'Fenced') await clearRequest(environment, runId)
     if (E.isLeft(ended) && ended.left._tag !== 'Fenced') return ended
     // What was executed is this program, so the outputs are its.
@@ -371,20 +371,9 @@ const executePrepared = async <Outputs, Input>(
   }
 }
 
-/** Another input is recorded before anything looks at it: a map's `forEach` and a wave's checks see what is recorded. */
-const inputFirst = async (
-  { recorder }: RunScope,
-  { input }: ResumePlan,
-  carry: ReadonlyArray<Change>
-): Promise<E.Either<RunError, ReadonlyArray<Change>>> => {
-  if (input === undefined || carry.length === 0) return E.right(carry)
-  const saved = await recorder.record(carry)()
-  return E.isLeft(saved) ? saved : E.right([])
-}
-
 /**
- * What the parts of one execution share, from a checkpoint on. `first`: revisions made already that are to go out with the
- * first save; `after`: the checkpoint with what is to be recorded first. `dispose` takes listeners away again.
+ * What the parts of one execution share, from a checkpoint on. `first`: revisions that go out with the first save. `dispose`
+ * removes the listeners.
  *
  * @category constructors
  * @since 0.1.0
@@ -394,8 +383,7 @@ export const scopeOf = <Outputs, Input>(
   program: Program<Outputs, Input>,
   claim: Claim,
   checkpoint: Checkpoint,
-  first: ReadonlyArray<Revision> = [],
-  after: Checkpoint = checkpoint
+  first: ReadonlyArray<Revision> = []
 ): { readonly scope: RunScope; readonly dispose: () => void } => {
   const { runId } = checkpoint
   const onSaved = (reached: Checkpoint, revisions: ReadonlyArray<Revision>): void => {
@@ -416,7 +404,7 @@ export const scopeOf = <Outputs, Input>(
       return known.program
     },
     recorder,
-    values: makeValues(after),
+    values: makeValues(checkpoint),
     stopping,
     stop,
     pauses: watchFor(environment, runId)

@@ -9,21 +9,18 @@ import * as State from '../domain/CheckpointState.js'
 import { none } from '../domain/PendingJob.js'
 import type { Decision } from '../domain/Plan.js'
 import type * as Failure from '../domain/StepFailure.js'
-import type { TransitionError } from '../domain/Transition.js'
 import { groupNamed } from '../domain/Workflow.js'
-import type { StorageError } from '../ports/CheckpointStorage.js'
 import { runAttempts } from './attempts.js'
 import { attemptsStart, attemptStopped, jobSubmitted, leftUndone, taskCompleted, taskFailed } from './changes.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramGroup, ProgramWave } from './Program.js'
+import type { RecordError } from './Recorder.js'
 import type { RunScope, StepEnd, TaskResult } from './RunScope.js'
 import { timestamp } from './RunScope.js'
 import { close, objectionTo, refuse } from './waveChecks.js'
 
-type RecordError = StorageError | TransitionError
-
 /**
- * A wave that is due, with the decisions for its groups and what is to be recorded with its start.
+ * A wave that is due, with the decisions for its groups.
  *
  * @category model
  * @since 0.1.0
@@ -32,7 +29,6 @@ export interface Due {
   readonly stepIndex: number
   readonly wave: ProgramWave
   readonly decisions: ReadonlyArray<Decision>
-  readonly carry: ReadonlyArray<Change>
   /** How often it has run in this execution, with this time. */
   readonly runs: number
 }
@@ -80,9 +76,10 @@ export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<Recor
   const board = boardOf(due)
   // One that only waits for jobs starts nothing: what must hold before it is no question then.
   const waits = board.ready.length === 0 && board.pending > 0
-  const objection = waits ? undefined : await objectionTo(scope, place, due.wave, due.carry)
-  if (objection?._tag === 'Back') return E.right({ ...objection, carry: due.carry })
-  if (objection !== undefined) return await refuse(scope, place, due.carry, objection.failure, startedAt)
+  const objection = waits ? E.right(undefined) : await objectionTo(scope, place, due.wave)
+  if (E.isLeft(objection)) return objection
+  if (objection.right?._tag === 'Back') return E.right(objection.right)
+  if (objection.right !== undefined) return await refuse(scope, place, objection.right.failure, startedAt)
   const halt = linked(scope.stopping)
   const inbox = makeInbox<Ended>()
   const launch = (name: string, group: ProgramGroup, attempt: number): void => {
@@ -92,7 +89,7 @@ export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<Recor
     )
   }
   const submits = due.wave.groups.some(({ job }) => job !== undefined)
-  let changes: Array<Change> = [...due.carry]
+  const { recorder } = scope
   let failure: E.Left<RecordError> | undefined
   for (;;) {
     const ready = failure === undefined && !halt.signal.aborted ? await next(scope, board, due.wave) : []
@@ -101,27 +98,24 @@ export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<Recor
       const submitting = submits
         ? ready.flatMap(({ name, group }) => (group.job === undefined ? [] : [{ group: name }]))
         : none
-      changes.push(attemptsStart(scope, place, attempts, submitting, changes))
+      recorder.stage([attemptsStart(scope, place, attempts, submitting)])
     }
     if (board.running.size === 0 && ready.length === 0) break
-    if (changes.length > 0 && failure === undefined) {
-      const saved = await scope.recorder.record(changes)()
-      changes = []
-      if (E.isLeft(saved)) failure = saved
-    }
+    const saved = await recorder.commit()
+    if (E.isLeft(saved)) failure ??= saved
     if (failure === undefined) for (const { name, group, attempt } of ready) launch(name, group, attempt)
     else halt.abort(NOT_SAVED)
     if (board.running.size === 0) break
     for (const ended of await inbox.take(board.running.size)) {
       board.running.delete(ended.group.name)
       if (E.isLeft(ended.result)) failure ??= ended.result
-      else changes.push(...settle(scope, place, board, ended, ended.result.right))
+      else recorder.stage(settle(scope, place, board, ended, ended.result.right))
     }
     if (board.failed.length > 0 && due.wave.onFailure === 'halt') halt.abort(HALTED)
   }
   halt.dispose()
   if (failure !== undefined) return failure
-  return await conclude(scope, place, board, due, changes, startedAt)
+  return await conclude(scope, place, board, due, startedAt)
 }
 
 const boardOf = ({ wave, decisions }: Due): Board => {
@@ -202,7 +196,7 @@ const take = (board: Board, wave: ProgramWave): ReadonlyArray<Waiting> => {
   return taken
 }
 
-/** Notes how a group ended, and gives what is to be recorded of it. */
+/** Notes how a group ended, and returns the changes to record. */
 const settle = (
   scope: RunScope,
   step: { readonly stepIndex: number; readonly step: string },
@@ -250,21 +244,20 @@ const conclude = async (
   place: { readonly stepIndex: number; readonly step: string },
   board: Board,
   { wave, runs }: Due,
-  changes: ReadonlyArray<Change>,
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
-  if (board.done.size === wave.groups.length) return await close(scope, place, wave, changes, startedAt, runs)
+  if (board.done.size === wave.groups.length) return await close(scope, place, wave, startedAt, runs)
   const heldBack = (scope.stopping.aborted || board.paused) && board.ready.length > 0 && mayStart(board, wave)
   const waits = !board.stopped && !heldBack && board.pending > 0 && board.failed.length === 0
-  if (waits) return E.right({ _tag: 'Pending', carry: changes })
-  if (board.stopped || heldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped', carry: changes })
+  if (waits) return E.right({ _tag: 'Pending' })
+  if (board.stopped || heldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped' })
   const retryable = board.failed.every((failure) => failure._tag === 'Transient')
   const undone = [...board.waiting.keys()].flatMap((group) =>
     inFlightOf(scope, group).map((attempt) => leftUndone(scope, { ...place, group }, attempt, NOT_RESUMED))
   )
   const at = timestamp(scope.environment.clock.now())
-  const failed: Change = { _tag: 'StepFailed', at, ...place, retryable }
-  const saved = await scope.recorder.record([...changes, ...undone, failed])()
+  scope.recorder.stage([...undone, { _tag: 'StepFailed', at, ...place, retryable }])
+  const saved = await scope.recorder.commit()
   return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed' })
 }
 

@@ -5,7 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Change } from '../domain/Change.js'
+import type { Evidence } from '../domain/CompletedStep.js'
 import * as State from '../domain/CheckpointState.js'
 import { delay, never } from '../domain/RetryPolicy.js'
 import type { StepFailure } from '../domain/StepFailure.js'
@@ -42,8 +42,7 @@ export type Objection =
   { readonly _tag: 'Wrong'; readonly failure: StepFailure } | { readonly _tag: 'Back'; readonly stepIndex: number }
 
 /**
- * Why a wave may not start, if it may not: what earlier steps left is not as it was, or its own check fails. `carry`: what is to be
- * recorded with its start, the end of the step before it.
+ * Why a wave may not start, if it may not: what earlier steps left is not as it was, or its own check fails.
  *
  * @category effects
  * @since 0.1.0
@@ -51,20 +50,23 @@ export type Objection =
 export const objectionTo = async (
   scope: RunScope,
   place: Place,
-  wave: ProgramWave,
-  carry: ReadonlyArray<Change>
-): Promise<Objection | undefined> => {
-  if (wave.guard === undefined && !scope.values.evident) return undefined
+  wave: ProgramWave
+): Promise<E.Either<RecordError, Objection | undefined>> => {
+  if (wave.guard === undefined && !scope.values.evident) return E.right(undefined)
   const guard = wave.guard ?? UNGUARDED
   const { stopping } = scope
   const previous = previousWave(scope, place)
   const startedAt = scope.environment.clock.now()
+  // A check may take long, and a crash meanwhile must not lose the step before it.
+  const saved = wave.guard === undefined ? E.right(undefined) : await scope.recorder.commit()
+  if (E.isLeft(saved)) return saved
   for (let look = 1; ; look++) {
-    const wrong = [...(await otherBefore(scope, place, carry)), ...(await checkBefore(guard, contextOf(scope, place)))]
+    const wrong = [...(await otherBefore(scope, place)), ...(await checkBefore(guard, contextOf(scope, place)))]
     const refused = await unlessWaived(scope, place, guard, 'before', wrong, stopping, undefined, previous.choice)
-    if (refused === undefined) return undefined
-    if (refused.answer === 'previousWave') return { _tag: 'Back', stepIndex: previous.stepIndex }
-    if (!(await looksAgain(scope, guard, refused, look, startedAt))) return { _tag: 'Wrong', failure: refused.error }
+    if (refused === undefined) return E.right(undefined)
+    if (refused.answer === 'previousWave') return E.right({ _tag: 'Back', stepIndex: previous.stepIndex })
+    if (!(await looksAgain(scope, guard, refused, look, startedAt)))
+      return E.right({ _tag: 'Wrong', failure: refused.error })
   }
 }
 
@@ -124,33 +126,42 @@ export const close = async (
   scope: RunScope,
   place: Place,
   wave: ProgramWave,
-  changes: ReadonlyArray<Change>,
   startedAt: number,
   runs: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
   const { guard } = wave
-  if (guard === undefined)
-    return E.right({ _tag: 'Done', carry: [...changes, waveCompleted(scope, place, startedAt, [])] })
-  // What the checks may take long to find out is not to be lost meanwhile.
-  const saved = changes.length === 0 ? E.right(undefined) : await scope.recorder.record(changes)()
+  if (guard === undefined) return done(scope, place, startedAt, [])
+  // A check may take long, and a crash meanwhile must not lose what the groups did.
+  const saved = await scope.recorder.commit()
   if (E.isLeft(saved)) return saved
   const closingAt = scope.environment.clock.now()
   for (let look = 1; ; look++) {
     const { tree } = scope.environment
     const found = await checkAfter(tree, guard, contextOf(scope, place), undefined, commitsOf(scope, place))
-    if (E.isLeft(found)) return await refuse(scope, place, [], unreadable(found.left), startedAt)
+    if (E.isLeft(found)) return await refuse(scope, place, unreadable(found.left), startedAt)
     const { wrong } = found.right
     const refused = await unlessWaived(scope, place, guard, 'after', wrong, scope.stopping, undefined, AFTERWARDS)
     if (refused !== undefined) {
       if (await runsAgain(scope, wave, guard, refused, runs, startedAt))
-        return E.right({ _tag: 'Back', stepIndex: place.stepIndex, carry: [] })
+        return E.right({ _tag: 'Back', stepIndex: place.stepIndex })
       if (!mayRunAgain(wave, refused) && (await looksAgain(scope, guard, refused, look, closingAt))) continue
-      return await refuse(scope, place, [], refused.error, startedAt)
+      return await refuse(scope, place, refused.error, startedAt)
     }
     // Its commits are evidence of the groups that made them: only those run again when one is gone.
     const evidence = found.right.evidence.filter(({ _tag }) => _tag !== 'Commit')
-    return E.right({ _tag: 'Done', carry: [waveCompleted(scope, place, startedAt, evidence)] })
+    return done(scope, place, startedAt, evidence)
   }
+}
+
+/** Stages the record of a wave that has completed. */
+const done = (
+  scope: RunScope,
+  place: Place,
+  startedAt: number,
+  evidence: ReadonlyArray<Evidence>
+): E.Either<never, StepEnd> => {
+  scope.recorder.stage([waveCompleted(scope, place, startedAt, evidence)])
+  return E.right({ _tag: 'Done' })
 }
 
 /** Whether the groups of a wave that was refused may run again: by somebody's word, or by policy if none of them does harm. */
@@ -187,19 +198,17 @@ const NOT_RESUMED = 'in flight when the process ended, and not started again bec
 export const refuse = async (
   scope: RunScope,
   place: Place,
-  carry: ReadonlyArray<Change>,
   failure: StepFailure,
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
-  if (scope.stopping.aborted) return E.right({ _tag: 'Stopped', carry })
+  if (scope.stopping.aborted) return E.right({ _tag: 'Stopped' })
   const { recorder } = scope
-  const begun = carry.length === 0 ? E.right(undefined) : await recorder.record(carry)()
-  if (E.isLeft(begun)) return begun
   const undone = State.inFlight(recorder.checkpoint().state).map(({ group, attempt }) =>
     leftUndone(scope, { ...place, ...(group === undefined ? {} : { group }) }, attempt, NOT_RESUMED)
   )
   const endedAt = scope.environment.clock.now()
   const failed = taskFailed(place, { failure, attempt: 1, startedAt, endedAt })
-  const saved = await recorder.record([...undone, failed])()
+  recorder.stage([...undone, failed])
+  const saved = await recorder.commit()
   return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed' })
 }

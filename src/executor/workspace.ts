@@ -101,30 +101,34 @@ export const treeOf = ({ tree, workspaces }: Environment, workspace: Workspace |
 
 /**
  * Makes the workspace where the plan needs a new one: when it is durable that there is to be one, and before anything that
- * counts is done in it. Gives what is still to be recorded.
+ * counts is done in it. Stages the plan's overrides: before that, if work is taken back, and else after it.
  *
  * @category effects
  * @since 0.1.0
  */
 export const makeReady = async (
   { environment, recorder, stop }: RunScope,
-  checkpoint: Checkpoint,
   plan: ResumePlan,
-  carry: ReadonlyArray<Change>
-): Promise<E.Either<RunError, ReadonlyArray<Change>>> => {
+  overrides: ReadonlyArray<Change>
+): Promise<E.Either<RunError, void>> => {
+  const checkpoint = recorder.checkpoint()
   const { runId, workspace } = checkpoint
-  if (!isOwn(workspace) || needOf(checkpoint, plan) !== 'Make') return E.right(carry)
-  // Where work is taken back, that is durable first: a new workspace must not be taken for the one where it was done.
-  const [first, later] = wasAttempted(checkpoint) ? [carry, []] : [[], carry]
-  const saved = await recorder.record(first)()
-  if (E.isLeft(saved)) return saved
-  if (environment.workspaces === undefined) return none(runId)
-  const made = await environment.workspaces.make(runId, workspace)()
-  // Ctrl+C reaches git as well. Then nothing has failed.
-  if (E.isLeft(made)) return stop() === undefined ? made : E.right(later)
-  const renamed = made.right === undefined ? {} : { renamed: made.right }
-  report(environment, { _tag: 'WorkspaceReady', runId, workspace, ...renamed })
-  return E.right(later)
+  const makes = isOwn(workspace) && needOf(checkpoint, plan) === 'Make'
+  // A rewind is durable first: a new workspace must not be taken for the one where the work was done.
+  const isFirst = !makes || wasAttempted(checkpoint)
+  if (isFirst) recorder.stage(overrides)
+  if (makes) {
+    const saved = await recorder.commit()
+    if (E.isLeft(saved)) return saved
+    if (environment.workspaces === undefined) return none(runId)
+    const made = await environment.workspaces.make(runId, workspace)()
+    // Ctrl+C reaches git as well. Then nothing has failed.
+    if (E.isLeft(made) && stop() === undefined) return made
+    const renamed = E.isLeft(made) || made.right === undefined ? {} : { renamed: made.right }
+    if (E.isRight(made)) report(environment, { _tag: 'WorkspaceReady', runId, workspace, ...renamed })
+  }
+  if (!isFirst) recorder.stage(overrides)
+  return E.right(undefined)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -196,7 +196,8 @@ describe('a wide wave', () => {
     const { claim } = right(await storage.claim('r', { host: 'h', pid: 1 })())
     const recorder = makeRecorder(storage, claim, checkpoint, [revisionOf(checkpoint, started)], () => undefined)
     const change: Change.Change = { _tag: 'Recovered', at, from: 'a', lost: 'b', agreedBy: 'c' }
-    const recorded = right(await recorder.record(Array<Change.Change>(200_000).fill(change))())
+    recorder.stage(Array<Change.Change>(200_000).fill(change))
+    const recorded = right(await recorder.commit())
     assert.equal(recorded.revision, 200_000)
   })
 
