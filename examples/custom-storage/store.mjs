@@ -86,13 +86,13 @@ export const fileStorage = (path) => {
         return put(runId, { ...run, first: run.first ?? revisions[0].checkpoint(), changes }, state)
       }),
 
-    // Given up in memory first: if the file can't be written, this process can claim the run again all the same.
+    // Forgets the claim in memory first, so that this process can claim the run again even if the write fails.
     release:
       ({ runId, epoch }) =>
       () => {
         granted.delete(epoch)
-        const give = ({ held, ...run }, state) => (held?.epoch === epoch ? put(runId, run, state) : E.right(undefined))
-        return on(runId, give)()
+        const drop = ({ held, ...run }, state) => (held?.epoch === epoch ? put(runId, run, state) : E.right(undefined))
+        return on(runId, drop)()
       },
 
     load: (runId) => on(runId, (run) => E.right(stored(run))),
