@@ -16,15 +16,16 @@ import type { Workflow } from './Workflow.js'
  * @since 0.1.0
  */
 export const unitsInNeed = (
-  { runId, completedSteps }: Checkpoint,
+  { runId, workspace, completedSteps }: Checkpoint,
   { steps }: Pick<Workflow, 'steps'>,
   { fromStep }: Pick<PlanOptions, 'fromStep'>
-): { readonly runId: string; readonly completedSteps: Iterable<CompletedStep> } => {
+): Pick<Checkpoint, 'runId' | 'workspace'> & { readonly completedSteps: Iterable<CompletedStep> } => {
+  const run = workspace === undefined ? { runId } : { runId, workspace }
   const from = fromStep === undefined ? -1 : steps.findIndex(({ name }) => name === fromStep)
-  if (from === -1) return { runId, completedSteps }
+  if (from === -1) return { ...run, completedSteps }
   const before = new Set(steps.slice(0, from).map(({ name }) => name))
   const isNeeded = [...completedSteps].some(({ step, evidence }) => evidence.length > 0 && before.has(step))
-  return { runId, completedSteps: isNeeded ? completedSteps : [] }
+  return { ...run, completedSteps: isNeeded ? completedSteps : [] }
 }
 
 /**
