@@ -144,9 +144,9 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([{ _tag: 'PauseAtCall', life: 2, n: 1, how: 'after' }], atUnit('s0', 'before')),
     module: 'executor/run.ts',
-    text: 'const ended = E.isLeft(due) ? due : await execute(',
+    text: 'const ended = E.isLeft(ready) ? ready : await execute(',
     instead: `if (resumed) await clearRequest(environment, runId)
-    const ended = E.isLeft(due) ? due : await execute(`,
+    const ended = E.isLeft(ready) ? ready : await execute(`,
     breaks: 'PauseKept'
   },
   {
@@ -169,12 +169,8 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/execute.ts',
-    text: `    ...carry,
-    { _tag: 'Interrupted', at, stepIndex, step, reason: stop.reason }
-`,
-    instead: `    ...carry,
-    ...(stop === PAUSED ? [] : [{ _tag: 'Interrupted', at, stepIndex, step, reason: stop.reason }])
-`,
+    text: '  scope.recorder.stage([{',
+    instead: '  if (stop !== PAUSED) scope.recorder.stage([{',
     breaks: 'PauseKept'
   },
   {
@@ -182,11 +178,9 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/execute.ts',
-    text: '  const saved = await scope.recorder.record([\n    ...carry,\n    {',
+    text: '  scope.recorder.stage([{',
     instead: `  if (stop === PAUSED) await leavePointer(scope.environment, scope.recorder.checkpoint(), { commit: false })
-  const saved = await scope.recorder.record([
-    ...carry,
-    {`,
+  scope.recorder.stage([{`,
     breaks: 'DurableFirst'
   },
   {
@@ -194,8 +188,10 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/execute.ts',
-    text: '    ...carry,\n    {',
-    instead: '    ...(stop === PAUSED ? [] : carry),\n    {',
+    text: '      recorder.stage([\n        task.job',
+    instead: `      const asked = scope.pauses.look()
+      if (asked === false || !(await asked)) recorder.stage([
+        task.job`,
     breaks: 'NothingLost'
   },
   {
@@ -225,12 +221,12 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([from('s0')]),
     module: 'executor/execute.ts',
-    text: `  const started = await scope.recorder.record([...carry, starts])()
+    text: `  const started = await recorder.commit()
   if (E.isLeft(started)) return started
   const result = await runAttempts(scope, place, task, attempt, scope.stopping)
 `,
-    instead: `  const saving = scope.recorder.record([...carry, starts])()
-  const isTold = carry.some((change) => change._tag === 'Rewound' || change._tag === 'Assumed')
+    instead: `  const saving = recorder.commit()
+  const isTold = recorder.checkpoint().generation > 0
   const result = isTold || E.isRight(await saving)
     ? await runAttempts(scope, place, task, attempt, scope.stopping)
     : await saving
