@@ -178,6 +178,13 @@ describe('the domain', () => {
   const clocks = ['Date', 'performance', 'setImmediate', 'setInterval', 'setTimeout']
   const surroundings = ['console', 'crypto', 'fetch', 'globalThis', 'process', 'Promise', 'queueMicrotask']
 
+  test('the executor and the promise form plan a run in one module', () => {
+    const planning = sources
+      .filter(({ path }) => /^(executor|promise)\//.test(path))
+      .filter(({ imports }) => imports.some(({ target }) => target === 'domain/planResume.ts'))
+    expect(planning.map(({ path }) => path)).toEqual(['executor/planRun.ts'])
+  })
+
   test('the domain knows neither time, nor chance, nor the process it runs in', () => {
     const outside = new Set([...clocks, ...surroundings])
     const wrong = layer('domain').flatMap((file) => {

@@ -7,8 +7,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/Change.js'
 import { overrides } from '../domain/Overrides.js'
 import type { ResumePlan } from '../domain/Plan.js'
-import { openQuestions, runsAgain } from '../domain/Plan.js'
-import { planResume } from '../domain/planResume.js'
+import { runsAgain } from '../domain/Plan.js'
+import { EXACT, planStored } from './planRun.js'
 import type { RunError } from './RunError.js'
 import type { RunScope, StepEnd } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
@@ -29,12 +29,13 @@ export const goBack = async (
   const before = recorder.checkpoint()
   const step = definition.steps[stepIndex]?.name ?? ''
   const options = { restartWave: step }
-  const planned = planResume(before, definition, options)
+  const planned = await planStored(definition, { checkpoint: before, found: EXACT }, options)(environment)()
   if (E.isLeft(planned)) return planned
-  const [question, ...others] = openQuestions(planned.right)
+  const { plan } = planned.right
+  const [question, ...others] = planned.right.questions
   if (question !== undefined) return E.left({ _tag: 'Unconfirmed', questions: [question, ...others] })
   const at = timestamp(environment.clock.now())
-  const changes = overrides(before, definition, planned.right, options, at).map((change): Change =>
+  const changes = overrides(before, definition, plan, planned.right.options, at).map((change): Change =>
     change._tag === 'Rewound' ? { ...change, why: CHECK_FAILED } : change
   )
   recorder.stage(changes)
@@ -43,9 +44,9 @@ export const goBack = async (
   reset(values, saved.right)
   const { runId } = saved.right
   report(environment, { _tag: 'RunWentBack', runId, stepIndex, step })
-  const [first, ...more] = runsAgain(planned.right, before)
+  const [first, ...more] = runsAgain(plan, before)
   if (first !== undefined) report(environment, { _tag: 'StepsRunAgain', runId, units: [first, ...more] })
-  return planned
+  return E.right(plan)
 }
 
 /** Why a wave was taken back in the middle of an execution. */

@@ -12,7 +12,6 @@ import type { Json } from '../domain/Json.js'
 import type { PendingJob } from '../domain/PendingJob.js'
 import type { Decision } from '../domain/Plan.js'
 import { unitName } from '../domain/Plan.js'
-import { planResume } from '../domain/planResume.js'
 import * as Redaction from '../domain/Redaction.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
@@ -29,13 +28,14 @@ import { disposing } from './onSuccess.js'
 import type { JobContext, JobStatus, Program, ProgramTask, RunnableJob } from './Program.js'
 import type { RunError } from './RunError.js'
 import type { Fenced } from './RunOutcome.js'
-import { checkDefinition, scopeOf } from './run.js'
+import { checkDefinition, survey } from './planRun.js'
+import { scopeOf } from './run.js'
 import type { RunScope } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
 import type { Secured } from './secrets.js'
 import { secure } from './secrets.js'
 import { answering, holding, lossOf, restoreStored } from './stored.js'
-import { goneOf, hasWorkspace } from './workspace.js'
+import { goneOf } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -178,12 +178,11 @@ const pollStored = async <Outputs, Input>(
     report(environment, { _tag: 'CheckpointRecovered', runId, from, lost })
     return E.left({ _tag: 'RecoveryRefused', runId, from, lost, cause: undefined })
   }
-  const input = program.decodeInput(restored.right.input)
-  if (E.isLeft(input)) return E.left({ _tag: 'InvalidInput', ...input.left })
-  const there = await hasWorkspace(restored.right)(environment)()
-  if (E.isLeft(there)) return there
-  if (!there.right) return E.left(goneOf(restored.right))
-  const plan = planResume(restored.right, program)
+  const state = { checkpoint: restored.right, found: stored.found }
+  const surveyed = await survey(program, state, { evidence: [] })(environment)()
+  if (E.isLeft(surveyed)) return surveyed
+  const { workspaceFound, plan } = surveyed.right
+  if (!workspaceFound) return E.left(goneOf(restored.right))
   if (E.isLeft(plan)) return plan
   const { scope, dispose } = scopeOf(environment, program, claim, restored.right)
   try {

@@ -9,11 +9,9 @@ import type { Change, Recovered, Started } from '../domain/Change.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import { start } from '../domain/Checkpoint.js'
 import type { Json } from '../domain/Json.js'
-import { unitsInNeed } from '../domain/evidenceOf.js'
 import { overrides as overridesOf } from '../domain/Overrides.js'
-import type { FoundEvidence, PlanOptions, PlanProblem, ResumePlan } from '../domain/Plan.js'
-import { hashPlan, openQuestions, runsAgain } from '../domain/Plan.js'
-import { planResume } from '../domain/planResume.js'
+import type { PlanOptions, ResumePlan } from '../domain/Plan.js'
+import { runsAgain } from '../domain/Plan.js'
 import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
 import type { WantedWorkspace, Workspace } from '../domain/Workspace.js'
 import type { Claim, ClaimOptions, Revision, Stored } from '../ports/CheckpointStorage.js'
@@ -22,12 +20,13 @@ import { eventsOf } from './changes.js'
 import { disposing } from './onSuccess.js'
 import type { Executor } from './Executor.js'
 import { execute } from './execute.js'
-import { collectEvidence } from './evidence.js'
 import type { Inputs } from './input.js'
 import { inputsOf, recordable, replacing, unlessMissing } from './input.js'
 import { clearRequest, removePointer, watchFor } from './pause.js'
 import type { Program } from './Program.js'
-import { expanded, problems as problemsOf } from './Program.js'
+import { expanded } from './Program.js'
+import type { Planned } from './planRun.js'
+import { checkDefinition, EXACT, planStored } from './planRun.js'
 import { make as makeRecorder, revisionOf } from './Recorder.js'
 import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
@@ -37,7 +36,7 @@ import type { Secured } from './secrets.js'
 import { secure } from './secrets.js'
 import { holding, lossOf, restoreStored } from './stored.js'
 import { make as makeValues, reset } from './Values.js'
-import { hasWorkspace, makeReady, treeOf, unlessGone, workspaceFor } from './workspace.js'
+import { makeReady, treeOf, workspaceFor } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -187,7 +186,7 @@ const perform =
     if (E.isLeft(workspace)) return workspace
     const take = async (claim: Claim, stored: O.Option<Stored>): Promise<E.Either<RunError, RunOutcome<Outputs>>> => {
       const prepared = O.isNone(stored)
-        ? begin(secured.right, program, runId, request, input.right.initial, workspace.right)
+        ? await begin(secured.right, program, runId, request, input.right.initial, workspace.right)
         : await goOn(secured.right, program, runId, stored.value, request, input.right.given)
       return E.isLeft(prepared) ? prepared : await executePrepared(secured.right, program, claim, prepared.right)
     }
@@ -197,19 +196,6 @@ const perform =
 /** A new run has no owner to supersede. */
 const howToClaim = (request: Request<unknown>): ClaimOptions =>
   request._tag !== 'Run' && request.options.takeOver === true ? { takeOver: true } : {}
-
-/**
- * What can't run is refused before anything is claimed.
- *
- * @category validation
- * @since 0.1.0
- */
-export const checkDefinition = (
-  program: Pick<Program<unknown, never>, 'name' | 'steps' | 'secrets' | 'onSuccess' | 'inputExpected'>
-): E.Either<RunError, void> => {
-  const [problem, ...more] = problemsOf(program).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem }))
-  return problem === undefined ? E.right(undefined) : E.left({ _tag: 'PlanError', problems: [problem, ...more] })
-}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // preparing
@@ -225,14 +211,14 @@ interface Prepared {
 }
 
 /** A new run: revision 0 goes out with the first save. */
-const begin = <Outputs, Input>(
+const begin = async <Outputs, Input>(
   environment: Environment,
   program: Program<Outputs, Input>,
   runId: string,
   request: Request<Input>,
   initial: Inputs['initial'],
   workspace: Workspace | undefined
-): E.Either<RunError, Prepared> => {
+): Promise<E.Either<RunError, Prepared>> => {
   if (E.isLeft(initial)) return initial
   const input = initial.right
   const at = timestamp(environment.clock.now())
@@ -240,13 +226,16 @@ const begin = <Outputs, Input>(
   const started: Started = { _tag: 'Started', at, runId, workflow: program.identity, input, ...place }
   const checkpoint = start(started)
   const options = request._tag === 'RunOrResume' ? request.options : {}
-  const planned = planFor(checkpoint, program, options)
+  const planned = await planStored(program, { checkpoint, found: EXACT }, { ...options, evidence: [] })(environment)()
   if (E.isLeft(planned)) return planned
+  const agreed = unlessOpen(planned.right, options)
+  if (E.isLeft(agreed)) return agreed
+  const { plan } = planned.right
   return E.right({
     checkpoint,
     first: [revisionOf(checkpoint, started)],
-    plan: planned.right,
-    overrides: overridesOf(checkpoint, program, planned.right, options, at),
+    plan,
+    overrides: overridesOf(checkpoint, program, plan, planned.right.options, at),
     resumed: false
   })
 }
@@ -268,53 +257,27 @@ const goOn = async <Outputs, Input>(
   if (E.isLeft(asked)) return asked
   const agreed = await agree(environment, stored, checkpoint, request.options)
   if (E.isLeft(agreed)) return agreed
-  const there = await hasWorkspace(checkpoint)(environment)()
-  if (E.isLeft(there)) return there
-  const evidence = there.right ? await evidenceFor(environment, checkpoint, program, asked.right) : E.right([])
-  if (E.isLeft(evidence)) return evidence
-  const at = timestamp(environment.clock.now())
-  const recovered = stored.found._tag === 'Recovered'
-  const options = { ...asked.right, evidence: evidence.right, recovered }
-  const planned = planFor(checkpoint, program, options)
+  const planned = await planStored(program, { checkpoint, found: stored.found }, asked.right)(environment)()
   if (E.isLeft(planned)) return planned
-  const missed = unlessGone(checkpoint, planned.right, there.right)
-  if (E.isLeft(missed)) return missed
+  const answered = unlessOpen(planned.right, request.options)
+  if (E.isLeft(answered)) return answered
+  const { plan, options } = planned.right
+  const at = timestamp(environment.clock.now())
   return E.right({
     checkpoint,
     first: [],
-    plan: planned.right,
-    overrides: [...agreed.right, ...overridesOf(checkpoint, program, planned.right, options, at)],
+    plan,
+    overrides: [...agreed.right, ...overridesOf(checkpoint, program, plan, options, at)],
     resumed: true
   })
 }
 
-/** What is not as it was: as the caller has found out, else as it is found now. */
-const evidenceFor = async (
-  environment: Environment,
-  checkpoint: Checkpoint,
-  program: Pick<Program<unknown, never>, 'steps'>,
-  options: PlanOptions
-): Promise<E.Either<RunError, ReadonlyArray<FoundEvidence>>> =>
-  options.evidence === undefined
-    ? await collectEvidence(unitsInNeed(checkpoint, program, options))(environment)()
-    : E.right(options.evidence)
-
-/** The plan that may be executed: the one that was reviewed, without open questions. */
-const planFor = <Outputs, Input>(
-  checkpoint: Checkpoint,
-  program: Program<Outputs, Input>,
-  options: PlanOptions & Pick<ResumeOptions, 'planHash'>
-): E.Either<RunError, ResumePlan> => {
-  const input = program.decodeInput(options.input === undefined ? checkpoint.input : options.input)
-  if (E.isLeft(input)) return E.left({ _tag: 'InvalidInput', ...input.left })
-  const planned = planResume(checkpoint, program, options)
-  if (E.isLeft(planned)) return planned
-  const plan = planned.right
-  if (options.planHash !== undefined && options.planHash !== hashPlan(plan)) {
-    return E.left({ _tag: 'PlanChanged', expected: options.planHash, found: hashPlan(plan) })
-  }
-  const [question, ...more] = openQuestions(plan)
-  return question === undefined ? planned : E.left({ _tag: 'Unconfirmed', questions: [question, ...more] })
+/** Refuses a plan that is not the one that was reviewed, or has open questions. */
+const unlessOpen = (planned: Planned, { planHash }: Pick<ResumeOptions, 'planHash'>): E.Either<RunError, void> => {
+  if (planHash !== undefined && planHash !== planned.hash)
+    return E.left({ _tag: 'PlanChanged', expected: planHash, found: planned.hash })
+  const [question, ...more] = planned.questions
+  return question === undefined ? E.right(undefined) : E.left({ _tag: 'Unconfirmed', questions: [question, ...more] })
 }
 
 const agree = async (

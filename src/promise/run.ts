@@ -7,25 +7,20 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as TE from 'fp-ts/lib/TaskEither.js'
 import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
-import { unitsInNeed } from '../domain/evidenceOf.js'
 import type { Json } from '../domain/Json.js'
-import type { ResumePlan } from '../domain/Plan.js'
 import { unitName } from '../domain/Plan.js'
-import { planResume } from '../domain/planResume.js'
-import { collectEvidence } from '../executor/evidence.js'
-import { encoded, replacing } from '../executor/input.js'
 import type { PollOutcome } from '../executor/jobs.js'
 import { poll as pollJobs } from '../executor/jobs.js'
 import type { PauseAnswer, PauseOptions } from '../executor/pause.js'
 import { pause as askToPause } from '../executor/pause.js'
+import type { Planned, PlanRunOptions } from '../executor/planRun.js'
+import { planRun as planOf } from '../executor/planRun.js'
 import type { Program } from '../executor/Program.js'
 import type { Recovery, ResumeOptions, RunOptions } from '../executor/run.js'
 import * as X from '../executor/run.js'
 import type { RunError } from '../executor/RunError.js'
 import { describe, describeFenced, retryLater } from '../executor/RunError.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
-import { viewRun } from '../executor/runs.js'
-import { hasWorkspace, unlessGone } from '../executor/workspace.js'
 import type { CheckpointStorage } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 
@@ -259,13 +254,13 @@ export const pause = async (options: Options & PauseOptions): Promise<PauseAnswe
 }
 
 /**
- * What a resume would do, and why. Runs and writes nothing. Rejects with a {@link RunFailure} if there is no such run or
- * no plan for it.
+ * What a resume would do, and why; see `planRun` of `dogear`. Runs and writes nothing. Rejects with a {@link RunFailure} if there
+ * is no such run, or the resume would be refused.
  *
  * @example
  * import { explain } from 'dogear'
  * import { memoryStorage } from 'dogear/memory'
- * import { plan, runOutcome, workflow } from 'dogear/promise'
+ * import { planRun, runOutcome, workflow } from 'dogear/promise'
  * import assert from 'node:assert/strict'
  *
  * const storage = memoryStorage()
@@ -273,43 +268,19 @@ export const pause = async (options: Options & PauseOptions): Promise<PauseAnswe
  *   throw new Error('no compiler')
  * })
  * await runOutcome(broken, { id: 'broken-1', storage })
- * assert.match(explain(await plan(broken, { id: 'broken-1', storage })), /failed after 1 attempt: no compiler/)
+ * const { plan } = await planRun(broken, { id: 'broken-1', storage })
+ * assert.match(explain(plan), /failed after 1 attempt: no compiler/)
  *
  * @category running
  * @since 0.1.0
  */
-export const plan = async <Outputs, Input>(
+export const planRun = async <Outputs, Input>(
   program: Program<Outputs, Input>,
-  options: GoOnOptions<Input>
-): Promise<ResumePlan> => {
-  const refuse = (error: RunError): never => {
-    throw new RunFailure(refusedWith(options.id, error))
-  }
-  const runnable = X.checkDefinition(program)
-  if (E.isLeft(runnable)) return refuse(runnable.left)
-  const found = await viewRun(options.id)(environmentOf(options))()
-  if (E.isLeft(found)) return refuse(found.left)
-  if (O.isNone(found.right)) return refuse({ _tag: 'NoSuchRun', runId: options.id })
-  const { checkpoint, found: how } = found.right.value
-  const given = options.input === undefined ? E.right(undefined) : encoded(program, options.input)
-  if (E.isLeft(given)) return refuse(given.left)
-  const asked = replacing(checkpoint, options, given.right)
-  if (E.isLeft(asked)) return refuse(asked.left)
-  const input = program.decodeInput(asked.right.input === undefined ? checkpoint.input : asked.right.input)
-  if (E.isLeft(input)) return refuse({ _tag: 'InvalidInput', ...input.left })
-  const there = await hasWorkspace(checkpoint)(environmentOf(options))()
-  if (E.isLeft(there)) return refuse(there.left)
-  const needed = unitsInNeed(checkpoint, program, asked.right)
-  const gone =
-    there.right && options.evidence === undefined
-      ? await collectEvidence(needed)(environmentOf(options))()
-      : E.right([])
-  if (E.isLeft(gone)) return refuse(gone.left)
-  const recovered = how._tag === 'Recovered'
-  const planned = planResume(checkpoint, program, { evidence: gone.right, ...asked.right, recovered })
-  if (E.isLeft(planned)) return refuse(planned.left)
-  const missed = unlessGone(checkpoint, planned.right, there.right)
-  return E.isLeft(missed) ? refuse(missed.left) : planned.right
+  options: Options & PlanRunOptions<Input>
+): Promise<Planned> => {
+  const planned = await planOf(program, options.id, options)(environmentOf(options))()
+  if (E.isLeft(planned)) throw new RunFailure(refusedWith(options.id, planned.left))
+  return planned.right
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -191,7 +191,7 @@ describe('the types of a program with promises', () => {
       // @ts-expect-error: not the type of the codec
       () => Async.runOutcome(typed, { ...options, input: { at: 'today' } }),
       () => Async.resume(typed, { ...options, fromStep: 'one', input: { at } }),
-      () => Async.plan(typed, { ...options, fromStep: 'one', input: { at } }),
+      () => Async.planRun(typed, { ...options, fromStep: 'one', input: { at } }),
       // @ts-expect-error: not the type of the codec
       () => Async.resume(typed, { ...options, fromStep: 'one', input: { at: 'today' } })
     ]

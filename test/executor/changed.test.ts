@@ -5,7 +5,7 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import type { Change, CheckpointStorage, Plan, ResumeOptions } from '../../src/index.js'
 import { hashPlan, planResume, collectEvidence, Program, resume, run, RunError, runOrResume } from '../../src/index.js'
-import { plan as planOf, workflow } from '../../src/promise/index.js'
+import { planRun, workflow } from '../../src/promise/index.js'
 import { never } from '../../src/testing/crash/Life.js'
 import type { Life } from '../../src/testing/crash/Life.js'
 import type { TreeData } from '../../src/testing/memoryTree.js'
@@ -505,10 +505,7 @@ describe('a plan', () => {
     ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
     set('a', '2')(world.tree)
     const tags = async (more: Partial<ResumeOptions> = {}) =>
-      (await planOf(program, { ...options, ...more } as typeof options)).decisions.map(({ _tag, reason }) => [
-        _tag,
-        reason._tag
-      ])
+      (await planRun(program, { ...options, ...more })).plan.decisions.map(({ _tag, reason }) => [_tag, reason._tag])
     assert.deepEqual(await tags(), [['Confirm', 'EvidenceChanged']])
     assert.deepEqual(await tags({ onChanged: 'keep' }), [['Skip', 'EvidenceChanged']])
     assert.deepEqual(await tags(confirm({ make: 'Again' })), [['Run', 'EvidenceChanged']])

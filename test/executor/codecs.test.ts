@@ -113,14 +113,14 @@ describe('what is no io-ts codec', () => {
     assert.deepEqual(problemOf(outcome.error).slice(0, 2), [place, field])
   })
 
-  test('is refused by plan of a run that is there', async () => {
+  test('is refused by planRun for a stored run', async () => {
     const options = { id: 'r', storage: memoryStorage() }
     await Async.run(
       Async.workflow('w').step('build', () => 1),
       options
     )
     const program = Async.workflow('w').step('build', { output: codec, run: () => 1 })
-    const error = await Async.plan(program, options).catch((rejected: unknown) => rejected)
+    const error = await Async.planRun(program, options).catch((rejected: unknown) => rejected)
     assert.ok(error instanceof Async.RunFailure && error.outcome._tag === 'Refused')
     assert.deepEqual(problemOf(error.outcome.error).slice(0, 2), ['build', 'output'])
   })

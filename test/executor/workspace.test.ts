@@ -5,7 +5,7 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import type { WorkspaceFailed, Workspaces } from '../../src/index.js'
 import { cleanWorkspace, poll, Program, resume, run, runOrResume } from '../../src/index.js'
-import { plan } from '../../src/promise/index.js'
+import { planRun } from '../../src/promise/index.js'
 import { memoryTree } from '../../src/testing/memoryTree.js'
 import type { World } from './fixtures.js'
 import { ended, newProcess, newWorld, right, stored } from './fixtures.js'
@@ -117,7 +117,7 @@ describe('the workspace of a run', () => {
     })
     assert.deepEqual(world.log, before)
     const { storage } = process()
-    const planning = plan(failing(world), { id: 'r', storage, environment: { workspaces } })
+    const planning = planRun(failing(world), { id: 'r', storage, environment: { workspaces } })
     await assert.rejects(planning, { message: /^Workspace not found for run r\. It may have been cleaned up\.\n/ })
     workspaces.there.add('/ws/r')
     world.log.push('mended')

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
-import { hashPlan, RunError } from '../../src/index.js'
+import { RunError } from '../../src/index.js'
 import { memoryStorage } from '../../src/adapters/memory.js'
-import { plan, resume, RunFailure, runOrResume, runOutcome, workflow } from '../../src/promise/index.js'
+import { planRun, resume, RunFailure, runOrResume, runOutcome, workflow } from '../../src/promise/index.js'
 
 const Order = t.type({ customer: t.string })
 
@@ -72,9 +72,9 @@ describe('another input from a step on', () => {
     const options = { id: 'order-1', storage: memoryStorage() }
     await runOutcome(order(false), { ...options, input: { customer: 'Ada' } })
     const how = { ...options, fromStep: 'sell', input: bob }
-    const planned = await plan(order(), how)
-    assert.deepEqual([planned.input, planned.variables.get('customer')], [bob, 'Bob'])
-    const outputs = await resume(order(), { ...how, planHash: hashPlan(planned) })
+    const { plan, hash } = await planRun(order(), how)
+    assert.deepEqual([plan.input, plan.variables.get('customer')], [bob, 'Bob'])
+    const outputs = await resume(order(), { ...how, planHash: hash })
     assert.deepEqual(outputs, { greet: 'hello Ada', sell: 'sold to Bob' })
     assert.deepEqual(await runOrResume(order(), { ...options, input: bob }), outputs)
   })
@@ -82,7 +82,7 @@ describe('another input from a step on', () => {
   test.each([
     ['resume', resume],
     ['runOrResume', runOrResume],
-    ['plan', plan]
+    ['planRun', planRun]
   ])('without a step is refused by %s', async (_, call) => {
     const options = { id: 'order-1', storage: memoryStorage() }
     await runOutcome(order(false), { ...options, input: { customer: 'Ada' } })

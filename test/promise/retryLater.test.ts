@@ -6,7 +6,7 @@ import { RunError } from '../../src/index.js'
 import type { Refused } from '../../src/promise/index.js'
 import {
   pause,
-  plan,
+  planRun,
   poll,
   resume,
   run,
@@ -59,7 +59,7 @@ describe('retryLater of a refusal', () => {
     const order = workflow('order').step('charge', () => 'charged')
     for (const call of [
       resume(order, options),
-      plan(order, options),
+      planRun(order, options),
       poll(order, options),
       pause(options),
       run(order, { ...options, id: 'No id' })

@@ -9,10 +9,11 @@ import type { SignalHandlers, StopSignal } from '../../adapters/node/index.js'
 import { subprocess, systemClock } from '../../adapters/node/index.js'
 import { status } from '../../domain/Checkpoint.js'
 import type { JsonObject } from '../../domain/Json.js'
-import type { Confirm, FoundEvidence, ResumePlan, Run } from '../../domain/Plan.js'
-import { unitName } from '../../domain/Plan.js'
+import type { Confirm, ResumePlan, Run } from '../../domain/Plan.js'
+import { openQuestions, unitName } from '../../domain/Plan.js'
 import type { Executor } from '../../executor/Executor.js'
 import { dispose } from '../../executor/onSuccess.js'
+import { EXACT } from '../../executor/planRun.js'
 import type { Program } from '../../executor/Program.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { Environment } from '../../ports/Environment.js'
@@ -31,9 +32,9 @@ import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import { askAbout } from './checks.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, ignoreHome } from './Context.js'
-import { remainsOf, treeAt } from './evidence.js'
+import { surveyRun, treeAt } from './survey.js'
 import { afterLoss } from './find.js'
-import { failedCheckOf, goOn, ofFailedCheck, ofPending, ofRunError, questionsOf, resumeLine } from './hints.js'
+import { failedCheckOf, goOn, ofFailedCheck, ofPending, ofRunError, resumeLine } from './hints.js'
 import { warningsOf } from './input.js'
 import type { PlanFlags } from './planFlags.js'
 import type { MergeFlags } from './workspace.js'
@@ -164,8 +165,7 @@ export const execute = async (
   }
   const outcome = ended.right
   const ownFolders = await ownFoldersOf(environment, outcome, execution.workflow.file)
-  const evidence = await evidenceAfter(context, outcome, program)
-  const questions = outcome._tag === 'Fenced' ? [] : questionsOf(outcome.checkpoint, program, evidence)
+  const questions = await questionsAfter(context, outcome, program)
   const { screen } = context
   const lead = leadOf(outcome, program)
   const restarts = ofFailedCheck(context, program, outcome)
@@ -200,15 +200,18 @@ const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
   return outcome.retryable ? 'It may pass by itself. Wait, or fix it, then go on with:' : 'Fix it, then go on with:'
 }
 
-/** What is not as it was, where that may be why a wave did not start: then a resume asks about it. */
-const evidenceAfter = async (
+/** What a resume would ask. Evidence is looked at only if it may be why a wave did not start. */
+const questionsAfter = async (
   context: Context,
   outcome: RunOutcome,
   program: AnyProgram
-): Promise<ReadonlyArray<FoundEvidence>> => {
-  if (outcome._tag !== 'Failed' || failedCheckOf(program, outcome) !== 'before') return []
-  const remains = await remainsOf(context, outcome.checkpoint, program)
-  return E.isLeft(remains) ? [] : remains.right.evidence
+): Promise<ReadonlyArray<Confirm>> => {
+  if (outcome._tag === 'Fenced' || outcome._tag === 'Completed') return []
+  const { checkpoint } = outcome
+  const isRefused = outcome._tag === 'Failed' && failedCheckOf(program, outcome) === 'before'
+  const given = isRefused ? {} : { evidence: [] }
+  const surveyed = await surveyRun(context, program, { checkpoint, found: EXACT }, given)
+  return E.isRight(surveyed) && E.isRight(surveyed.right.plan) ? openQuestions(surveyed.right.plan.right) : []
 }
 
 /** The folders of their own that failed steps have worked in, by the names of the steps. */

@@ -6,7 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { describeQuestion } from '../../domain/Explain.js'
-import type { Confirm, FoundEvidence, PlanOptions, PlanProblem, ResumePlan } from '../../domain/Plan.js'
+import type { Confirm, PlanOptions, PlanProblem, ResumePlan } from '../../domain/Plan.js'
 import { openQuestions, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Workflow } from '../../domain/Workflow.js'
@@ -43,7 +43,7 @@ export interface TakeOverFlags extends PlanFlags {
 }
 
 /** The flags of a resume that its command line repeats. */
-type Flags = TakeOverFlags
+export type Flags = TakeOverFlags
 
 /**
  * What was planned: a run, with a workflow, as the flags say.
@@ -517,21 +517,6 @@ export const ofDamage = (place: Place, runId: string, flags: Flags): ReadonlyArr
 // ---------------------------------------------------------------------------------------------------------------------
 // plans
 // ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * What a resume will ask before it runs anything; `evidence`: what is not as it was.
- *
- * @category destructors
- * @since 0.1.0
- */
-export const questionsOf = (
-  checkpoint: Checkpoint,
-  workflow: Workflow,
-  evidence: ReadonlyArray<FoundEvidence> = []
-): ReadonlyArray<Confirm> => {
-  const plan = planResume(checkpoint, workflow, { evidence })
-  return E.isLeft(plan) ? [] : openQuestions(plan.right)
-}
 
 /**
  * The variables that a unit which has to be asked about would have captured.

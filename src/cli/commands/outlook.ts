@@ -11,9 +11,11 @@ import type { Confirm, Decision, ResumePlan, Run } from '../../domain/Plan.js'
 import { openQuestions, runsAgain, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Workflow } from '../../domain/Workflow.js'
+import { collectEvidence } from '../../executor/evidence.js'
+import type { Survey } from '../../executor/planRun.js'
 import type { RunView } from '../../executor/runs.js'
 import { secure } from '../../executor/secrets.js'
-import { goneOf, unlessGone } from '../../executor/workspace.js'
+import { goneOf, hasWorkspace, unlessGone } from '../../executor/workspace.js'
 import type { CliError } from '../CliError.js'
 import { code, describeFully, notDone } from '../CliError.js'
 import type { ExitCode } from '../ExitCode.js'
@@ -21,9 +23,8 @@ import { ofError } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
 import type { Context } from './Context.js'
 import { environmentFor } from './Context.js'
-import type { Remains } from './evidence.js'
-import { remainsOf } from './evidence.js'
 import { answers, ofGone, ofPlanError, ofRunError } from './hints.js'
+import { surveyRun, treeFor } from './survey.js'
 import { plannable, workflowOf } from './workflowOf.js'
 
 /**
@@ -81,26 +82,41 @@ export const CLEAR: Outlook = { obstacles: [], again: [], unrecorded: [] }
 export const outlookOf = async (context: Context, view: RunView): Promise<Outlook> => {
   const { checkpoint } = view
   const workflow = await workflowOf(context, checkpoint)
-  const remains = await remainsOf(context, checkpoint)
-  const unread = [workflow, remains].flatMap((one) => (E.isLeft(one) ? [obstacle(one.left)] : []))
   if (E.isLeft(workflow)) {
-    const gone = E.isLeft(remains) || remains.right.there ? [] : [goneFrom(context, checkpoint)]
-    return { obstacles: [...unread, ...gone], again: [], unrecorded: unrecordedOf(checkpoint) }
+    const obstacles = [obstacle(workflow.left), ...(await unreadable(context, checkpoint))]
+    return { obstacles, again: [], unrecorded: unrecordedOf(checkpoint) }
   }
   const program = plannable(workflow.right)
   const secured = await secure(environmentFor(context), program)
   const hints = E.isRight(secured) ? [] : ofRunError(context, checkpoint.runId, program, undefined, secured.left)
   const missing = E.isRight(secured) ? [] : [obstacle(notDone(secured.left, hints))]
-  if (E.isLeft(remains)) return { obstacles: [...unread, ...missing], again: [], unrecorded: unrecordedOf(checkpoint) }
-  const planned = planOf(context, view, program, remains.right)
+  const surveyed = await surveyRun(context, program, view)
+  if (E.isLeft(surveyed))
+    return {
+      obstacles: [obstacle(surveyed.left), ...missing],
+      again: [],
+      unrecorded: unrecordedOf(checkpoint)
+    }
+  const planned = planOf(context, program, surveyed.right)
   return { ...planned, obstacles: [...planned.obstacles, ...missing] }
 }
 
-const planOf = (context: Context, { checkpoint, found }: RunView, program: Workflow, remains: Remains): Outlook => {
-  const options = { evidence: remains.evidence, recovered: found._tag === 'Recovered' }
-  const plan = planResume(checkpoint, program, options)
+/** What is in the way in the folder of a run, whatever its workflow is. */
+const unreadable = async (context: Context, checkpoint: Checkpoint): Promise<ReadonlyArray<Obstacle>> => {
+  const environment = environmentFor(context, { tree: treeFor(context, { checkpoint }) })
+  const there = await hasWorkspace(checkpoint)(environment)()
+  if (E.isRight(there) && !there.right) return [goneFrom(context, checkpoint)]
+  const evidence = E.isLeft(there) ? there : await collectEvidence(checkpoint)(environment)()
+  return E.isLeft(evidence) ? [obstacle(notDone(evidence.left, [], checkpoint.runId))] : []
+}
+
+const planOf = (
+  context: Context,
+  program: Workflow,
+  { checkpoint, options, workspaceFound, plan }: Survey
+): Outlook => {
   if (E.isRight(plan)) {
-    const isGone = E.isLeft(unlessGone(checkpoint, plan.right, remains.there))
+    const isGone = E.isLeft(unlessGone(checkpoint, plan.right, workspaceFound))
     const hints = (open: ReadonlyArray<Confirm>): ReadonlyArray<Hint> =>
       answers(context, checkpoint.runId, {}, program, open)
     return {
@@ -114,7 +130,7 @@ const planOf = (context: Context, { checkpoint, found }: RunView, program: Workf
   const refused = problems.map((problem) => ({ code: problem._tag, message: describeProblem(problem) }))
   // What a resume would meet once the edits are accepted is told at once.
   const likely = planResume(checkpoint, program, { ...options, changes: 'ignore' })
-  const gone = remains.there ? [] : [goneFrom(context, checkpoint)]
+  const gone = workspaceFound ? [] : [goneFrom(context, checkpoint)]
   const obstacles = [...gone, ...several(refused, next, notDone(plan.left))]
   return E.isLeft(likely)
     ? { obstacles, again: [], unrecorded: unrecordedOf(checkpoint) }

@@ -6,18 +6,18 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Edited } from '../../domain/changedEvidence.js'
 import { planEvidence } from '../../domain/changedEvidence.js'
-import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { expandDefinition } from '../../domain/Expansion.js'
 import { describeChanged } from '../../domain/Explain.js'
 import { listed } from '../../domain/listed.js'
-import type { Confirm, Decision, PlanOptions } from '../../domain/Plan.js'
+import type { Confirm, Decision } from '../../domain/Plan.js'
 import { unitName } from '../../domain/Plan.js'
-import { planResume } from '../../domain/planResume.js'
 import type { Workflow } from '../../domain/Workflow.js'
+import { collectEvidence } from '../../executor/evidence.js'
+import type { Survey } from '../../executor/planRun.js'
 import type { WorkingTree } from '../../ports/WorkingTree.js'
-import { describe } from '../CliError.js'
+import { describe, notDone } from '../CliError.js'
 import type { Context } from './Context.js'
-import { remainsOf } from './evidence.js'
+import { environmentFor } from './Context.js'
 
 /**
  * A unit that is forced to run again over what somebody changed.
@@ -35,21 +35,19 @@ export type Overwriting = Confirm & { readonly reason: Edited }
  */
 export const overwritten = async (
   context: Context,
-  checkpoint: Checkpoint,
   program: Workflow,
-  options: PlanOptions,
+  { checkpoint, options, workspaceFound, plan }: Survey,
   tree: WorkingTree
 ): Promise<E.Either<string, ReadonlyArray<Overwriting>>> => {
-  const plan = planResume(checkpoint, program, options)
   const forced = E.isLeft(plan) ? [] : plan.right.decisions.filter(({ reason }) => reason._tag === 'Forced')
-  if (forced.length === 0) return E.right([])
-  const remains = await remainsOf(context, checkpoint, program, {}, tree)
-  if (E.isLeft(remains))
+  if (forced.length === 0 || !workspaceFound) return E.right([])
+  const evidence = await collectEvidence(checkpoint)(environmentFor(context, { tree }))()
+  if (E.isLeft(evidence))
     return E.left(
-      `warning: what steps left can't be looked at, so what was changed of it is not known: ${describe(remains.left).join(' ')}`
+      `warning: what steps left can't be looked at, so what was changed of it is not known: ${describe(notDone(evidence.left)).join(' ')}`
     )
   const whole = { name: program.name, steps: expandDefinition(program.steps, checkpoint.workflow) }
-  const { edited } = planEvidence(checkpoint, whole, { evidence: remains.right.evidence }, Infinity)
+  const { edited } = planEvidence(checkpoint, whole, { evidence: evidence.right }, Infinity)
   const isMap = ({ stepIndex }: Decision): boolean => program.steps[stepIndex]?._tag === 'Map'
   return E.right(
     forced.flatMap((decision): ReadonlyArray<Overwriting> => {

@@ -15,7 +15,6 @@ import { planResume } from '../../domain/planResume.js'
 import type { Workflow } from '../../domain/Workflow.js'
 import type { RunView } from '../../executor/runs.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
-import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { shortened } from '../report/fingerprints.js'
 import { linesOf } from '../report/Hint.js'
@@ -23,14 +22,14 @@ import { printed, summaryJson } from '../report/runJson.js'
 import { MAX_TOLD } from '../workflow/Problem.js'
 import type { Context, Result } from './Context.js'
 import { warnOf } from './execution.js'
-import { remainsOf, unlessWorkspaceGone } from './evidence.js'
 import { findOrOnly } from './find.js'
-import { answers, forcedAnswers, isDone, ofHeld, ofPending, ofPlanError, resumeLine } from './hints.js'
+import { answers, forcedAnswers, isDone, ofHeld, ofPending, resumeLine } from './hints.js'
 import { namesIn, redactionFor, replacementOf } from './input.js'
 import type { Overwriting } from './overwritten.js'
 import { madeAgain, overwritten } from './overwritten.js'
 import type { PlanFlags } from './planFlags.js'
 import { planOptions, withoutSecrets } from './planFlags.js'
+import { surveyRun, treeFor, usablePlan } from './survey.js'
 import { plannable, workflowOf } from './workflowOf.js'
 
 /**
@@ -42,7 +41,7 @@ import { plannable, workflowOf } from './workflowOf.js'
 export const planCommand = async (context: Context, id: string | undefined, typed: PlanFlags): Promise<Result> => {
   const found = await findOrOnly(context, id)
   if (E.isLeft(found)) return found
-  const { runId, checkpoint } = found.right
+  const { checkpoint } = found.right
   const workflow = await workflowOf(context, checkpoint, namesIn(typed))
   if (E.isLeft(workflow)) return workflow
   const flags = withoutSecrets(typed, redactionFor(context, workflow.right.file))
@@ -52,26 +51,20 @@ export const planCommand = async (context: Context, id: string | undefined, type
   if (E.isLeft(replacement)) return replacement
   warnOf(context, workflow.right, typed)
   const program = plannable(workflow.right)
-  const recovered = found.right.found._tag === 'Recovered'
-  const remains = await remainsOf(context, checkpoint, program, options.right)
-  if (E.isLeft(remains)) return remains
   const input = O.isNone(replacement.right) ? {} : { input: replacement.right.value }
-  const how = { ...options.right, ...input, evidence: remains.right.evidence, recovered }
-  const plan = planResume(checkpoint, program, how)
-  if (E.isLeft(plan)) {
-    const planning = { checkpoint, workflow: program, options: how, flags }
-    return E.left(notDone(plan.left, ofPlanError(context, planning, plan.left.problems), runId))
-  }
-  const usable = unlessWorkspaceGone(context, checkpoint, plan.right, remains.right)
-  if (E.isLeft(usable)) return usable
+  const tree = treeFor(context, found.right)
+  const surveyed = await surveyRun(context, program, found.right, { ...options.right, ...input }, tree)
+  if (E.isLeft(surveyed)) return surveyed
+  const planned = usablePlan(context, program, surveyed.right, flags)
+  if (E.isLeft(planned)) return planned
+  const { plan } = planned.right
   const edits = editsOf(checkpoint, program, options.right)
-  const over = await overwritten(context, checkpoint, program, how, remains.right.tree)
+  const over = await overwritten(context, program, surveyed.right, tree)
   if (E.isLeft(over)) context.screen.line(context.screen.style.yellow(over.left))
   const edited = E.isLeft(over) ? [] : over.right
-  if (context.json) context.screen.out(printed(planJson(found.right, plan.right, edits, edited)))
+  if (context.json) context.screen.out(printed(planJson(found.right, plan, edits, edited)))
   else
-    for (const line of planLines(context, found.right, program, plan.right, flags, edits, edited))
-      context.screen.print(line)
+    for (const line of planLines(context, found.right, program, plan, flags, edits, edited)) context.screen.print(line)
   return E.right(ExitCode.done)
 }
 

@@ -29,7 +29,7 @@ import { dogearCommand, environmentFor } from './Context.js'
 import type { Attended } from './execution.js'
 import { warnOf } from './execution.js'
 import { afterLoss, findOrOnly } from './find.js'
-import { treeAt } from './evidence.js'
+import { treeAt } from './survey.js'
 import { ofGone, ofHeld, ofPlanError, resumeLine } from './hints.js'
 import { workflowOf } from './workflowOf.js'
 

@@ -13,6 +13,7 @@ import { listed } from '../../domain/listed.js'
 import type { Answer, Confirm, Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
 import { hashPlan, openQuestions, runsAgain, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
+import type { Planned, Survey } from '../../executor/planRun.js'
 import type { Program } from '../../executor/Program.js'
 import type { Recovery, ResumeOptions } from '../../executor/run.js'
 import { resume } from '../../executor/run.js'
@@ -27,16 +28,15 @@ import { harmfulFrom, warningOf } from './checks.js'
 import type { Result } from './Context.js'
 import { dogearCommand, environmentFor } from './Context.js'
 import type { Attended, Loaded } from './execution.js'
-import { remainsOf, unlessWorkspaceGone } from './evidence.js'
+import { surveyRun, treeFor, usablePlan } from './survey.js'
 import { madeAgain, overwritten } from './overwritten.js'
 import { execute, programFor, warnOf } from './execution.js'
-import { answers, captures, forcedAnswers, inputReplaced, mayKeep, ofDamage, ofPlanError, resumeLine } from './hints.js'
+import { answers, captures, forcedAnswers, inputReplaced, mayKeep, ofDamage, resumeLine } from './hints.js'
 import type { TakeOverFlags } from './hints.js'
 import { differencesFrom, inputOf, redactionFor, replacementOf } from './input.js'
 import { claimable } from './owner.js'
 import type { PlanFlags } from './planFlags.js'
 import { doneWith, planOptions, withoutSecrets, wordsOf } from './planFlags.js'
-import { plannable } from './workflowOf.js'
 import type { MergeFlags } from './workspace.js'
 import { tellPosition } from './pointer.js'
 import { warnOfOtherKind } from './workspace.js'
@@ -76,26 +76,22 @@ export const resumeRun = async (
   if (E.isLeft(given)) return given
   const replacement = replacementOf(context, workflow.file, view, typed)
   if (E.isLeft(replacement)) return replacement
-  const remains = await remainsOf(context, checkpoint, plannable(workflow), given.right)
-  if (E.isLeft(remains)) return remains
   const input = O.isNone(replacement.right) ? {} : { input: replacement.right.value }
-  const recovered = view.found._tag === 'Recovered'
-  const options: PlanOptions = { ...given.right, ...input, evidence: remains.right.evidence, recovered }
-  warnOf(context, workflow, typed)
-  warnOfOtherKind(context, checkpoint, workflow)
-  const { tree } = remains.right
+  const tree = treeFor(context, view)
   const execution = { workflow, runId, folder, done: progress(checkpoint).completed, merging: flags, tree }
   const { program, narrator } = programFor(context, execution)
-  const plan = planResume(checkpoint, program, options)
-  const usable = E.isLeft(plan)
-    ? E.right(undefined)
-    : unlessWorkspaceGone(context, checkpoint, plan.right, remains.right)
-  if (E.isLeft(usable)) return usable
-  const agreed = await agreeToRecovery(context, view, program, options, flags)
+  const surveyed = await surveyRun(context, program, view, { ...given.right, ...input }, tree)
+  if (E.isLeft(surveyed)) return surveyed
+  warnOf(context, workflow, typed)
+  warnOfOtherKind(context, checkpoint, workflow)
+  const planned = usablePlan(context, program, surveyed.right, flags)
+  if (E.isLeft(planned) && E.isRight(surveyed.right.plan)) return planned
+  const agreed = await agreeToRecovery(context, view, surveyed.right.plan, flags)
   if (E.isLeft(agreed)) return agreed
-  const forced = await agreeToForce(context, view, program, options, flags, tree)
+  if (E.isLeft(planned)) return planned
+  const forced = await agreeToForce(context, program, surveyed.right, planned.right, flags, tree)
   if (E.isLeft(forced)) return forced
-  const answered = await answerQuestions(context, view, program, options, flags)
+  const answered = await answerQuestions(context, program, planned.right, flags)
   if (E.isLeft(answered)) return answered
   const same = await unlessMovedOn(context, view)
   if (E.isLeft(same)) return same
@@ -138,9 +134,8 @@ const reviewing = (context: Attended, runId: string, flags: ResumeFlags): Hint =
 /** Who agrees to go on from what could be recovered, if that is what there is. */
 const agreeToRecovery = async (
   context: Attended,
-  { runId, checkpoint, found }: RunView,
-  program: AnyProgram,
-  options: PlanOptions,
+  { runId, found }: RunView,
+  plan: Survey['plan'],
   flags: ResumeFlags
 ): Promise<E.Either<CliError, O.Option<string>>> => {
   if (found._tag === 'Exact') return E.right(O.none)
@@ -151,7 +146,6 @@ const agreeToRecovery = async (
     ofDamage(context, runId, flags)
   )
   if (!context.interactive) return E.left(refused)
-  const plan = planResume(checkpoint, program, options)
   const again = E.isLeft(plan)
     ? []
     : plan.right.decisions.filter((decision) => decision._tag !== 'Skip').map((decision) => unitName(decision))
@@ -183,15 +177,15 @@ const pinOf = ({ plan }: ResumeFlags): ReadonlyArray<string> => (plan === undefi
  */
 const agreeToForce = async (
   context: Attended,
-  { checkpoint }: RunView,
   program: AnyProgram,
-  options: PlanOptions,
+  surveyed: Survey,
+  { checkpoint, plan }: Planned,
   flags: ResumeFlags,
   tree: WorkingTree
 ): Promise<E.Either<CliError, void>> => {
   const { completed } = progress(checkpoint)
-  const twice = doneTwice(checkpoint, program, options)
-  const found = await overwritten(context, checkpoint, program, options, tree)
+  const twice = doneTwice(checkpoint, program, plan)
+  const found = await overwritten(context, program, surveyed, tree)
   const edited = E.isLeft(found) ? [] : found.right
   const [first, ...more] = edited
   if (first !== undefined && !context.interactive) {
@@ -218,13 +212,11 @@ const agreeToForce = async (
 }
 
 /** What is recorded as done, is not idempotent, and runs again. */
-const doneTwice = (checkpoint: Checkpoint, program: AnyProgram, options: PlanOptions): ReadonlyArray<string> => {
-  const plan = planResume(checkpoint, program, options)
-  if (E.isLeft(plan)) return []
+const doneTwice = (checkpoint: Checkpoint, program: AnyProgram, plan: ResumePlan): ReadonlyArray<string> => {
   const [first] = program.steps
   const harmful = new Set(first === undefined ? [] : harmfulFrom(program, first.name))
   const isMap = ({ stepIndex }: Decision): boolean => program.steps[stepIndex]?._tag === 'Map'
-  return runsAgain(plan.right, checkpoint)
+  return runsAgain(plan, checkpoint)
     .filter((one) => harmful.has(isMap(one) ? one.step : unitName(one)))
     .map(unitName)
 }
@@ -254,26 +246,18 @@ const isOther = (now: RunView['heldBy'], then: RunView['heldBy']): boolean =>
 /** The options with all answers. If somebody was asked, the plan that they saw is the one that may be executed. */
 const answerQuestions = async (
   context: Attended,
-  { checkpoint }: RunView,
   program: AnyProgram,
-  options: PlanOptions,
+  planned: Planned,
   flags: ResumeFlags
 ): Promise<E.Either<CliError, { readonly options: PlanOptions; readonly pinned: string | undefined }>> => {
-  const { runId } = checkpoint
-  const given = new Map(options.confirm)
+  const { runId, checkpoint } = planned
+  const given = new Map(planned.options.confirm)
+  const options = { ...planned.options, confirm: given }
+  let { plan } = planned
   let wasAsked = false
   for (;;) {
-    const complete = { ...options, confirm: given }
-    const plan = planResume(checkpoint, program, complete)
-    if (E.isLeft(plan)) {
-      const planning = { checkpoint, workflow: program, options: complete, flags }
-      const hints = wasAsked ? [] : ofPlanError(context, planning, plan.left.problems)
-      return E.left(notDone(plan.left, hints, runId))
-    }
-    // What runs again by an answer may be asked about itself.
-    const [question, ...more] = openQuestions(plan.right)
-    if (question === undefined)
-      return E.right({ options: complete, pinned: wasAsked ? hashPlan(plan.right) : undefined })
+    const [question, ...more] = openQuestions(plan)
+    if (question === undefined) return E.right({ options, pinned: wasAsked ? hashPlan(plan) : undefined })
     if (!context.interactive) {
       const hints = answers(context, runId, flags, program, [question, ...more])
       return E.left(notDone({ _tag: 'Unconfirmed', questions: [question, ...more] }, hints))
@@ -284,6 +268,10 @@ const answerQuestions = async (
       if (O.isNone(answer)) return E.left({ _tag: 'Declined' })
       given.set(unitName(one), answer.value)
     }
+    // A unit that runs again by an answer can raise questions of its own.
+    const next = planResume(checkpoint, program, options)
+    if (E.isLeft(next)) return E.left(notDone(next.left, [], runId))
+    plan = next.right
   }
 }
 

@@ -24,7 +24,7 @@ import { commandOf } from '../terminal/shellQuote.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import type { Context } from './Context.js'
 import { dogearCommand, environmentFor } from './Context.js'
-import { treeAt } from './evidence.js'
+import { treeAt } from './survey.js'
 import { redactionFor } from './input.js'
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -278,8 +278,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'does not look for evidence',
     spec: [task(LEAVES)],
     only: told([gone('s0')]),
-    module: 'executor/run.ts',
-    text: 'await collectEvidence(unitsInNeed(checkpoint, program, options))(environment)()',
+    module: 'executor/planRun.ts',
+    text: 'await collectEvidence(unitsInNeed(checkpoint, program, given))(environment)()',
     instead: 'E.right([])',
     breaks: 'EvidenceSeen'
   },

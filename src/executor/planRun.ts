@@ -1,0 +1,180 @@
+/**
+ * Plans a stored run: its state, its input, its workspace, its evidence, and the plan for them. Everything that plans a run
+ * goes through here; nothing is claimed, run or written.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint } from '../domain/Checkpoint.js'
+import { unitsInNeed } from '../domain/evidenceOf.js'
+import type { Json } from '../domain/Json.js'
+import type { Confirm, PlanError, PlanOptions, PlanProblem, ResumePlan } from '../domain/Plan.js'
+import { hashPlan, openQuestions } from '../domain/Plan.js'
+import { planResume } from '../domain/planResume.js'
+import type { Found } from '../ports/CheckpointStorage.js'
+import { collectEvidence } from './evidence.js'
+import type { Executor } from './Executor.js'
+import { encoded, replacing } from './input.js'
+import type { Program } from './Program.js'
+import { problems as problemsOf } from './Program.js'
+import type { RunError } from './RunError.js'
+import { viewRun } from './runs.js'
+import { hasWorkspace, unlessGone } from './workspace.js'
+
+/**
+ * A plan for a stored run, and what it was made from.
+ *
+ * - `options`: those of the caller, with the evidence that was found and the input that replaces the stored one;
+ * - `questions`: what a resume asks first, in document order;
+ * - `hash`: of the plan; `ResumeOptions.planHash` executes only this one.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Planned {
+  readonly runId: string
+  readonly checkpoint: Checkpoint
+  /** How the state was found: exact, or recovered from an older one. */
+  readonly found: Found
+  readonly options: PlanOptions
+  readonly plan: ResumePlan
+  readonly questions: ReadonlyArray<Confirm>
+  readonly hash: string
+}
+
+/**
+ * How to plan a run: as a resume with these options would. `evidence` is looked for if it is missing.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface PlanRunOptions<Input = Json> extends Omit<PlanOptions, 'input' | 'recovered'> {
+  /** With `fromStep`: replaces the input for that step and what follows. */
+  readonly input?: Input | undefined
+}
+
+/**
+ * What a resume would do, and why. Runs and writes nothing. Fails with the error that the resume would fail with before it asks
+ * or runs anything: `NoSuchRun`, `PlanError`, `InvalidInput`, `WorkspaceGone`, a storage error.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import * as TE from 'fp-ts/lib/TaskEither.js'
+ * import { explain, planRun, Program, run } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const program = pipe(
+ *   Program.start('broken'),
+ *   Program.step('build', { run: () => TE.left(new Error('no compiler')) })
+ * )
+ * const environment = nodeEnvironment(memoryStorage())
+ * await run(program, 'broken-1', {})(environment)()
+ * const planned = await planRun(program, 'broken-1')(environment)()
+ * assert.ok(E.isRight(planned))
+ * assert.match(explain(planned.right.plan), /failed after 1 attempt: no compiler/)
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const planRun =
+  <Outputs, Input>(
+    program: Program<Outputs, Input>,
+    runId: string,
+    options: PlanRunOptions<Input> = {}
+  ): Executor<Planned> =>
+  (environment) =>
+  async () => {
+    const runnable = checkDefinition(program)
+    if (E.isLeft(runnable)) return runnable
+    const given = options.input === undefined ? E.right(undefined) : encoded(program, options.input)
+    if (E.isLeft(given)) return given
+    const view = await viewRun(runId)(environment)()
+    if (E.isLeft(view)) return view
+    if (O.isNone(view.right)) return E.left({ _tag: 'NoSuchRun', runId })
+    const asked = replacing(view.right.value.checkpoint, options, given.right)
+    return E.isLeft(asked) ? asked : await planStored(program, view.right.value, asked.right)(environment)()
+  }
+
+/** A state that is as it was saved. */
+export const EXACT: Found = { _tag: 'Exact' }
+
+/** A state that is loaded. */
+export type State = Pick<Planned, 'checkpoint' | 'found'>
+
+/**
+ * What a plan is made from, and the plan or why there is none. `workspaceFound`: whether the folder is there that the run works in;
+ * where it is missing, nothing in it is looked for.
+ */
+export interface Survey extends State {
+  readonly options: PlanOptions
+  readonly workspaceFound: boolean
+  readonly plan: E.Either<PlanError, ResumePlan>
+}
+
+/** Surveys a state that is loaded, for an input that is JSON. */
+export const survey =
+  <Outputs, Input>(
+    program: Program<Outputs, Input>,
+    { checkpoint, found }: State,
+    given: PlanOptions
+  ): Executor<Survey> =>
+  (environment) =>
+  async () => {
+    const input = program.decodeInput(given.input === undefined ? checkpoint.input : given.input)
+    if (E.isLeft(input)) return E.left({ _tag: 'InvalidInput', ...input.left })
+    const there = await hasWorkspace(checkpoint)(environment)()
+    if (E.isLeft(there)) return there
+    const known = there.right ? given.evidence : []
+    const evidence =
+      known === undefined
+        ? await collectEvidence(unitsInNeed(checkpoint, program, given))(environment)()
+        : E.right(known)
+    if (E.isLeft(evidence)) return evidence
+    const options = { ...given, evidence: evidence.right, recovered: found._tag === 'Recovered' }
+    const plan = planResume(checkpoint, program, options)
+    return E.right({ checkpoint, found, options, workspaceFound: there.right, plan })
+  }
+
+/** The plan of a survey, if a resume can execute it. */
+export const usable = ({ checkpoint, found, options, workspaceFound, plan }: Survey): E.Either<RunError, Planned> => {
+  if (E.isLeft(plan)) return plan
+  const missing = unlessGone(checkpoint, plan.right, workspaceFound)
+  if (E.isLeft(missing)) return missing
+  return E.right({
+    runId: checkpoint.runId,
+    checkpoint,
+    found,
+    options,
+    plan: plan.right,
+    questions: openQuestions(plan.right),
+    get hash() {
+      return hashPlan(plan.right)
+    }
+  })
+}
+
+/** Plans a state that is loaded, for an input that is JSON. */
+export const planStored =
+  <Outputs, Input>(program: Program<Outputs, Input>, state: State, given: PlanOptions): Executor<Planned> =>
+  (environment) =>
+  async () => {
+    const surveyed = await survey(program, state, given)(environment)()
+    return E.isLeft(surveyed) ? surveyed : usable(surveyed.right)
+  }
+
+/**
+ * Refuses what can't run before anything is loaded or claimed.
+ *
+ * @category validation
+ * @since 0.1.0
+ */
+export const checkDefinition = (
+  program: Pick<Program<unknown, never>, 'name' | 'steps' | 'secrets' | 'onSuccess' | 'inputExpected'>
+): E.Either<RunError, void> => {
+  const [problem, ...more] = problemsOf(program).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem }))
+  return problem === undefined ? E.right(undefined) : E.left({ _tag: 'PlanError', problems: [problem, ...more] })
+}
