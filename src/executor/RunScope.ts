@@ -60,11 +60,8 @@ export type TaskResult =
   | { readonly _tag: 'Stopped'; readonly failed?: Ended & { readonly failure: StepFailure } }
 
 /**
- * How a step ended. `carry`: changes that are not recorded yet, because they go out together with what comes next. `Back`: the wave
- * or map at `stepIndex` is to run again, and what follows.
- *
- * @category model
- * @since 0.1.0
+ * How a step ended. `carry`: changes to save together with the next ones. `Back`: the wave or map at `stepIndex` and all later
+ * steps run again.
  */
 export type StepEnd =
   | { readonly _tag: 'Done'; readonly carry: ReadonlyArray<Change> }

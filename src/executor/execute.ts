@@ -35,7 +35,7 @@ export const execute = async (
   plan: ResumePlan,
   carry: ReadonlyArray<Change>
 ): Promise<E.Either<RunError, RunOutcome>> => {
-  /** How often each wave was begun. */
+  /** How often each wave started in this execution. */
   const runs = new Map<number, number>()
   let ended = await obey(scope, plan, carry, runs)
   while (E.isRight(ended) && ended.right._tag === 'Back') {
@@ -45,7 +45,7 @@ export const execute = async (
   return ended as E.Either<RunError, RunOutcome>
 }
 
-/** Obeys a plan until the run ends, or has to go back. */
+/** Executes a plan until the run ends or must go back to an earlier wave. */
 const obey = async (
   scope: RunScope,
   plan: ResumePlan,

@@ -33,7 +33,7 @@ export interface Due {
   readonly wave: ProgramWave
   readonly decisions: ReadonlyArray<Decision>
   readonly carry: ReadonlyArray<Change>
-  /** How often it has run in this execution, with this time. */
+  /** How often the wave has run in this execution, including this time. */
   readonly runs: number
 }
 
