@@ -32,11 +32,8 @@ export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): Working
 }
 
 /**
- * What there is of what a run left: whether its workspace is `there`, and what is not as it was in it. `tree`: where it was looked,
- * which knows what it has read.
- *
- * @category model
- * @since 0.1.0
+ * The state of a run's evidence: whether its workspace is `there`, and what is missing or changed in it. `tree` caches what it
+ * has read.
  */
 export interface Remains {
   readonly tree: WorkingTree
