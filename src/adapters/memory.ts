@@ -47,7 +47,7 @@ interface Segment {
   chars: number
 }
 
-/** A claim that is neither given back nor lost. `by`: the store that granted it. */
+/** A claim that is neither released nor lost. `by`: the store that granted it. */
 interface Held {
   readonly epoch: number
   readonly holder: Holder
@@ -87,9 +87,9 @@ export interface MemoryData {
 }
 
 /**
- * `formerOwners`: what the owners count as that stores made before on the same data have. `dead`, the default: killed.
- * `undecided`: as on a host that can't be asked; they work on, and hold their runs until they release them or a claim with
- * `takeOver` supersedes them.
+ * `formerOwners`: the liveness of owners from earlier stores on the same data. `dead` (default): killed. `undecided`: like
+ * owners on an unreachable host; they keep working and hold their runs until they release them or a claim with `takeOver`
+ * supersedes them.
  *
  * @category model
  * @since 0.1.0
@@ -118,8 +118,8 @@ export const memoryData = (): MemoryData => ({ runs: new Map(), artifacts: new M
 
 /**
  * A store in memory. A new store on the data of an older one models a restart of the process: the older one counts as
- * killed, unless the options say otherwise. Its claims are lost at once (`lost` fires, saves are `Fenced`) and the runs can be
- * claimed.
+ * killed, unless the options say otherwise. Its claims are lost at once (`lost` fires, saves fail with `Fenced`), and its runs
+ * can be claimed.
  *
  * A save costs what it adds. Each whole checkpoint starts a new stretch of history; a stretch ends when its changes
  * outgrow its checkpoint and 1 MiB, and the newest 10 are kept. So a run's memory is bounded by the size of its

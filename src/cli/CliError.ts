@@ -24,9 +24,9 @@ import { describeAll, MAX_TOLD } from './workflow/Problem.js'
  *
  * - `Usage`: asked in a way that makes no sense.
  * - `InvalidWorkflow`: the file is no workflow; all problems at once.
- * - `AmbiguousRun`, `SeveralUnfinished`: more than one run is meant, here they are, newest first.
- * - `NothingToResume`: no run is unfinished; `completed`: the newest run, if there is one and all are completed; `unreadable`: how
- *   many can't be read.
+ * - `AmbiguousRun`, `SeveralUnfinished`: several runs match; `candidates` lists them, newest first.
+ * - `NothingToResume`: no run is unfinished; `completed`: the newest run, if there are runs and all are completed;
+ *   `unreadable`: the number of unreadable ones.
  * - `NoRunOfWorkflow`: a run of this workflow was to be taken up, and there is none.
  * - `Declined`: asked, and the answer was no.
  * - `MovedOn`: while somebody was asked, the run went on.
@@ -58,12 +58,7 @@ export type CliError =
       readonly runId?: string
     }
 
-/**
- * A run that may be meant, and the line that tells of it.
- *
- * @category model
- * @since 0.1.0
- */
+/** A matching run, and the line that describes it. */
 export interface Candidate {
   readonly runId: string
   readonly line: string
@@ -110,20 +105,10 @@ export const notDone = (error: RunError, hints: ReadonlyArray<Hint> = [], runId?
  */
 export const code = (error: CliError): string => (error._tag === 'NotDone' ? error.error._tag : error._tag)
 
-/**
- * What an error says is to be done.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The hints of an error. */
 export const hintsOf = (error: CliError): ReadonlyArray<Hint> => ('hints' in error ? error.hints : [])
 
-/**
- * An error as lines for people: what, where, and what to do.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Formats an error as lines: what is wrong, where, and what to do. */
 export const describe = (error: CliError): ReadonlyArray<string> => linesFor(error).map(shortened)
 
 /**
@@ -188,7 +173,7 @@ const notDoneLines = (error: RunError, runId: string | undefined): ReadonlyArray
 
 const indented = (all: ReadonlyArray<string>): ReadonlyArray<string> => all.map((line) => `  ${line}`)
 
-/** Of many the newest. */
+/** The newest of many candidates. */
 const first = (candidates: ReadonlyArray<Candidate>): ReadonlyArray<string> => {
   const more = candidates.length - MAX_TOLD
   return [...candidates.slice(0, MAX_TOLD).map(({ line }) => line), ...(more > 0 ? [`and ${more} more`] : [])]

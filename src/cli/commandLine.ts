@@ -65,7 +65,7 @@ export const main = async (words: ReadonlyArray<string>, version: string): Promi
   }
 }
 
-/** Where commander has shown its help in place of an answer, nothing is left to say. */
+/** Prints nothing more where commander has already shown its help. */
 const misused = (program: Command, words: ReadonlyArray<string>, error: CommanderError): ExitCode => {
   const json = asksForJson(words)
   return error.code === 'commander.help' && !json
@@ -105,7 +105,7 @@ const perform = async (words: ReadonlyArray<string>, flags: CommonFlags, action:
   return failed(screen, json, result.left, nextActions(typed, result.left))
 }
 
-/** Each command is loaded when it is called for, and there may be no descriptor left for its file. */
+/** Commands load on demand, and the process may have no descriptor left for the file. */
 const shortage = (error: Error): Promise<Result> =>
   Output.isShortOfFiles(error)
     ? Promise.resolve(

@@ -1,8 +1,4 @@
-/**
- * What is wrong with the words of a command line, and which words were probably meant.
- *
- * @since 0.1.0
- */
+/** Explains a wrong command line and suggests the probable one. */
 import type { Command, CommanderError } from 'commander'
 import * as E from 'fp-ts/lib/Either.js'
 import { identity } from 'fp-ts/lib/function.js'
@@ -13,25 +9,14 @@ import { withoutValues } from './commands/nextActions.js'
 import type { Hint } from './report/Hint.js'
 import { commandOf } from './terminal/shellQuote.js'
 
-/**
- * The words that commander parses: of a command that does not exist only its name, because commander would print the general help when
- * asked for the help of that command.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The words for commander; for an unknown command only its name, because commander answers `help UNKNOWN` with the general help. */
 export const understood = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {
   const [name, topic] = operandsOf(program, words)
   const asked = name === 'help' ? topic : name
   return asked === undefined || asked === 'help' || isCommand(program, asked) ? words : [asked]
 }
 
-/**
- * What commander has against the words, with what to type instead.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Translates a commander error and adds what to type instead. */
 export const misuse = (program: Command, words: ReadonlyArray<string>, { code, message }: CommanderError): CliError => {
   const [name = '', topic] = operandsOf(program, words)
   const help = isCommand(program, name) ? `dogear help ${name}` : 'dogear help'
@@ -48,7 +33,7 @@ export const misuse = (program: Command, words: ReadonlyArray<string>, { code, m
   }
 }
 
-/** Commander throws where the value of a flag is missing, and reports the same when it parses. */
+/** Commander throws if a flag's value is missing, and reports the same when it parses. */
 const operandsOf = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {
   const parsed = E.tryCatch(
     () => program.parseOptions(words.filter((word) => word !== '--version' && word !== '-V')).operands,
@@ -80,7 +65,7 @@ const listing = (program: Command): Hint => {
   return { text: 'Which runs there are:', command }
 }
 
-/** The names that other tools have for our commands. */
+/** Names of these commands in other tools. */
 const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ['version', '--version'],
   ['ls', 'runs'],

@@ -42,8 +42,8 @@ export interface Started extends Fact {
 }
 
 /**
- * The run goes on with a definition that was edited. Records are taken over by name; they count as completed under
- * the new definition (the plan that led here accepted that), and still under the one that ran.
+ * The run adopts an edited definition. Records carry over by name and count as completed under the new definition, because the
+ * accepted plan said so; they keep the fingerprint of the definition that ran.
  *
  * @category model
  * @since 0.1.0
@@ -67,7 +67,7 @@ export interface Recovered extends Fact {
 }
 
 /**
- * The run goes on with another input, from a step on that somebody named. What is recorded before that step stays as it is.
+ * Replaces the run's input from the named step on. Records before that step stay unchanged.
  *
  * @category model
  * @since 0.1.0
@@ -258,8 +258,8 @@ export interface Assumed extends StepFact {
 }
 
 /**
- * Somebody says that a unit whose outcome was unknown is to run again; with `evidence`, that what a completed one left counts as it is
- * now: this is all the evidence that its record has then.
+ * The user decides that a unit in doubt runs again; with `evidence`, that a completed unit's changed evidence is accepted.
+ * `evidence` then replaces the recorded list.
  *
  * @category model
  * @since 0.1.0

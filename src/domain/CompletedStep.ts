@@ -195,8 +195,8 @@ const openWith = (self: CompletedSteps, stepIndex: number, group: string): OpenW
 }
 
 /**
- * The records with other evidence of a unit; undefined if it has no record. Linear once for a list, and O(log n) for all that are made
- * of it like this. The argument stays as it is.
+ * Returns the records with a unit's evidence replaced, or undefined if the unit has no record. The first call indexes the list
+ * in O(n); each later update takes O(log n).
  *
  * @category combinators
  * @since 0.1.0
@@ -215,7 +215,7 @@ export const withEvidence = (
   return wrap(records, self.steps, self, self.ordered, self.open)
 }
 
-/** Where the record of each unit stands, for each list that was asked for it: to change evidence moves none. */
+/** The index of each unit by list; updating evidence moves no record. */
 const PLACES = new WeakMap<Sequence<CompletedStep>, ReadonlyMap<string, number>>()
 
 const placeOf = ({ stepIndex, group }: { readonly stepIndex: number; readonly group?: string }): string =>

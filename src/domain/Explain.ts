@@ -208,7 +208,7 @@ export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string 
 }
 
 /**
- * What was changed of what a unit left, in words.
+ * Describes changed evidence as text.
  *
  * @category destructors
  * @since 0.1.0
@@ -221,7 +221,7 @@ export const describeChanged = (changed: ReadonlyArray<Changed>): string =>
     .join(', ')
 
 /**
- * What is kept in place of what a unit left, in words.
+ * Describes the evidence that is kept instead, as text.
  *
  * @category destructors
  * @since 0.1.0
@@ -291,7 +291,6 @@ const kindOfProblem = (problem: PlanProblem): string =>
     ? `${problem.edit} ${problem.inDoubt === true} ${problem.pending === true}`
     : problem._tag
 
-/** A wave is answered for by its groups. */
 const unknownStep = (step: string, available: ReadonlyArray<string>): string => {
   const groups = available.filter((one) => one.startsWith(`${step}/`))
   return groups.length > 0 && !available.includes(step)

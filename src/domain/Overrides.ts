@@ -17,9 +17,9 @@ import { groupNamed } from './Workflow.js'
 import type { WorkflowIdentity } from './WorkflowIdentity.js'
 
 /**
- * The changes to make before a plan is executed: the edited workflow is adopted, completed work is taken back, answers
- * are noted, what is assumed gets its record and what is kept its evidence, and another input replaces the recorded one. Empty
- * for a plan that only goes on. `at`: UTC, ISO 8601.
+ * Computes the changes to save before a plan is executed: adopt the edited workflow, rewind completed work, record answers, add
+ * assumed records, update accepted evidence and replace the input. Returns none for a plan without overrides. `at`: UTC, ISO
+ * 8601.
  *
  * @category planning
  * @since 0.1.0
@@ -41,7 +41,7 @@ export const overrides = (
     ...answered(checkpoint, steps, plan, options, back, at),
     ...assumed(steps, plan, records, back, at),
     ...kept(plan, at),
-    // Last: nothing that saw the old input is open any more.
+    // The input changes last, when no open attempt can have seen the old one.
     ...(plan.input === undefined ? [] : [{ _tag: 'InputReplaced', at, input: plan.input } as const])
   ]
 }
@@ -99,14 +99,14 @@ const rewound = (
   }
 }
 
-/** The steps of which something counts as done with what is there now. */
+/** The steps with a unit whose current evidence is accepted. */
 const asItIs = ({ decisions }: ResumePlan): ReadonlySet<string> =>
   new Set(decisions.flatMap((one) => (one._tag === 'Skip' && evidenceIn(one.reason) !== undefined ? [one.step] : [])))
 
 const evidenceIn = (reason: SkipReason): ReadonlyArray<Evidence> | undefined =>
   'evidence' in reason ? reason.evidence : undefined
 
-/** Whether a unit runs by somebody's word: it was forced, or comes after one that is taken as done as it is now. */
+/** Whether a unit runs because it was forced, or because it follows a step whose current evidence is accepted. */
 const isAsked = ({ reason }: Decision, asIs: ReadonlySet<string>): boolean =>
   reason._tag === 'Forced' || (reason._tag === 'EarlierStepRunsAgain' && asIs.has(reason.step))
 
@@ -120,7 +120,7 @@ const givenUp = ({ decisions }: ResumePlan): string => {
   return units.length === 0 ? '' : `; gives up the pending job of ${units.join(', ')}`
 }
 
-/** Whether a unit is recorded, and is to be recorded as done with what somebody says it gave. If only its evidence is another it stays. */
+/** Whether the user's answer replaces the record. Accepting changed evidence alone keeps it. */
 const isReplaced = ({ reason }: Skip, record: CompletedStep): boolean =>
   reason._tag === 'Assumed' &&
   ((record.assumed !== true && reason.evidence === undefined) ||
@@ -156,7 +156,7 @@ const answered = (
     .map((decision) => ({ _tag: 'Confirmed', at, ...placeOf(decision) }))
 }
 
-/** What units left that somebody changed, and that counts as it is now. */
+/** A `Confirmed` change for each unit whose changed evidence is accepted. */
 const kept = ({ decisions }: ResumePlan, at: string): ReadonlyArray<Change.Confirmed> =>
   decisions.flatMap((decision): ReadonlyArray<Change.Confirmed> => {
     const evidence = decision._tag === 'Skip' ? evidenceIn(decision.reason) : undefined
@@ -202,7 +202,6 @@ const assumed = (
   return found
 }
 
-/** What is kept has its record taken back with all others behind a step that runs again. */
 const isGiven = ({ _tag }: SkipReason): boolean => _tag === 'Assumed' || _tag === 'EvidenceChanged'
 
 const hasAllGroups = (steps: ReadonlyArray<Step>, { stepIndex, step }: Decision, records: Records): boolean => {

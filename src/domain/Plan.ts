@@ -18,8 +18,8 @@ import type { WorkflowProblem } from './Workflow.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Evidence that is there, and is not what was recorded: `was` is on record, `is` is there now. Of a commit that HEAD no longer leads
- * back to, `is` is the commit that HEAD is at; absent if there is none.
+ * Evidence that exists but differs from the record: `was` is recorded, `is` is found. For a commit that HEAD no longer
+ * contains, `is` is the current HEAD, and absent if there is none.
  *
  * @category model
  * @since 0.1.0
@@ -30,9 +30,9 @@ export interface Changed {
 }
 
 /**
- * Why a unit is skipped: it completed under the same fingerprint; it completed under another one and the changes are
- * accepted; its evidence was changed, and what is there now is kept; somebody says that it is done (`output`: what they say it
- * gave). `evidence`: all that its record has then.
+ * Why a unit is skipped: it completed under the same fingerprint; it completed under another one and the changes are accepted;
+ * its evidence changed and the current state is accepted; the user declared it done (`output`: the output they supplied).
+ * `evidence`: the record's complete evidence from then on.
  *
  * @category model
  * @since 0.1.0
@@ -48,8 +48,8 @@ export type SkipReason =
   | { readonly _tag: 'Assumed'; readonly output?: Json; readonly evidence?: ReadonlyArray<Evidence> }
 
 /**
- * Why a unit runs: it was never started; its evidence is missing; its evidence was changed (and `missing`, if there is such too);
- * an earlier step runs again; it was asked for.
+ * Why a unit runs: it never started; its evidence is missing; its evidence changed (`missing` lists what is missing besides);
+ * an earlier step runs again; the user asked for it.
  *
  * @category model
  * @since 0.1.0
@@ -138,8 +138,8 @@ export interface Retry extends Unit {
 export type ConfirmReason = RetryReason | RunReason | PollReason | { readonly _tag: 'MaybeLost' }
 
 /**
- * It must not run without somebody's word: it is not idempotent and may have had its effect, or its evidence was changed, and to run
- * it would overwrite that.
+ * The unit needs an answer before it may run: it is not idempotent and may have taken effect, or its evidence changed and
+ * running it would overwrite the change.
  *
  * @category model
  * @since 0.1.0
@@ -188,8 +188,8 @@ export type Decision = Skip | Run | Retry | Confirm | Poll
  * - `startIndex`: the first step that is not skipped, or the number of steps if there is none;
  * - `retryCurrent`: whether the step at `startIndex` is the one where the run stood, and is tried once more;
  * - `skipSteps`: the indices of the skipped steps;
- * - `variables`: what the first step to run will see;
- * - `input`: the input that replaces the recorded one, if another was given.
+ * - `variables`: the variables that the first step to run sees;
+ * - `input`: the input that replaces the recorded one, if any.
  *
  * @category model
  * @since 0.1.0
@@ -204,8 +204,8 @@ export interface ResumePlan {
 }
 
 /**
- * An answer to a {@link Confirm}: run it again; take it as done (with this output); or, of changed evidence, keep what is there now:
- * then nothing runs for it, and its record has that as evidence.
+ * An answer to a {@link Confirm}: run it again; count it as done, with this output; or keep changed evidence, which records the
+ * current state without running anything.
  *
  * @category model
  * @since 0.1.0
@@ -223,7 +223,7 @@ export type Answer =
 export type Changes = 'strict' | 'completed' | 'ignore'
 
 /**
- * Evidence of a completed step, or group, that was looked for and is missing.
+ * Evidence of a completed step or group that is missing.
  *
  * @category model
  * @since 0.1.0
@@ -235,7 +235,7 @@ export interface MissingEvidence {
 }
 
 /**
- * Evidence of a completed step, or group, that was looked for and is there, and is not what was recorded.
+ * Evidence of a completed step or group that exists but differs from the record.
  *
  * @category model
  * @since 0.1.0
@@ -247,7 +247,7 @@ export interface ChangedEvidence {
 }
 
 /**
- * What was found of the evidence of a completed step, or group, that is not as it was.
+ * Evidence of a completed step or group that is missing or changed.
  *
  * @category model
  * @since 0.1.0
@@ -258,15 +258,18 @@ export type FoundEvidence = MissingEvidence | ChangedEvidence
  * What may be asked of a plan.
  *
  * - `fromStep` (a step's name): all earlier steps are taken as done, and it and everything after it runs.
- * - `input`: with `fromStep`, replaces the recorded input for that step and what follows. Without, it must be the recorded one.
+ * - `input`: with `fromStep`, replaces the recorded input for that step and all later ones. Without `fromStep`, it must equal
+ *   the recorded input.
  * - `restartWave` (a wave's name): all its groups run, and everything after it.
  * - `changes`: default `completed`.
  * - `confirm`: answers by `step` or `step/group`.
  * - `outputs`: outputs, by `step` or `step/group`, for steps that `fromStep` takes as done and that have none recorded.
- * - `evidence`: what is missing or was changed, as found by looking beforehand; the planner itself never looks. Units that lost
- *   evidence run again. Of a change there is a question at the last unit that recorded what was changed, unless it is explained: a unit
- *   that leaves an artifact at the same path was in flight, failed or interrupted since then. `fromStep` keeps what was changed before it.
- * - `onChanged`: what becomes of changed evidence that nobody answers for: `refuse`, the default, leaves it a question; `keep` keeps it.
+ * - `evidence`: missing or changed evidence, collected by the caller; the planner never reads files. Units with missing
+ *   evidence run again. Changed evidence raises a question at the last unit that recorded it, unless the change is explained:
+ *   a unit that leaves an artifact at the same path was in flight, failed or was interrupted since. `fromStep` keeps
+ *   changes before that step.
+ * - `onChanged`: the default for changed evidence without an answer: `refuse` (default) leaves the question open; `keep`
+ *   accepts the current state.
  * - `recovered`: the newest state was lost, so what is not recorded may have been done; what is not idempotent is asked
  *   about.
  *
@@ -301,12 +304,12 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `WorkflowChanged`: an edit that the policy refuses, with the recorded and the present fingerprint where there are such.
  *   With `inDoubt` the step did not complete but may have had its effect, so it may not just vanish; with `pending` its job
  *   is waited for, and was submitted as it was defined then.
- * - `NotAsked`: somebody says that a unit is done, but it is to run and there is no doubt about it; or that what it left is kept
- *   (`keep`), but that was not changed.
+ * - `NotAsked`: an answer declares a unit done that is due to run and not in doubt, or keeps evidence (`keep`) that did not
+ *   change.
  * - `JobPending`: somebody says that a unit is to run again or is done, but its job is pending.
  * - `UnknownStep`: an option names a step that there is not; `available` are those there are.
- * - `NotAWave`: `restartWave` names no wave; `available` are the waves, `steps` all steps.
- * - `InputWithoutStep`: another input than the recorded one is given, and no step to use it from.
+ * - `NotAWave`: `restartWave` does not name a wave; `available` are the waves, `steps` all steps.
+ * - `InputWithoutStep`: the input differs from the recorded one, and `fromStep` is missing.
  * - `StepOutOfRange`: the checkpoint stands at a step that its own workflow does not have.
  * - `InconsistentCheckpoint`: the checkpoint contradicts itself.
  * - `OutputNotDecodable`: a recorded output no longer fits its step, with the path into it.
@@ -374,8 +377,8 @@ export const unitName = (unit: { readonly step: string; readonly group?: string 
   unit.group === undefined ? unit.step : `${unit.step}/${unit.group}`
 
 /**
- * All units of a plan that must not run without somebody's word. A wave is one of them if none of its groups is: then it is asked about
- * what it left as a whole.
+ * All units of a plan that need an answer. A wave counts only if none of its groups does; the question is then about evidence
+ * of the wave as a whole.
  *
  * @internal
  */
@@ -386,8 +389,8 @@ export const confirms = (plan: ResumePlan): ReadonlyArray<Confirm> => {
 }
 
 /**
- * The questions that must be answered next before a plan can be executed: one for each unit whose evidence was changed; if there is
- * none, one for each that may have had its effect. What becomes of changed evidence decides what else has to be asked.
+ * The questions to answer next before a plan can be executed: one for each unit with changed evidence; if there is none, one for
+ * each unit that may have taken effect. Answers about changed evidence decide what else needs an answer.
  *
  * @category destructors
  * @since 0.1.0
@@ -404,8 +407,8 @@ const hasGroups = (plan: ResumePlan, index: number): boolean => {
 }
 
 /**
- * The completed steps and groups that a plan runs again. A wave is none of them: its groups are. A map of which is found out anew what
- * it is of is one.
+ * The completed steps and groups that a plan runs again: a wave's groups instead of the wave, and a map itself if its items are
+ * computed again.
  *
  * @category destructors
  * @since 0.1.0
@@ -425,8 +428,8 @@ export const runsAgain = (
 }
 
 /**
- * A text that pins a plan: equal for equal plans, and different as soon as a decision, a reason, a definition that
- * counts, a variable or the input that replaces the recorded one differs. 16 hex digits.
+ * A string that pins a plan: equal for equal plans, and different if a decision, a reason, a relevant definition, a variable or
+ * the replacing input differs. 16 hex digits.
  *
  * @category destructors
  * @since 0.1.0

@@ -187,7 +187,7 @@ function* editsOfRecorded({ checkpoint, workflow, redoneFrom, isAt, was }: Edite
   }
 }
 
-/** A run adopts a definition only if a plan accepted it for what is recorded. */
+/** Only an accepted plan lets a recorded run adopt another definition. */
 const isAdopted = (was: StepIdentity | undefined, { group }: CompletedStep, now: Step): boolean => {
   const unit = was === undefined || group === undefined ? was : groupOf(was, group)
   return unit?.fingerprint === now.fingerprint

@@ -23,7 +23,7 @@ import { groupsOf } from './Workflow.js'
  *
  * - `jobs`: the pending jobs by the names of their units.
  * - `was`: the index of a step in the workflow that ran.
- * - `evidence`: what becomes of evidence that is not as it was.
+ * - `evidence`: the plan's decisions about missing and changed evidence.
  * - `from`: the step from which `fromStep` makes everything run, or infinity.
  * - `rewound`: the earliest step of which completed work runs again, or infinity.
  * - `redoneFrom`: the step from which all completed work runs again, or infinity.
@@ -131,8 +131,8 @@ export const isDoneAnew = ({ from, rewound, restartWave }: PlanContext, step: st
   stepIndex >= from || stepIndex > rewound || step === restartWave
 
 /**
- * The names in a plan's options that the workflow does not have. `due`: with the groups of its maps that are known, and go on.
- * Such a map is answered for by group, as it is asked about. `changed`: units that may be answered for in any case.
+ * The names in a plan's options that the workflow does not have. `due`: includes the known groups of maps that resume, which
+ * are answered by group. `changed`: units that may be answered in any case.
  *
  * @category validation
  * @since 0.1.0

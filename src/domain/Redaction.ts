@@ -117,7 +117,7 @@ export const isIn = (self: Redaction, content: string | Uint8Array): boolean => 
     : Search.isIn(searchFor(self.bytes), asCharacters(content))
 }
 
-/** Made when something is first searched. */
+/** Builds the search lazily, at the first use. */
 const searchFor = (texts: ReadonlyArray<string>): Search.Search => {
   const search = SEARCHES.get(texts) ?? Search.make(texts)
   SEARCHES.set(texts, search)
@@ -147,7 +147,7 @@ export const text = ({ texts }: Redaction, value: string): string => {
   return MARK
 }
 
-/** A mark and what is around it may be another value. If that goes on for long, nothing of the text is shown. */
+/** Replacing a value can form another one from the mark and its surroundings. After this many rounds the whole text is redacted. */
 const MAX_ROUNDS = 100
 
 const marked = (value: string, spans: ReadonlyArray<Search.Span>): string => {
@@ -291,9 +291,9 @@ export const evidence = (self: Redaction, one: Evidence): Evidence => {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What is held back of a stream because it may be the begin of a value: less than the longest of them. The first `covered`
- * bytes of it belong to a value that {@link MARK} has been given for. `found`: the values that are in it; `node`: how far the
- * search has come.
+ * The held-back end of a stream, which may be the start of a value; it is shorter than the longest value. The first `covered`
+ * bytes belong to a value whose {@link MARK} was already emitted. `found`: the complete values in it; `node`: the state of the
+ * search.
  *
  * @category model
  * @since 0.1.0
@@ -353,7 +353,7 @@ export const rest = (_: Redaction, held: Held): Uint8Array => upTo(held, spansIn
 const spansIn = ({ covered, found }: Held): ReadonlyArray<Search.Span> =>
   covered === 0 ? found : [{ from: 0, to: covered }, ...found]
 
-/** Tells all that comes before `end`, with a mark for each value that begins there. */
+/** Emits everything before `end`, with a mark for each value that starts there. */
 const upTo = (
   { bytes, covered, node }: Held,
   spans: ReadonlyArray<Search.Span>,

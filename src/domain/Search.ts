@@ -1,21 +1,16 @@
-/**
- * Finding many texts at once (Aho and Corasick): in time linear in what is searched, however long, many or repetitive the
- * texts are.
- *
- * @since 0.1.0
- */
+/** Searches for many strings at once (Aho-Corasick) in linear time, whatever the strings and the input. */
 
-/** A part of what is searched: from a character up to, and without, another. */
+/** A range of the input; `to` is exclusive. */
 export interface Span {
   readonly from: number
   readonly to: number
 }
 
 /**
- * The texts as a tree of their beginnings. Nodes are numbers, the root is 0; `first`: its children by their characters, as far as
- * these are Latin; `heads`: what the texts begin with, unless there are many. Of each node: the character and the node of its
- * first child (others are in `children`); the node of the longest end of it that is a beginning, too (`fallback`); the
- * longest text that ends there (`ending`); how much of what was read may be the beginning of a longer one (`begun`).
+ * An Aho-Corasick automaton as a trie. Nodes are numbers, the root is 0. `first`: children of the root by Latin character;
+ * `heads`: prefixes of the strings, unless there are many. Per node: the character and node of the first child (others are in
+ * `children`); `fallback`: the node of the longest proper suffix that is also a prefix; `ending`: the longest string that ends
+ * here; `begun`: how many characters may start a longer string.
  */
 export interface Search {
   readonly heads: ReadonlyArray<string>
@@ -28,24 +23,19 @@ export interface Search {
   readonly begun: Int32Array
 }
 
-/** Nothing was read yet. */
+/** The state before any input. */
 export const START = 0
 
 const NONE = -1
 
-/** Characters are UTF-16 units. */
 const UNITS = 65_536
 const LATIN = 256
 
-/** So many characters are looked for in a quicker way where nothing has begun, and so many of such heads at most. */
+/** `indexOf` searches for up to `MAX_HEADS` prefixes of `HEAD` characters while no match is in progress. */
 const HEAD = 16
 const MAX_HEADS = 16
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/** A search for these texts, none of which is empty. */
+/** Builds the automaton; no string may be empty. */
 export const make = (texts: ReadonlyArray<string>): Search => {
   const size = texts.reduce((sum, { length }) => sum + length, 1)
   const heads = [...new Set(texts.map((text) => text.slice(0, HEAD)))]
@@ -100,7 +90,6 @@ const childOf = ({ first, character, child, children }: Search, node: number, wa
   return one === NONE || children.size === 0 ? NONE : (children.get(node * UNITS + wanted) ?? NONE)
 }
 
-/** The node after one more character. */
 const step = (search: Search, from: number, character: number): number => {
   let node = from
   for (;;) {
@@ -111,19 +100,15 @@ const step = (search: Search, from: number, character: number): number => {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/** Where the texts are, those that overlap as one, and the node at the end. */
+/** The matches, with overlaps merged, and the state after the input. */
 export interface Found {
   readonly spans: ReadonlyArray<Span>
   readonly node: number
 }
 
 /**
- * Searches what follows what led to `node`; its first character is number `at`. `before`: the spans that are known already, in
- * order. What begins before the first character is found, too.
+ * Continues the search from `node`; the first character has index `at`. `before`: earlier spans in order. Includes matches that
+ * started before `at`.
  */
 export const find = (
   search: Search,
@@ -145,7 +130,7 @@ export const find = (
   return { spans, node: current }
 }
 
-/** The next place, from one on, where a text may begin: at one of the heads, or where no whole head is left. */
+/** Returns the next index where a match may start: at a head, or where less than a whole head is left. */
 const beginsIn = ({ heads }: Search, within: string): ((from: number) => number) => {
   const last = Math.max(0, within.length - HEAD + 1)
   if (heads.length === 0) return (from) => from
@@ -165,7 +150,7 @@ const beginsIn = ({ heads }: Search, within: string): ((from: number) => number)
   }
 }
 
-/** The last to end comes last, wherever it begins. */
+/** Inserts a span and merges overlaps; spans stay ordered by their end. */
 const add = (spans: Array<Span>, from: number, to: number): void => {
   let begin = from
   for (let last = spans.at(-1); last !== undefined && last.to > begin; last = spans.at(-1)) {
@@ -175,7 +160,6 @@ const add = (spans: Array<Span>, from: number, to: number): void => {
   spans.push({ from: begin, to })
 }
 
-/** Whether one of the texts is there. */
 export const isIn = (search: Search, within: string): boolean => {
   const nextBegin = beginsIn(search, within)
   let node = START
@@ -187,5 +171,5 @@ export const isIn = (search: Search, within: string): boolean => {
   return false
 }
 
-/** How many characters at the end may be the begin of one of the texts. */
+/** How many characters at the end may be the start of a match. */
 export const begunAt = ({ begun }: Search, node: number): number => begun[node] ?? 0

@@ -116,7 +116,7 @@ const push = <A>(index: number, level: number, node: Node<A>, leaf: ReadonlyArra
 }
 
 /**
- * The list with another element at an index counted from 0; the same list if there is none. The argument stays as it is. O(log32 n).
+ * Returns the list with the element at a 0-based index replaced; the same list if the index is out of range. O(log32 n).
  *
  * @category combinators
  * @since 0.1.0

@@ -149,7 +149,7 @@ const replaced = (self: Fields, change: Change.Change): Result => {
   }
 }
 
-/** Records stay valid: they are facts about the old input. An open attempt or job would mix both. */
+/** Records stay valid as facts about the old input; an open attempt or job would mix both inputs. */
 const inputReplaced = (self: Fields, change: Change.InputReplaced): Result => {
   const { state } = self
   const [job] = self.pending

@@ -35,8 +35,8 @@ export interface OutputMismatch {
  * - `captures`: the variables that its output becomes.
  * - `numbered`: its name is only its number, so after an edit another task may bear it.
  * - `accepts` tells whether a recorded output (`undefined`: none) still fits.
- * - `leaves`: the paths of the artifacts that it is to leave, as far as they are known before it runs. While it is in flight, or has
- *   failed, a change there is its own.
+ * - `leaves`: the paths of its artifacts, as far as they are known before it runs. While it is in flight or failed, changes at
+ *   these paths are attributed to it.
  *
  * @category model
  * @since 0.1.0
@@ -51,12 +51,12 @@ export interface Task {
   readonly numbered: boolean
   /** Whether a recorded output (`undefined`: none) still fits. */
   readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
-  /** The paths of the artifacts that it is to leave, as far as they are known before it runs. */
+  /** The paths of its artifacts, as far as they are known before it runs. */
   readonly leaves?: ((known: Known) => ReadonlyArray<string>) | undefined
 }
 
 /**
- * What is known before a task runs: the variables of the run, and the item that it is done for, if it is for one.
+ * The values known before a task runs: the run's variables, and the item of a map's group.
  *
  * @category model
  * @since 0.1.0
@@ -169,7 +169,7 @@ export interface TaskOptions {
   readonly numbered?: boolean
   /** Whether a recorded output (`undefined`: none) still fits. */
   readonly accepts?: (output: Json | undefined) => E.Either<OutputMismatch, void>
-  /** The paths of the artifacts that it is to leave, as far as they are known before it runs. */
+  /** The paths of its artifacts, as far as they are known before it runs. */
   readonly leaves?: (known: Known) => ReadonlyArray<string>
 }
 

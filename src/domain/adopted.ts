@@ -14,12 +14,8 @@ import type { StepIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
 import { groupOf, groupsOf } from './WorkflowIdentity.js'
 
 /**
- * Takes a checkpoint over to an edited workflow. Steps are matched by name: records and jobs get their new index, and those of
- * deleted steps are dropped. A record keeps the fingerprint of the definition that ran. A map keeps its items. What the state says of
- * a step that is still there stays true.
- *
- * @category transitions
- * @since 0.1.0
+ * Rebases a checkpoint onto an edited workflow: steps match by name, deleted ones are dropped; records keep their fingerprints,
+ * maps their items.
  */
 export const adopted = (
   self: Fields,

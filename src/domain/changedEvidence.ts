@@ -1,8 +1,4 @@
-/**
- * What evidence that is missing or was changed means for a plan: which units run again, what is kept, and what has to be asked.
- *
- * @since 0.1.0
- */
+/** Decides for missing and changed evidence which units run again, which keep the current state, and which need an answer. */
 import type { Checkpoint } from './Checkpoint.js'
 import type { CompletedStep, Evidence } from './CompletedStep.js'
 import type { Begun } from './explained.js'
@@ -17,28 +13,15 @@ import { groupNamed, groupsOf } from './Workflow.js'
 // model
 // ---------------------------------------------------------------------------------------------------------------------
 
-/**
- * Why a unit runs again: evidence of it is missing.
- *
- * @category model
- * @since 0.1.0
- */
+/** Why a unit runs again: its evidence is missing. */
 export type Missing = RunReason & { readonly _tag: 'EvidenceMissing' }
 
-/**
- * Why a unit runs again, or is asked about: evidence of it was changed.
- *
- * @category model
- * @since 0.1.0
- */
+/** Why a unit runs again or needs an answer: its evidence changed. */
 export type Edited = RunReason & { readonly _tag: 'EvidenceChanged' }
 
 /**
- * What is kept of a unit: what was `changed`, and all the `evidence` that its record has then. `own`: somebody said so of this very
- * unit, so that it does not run even if an earlier one does.
- *
- * @category model
- * @since 0.1.0
+ * The accepted changes of a unit. `evidence`: its new record. `own`: the answer names this unit, so it is skipped even if an
+ * earlier one runs.
  */
 export interface Kept {
   readonly changed: ReadonlyArray<Changed>
@@ -47,18 +30,15 @@ export interface Kept {
 }
 
 /**
- * What a plan makes of evidence, by the names of units.
+ * Decisions about evidence, by unit name.
  *
- * - `missing`: the evidence of recorded units that is missing.
- * - `due`: why units run again of themselves; `first` is the index of the first of these, or infinity.
- * - `kept`: units whose record stays, with the evidence that is there now.
- * - `edited`: units that would overwrite what somebody changed: they run only by somebody's word.
- * - `open`: those of them at which a question is open though nothing else makes them run.
- * - `covered`: units that run again by what somebody answered for another one. They may be taken as done instead.
- * - `changed`: what was changed, by the units that something was changed of. Who answered for a group of a map did so before that was to be done anew.
- *
- * @category model
- * @since 0.1.0
+ * - `missing`: the missing evidence of recorded units.
+ * - `due`: units that run again because of their own evidence; `first` is the lowest index of these, or infinity.
+ * - `kept`: units whose record stays, with the current evidence.
+ * - `edited`: units that would overwrite a user's change and need an answer to run.
+ * - `open`: units in `edited` with an open question that nothing else schedules.
+ * - `covered`: units that run again because of another unit's answer; they may be declared done instead.
+ * - `changed`: all changes by unit, including groups whose map runs again as a whole.
  */
 export interface EvidencePlan {
   readonly missing: ReadonlyMap<string, Missing>
@@ -71,19 +51,18 @@ export interface EvidencePlan {
   readonly changed: ReadonlyMap<string, ReadonlyArray<Changed>>
 }
 
-/** A recorded unit that left evidence at a place, and what that was. */
+/** A recorded unit with evidence at a place. */
 interface Recorder {
   readonly unit: string
   readonly stepIndex: number
   readonly record: CompletedStep
   readonly was: Evidence
-  /** Whether it is a wave or map as a whole. */
+  /** The unit is a wave or map as a whole. */
   readonly isWhole: boolean
-  /** Whether the workflow still has it. */
+  /** The workflow still has the unit. */
   readonly isThere: boolean
 }
 
-/** What is collected of each unit. */
 interface Draft {
   readonly missing: Map<string, Array<Evidence>>
   readonly due: Map<string, Array<Changed>>
@@ -93,7 +72,7 @@ interface Draft {
   readonly covered: Set<string>
   readonly changed: Map<string, Array<Changed>>
   readonly places: Map<string, number>
-  /** Waves and maps that are taken as done as they are: what follows them runs again. */
+  /** Waves and maps declared done; all later steps run again. */
   readonly done: Set<string>
 }
 
@@ -112,13 +91,7 @@ const NOTHING: EvidencePlan = {
 // planning
 // ---------------------------------------------------------------------------------------------------------------------
 
-/**
- * What a plan makes of the evidence that was found. `from`: the step that everything runs from, or infinity; `forced`: the one
- * of which it is asked that it runs again.
- *
- * @category planning
- * @since 0.1.0
- */
+/** Decides about the evidence found. `from`: the index from which everything runs, or infinity. */
 export const planEvidence = (
   checkpoint: Checkpoint,
   workflow: Workflow,
@@ -146,13 +119,13 @@ export const planEvidence = (
   for (const [place, { is }] of now) {
     const all = recorders.get(place) ?? []
     const last = all.at(-1)
-    // Who accepts that the last one was removed accepts what it left.
+    // Accepting the removal of the last recorder accepts its evidence.
     if (last === undefined || !last.isThere || isSame(last.was, is)) continue
     const there = all.filter(({ isThere }) => isThere)
     for (const one of there) add(draft.changed, one, is)
     if (from !== Infinity) keepBefore(draft, there, is, from)
     else if (there.some(({ was }) => isSame(was, is)) || !isExplained(begun, last)) judge(draft, there, is, options)
-    // What explains it is taken as done: nobody makes it anew.
+    // The unit that explains the change is declared done, so no unit restores the evidence.
     else if (!isExplained(open, last)) keepOne(draft, last, is, false)
   }
   return planned(draft, from)
@@ -160,7 +133,7 @@ export const planEvidence = (
 
 const NOT_BEGUN: Begun = { all: new Map(), paths: new Map() }
 
-/** What stands at the places where something was changed, each looked at once. */
+/** The current state of each place with a change. */
 const changesByPlace = (evidence: ReadonlyArray<FoundEvidence>): ReadonlyMap<string, Changed> => {
   const now = new Map<string, Changed>()
   for (const found of evidence) {
@@ -190,10 +163,7 @@ const isSame = (was: Evidence, is: Evidence | undefined): boolean =>
   was.size === is.size &&
   was.sha256 === is.sha256
 
-/**
- * The units that recorded something at each of these places, oldest first. Notes what is missing, and where each unit stands that
- * something was found of.
- */
+/** The units that recorded each changed place, oldest first. Fills `missing` and `places` of the draft. */
 const recordersOf = (
   checkpoint: Checkpoint,
   workflow: Workflow,
@@ -229,7 +199,7 @@ const recordersOf = (
   return recorders
 }
 
-/** What was found of each unit: what is missing, and what was recorded where something else is now. */
+/** The missing evidence, and the recorded evidence that changed, by unit. */
 const byUnit = (
   evidence: ReadonlyArray<FoundEvidence>
 ): {
@@ -255,14 +225,14 @@ const byUnit = (
   return { missing, changed }
 }
 
-/** What comes before the step to run from is taken as done, with what is there now. */
+/** Accepts the current state for all units before the step that `fromStep` names. */
 const keepBefore = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefined, from: number): void => {
   const before = all.filter(({ stepIndex }) => stepIndex < from)
   const last = before.at(-1)
   if (last !== undefined && !isSame(last.was, is)) keepAll(draft, before, is)
 }
 
-/** Keeps what is at one place: for the unit that recorded it last, and of a commit for all, since each record needs its own. */
+/** Accepts one place for its last recorder; a commit for all recorders, since each record has its own. */
 const keepAll = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefined): void => {
   const last = all.at(-1)
   for (const one of all) if (one === last || one.was._tag === 'Commit') keepOne(draft, one, is, one === last)
@@ -277,10 +247,10 @@ const keepOne = ({ kept }: Draft, { unit, record, was }: Recorder, is: Evidence 
 
 const changedTo = (was: Evidence, is: Evidence | undefined): Changed => (is === undefined ? { was } : { was, is })
 
-/** Decides about one place that was changed. Nothing that recorded it runs over it without an answer that covers that. */
+/** Decides about one changed place. No recorder may overwrite it without an answer that covers it. */
 const judge = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefined, options: PlanOptions): void => {
   const last = all.at(-1) as Recorder
-  // It is as an earlier unit left it: nobody's work is overwritten if those after that one run again.
+  // The state matches an earlier recorder, so running the later ones again overwrites no user's work.
   const match = all.findLastIndex(({ was }) => isSame(was, is))
   if (match >= 0) {
     for (const one of all.slice(match + 1)) add(draft.due, one, is)
@@ -314,10 +284,7 @@ const add = (to: Map<string, Array<Changed>>, { unit, was }: Recorder, is: Evide
   else there.push(changedTo(was, is))
 }
 
-/**
- * What is said of the units that recorded one place. Who restarts a wave lets that run over what was changed: its units are exempt
- * from the question, unless somebody says of one of these units that it is kept.
- */
+/** The answers for one place. Restarting a wave exempts its units from the question, unless an answer keeps one of the recorders. */
 const answersAt = (
   all: ReadonlyArray<Recorder>,
   { confirm, onChanged, restartWave }: PlanOptions
@@ -346,7 +313,7 @@ const planned = (draft: Draft, from: number): EvidencePlan => {
   }
   const kept = new Map<string, Kept>()
   for (const [unit, { record, changed: all, own }] of draft.kept) {
-    // Who starts from a later step needs what is missing before it.
+    // With `fromStep`, later steps still need the missing evidence of earlier ones.
     const lost = from === Infinity ? (draft.missing.get(unit) ?? []) : []
     kept.set(unit, { changed: all, evidence: evidenceWith(record, all, lost), own })
   }
@@ -363,12 +330,7 @@ const planned = (draft: Draft, from: number): EvidencePlan => {
   return { missing, due, first, kept, edited, open, covered, changed }
 }
 
-/**
- * The evidence of a record with what is there now, and without what is missing.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The evidence of a record, with changes applied and missing entries dropped. */
 export const evidenceWith = (
   { evidence }: CompletedStep,
   changed: ReadonlyArray<Changed>,

@@ -92,7 +92,7 @@ const decideMap = (context: PlanContext, map: MapWave, stepIndex: number, out: P
   decideTask(context, { step: name, stepIndex, task, ...begun }, out)
 }
 
-/** What somebody changed of what the groups of a map left: to do all of it anew would overwrite that. */
+/** The user's changes to evidence of a map's groups, which running the whole map again would overwrite. */
 const editedIn = ({ evidence: { edited } }: PlanContext, map: string): Edited | undefined => {
   const [first, ...more] = [...edited].flatMap(([unit, reason]) => (unit.startsWith(`${map}/`) ? [reason] : []))
   if (first === undefined) return undefined
@@ -129,7 +129,7 @@ const decideWave = (context: PlanContext, wave: Wave, stepIndex: number, out: Pl
   for (const problem of problems) out.problems.push(problem)
 }
 
-/** What somebody changed of what a wave as a whole left: whether it is asked about, kept, or overwritten by somebody's word. */
+/** The evidence of a wave as a whole, if it changed: kept, in need of an answer, or in question. */
 interface Whole {
   readonly kept: Kept | undefined
   readonly edited: Edited | undefined
@@ -142,7 +142,7 @@ const wholeOf = ({ confirm, evidence }: PlanContext, wave: string): Whole => ({
   isOpen: evidence.open.has(wave)
 })
 
-/** What a wave gets for what it left as a whole, unless its groups decide: none of them runs over that without somebody's word. */
+/** The decision for the evidence of a wave as a whole, unless its groups decide. */
 const ofWhole = (
   placed: Placed,
   { kept, edited, isOpen }: Whole,
@@ -154,7 +154,7 @@ const ofWhole = (
   return { _tag: 'Confirm', ...unitOf(placed), reason: edited }
 }
 
-/** The recorded groups of a wave that run again though the wave as a whole does not: they lost evidence, or a group they need did. */
+/** The recorded groups that run again although the wave does not: their evidence, or that of a group they need, is missing or changed. */
 const groupsToRepeat = (context: PlanContext, wave: Wave, stepIndex: number): ReadonlySet<string> => {
   const again = new Set<string>()
   if (context.rewound !== stepIndex || wave.name === context.restartWave) return again
@@ -213,9 +213,9 @@ const waveDecision = (
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * A step, or a group of a wave, at its place; `again` are the groups of its wave that run once more. `hasBegun`: of a map, whether
- * groups of it were started; `job`: one that a group of it waits for; `edited`: what of its groups would be overwritten. `whole`: what
- * becomes of what its wave left as a whole.
+ * A step, or a group of a wave, at its index. `again`: the groups of its wave that run again. `hasBegun`: whether a map has
+ * started groups; `job`: the pending job of one of its groups; `edited`: evidence of its groups that would be overwritten.
+ * `whole`: the decision about evidence of the wave as a whole.
  */
 interface Placed<A extends Pick<Task, 'summary' | 'fingerprint'> = Pick<Task, 'summary' | 'fingerprint'>> {
   readonly step: string
@@ -303,10 +303,7 @@ const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): v
 const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean =>
   open.size > 0 && open.has(unitName(placed))
 
-/**
- * What is kept of a unit: if nothing makes it run, or if somebody said so of this very unit, or of all that its wave left. Then its
- * evidence is what is not missing.
- */
+/** The accepted evidence of a unit: if nothing schedules the unit, or if an answer names it or its wave. */
 const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReason | undefined): Kept | undefined => {
   const { kept, missing } = context.evidence
   const there = kept.get(unitName(placed))
@@ -316,7 +313,7 @@ const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReason | und
   return { changed: [], evidence: evidenceWith(record, [], missing.get(unitName(placed))?.missing ?? []), own: true }
 }
 
-/** What is there of the evidence of a unit that somebody says is done, so that nobody is asked about it again. */
+/** The current evidence of a unit that the user declared done, so that the next resume does not raise the same question. */
 const evidenceNow = (
   { evidence }: PlanContext,
   placed: Placed,

@@ -1,8 +1,4 @@
-/**
- * What of the evidence of completed units has to be there, and what of it is not as it was.
- *
- * @since 0.1.0
- */
+/** The evidence that completed units must still have, and the part that is missing or changed. */
 import type { Checkpoint } from './Checkpoint.js'
 import type { CompletedStep } from './CompletedStep.js'
 import type { PlanOptions } from './Plan.js'
@@ -28,12 +24,6 @@ export const unitsInNeed = (
   return { ...run, completedSteps: isNeeded ? completedSteps : [] }
 }
 
-/**
- * What is not as it was of the evidence that several units left at one place, oldest first. What the last of them left is what the
- * run left: while that is there, nothing is. Else those count whose content is there, and those before them.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The units, oldest first, after the last one whose evidence at a place is intact. */
 export const otherAt = <A>(left: ReadonlyArray<A>, isThere: (one: A) => boolean): ReadonlyArray<A> =>
   left.slice(left.findLastIndex(isThere) + 1)

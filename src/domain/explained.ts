@@ -1,8 +1,4 @@
-/**
- * Changes of evidence that the run itself explains: something that leaves an artifact there was begun since, and has not ended well.
- *
- * @since 0.1.0
- */
+/** Finds changes of evidence that the run itself made: a unit that leaves an artifact there started since and has not completed. */
 import type { Checkpoint } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep, Evidence } from './CompletedStep.js'
@@ -13,11 +9,8 @@ import type { Known, Task, Workflow } from './Workflow.js'
 import { groupNamed } from './Workflow.js'
 
 /**
- * What was found, without the changes that are explained: those at the path of an artifact of a unit that was in flight, failed or
- * interrupted since then, or whose job is pending.
- *
- * @category destructors
- * @since 0.1.0
+ * Removes explained changes: those at an artifact path of a unit that has since been in flight, failed, interrupted or waiting
+ * for its job.
  */
 export const unexplained = (
   checkpoint: Checkpoint,
@@ -36,28 +29,18 @@ export const unexplained = (
   })
 }
 
-/** By the names of steps, when something of them ended badly last; {@link NOT_ENDED} if something of them has not ended. */
+/** By step name, when a unit of it last failed; {@link NOT_ENDED} if one has not ended. */
 type Latest = Map<string, string>
 
 const NOT_ENDED = '\uffff'
 
-/**
- * The steps of which something was begun and has not ended well: all, and by the paths of the artifacts that it is to leave.
- *
- * @category model
- * @since 0.1.0
- */
+/** The steps with units that started and have not completed: all of them, and by artifact path. */
 export interface Begun {
   readonly all: Latest
   readonly paths: Map<string, Latest>
 }
 
-/**
- * What was begun of a run, and has not ended well; without the units that are taken as done.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The units of a run that started and have not completed, without those declared done. */
 export const begunIn = (
   checkpoint: Checkpoint,
   workflow: Workflow,
@@ -81,7 +64,7 @@ const note = (latest: Latest, step: string, until: string): void => {
   if ((latest.get(step) ?? '') < until) latest.set(step, until)
 }
 
-/** A unit that was begun, and has not ended well, and until when it may have worked. */
+/** A unit that started and has not completed, and the time until which it may have worked. */
 interface Open {
   readonly step: string
   readonly group: string | undefined
@@ -98,11 +81,8 @@ function* openUnits({ state, pending }: Checkpoint): Iterable<Open> {
 }
 
 /**
- * Whether something that was begun after a record explains that what it left is another by now. What steps put into the store of
- * artifacts they don't name before, so there any of them does.
- *
- * @category refinements
- * @since 0.1.0
+ * Whether a unit that started after a record explains a change. Steps don't declare what they put into the artifact store, so
+ * any step explains a `Stored` change.
  */
 export const isExplained = (
   { all, paths }: Begun,
@@ -110,7 +90,7 @@ export const isExplained = (
 ): boolean => {
   const latest = was._tag === 'Artifact' ? paths.get(was.path) : was._tag === 'Stored' ? all : undefined
   if (latest === undefined) return false
-  // Only groups of one wave may end in any order.
+  // Groups of one wave may end in any order.
   for (const [step, until] of latest) if (step !== record.step || until >= record.completedAt) return true
   return false
 }

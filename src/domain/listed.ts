@@ -1,17 +1,8 @@
-/**
- * Long lists, for people.
- *
- * @since 0.1.0
- */
+/** Shortens long lists in messages. */
 
-/** So many are all named. Of more, these many. */
+/** Up to `MOST` names are listed in full; of more, only the first `NAMED`. */
 const MOST = 20
 const NAMED = 10
 
-/**
- * The names, or the first of them and how many more there are.
- *
- * @since 0.1.0
- */
 export const listed = (names: ReadonlyArray<string>): string =>
   names.length <= MOST ? names.join(', ') : `${names.slice(0, NAMED).join(', ')} and ${names.length - NAMED} more`

@@ -74,7 +74,6 @@ export const planResume = (
   return isNonEmpty(problems) ? refuse(problems) : E.right(read(checkpoint, whole, decisions, context, input))
 }
 
-/** The input that replaces the recorded one; undefined if none does. */
 const replacing = (checkpoint: Checkpoint, { input }: PlanOptions): Json | undefined =>
   input === undefined || equals(input, checkpoint.input) ? undefined : input
 

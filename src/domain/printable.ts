@@ -1,17 +1,9 @@
-/**
- * Text from outside, made safe to show: it can neither steer a terminal nor begin a line of its own.
- *
- * @since 0.1.0
- */
+/** Makes untrusted text safe to print: it can neither control the terminal nor start a line of its own. */
 
-/** C0, DEL, C1, marks that turn the direction of text, and the separators of lines and paragraphs. */
+/** C0, DEL, C1, bidirectional controls, and line and paragraph separators. */
 const STEERING = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
 
-/**
- * The text on one line, with each such character as `\u001b`: what JSON text has for it, too.
- *
- * @since 0.1.0
- */
+/** Escapes each such character as in JSON (`\u001b`), so that the text stays on one line. */
 export const printable = (text: string): string => text.replace(STEERING, shown)
 
 const shown = (character: string): string => {
@@ -19,9 +11,4 @@ const shown = (character: string): string => {
   return character === '\t' ? ' ' : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
-/**
- * A text of several lines, none of which makes another.
- *
- * @since 0.1.0
- */
 export const printableLines = (lines: ReadonlyArray<string>): string => lines.map(printable).join('\n')

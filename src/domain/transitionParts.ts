@@ -20,10 +20,11 @@ import { groupOf } from './WorkflowIdentity.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Why a change can't follow a checkpoint. `why`: it names a step or group that the workflow does not have at that
- * place; the unit is recorded completed already, or is not; the attempt is not in flight; groups of the wave are missing; the run
- * has started already. Of maps: the step is none; it is known already of which items; these can't be its items. Of jobs: the unit waits for one; it waits for none; it has no key to submit under, or another one;
- * the run stands at another step, and what that left open would be forgotten; an attempt that saw the old input is open.
+ * Why a change cannot follow a checkpoint. `why`: the workflow has no such step or group at that index; the unit is already
+ * recorded, or is not; the attempt is not in flight; groups of the wave are missing; the run has already started. Maps: the
+ * step is not a map; its items are already known; the items are invalid. Jobs: the unit waits for one, or for none; it has no
+ * key to submit under, or another one; the run stands at another step, and its open attempt would be lost; an open attempt saw
+ * the old input.
  *
  * @category model
  * @since 0.1.0

@@ -26,9 +26,9 @@ export interface Expectation {
 }
 
 /**
- * What happens when a check fails: the unit is tried again as its `retry` says (three times if it says nothing), it counts as
- * completed all the same, or it has failed. A wave is tried three times, with all its groups; one that has a group which is not
- * idempotent is only looked at again. `ask`, the default: what `Environment.onCheckFailed` answers, and without one it has failed.
+ * What happens when a check fails: retry the unit under its `retry` policy (three attempts by default), count it as completed,
+ * or fail. A wave runs up to three times, with all its groups; if one of them is not idempotent, only the check is repeated.
+ * `ask`, the default, calls `Environment.onCheckFailed`; without that hook the unit fails.
  *
  * @category model
  * @since 0.1.0

@@ -44,7 +44,7 @@ export interface Program<Outputs, Input = Json> extends Workflow {
   readonly decodeInput: (input: Json) => E.Either<OutputMismatch, unknown>
   /** An input as JSON. */
   readonly encodeInput: (input: Input) => E.Either<OutputMismatch, Json>
-  /** What should stand in the place of an input codec that is none. */
+  /** The expected type, if the input codec is not a codec. */
   readonly inputExpected?: string | undefined
   readonly onSuccess?: OnSuccess
   /** Only a type: what the steps give. */

@@ -178,7 +178,7 @@ export const task = (
   }
 }
 
-/** The paths of its artifacts, if they are listed; in a folder of its own it shares none with other steps. */
+/** The paths of its artifacts, if they are listed. A step in its own folder shares none with other steps. */
 const leavesOf = (spec: {
   readonly evidence?: unknown
   readonly workspace?: 'fresh'

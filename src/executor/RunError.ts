@@ -45,7 +45,7 @@ export interface RunExists {
 }
 
 /**
- * A run of this id exists, with another input, and it was not said from which step on the given one counts.
+ * A run with this id exists with another input, and `fromStep` is missing.
  *
  * @category errors
  * @since 0.1.0
@@ -56,7 +56,8 @@ export interface InputChanged {
 }
 
 /**
- * There is no run of this id yet, no input was given, and the program needs one: `path` into it, and what was expected there.
+ * The run does not exist, no input was passed, and the program requires one. `path`: the path into the input; `expected`: the
+ * type there.
  *
  * @category errors
  * @since 0.1.0
@@ -223,8 +224,8 @@ export type RunError =
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Whether the same call may succeed later though nobody changes anything: another process holds the run now. A queue delays its
- * job then, instead of failing it.
+ * Whether the same call may succeed later without any change, because another process holds the run. A queue worker delays the
+ * job instead of failing it.
  *
  * @example
  * import { RunError } from 'dogear'
@@ -289,7 +290,6 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
   }
 }
 
-/** Those that one line is enough for. */
 type Short = Exclude<
   RunError,
   { readonly _tag: 'NoSuchRun' | 'SecretsMissing' | 'PlanError' | 'Unconfirmed' | 'WorkspaceGone' }
@@ -383,7 +383,7 @@ const describeHeld = ({ runId, holder: { host, pid, since, liveness } }: HeldBy)
     ? `Run ${runId} may be in progress: whether process ${pid} on ${host}, which holds it since ${since}, lives is undecided; retry from this process, which goes on looking, or resume with takeOver if you know that the owner is dead`
     : `Run ${runId} is already in progress: held by process ${pid} on ${host} since ${since}`
 
-/** What was changed may stay as it is. */
+/** Changed evidence can be kept. */
 const keeping = (questions: ReadonlyArray<Confirm>): ReadonlyArray<string> => {
   const changed = questions.filter(({ reason }) => reason._tag === 'EvidenceChanged')
   if (changed.length === 0) return []
@@ -396,12 +396,7 @@ const keeping = (questions: ReadonlyArray<Confirm>): ReadonlyArray<string> => {
 const confirming = (questions: ReadonlyArray<Confirm>, answer: string): string =>
   `confirm: new Map([${questions.map((question) => `[${JSON.stringify(unitName(question))}, ${answer}]`).join(', ')}])`
 
-/**
- * What is asked of questions, before the questions.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The heading above a list of questions. */
 export const headOf = (questions: ReadonlyArray<Confirm>): string =>
   questions.some(({ reason }) => reason._tag === 'EvidenceChanged')
     ? 'These steps would overwrite what was changed since they ran. Answer for each:'
@@ -438,12 +433,7 @@ export const describeStorage = (error: StorageError): string => {
   }
 }
 
-/**
- * How a process has lost a run, as text for people. Of an outcome the claims are not known.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** How a process lost a run, as text. An outcome does not know the claims. */
 export const describeFenced = ({
   runId,
   files,
@@ -463,7 +453,7 @@ export const describeFenced = ({
   }
 }
 
-/** The code, and what the cause says; its first line is enough. */
+/** The code, and the first line of the cause. */
 const reasonOf = ({ code, cause }: ReadFailed | WriteFailed): string => {
   const said: unknown = typeof cause === 'object' && cause !== null ? (cause as { message?: unknown }).message : cause
   const [message = ''] = typeof said === 'string' ? said.trim().split('\n') : []

@@ -10,8 +10,8 @@ import type { PendingJob } from '../domain/PendingJob.js'
 import type { LostFiles } from '../ports/CheckpointStorage.js'
 
 /**
- * All steps are done. `outputs`: what they returned, by step name and decoded as later steps see it; those of a wave by group,
- * those of a map by the keys of its items. They are decoded when `outputs` is first read.
+ * All steps are done. `outputs`: their outputs by step name, decoded as later steps see them; a wave's by group, a map's by
+ * item key. Decoded when `outputs` is first read.
  *
  * @category model
  * @since 0.1.0
@@ -72,8 +72,8 @@ export interface Pending {
 }
 
 /**
- * Another process has taken the run over; or, as `files` says then, the files of the run were deleted or replaced while it was
- * going on. Nothing was written since.
+ * Another process has superseded this one; or, if `files` is present, the run's files were deleted or replaced during the run.
+ * Nothing was written since.
  *
  * @category model
  * @since 0.1.0

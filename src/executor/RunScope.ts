@@ -61,9 +61,6 @@ export type TaskResult =
 /**
  * How a step ended; the changes of an end other than `Failed` are staged, and saved together with what comes next. `Back`: the
  * wave or map at `stepIndex` runs again, and everything after it.
- *
- * @category model
- * @since 0.1.0
  */
 export type StepEnd =
   { readonly _tag: 'Done' | 'Failed' | 'Pending' | 'Stopped' } | { readonly _tag: 'Back'; readonly stepIndex: number }

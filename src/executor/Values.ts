@@ -76,12 +76,7 @@ export const make = (checkpoint: Checkpoint): Values => {
   return values
 }
 
-/**
- * Makes them those of a checkpoint of which something was taken back.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Resets the values to those of a rewound checkpoint. */
 export const reset = (values: Values, checkpoint: Checkpoint): void => {
   const { units, captured, names, evident } = make(checkpoint)
   values.units.clear()

@@ -200,7 +200,7 @@ const recall = async <Error, A>(
 
 const valueIn = (text: string): unknown => (JSON.parse(text) as { readonly value?: unknown }).value
 
-/** Of this run with this input and no other that has its id, this unit as it is defined, and the key. */
+/** Identifies a memo by run, input, unit definition and key. */
 const memoId = ({ scope, place }: Holder, key: string): string => {
   const { createdAt, input } = scope.recorder.checkpoint()
   const step = scope.program.steps[place.stepIndex]
@@ -211,7 +211,7 @@ const memoId = ({ scope, place }: Holder, key: string): string => {
 
 const digests = new WeakMap<object, string>()
 
-/** An input may be large, and a step may memoize a lot. */
+/** Caches the digest: inputs can be large, and a step may memoize many values. */
 const digestOf = (input: Json): string => {
   if (typeof input !== 'object' || input === null) return fingerprint(input)
   const known = digests.get(input) ?? fingerprint(input)

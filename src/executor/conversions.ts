@@ -21,7 +21,7 @@ export interface Conversions {
   readonly encode: (output: unknown) => E.Either<OutputMismatch, Json | undefined>
   /** What later steps see of a stored output. */
   readonly decode: (output: Json | undefined) => E.Either<OutputMismatch, unknown>
-  /** What should stand in the place of a codec that is none. */
+  /** The expected type, if the step's codec is not a codec. */
   readonly codecExpected: string | undefined
 }
 
@@ -83,7 +83,7 @@ export const conversions = (codec: t.Mixed | undefined): Conversions & Pick<Task
 
 const METHODS = ['decode', 'encode', 'validate', 'is'] as const
 
-/** A caller without types may give anything as a codec. Undefined for what is one. */
+/** The expected type, if an untyped caller passed something that is not a codec; else undefined. */
 const expectedInstead = (given: unknown): string | undefined => {
   const hasFields = (typeof given === 'object' && given !== null) || typeof given === 'function'
   const found = hasFields ? (given as Readonly<Record<string, unknown>>) : {}

@@ -35,9 +35,9 @@ export interface CompletedUnits {
 }
 
 /**
- * Looks for the evidence of all completed units of a run, and returns what is missing, and what is there but was changed: the
- * `evidence` of the planner's options. A commit that HEAD no longer leads back to was changed; one that the repository doesn't have is
- * missing. Resuming does this by itself; who shows a plan before does it too, so that both see the same.
+ * Checks the evidence of all completed units of a run and returns what is missing or changed, for the `evidence` option of the
+ * planner. A commit that HEAD no longer contains counts as changed; one that the repository no longer has counts as missing.
+ * `resume` does this itself; call it to show the same plan beforehand.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -85,7 +85,7 @@ export const collectEvidence =
     return E.right(records.flatMap((record) => foundOf(record, other)))
   }
 
-/** What is not as it was: missing, or with what is there now. */
+/** Evidence that is missing, or changed with its current state. */
 interface Other {
   readonly missing: Set<Evidence>
   readonly changed: Map<Evidence, Changed>
@@ -125,7 +125,7 @@ type Looking = Promise<E.Either<TreeUnreadable, void>>
 
 const LOOKED: E.Either<TreeUnreadable, void> = E.right(undefined)
 
-/** Notes what is not as it was. All commits are one question, and so is each path. */
+/** Collects differences in the working tree, with one query for all commits and one per path. */
 const lookInTree = async (
   tree: WorkingTree,
   evidence: ReadonlyArray<Evidence>,
@@ -153,7 +153,7 @@ const lookInTree = async (
   return LOOKED
 }
 
-/** Those that HEAD does not lead back to were changed, if the repository has them still; else they are missing. */
+/** Commits that HEAD does not contain are changed if the repository still has them, else missing. */
 const lookForCommits = async (
   tree: WorkingTree,
   commits: ReadonlyArray<Evidence & { readonly _tag: 'Commit' }>,
@@ -176,7 +176,7 @@ const lookForCommits = async (
   return LOOKED
 }
 
-/** Notes what several units left at one place, if it is another than what the last of them left, or nothing is there. */
+/** Records a difference for the units of one place, unless it matches the last unit's evidence. */
 const noteOther = (
   left: ReadonlyArray<Evidence & Content>,
   is: (Evidence & Content) | undefined,
@@ -204,7 +204,7 @@ const byPlace = <A extends { readonly path: string } | { readonly id: string }>(
 
 const isContent = (found: Content, { size, sha256 }: Content): boolean => found.size === size && found.sha256 === sha256
 
-/** Notes what the store of artifacts does not have, or not as it was put. All of that is one question. */
+/** Collects differences in the artifact store, with one query. */
 const lookInStore = async (
   artifacts: ArtifactStore | undefined,
   runId: string,

@@ -30,7 +30,7 @@ type Back = StepEnd & { readonly _tag: 'Back' }
  * @since 0.1.0
  */
 export const execute = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunError, RunOutcome>> => {
-  /** How often each wave was begun. */
+  /** How often each wave started in this execution. */
   const runs = new Map<number, number>()
   let ended = await obey(scope, plan, runs)
   while (E.isRight(ended) && ended.right._tag === 'Back') {
@@ -40,7 +40,7 @@ export const execute = async (scope: RunScope, plan: ResumePlan): Promise<E.Eith
   return ended as E.Either<RunError, RunOutcome>
 }
 
-/** Obeys a plan until the run ends, or has to go back. */
+/** Executes a plan until the run ends or must go back to an earlier wave. */
 const obey = async (
   scope: RunScope,
   plan: ResumePlan,

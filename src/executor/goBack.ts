@@ -1,8 +1,4 @@
-/**
- * Going back: a wave of this execution runs again, with all its groups and what follows.
- *
- * @since 0.1.0
- */
+/** Runs an earlier wave of this execution again, with all its groups and all later steps. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/Change.js'
 import { overrides } from '../domain/Overrides.js'
@@ -15,11 +11,8 @@ import { report, timestamp } from './RunScope.js'
 import { reset } from './Values.js'
 
 /**
- * Takes back what a wave or map has done, and all after it: durably, before any of it runs again. Gives the plan to obey from now
- * on. It is what a resume with `restartWave` does, so a process that dies in the middle of it is followed by one that goes on with it.
- *
- * @category effects
- * @since 0.1.0
+ * Rewinds a wave or map and all later steps durably, and returns the new plan. It equals a resume with `restartWave`, so a
+ * resume after a crash continues correctly.
  */
 export const goBack = async (
   scope: RunScope,
@@ -49,5 +42,5 @@ export const goBack = async (
   return E.right(plan)
 }
 
-/** Why a wave was taken back in the middle of an execution. */
+/** The recorded reason for a rewind during an execution. */
 const CHECK_FAILED = 'CheckFailed'

@@ -187,13 +187,7 @@ const some = (names: ReadonlyArray<string>): string =>
 // what came before
 // ---------------------------------------------------------------------------------------------------------------------
 
-/**
- * What is not as earlier steps left it, in words; but for what the groups themselves have changed before. Nothing is looked at if
- * they left nothing.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Describes evidence of earlier steps that is missing or changed, except for changes made by the wave's own groups. */
 export const otherBefore = async (
   { environment, recorder, values, stopping, program }: RunScope,
   { stepIndex }: Place
@@ -215,27 +209,16 @@ const describeFound = (found: FoundEvidence): string => {
 // a failed check
 // ---------------------------------------------------------------------------------------------------------------------
 
-/**
- * A check that failed and is not waived. `answer`: what was said of it, by somebody if `asked`, else by policy.
- *
- * @category model
- * @since 0.1.0
- */
+/** A check that failed and was not waived. `asked`: a user gave the `answer`; else the policy did. */
 export interface Refused {
   readonly _tag: 'Error'
   readonly error: StepFailure
-  /** Whether somebody said that the unit is to be tried again. */
+  /** The answer is to run the unit again. */
   readonly again: boolean
   readonly asked: boolean
   readonly answer: CheckAnswer
 }
 
-/**
- * What can be answered when a check fails.
- *
- * @category model
- * @since 0.1.0
- */
 export type Choice = Pick<FailedCheck, 'answers' | 'previousWave'>
 
 const OF_UNITS: Choice = { answers: ['retry', 'continue', 'abort'] }
@@ -273,7 +256,7 @@ export const unlessWaived = async (
   return { _tag: 'Error', error: make(error, outcome), again: answer === 'retry' && asked, asked, answer }
 }
 
-/** To try again where nothing has run is to look again; what can not be answered has no effect. */
+/** Before anything has run, a retry only repeats the check. Answers that are not offered have no effect. */
 const possible = ({ answers }: Choice, given: CheckAnswer): CheckAnswer => {
   if (answers.includes(given)) return given
   return given === 'retry' && answers.includes('lookAgain') ? 'lookAgain' : 'abort'

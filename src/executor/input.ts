@@ -1,8 +1,4 @@
-/**
- * The input of a run: what the caller gives, what a new run starts with, and what replaces a stored one.
- *
- * @since 0.1.0
- */
+/** Decides a run's input: the caller's, the initial one of a new run, or a replacement for the stored one. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
@@ -15,40 +11,24 @@ import type { Secured } from './secrets.js'
 import { withoutSecrets } from './secrets.js'
 import { answering } from './stored.js'
 
-/**
- * The input as the caller gave it (`undefined`: not given), and the one that a new run starts with, or why none can start.
- *
- * @category model
- * @since 0.1.0
- */
+/** The caller's input (`undefined`: none), and the initial input of a new run or the reason why none can start. */
 export interface Inputs {
   readonly given: Json | undefined
   readonly initial: E.Either<RunError, Json>
 }
 
-/** What a caller wants of a run id, and the input that comes with it. */
 interface Request<Input> {
   readonly _tag: 'Run' | 'Resume' | 'RunOrResume'
   readonly input: Input | undefined
 }
 
-/**
- * An input as JSON.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Encodes an input as JSON. */
 export const encoded = <Outputs, Input>(program: Program<Outputs, Input>, input: Input): E.Either<RunError, Json> => {
   const json = program.encodeInput(input)
   return E.isRight(json) ? json : E.left({ _tag: 'InvalidInput', ...json.left })
 }
 
-/**
- * The inputs of a request. A new run that is given none starts with an empty one, if the program takes that.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Encodes the inputs of a request. A new run without input starts with an empty one if the program accepts it. */
 export const inputsOf = <Outputs, Input>(
   program: Program<Outputs, Input>,
   runId: string,
@@ -69,12 +49,7 @@ const emptyInput = <Outputs, Input>(program: Program<Outputs, Input>, runId: str
   return E.isRight(empty) ? empty : E.left({ _tag: 'InputMissing', runId, ...none.left })
 }
 
-/**
- * The same without the values of secrets, which no input may have.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Rejects inputs that contain a secret's value. */
 export const recordable = (secured: Secured, { given, initial }: Inputs): E.Either<RunError, Inputs> => {
   const shown = given === undefined ? E.right(undefined) : withoutSecrets(secured, given)
   if (E.isLeft(shown)) return shown
@@ -82,12 +57,7 @@ export const recordable = (secured: Secured, { given, initial }: Inputs): E.Eith
   return E.right({ given: shown.right, initial: first })
 }
 
-/**
- * Nothing is claimed for a run that does not exist and can't be started.
- *
- * @category validation
- * @since 0.1.0
- */
+/** Returns early, without a claim, if the run does not exist and cannot start. */
 export const unlessMissing = async (
   { storage }: Environment,
   runId: string,
@@ -99,12 +69,7 @@ export const unlessMissing = async (
   return O.isNone(there.right) ? initial : E.right(undefined)
 }
 
-/**
- * The options of a plan, with the input that replaces the stored one. That needs the step from which on it counts.
- *
- * @category validation
- * @since 0.1.0
- */
+/** The plan's options with the replacing input, which requires `fromStep`. */
 export const replacing = <A extends { readonly fromStep?: string; readonly input?: unknown }>(
   { runId, input: stored }: Pick<Checkpoint, 'runId' | 'input'>,
   options: A,

@@ -1,8 +1,4 @@
-/**
- * What the steps of a completed run returned.
- *
- * @since 0.1.0
- */
+/** Builds the outcome of a completed run, with the outputs of its steps. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import type { Json } from '../domain/Json.js'
@@ -11,12 +7,6 @@ import type { Program, ProgramTask } from './Program.js'
 import { expanded } from './Program.js'
 import type { Completed } from './RunOutcome.js'
 
-/**
- * The outcome of a run whose steps are all done.
- *
- * @category constructors
- * @since 0.1.0
- */
 export const completed = (program: Program<unknown, never>, checkpoint: Checkpoint): Completed => {
   let made: { readonly outputs: unknown } | undefined
   return {
@@ -29,7 +19,7 @@ export const completed = (program: Program<unknown, never>, checkpoint: Checkpoi
   }
 }
 
-/** The planner has seen to it that what is recorded decodes. */
+/** The planner has checked that all recorded outputs decode. */
 const outputsOf = (program: Program<unknown, never>, checkpoint: Checkpoint): Readonly<Record<string, unknown>> => {
   const recorded = new Map<string, Json | undefined>()
   for (const record of checkpoint.completedSteps) recorded.set(unitName(record), record.output)

@@ -60,14 +60,14 @@ export interface Recovery {
  * How to resume.
  *
  * - the plan's options, see `PlanOptions`; `evidence` is looked for if it is not given;
- * - `input`: with `fromStep`, replaces the run's input for that step and what follows; what came before keeps its outputs.
- *   Without `fromStep` another input than the stored one is refused with `InputChanged`;
+ * - `input`: with `fromStep`, replaces the run's input for that step and all later ones; earlier outputs stay. Without
+ *   `fromStep`, an input that differs from the stored one fails with `InputChanged`;
  * - `planHash`: execute only the plan that has this hash;
- * - `onRecovered`: asked when the newest state is damaged; answers who agreed to go on from what was recovered, or
- *   nobody. Without it the answer is nobody;
- * - `takeOver`: supersede an owner of which the store can't decide whether it lives. One that is proven alive is refused with
- *   `HeldBy` all the same. Fencing protects the record and not the world: whatever that owner has in flight may still be going
- *   on. So a unit in flight that is not idempotent is asked about, as always, and any other one runs again.
+ * - `onRecovered`: called when the newest state is damaged; returns who agreed to continue from the recovered state, or `None`.
+ *   Without it, the resume is declined;
+ * - `takeOver`: supersede an owner whose liveness the store cannot decide. An owner that is proven alive still fails the call
+ *   with `HeldBy`. Fencing protects the record, not the world: the old owner's step may still be running. A unit in flight that
+ *   is not idempotent therefore needs an answer, as always; any other unit runs again.
  *
  * @category model
  * @since 0.1.0
@@ -77,7 +77,7 @@ export interface ResumeOptions<Input = Json> extends Omit<PlanOptions, 'input'> 
   readonly planHash?: string
   /** Who agrees to go on from what was recovered, or nobody. */
   readonly onRecovered?: (recovery: Recovery) => Promise<O.Option<string>>
-  /** Whether to supersede an owner of which the store can't decide whether it lives. */
+  /** Supersede an owner whose liveness the store cannot decide. */
   readonly takeOver?: boolean
 }
 
@@ -148,9 +148,9 @@ export const resume = <Outputs, Input>(
   disposing(program, runId, perform(program, runId, { _tag: 'Resume', input: options.input, options }))
 
 /**
- * Starts a run, or goes on with it if it exists. Without an input an existing run goes on with the stored one, and a new run
- * of a program that needs one is refused with `InputMissing`. If the run exists with another input, that is `InputChanged`, unless
- * `fromStep` says from which step on the given one counts.
+ * Starts a run, or resumes it if it exists. Without an input, an existing run keeps the stored one, and a new run of a program
+ * that requires input fails with `InputMissing`. If the run exists with another input, the call fails with `InputChanged`,
+ * unless `fromStep` names the step from which the new input applies.
  *
  * @category running
  * @since 0.1.0
@@ -324,7 +324,7 @@ const executePrepared = async <Outputs, Input>(
     const ended = E.isLeft(ready) ? ready : await execute(scope, plan)
     if (scope.stop()?._tag !== 'Fenced') await clearRequest(environment, runId)
     if (E.isLeft(ended) && ended.left._tag !== 'Fenced') return ended
-    // What was executed is this program, so the outputs are its.
+    // The executed program is this one, so the outputs have its types.
     if (E.isRight(ended) && ended.right._tag !== 'Fenced') return E.right(ended.right as RunOutcome<Outputs>)
     const loss = lossOf(claim, E.isLeft(ended) ? ended.left : undefined)
     report(environment, { _tag: 'RunFenced', ...loss })

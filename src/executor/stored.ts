@@ -41,7 +41,7 @@ export const answering = async <A>(
   }
 }
 
-/** Releases a claim; a store that throws where it should answer has failed as well. */
+/** Releases a claim; a store that throws counts as failed. */
 const release = async (storage: CheckpointStorage, claim: Claim): Promise<E.Either<StorageError, void>> => {
   try {
     return await storage.release(claim)()
@@ -50,7 +50,7 @@ const release = async (storage: CheckpointStorage, claim: Claim): Promise<E.Eith
   }
 }
 
-/** How the run ended is known by now; a claim whose release fails is reported, and released again before the next one. */
+/** The run has already ended: reports a failed release, and releases again before the next claim. */
 const releaseClaim = async (environment: Environment, claim: Claim): Promise<void> => {
   const released = await release(environment.storage, claim)
   if (E.isRight(released) || released.left._tag === 'Fenced') return
@@ -58,7 +58,7 @@ const releaseClaim = async (environment: Environment, claim: Claim): Promise<voi
   report(environment, { _tag: 'ReleaseFailed', runId: claim.runId, error: released.left })
 }
 
-/** Claims a run. Where it is held, a claim that this process could not release may be what holds it. */
+/** Claims a run. If it is held, this process may hold it through a claim whose release failed. */
 const claimRun = async (
   { storage, owner }: Environment,
   runId: string,
@@ -75,12 +75,7 @@ const claimRun = async (
   return claimed
 }
 
-/**
- * Does something with the claim of a run, and with what is stored of it then; and releases the claim.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Claims a run, uses the claim and the stored state, and releases the claim. */
 export const holding = async <A>(
   environment: Environment,
   runId: string,
@@ -97,12 +92,7 @@ export const holding = async <A>(
   }
 }
 
-/**
- * How a claim was lost, as the store told: through its signal, or to a save.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** How a claim was lost, as reported by its signal or by a failed save. */
 export const lossOf = ({ runId, lost }: Claim, told?: RunError): Pick<Fenced, 'runId' | 'files'> => {
   const reason: unknown = lost.reason
   const files = told?._tag === 'Fenced' && told.files !== undefined ? told.files : filesIn(reason)

@@ -29,7 +29,7 @@ export interface Due {
   readonly stepIndex: number
   readonly wave: ProgramWave
   readonly decisions: ReadonlyArray<Decision>
-  /** How often it has run in this execution, with this time. */
+  /** How often the wave has run in this execution, including this time. */
   readonly runs: number
 }
 

@@ -32,21 +32,11 @@ const UNGUARDED: UnitGuard = {
   retry: never
 }
 
-/**
- * Why a wave does not start: a check has failed, or an earlier wave is to run again first.
- *
- * @category model
- * @since 0.1.0
- */
+/** Why a wave does not start: a check failed, or an earlier wave must run again first. */
 export type Objection =
   { readonly _tag: 'Wrong'; readonly failure: StepFailure } | { readonly _tag: 'Back'; readonly stepIndex: number }
 
-/**
- * Why a wave may not start, if it may not: what earlier steps left is not as it was, or its own check fails.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Checks whether a wave may start: evidence of earlier steps is intact and its own check passes. */
 export const objectionTo = async (
   scope: RunScope,
   place: Place,
@@ -70,7 +60,7 @@ export const objectionTo = async (
   }
 }
 
-/** The last wave or map before this one. While a job is pending none can be run again: the job would be given up. */
+/** The wave or map before this one. A pending job blocks going back, which would abandon it. */
 const previousWave = (
   { definition, recorder }: RunScope,
   { stepIndex }: Place
@@ -97,7 +87,7 @@ const looksAgain = async (
   return await waited(scope, guard, attempt, startedAt)
 }
 
-/** Waits for the next attempt of the policy; whether there is one. */
+/** Waits for the policy's next attempt; returns false if there is none. */
 const waited = async (
   { environment: { clock, random }, stopping }: RunScope,
   { retry }: UnitGuard,
@@ -116,11 +106,8 @@ const contextOf = (scope: RunScope, place: Place): StepContext<unknown, unknown>
 const AFTERWARDS: Choice = { answers: ['retry', 'lookAgain', 'continue', 'abort'] }
 
 /**
- * Closes a wave of which all groups are done: it has completed if what it is to leave is there and its own check holds. `runs`: how
- * often it has run in this execution, with this time.
- *
- * @category effects
- * @since 0.1.0
+ * Completes a wave whose groups are all done, if its artifacts exist and its check passes. `runs`: its runs in this execution,
+ * including this one.
  */
 export const close = async (
   scope: RunScope,
@@ -164,7 +151,7 @@ const done = (
   return E.right({ _tag: 'Done' })
 }
 
-/** Whether the groups of a wave that was refused may run again: by somebody's word, or by policy if none of them does harm. */
+/** Whether the groups of a rejected wave may run again: a user agreed, or all are idempotent. */
 const mayRunAgain = ({ groups }: ProgramWave, { asked, answer }: Refused): boolean =>
   answer === 'retry' && (asked || groups.every(({ idempotent }) => idempotent))
 

@@ -28,7 +28,7 @@ export interface Owner {
 }
 
 /**
- * Who holds a run: the owner, since when (UTC, ISO 8601), and whether it is proven that it lives.
+ * The owner of a run: since when (UTC, ISO 8601), and whether it is proven alive.
  *
  * @category model
  * @since 0.1.0
@@ -39,8 +39,8 @@ export interface Holder extends Owner {
 }
 
 /**
- * What a store knows of an owner that is not proven dead. `alive`: it lives. `undecided`: it may be dead; the store goes on
- * looking, so a later call may know, and {@link ClaimOptions} has a way out.
+ * What a store knows about an owner that is not proven dead. `alive`: it lives. `undecided`: it may be dead. The store keeps
+ * watching, so a later call may know; {@link ClaimOptions} offers a way out.
  *
  * @category model
  * @since 0.1.0
@@ -48,9 +48,9 @@ export interface Holder extends Owner {
 export type Liveness = 'alive' | 'undecided'
 
 /**
- * How to claim. `takeOver`: supersede an owner of which the store can't decide whether it lives. One that is proven alive is
- * refused with `HeldBy` all the same. Fencing protects the record and not the world: if that owner does live, its step goes on
- * until it learns that it was superseded.
+ * How to claim. `takeOver`: supersede an owner whose liveness the store cannot decide. An owner that is proven alive still
+ * fails the claim with `HeldBy`. Fencing protects the record, not the world: a living owner continues its step until it learns
+ * that it was superseded.
  *
  * @category model
  * @since 0.1.0
@@ -107,8 +107,8 @@ export type Found =
 
 /**
  * What is stored of a run: a whole checkpoint, and the changes that came after it, oldest first. `revision` is that of
- * the last change, or of the checkpoint if there is none. `heldBy`: the owner, if there is one that is not dead; none in what
- * a claim returns, for then it is the claimant.
+ * the last change, or of the checkpoint if there is none. `heldBy`: the owner, unless it is dead; absent in the result of a
+ * claim, because the claimant is then the owner.
  *
  * @category model
  * @since 0.1.0
@@ -156,13 +156,13 @@ export interface HistoryEntry {
  */
 export interface CheckpointStorage {
   /**
-   * Becomes the only writer. An owner that lives, or of which that is undecided, is refused with `HeldBy`; a dead one is
-   * superseded at once, and with `takeOver` an undecided one too. Writes no checkpoint.
+   * Becomes the only writer. Fails with `HeldBy` if the owner lives or is undecided; supersedes a dead owner at once, and with
+   * `takeOver` an undecided one too. Writes no checkpoint.
    */
   readonly claim: (runId: string, owner: Owner, options?: ClaimOptions) => TaskEither<StorageError, Claimed>
   /** Consecutive revisions that follow the stored one: all or nothing, durable when it resolves. */
   readonly save: (claim: Claim, revisions: ReadonlyNonEmptyArray<Revision>) => TaskEither<StorageError, void>
-  /** Gives the claim back. The next claim need not wait for anything. One that failed may be asked for again. */
+  /** Releases the claim, so that the next claim need not wait. A failed release may be repeated. */
   readonly release: (claim: Claim) => TaskEither<StorageError, void>
   /** The newest revision, without claiming. */
   readonly load: (runId: string) => TaskEither<StorageError, Option<Stored>>
@@ -181,7 +181,7 @@ export interface CheckpointStorage {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Another process holds the run, and lives; or it is not known yet whether it does (`holder.liveness`).
+ * Another process holds the run and lives, or its liveness is undecided (`holder.liveness`).
  *
  * @category errors
  * @since 0.1.0
@@ -193,8 +193,8 @@ export interface HeldBy {
 }
 
 /**
- * What became of the files of a run while its owner was at work, and `where`: the run was `Removed` through a store, or something
- * else deleted or moved them (`Deleted`), or put others in their place (`Replaced`).
+ * What happened to a run's files during a claim, and `where`: `Removed` through a store, `Deleted` or moved by something else,
+ * or `Replaced` by other files.
  *
  * @category errors
  * @since 0.1.0
@@ -205,8 +205,8 @@ export interface LostFiles {
 }
 
 /**
- * A later claim exists, or what this one writes to is gone: it must write nothing more. `by` is the later epoch, if known; `files`
- * says what became of the run's files, where a store keeps files and no later claim is the reason.
+ * A later claim exists, or the claim's files are missing: this claim must write nothing more. `by`: the later epoch, if known;
+ * `files`: what happened to the run's files, if a store keeps files and no later claim is the cause.
  *
  * @category errors
  * @since 0.1.0
@@ -314,7 +314,7 @@ export interface ReadFailed {
 }
 
 /**
- * Writing failed. What was acknowledged before is unharmed; this write may have taken effect all the same. The claim is of no more use.
+ * Writing failed. Acknowledged saves are intact; this write may still have taken effect. The claim is unusable.
  *
  * @category errors
  * @since 0.1.0

@@ -6,8 +6,8 @@
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 
 /**
- * A check that failed, `before` its unit ran or `after`; `wrong`: all that does not hold, in words; `answers`: what can be answered;
- * `previousWave`: the wave that this goes back to, where it can be answered.
+ * A failed check, `before` its unit ran or `after`. `wrong`: all failures, as text; `answers`: the possible answers;
+ * `previousWave`: the wave that this answer goes back to, if possible.
  *
  * @category model
  * @since 0.1.0
@@ -24,12 +24,12 @@ export interface FailedCheck {
 }
 
 /**
- * What becomes of a unit or wave of which a check failed.
+ * What to do with a unit or wave whose check failed.
  *
- * - `retry`: it is tried again, a wave with all its groups. Where nothing has run yet that is to look again.
- * - `lookAgain`: only the check is repeated.
- * - `previousWave`: the wave before runs again, with all its groups and what follows.
- * - `continue`: it counts all the same. `abort`: it has failed.
+ * - `retry`: run it again, a wave with all its groups. Before anything has run, this repeats the check.
+ * - `lookAgain`: repeat only the check.
+ * - `previousWave`: run the previous wave again, with all its groups and all later steps.
+ * - `continue`: count it as passed. `abort`: fail.
  *
  * @category model
  * @since 0.1.0
@@ -37,7 +37,7 @@ export interface FailedCheck {
 export type CheckAnswer = 'retry' | 'lookAgain' | 'previousWave' | 'continue' | 'abort'
 
 /**
- * Answers for a check that failed. One that rejects, or gives what can not be answered, answers `abort`.
+ * Answers a failed check. A rejected promise, or an answer that is not possible, counts as `abort`.
  *
  * @category model
  * @since 0.1.0

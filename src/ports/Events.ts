@@ -17,8 +17,8 @@ import type { PointerError } from './Pauses.js'
 import type { WorkspaceError } from './Workspaces.js'
 
 /**
- * A step, or a group of a wave or map, and where it stands in the workflow: `stepIndex` is that of the step, from 0; `group` is the
- * name of the group, or the key of the item.
+ * A step, or a group of a wave or map. `stepIndex`: the 0-based index of the step in the workflow; `group`: the group's name,
+ * or the item's key.
  *
  * @category model
  * @since 0.1.0
@@ -31,43 +31,44 @@ export interface EventUnit {
 }
 
 /**
- * Something that happened in a run. What tells of a change is reported after the change is durable; those that tell of something
- * else say so. Every event has `runId`, and one about a step or group has the fields of {@link EventUnit}.
+ * An event of a run. An event about a change is reported after the change is durable; other events state when they occur. Every
+ * event has `runId`; an event about a step or group has the fields of {@link EventUnit}.
  *
- * - `RunPlanned`: what will be done, before anything is written. `resumed`: whether the run existed; `plan`: the decisions.
- * - `StepsRunAgain`: completed units that this execution runs again, before anything is written. `units`: their decisions, each with
- *   its reason.
- * - `EvidenceKept`: what a completed unit left was changed, and counts as it is now. `evidence`: all that its record has.
- * - `CheckpointSaved`: a save is durable. `revision`: the newest one in it; `state`: where the run stands then.
- * - `CheckpointRecovered`: the newest state is damaged, before anything is written. `from`: what is used instead; `lost`: what is
- *   missing, both in words.
- * - `MapExpanded`: the items of a map are recorded. `items`: how many there are.
- * - `WorkspaceReady`: the run's own workspace exists, before its first step. `workspace`: its kind and place; `renamed`: the new name
- *   of a branch with earlier work that had its name.
- * - `StepStarted`: an attempt of a unit is recorded and starts now. `summary`: its line for people; `attempt`: from 1.
- * - `StepRetrying`: an attempt failed, and another one follows. `attempt`: the number of the failed one; `attempts`: how many the
- *   policy allows; `delayMillis`: the pause before the next; `error`: why it failed.
- * - `StepCompleted`: a unit ended well, or all groups of a wave did. `attempts`: how many it took; `durationMillis`: of the last
- *   attempt, or from the start of the wave to its end.
- * - `JobSubmitted`: a unit has handed its work over, and waits. `job`: what the submission returned, if anything.
- * - `StepFailed`: a unit failed and its retries are spent, or its job ended badly. `error`: why; `attempts`: the number of the last.
- * - `CheckFailed`: a check around a unit does not hold, before any of it is recorded. `when`: `before` or `after` the unit ran;
- *   `wrong`: all that does not hold, in words; `answer`: what is done about it; `answers`: what could be; `previousWave`: the name of the wave before, if it can run
- *   again.
- * - `RunWentBack`: after a `CheckFailed` that was answered so: a wave runs again. `StepsRunAgain` lists what was taken back.
+ * - `RunPlanned`: the plan, before anything is written. `resumed`: whether the run existed; `plan`: the decisions.
+ * - `StepsRunAgain`: completed units that this execution runs again, before anything is written. `units`: their decisions, each
+ *   with its reason.
+ * - `EvidenceKept`: the changed evidence of a completed unit was accepted. `evidence`: the record's complete evidence.
+ * - `CheckpointSaved`: a save is durable. `revision`: its newest revision; `state`: the state of the run at that revision.
+ * - `CheckpointRecovered`: the newest state is damaged, before anything is written. `from`: the state used instead; `lost`:
+ *   what is missing; both as text.
+ * - `MapExpanded`: the items of a map are recorded. `items`: their number.
+ * - `WorkspaceReady`: the run's own workspace exists, before its first step. `workspace`: its kind and place; `renamed`: the
+ *   new name of an existing branch that had its name.
+ * - `StepStarted`: an attempt of a unit is recorded and starts now. `summary`: its one-line description; `attempt`: from 1.
+ * - `StepRetrying`: an attempt failed and another one follows. `attempt`: the number of the failed one; `attempts`: the maximum
+ *   of the policy; `delayMillis`: the delay before the next; `error`: why it failed.
+ * - `StepCompleted`: a unit completed, or all groups of a wave did. `attempts`: their number; `durationMillis`: of the last
+ *   attempt, or of the whole wave.
+ * - `JobSubmitted`: a unit has submitted its job and waits. `job`: the return value of the submission, if any.
+ * - `StepFailed`: a unit failed after its last retry, or its job failed. `error`: why; `attempts`: the number of the last
+ *   attempt.
+ * - `CheckFailed`: a check of a unit failed, before the result is recorded. `when`: `before` or `after` the unit ran; `wrong`:
+ *   all failures, as text; `answer`: the chosen answer; `answers`: the possible ones; `previousWave`: the name of the previous
+ *   wave, if it can run again.
+ * - `RunWentBack`: a wave runs again, after a `CheckFailed` with that answer. `StepsRunAgain` lists the rewound units.
  *   `stepIndex` and `step`: the wave.
  * - `RunCompleted`: all steps are done.
  * - `RunFailed`: the run failed. `stepIndex` and `step`: where.
- * - `RunInterrupted`: the run was stopped, or rests until its jobs have ended. `stepIndex` and `step`: where.
- * - `RunPaused`: after the `RunInterrupted` of a pause. `pointer`: where the run goes on, and its commits; `where`: the file with that;
- *   `unreadable`: why the request to pause could not be read, or not be told to be for this process, so that nothing was committed;
- *   `problems`: what of the pause could not be done.
- * - `RunFenced`: another process has taken the run over, or the run's `files` were removed, deleted or replaced. Nothing more is
+ * - `RunInterrupted`: the run was stopped, or rests until its jobs end. `stepIndex` and `step`: where.
+ * - `RunPaused`: follows the `RunInterrupted` of a pause. `pointer`: where the run resumes, and its commits; `where`: the file
+ *   of the pointer; `unreadable`: why the pause request could not be read or matched to this process, so that nothing was
+ *   committed; `problems`: the parts of the pause that failed.
+ * - `RunFenced`: another process superseded this one, or the run's `files` were removed, deleted or replaced. Nothing more is
  *   written.
- * - `ReleaseFailed`: the claim could not be released, and why (`error`). The outcome stands, and this process can claim the run
- *   again; to others it may look held as long as this process lives.
- * - `RunRemoved`: a completed run was removed, as its program says. `archivedAt`: where it was archived. It comes last.
- * - `RunLeft`: a completed run should have been removed and was left as it is. `why`, in words. It comes last.
+ * - `ReleaseFailed`: the claim could not be released; `error`: why. The outcome stands, and this process can claim the run
+ *   again; to others it may look held while this process lives.
+ * - `RunRemoved`: a completed run was removed, as its program requests. `archivedAt`: the archive. The last event.
+ * - `RunLeft`: a completed run should have been removed but was not. `why`: the reason, as text. The last event.
  *
  * @category model
  * @since 0.1.0

@@ -13,8 +13,8 @@
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What the system says about a file or folder. `dev` and `ino` together are its identity. `foreign`: its owner (uid), if that is neither
- * this user nor root, nor, under sudo, whoever called it.
+ * Facts about a file or folder. `dev` and `ino` together are its identity. `foreign`: its owner's uid, if that is neither this
+ * user nor root nor, under sudo, the invoking user.
  *
  * @category model
  * @since 0.1.0
@@ -29,8 +29,8 @@ export interface Facts {
 }
 
 /**
- * Who else can change a folder: `everybody`, its `group` or another `owner` can `write` to it, or can `replace` what is in a folder
- * above it, which is `where`.
+ * Who else can change a folder: `everybody`, its `group` or another `owner` can `write` to it, or can `replace` entries of a
+ * parent folder, which is `where`.
  *
  * @category model
  * @since 0.1.0
@@ -68,9 +68,9 @@ export interface FileSystem {
   readonly fsyncFolder: (path: string) => Promise<void>
   /** What a name leads to, without following it; `undefined` if there is nothing. */
   readonly lstatSync: (path: string) => Facts | undefined
-  /** Who else can change a folder; `undefined` if nobody can, or the system can't tell. */
+  /** Who else can change a folder; `undefined` if nobody can, or if the system cannot tell. */
   readonly exposureSync: (path: string) => Exposure | undefined
-  /** Opens a file or a folder for reading, or a file for writing, or creates one (mode 0600, `EEXIST` if it is there) for writing. */
+  /** Opens a file or folder for reading, or a file for writing; `create` makes a new file (mode 0600, `EEXIST` if it exists). */
   readonly open: (path: string, how: 'read' | 'write' | 'create') => Promise<number>
   /**
    * The path that an open file has now, followed by ` (deleted)` if it has none any more; `undefined`, or `ENOENT`, where
@@ -78,7 +78,7 @@ export interface FileSystem {
    */
   readonly placeSync: (fd: number) => string | undefined
   /**
-   * A path that leads to an open folder wherever it was moved; `undefined` where the system has none (only Linux with `/proc`
+   * A path that leads to an open folder even after it was moved; `undefined` where the system has none (only Linux with `/proc`
    * has).
    */
   readonly folderSync: (fd: number) => string | undefined

@@ -52,7 +52,7 @@ export interface WorkingTree {
   readonly fullHash: (hash: string) => TaskEither<TreeUnreadable, Option<string>>
   /** Those of these commits that are not in the history of HEAD. */
   readonly missingCommits: (hashes: ReadonlyArray<string>) => TaskEither<TreeUnreadable, ReadonlyArray<string>>
-  /** Those of these commits that the repository has, in the history of HEAD or not. */
+  /** The subset of these commits that the repository has, in the history of HEAD or not. */
   readonly storedCommits: (hashes: ReadonlyArray<string>) => TaskEither<TreeUnreadable, ReadonlyArray<string>>
   /** The commits in the history of HEAD, oldest first, that are not in that of another commit; with none, all. */
   readonly commitsSince: (hash: Option<string>) => TaskEither<TreeUnreadable, ReadonlyArray<string>>

@@ -65,8 +65,7 @@ export interface GoOnOptions<Input = Json> extends Options, Omit<ResumeOptions<I
 }
 
 /**
- * The options of {@link runOrResume} and {@link runOutcome}: `input` may be left out where the run exists, or where the
- * workflow needs none.
+ * The options of {@link runOrResume} and {@link runOutcome}: `input` is optional if the run exists or the workflow needs none.
  *
  * @category model
  * @since 0.1.0
@@ -74,8 +73,8 @@ export interface GoOnOptions<Input = Json> extends Options, Omit<ResumeOptions<I
 export type RunOrResumeOptions<Input> = GoOnOptions<Input> & RunOptions
 
 /**
- * A run that came to no outcome, with the reason: refused before anything ran, or its state could not be written. `retryLater`:
- * the same call may succeed later, because another process holds the run now (`HeldBy`).
+ * A run without an outcome, and the reason: it was refused before anything ran, or its state could not be written.
+ * `retryLater`: the same call may succeed later, because another process holds the run (`HeldBy`).
  *
  * @category model
  * @since 0.1.0
@@ -314,7 +313,7 @@ const perform = async <Outputs>(
 ): Promise<RunOutcome<Outputs> | Refused> => {
   const ended = await executor(environmentOf(options))()
   if (E.isLeft(ended)) return refusedWith(options.id, ended.left)
-  // Plain data: printed, cloned and sent as it is.
+  // Plain data, which can be printed, cloned and sent.
   return ended.right._tag === 'Completed' ? { ...ended.right } : ended.right
 }
 

@@ -9,8 +9,8 @@ import { sha256 } from '../domain/Digest.js'
 import type { WorkingTree } from '../ports/WorkingTree.js'
 
 /**
- * What is in a working tree in memory, to be changed at will: texts by path, the history of HEAD, oldest first, the commits that the
- * repository has beside it, and the paths that differ from HEAD.
+ * The content of a working tree in memory, which tests may change: text by path, the history of HEAD (oldest first), other
+ * commits in the repository, and the paths that differ from HEAD.
  *
  * @category model
  * @since 0.1.0

@@ -1,4 +1,4 @@
-/** Artifacts that somebody edits between a failure and its resume: asked about, never overwritten. */
+/** Artifacts that a user edits between a failure and the resume raise a question and are never overwritten silently. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { linesOf, type Sandbox, sandbox } from './dogear.js'
 import { answering, hasTerminal, onTerminal } from './onTerminal.js'
@@ -6,7 +6,7 @@ import { answering, hasTerminal, onTerminal } from './onTerminal.js'
 let place: Sandbox
 afterEach(() => place.remove())
 
-/** `generate` leaves gen.js, and `check` fails until somebody fixes that. */
+/** `generate` writes gen.js, and `check` fails until a user fixes it. */
 const workflow = `name: w
 steps:
   - { name: generate, shell: 'echo generate >> log; echo broken > gen.js', artifacts: [gen.js] }
@@ -14,12 +14,29 @@ steps:
   - { name: publish, shell: echo publish >> log }
 `
 
-/** The run has failed, and gen.js is fixed by hand. */
+/** A failed run whose gen.js was fixed by hand. */
 const fixed = async (text = workflow): Promise<void> => {
   place = sandbox({ 'w.yml': text })
   expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(1)
   place.write('gen.js', 'fixed\n')
   place.write('log', '')
+}
+
+/** A failed run of a wave and a step, whose artifacts were both edited by hand. */
+const bothEdited = async (): Promise<void> => {
+  place = sandbox({
+    'w.yml': `name: w
+steps:
+  - wave: g
+    groups:
+      b: { shell: echo made > b.txt, artifacts: [b.txt] }
+  - { name: mid, shell: echo made > m.txt, artifacts: [m.txt] }
+  - { name: end, shell: 'false' }
+`
+  })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  place.write('b.txt', 'by hand\n')
+  place.write('m.txt', 'by hand\n')
 }
 
 const ran = (): readonly string[] => linesOf(place.read('log'))
@@ -29,7 +46,7 @@ const revision = async (): Promise<unknown> =>
 
 describe('an artifact that was edited by hand, in a pipe,', () => {
   test.each([{ flags: [] }, { flags: ['--yes'] }, { flags: ['--changes', 'ignore'] }])(
-    'refuses the resume, names the file and changes nothing: $flags',
+    'an artifact edited by hand refuses the resume, which names the file and changes nothing: $flags',
     async ({ flags }) => {
       await fixed()
       const before = await revision()
@@ -50,7 +67,7 @@ describe('an artifact that was edited by hand, in a pipe,', () => {
     }
   )
 
-  test('is kept by the line that is printed for that, and nobody is asked again', async () => {
+  test('the printed command to keep an edited artifact keeps it, and the next resume asks nothing', async () => {
     await fixed()
     const { stderr } = await place.dogear(['resume', 'r'])
     const [, keep = ''] = /^ {2}(dogear resume r --confirm generate=keep)$/m.exec(stderr) ?? []
@@ -63,7 +80,7 @@ describe('an artifact that was edited by hand, in a pipe,', () => {
     expect((await place.dogear(['show', 'r', '--history'])).stdout).toContain('Confirmed')
   })
 
-  test('is made again by the line that is printed for that', async () => {
+  test('the printed command to make an edited artifact again makes it', async () => {
     await fixed()
     const { stderr } = await place.dogear(['resume', 'r'])
     const [, again = ''] = /^ {2}(dogear resume r --confirm generate=again)$/m.exec(stderr) ?? []
@@ -72,7 +89,7 @@ describe('an artifact that was edited by hand, in a pipe,', () => {
     expect(place.read('gen.js')).toBe('broken\n')
   })
 
-  test('counts as done by the line that is printed for that, and what follows runs again', async () => {
+  test('the printed command to count an edited artifact as done runs all later steps again', async () => {
     const first = workflow
       .replace('grep -q fixed gen.js', 'true')
       .replace('publish >> log', 'publish >> log; grep -q fixed gen.js')
@@ -84,7 +101,7 @@ describe('an artifact that was edited by hand, in a pipe,', () => {
     expect((await place.dogear(['resume', 'r'])).stderr).toBe('Run r: nothing left to do\n')
   })
 
-  test('is kept by --from-step of a later step, which says so', async () => {
+  test('--from-step of a later step keeps an edited artifact and reports it', async () => {
     await fixed()
     expect((await place.dogear(['plan', 'r', '--from-step', 'check'])).stdout).toMatch(
       /skip +generate +completed; kept as it is now: gen\.js/
@@ -96,7 +113,7 @@ describe('an artifact that was edited by hand, in a pipe,', () => {
     expect((await place.dogear(['resume', 'r'])).stderr).toBe('Run r: nothing left to do\n')
   })
 
-  test('is overwritten by --force and --from-step of its own step only with an answer; --yes is none', async () => {
+  test('--force and --from-step of its own step overwrite an edited artifact only with an answer; --yes is none', async () => {
     await fixed()
     for (const flags of [
       ['--force'],
@@ -116,7 +133,7 @@ describe('an artifact that was edited by hand, in a pipe,', () => {
     expect(ran()).toEqual(['generate', 'check'])
   })
 
-  test('is not overwritten by the line that is printed after the check of its wave failed', async () => {
+  test('the command printed after a failed wave check does not overwrite an edited artifact', async () => {
     await fixed(`name: w
 steps:
   - wave: gen
@@ -134,7 +151,7 @@ steps:
     expect(place.read('gen.js')).toBe('bad\n')
   })
 
-  test('is named by --restart-wave for each group that left it, and what is kept is not overwritten', async () => {
+  test('--restart-wave names an edited artifact for each group that recorded it, and does not overwrite a kept one', async () => {
     place = sandbox({
       'w.yml': `name: w
 steps:
@@ -157,21 +174,9 @@ steps:
   })
 
   test.each(['--force', '--from-step g'])(
-    'is named by plan %s, and made again by the line that is printed for that',
+    'plan %s names an edited artifact, and the printed command makes it again',
     async (flags) => {
-      place = sandbox({
-        'w.yml': `name: w
-steps:
-  - wave: g
-    groups:
-      b: { shell: echo made > b.txt, artifacts: [b.txt] }
-  - { name: mid, shell: echo made > m.txt, artifacts: [m.txt] }
-  - { name: end, shell: 'false' }
-`
-      })
-      await place.dogear(['run', 'w.yml', '--id', 'r'])
-      place.write('b.txt', 'by hand\n')
-      place.write('m.txt', 'by hand\n')
+      await bothEdited()
       const words = flags.split(' ')
       const { stdout } = await place.dogear(['plan', 'r', ...words])
       expect(stdout).toContain('Changed since it was made, and to be made again: b.txt of g/b, m.txt of mid.\n')
@@ -186,7 +191,7 @@ steps:
       const [, again = ''] = pattern.exec(stdout) ?? []
       const refused = await place.shell(again)
       if (flags === '--force') {
-        // Work that counts is lost, which is another question.
+        // Losing completed work raises another question.
         expect(refused.code).toBe(2)
         expect(refused.stderr).toMatch(/^ {2}dogear resume r --force .* --plan \w{16} --yes$/m)
         expect(place.read('b.txt')).toBe('by hand\n')
@@ -197,20 +202,8 @@ steps:
     }
   )
 
-  test('is named by plan --restart-wave beside what is asked of later steps, and made again by its first line', async () => {
-    place = sandbox({
-      'w.yml': `name: w
-steps:
-  - wave: g
-    groups:
-      b: { shell: echo made > b.txt, artifacts: [b.txt] }
-  - { name: mid, shell: echo made > m.txt, artifacts: [m.txt] }
-  - { name: end, shell: 'false' }
-`
-    })
-    await place.dogear(['run', 'w.yml', '--id', 'r'])
-    place.write('b.txt', 'by hand\n')
-    place.write('m.txt', 'by hand\n')
+  test('plan --restart-wave names an edited artifact beside questions of later steps, and its first command makes it again', async () => {
+    await bothEdited()
     const { stdout } = await place.dogear(['plan', 'r', '--restart-wave', 'g'])
     expect(stdout).toContain('Changed since it was made, and to be made again: b.txt of g/b.\n')
     expect(stdout).toContain('"mid" completed, and what it made was changed since: m.txt\n')
@@ -219,7 +212,7 @@ steps:
     expect([place.read('b.txt'), place.read('m.txt')]).toEqual(['made\n', 'made\n'])
   })
 
-  test('is said not to be known where --force can not look at what steps left', async () => {
+  test('--force warns if it cannot read the evidence of steps', async () => {
     place = sandbox({
       'w.yml': `name: w
 steps:
@@ -241,7 +234,7 @@ steps:
     expect(place.read('gen.js')).toBe('by hand\n')
   })
 
-  test('is shown by plan as a question, also as JSON', async () => {
+  test('plan shows an edited artifact as a question, also as JSON', async () => {
     await fixed()
     const { stdout } = await place.dogear(['plan', 'r'])
     expect(stdout).toMatch(/1\/3 +confirm +generate +what it made was changed: gen\.js/)
@@ -258,13 +251,13 @@ steps:
     })
   })
 
-  test('is not asked about where only that it is there was asked for', async () => {
+  test('an edited file raises no question if only its existence is expected', async () => {
     await fixed(workflow.replace('artifacts: [gen.js]', 'expect: { files: [gen.js] }'))
     expect((await place.dogear(['resume', 'r'])).code).toBe(0)
     expect(ran()).toEqual(['check', 'publish'])
   })
 
-  test('and a later step that names it too is asked about once, at the later one; again runs both', async () => {
+  test('an artifact recorded by two steps raises one question at the later one, and "again" runs both', async () => {
     const two = workflow.replace(
       '  - { name: check',
       `  - { name: sign, shell: 'echo sign >> log; echo signed >> gen.js', artifacts: [gen.js] }\n  - { name: check`
@@ -288,7 +281,7 @@ describe.skipIf(!hasTerminal)('an artifact that was edited by hand, on a termina
     ['perhaps\nagain\n', 1, ['generate', 'check'], 'broken\n'],
     ['done\n', 0, ['check', 'publish'], 'fixed\n'],
     ['\x04', 4, [], 'fixed\n']
-  ])('is asked about, and %j is obeyed', async (answer, code, steps, content) => {
+  ])('an edited artifact raises a question on a terminal, and %j is obeyed', async (answer, code, steps, content) => {
     await fixed()
     const ended = await answering(onTerminal(place, ['resume', 'r', '--yes']), [question, answer])
     expect(ended.stdout).toContain('"generate" completed, and what it made was changed since: gen.js\n')
@@ -297,7 +290,7 @@ describe.skipIf(!hasTerminal)('an artifact that was edited by hand, on a termina
     expect(place.read('gen.js')).toBe(content)
   })
 
-  test('is not what was asked about if it was edited again meanwhile: then nothing runs', async () => {
+  test('an artifact edited again after the question was shown is not covered by the answer: nothing runs', async () => {
     await fixed()
     const asked = onTerminal(place, ['resume', 'r'])
     await asked.said(question)

@@ -41,7 +41,7 @@ export const fails = () => { throw new Error('no database') }
 export const never = () => new Promise(() => {})`,
   'mistyped.mjs': specOf('', 'destory: 1'),
   'none.mjs': 'export const a = 1\nexport const b = 2',
-  // Blocks before each round of timers, so that a beat is due before the process can notice that its channel was closed.
+  // Blocks before each round of timers, so that a beat is due before the process notices its closed channel.
   'busy.mjs': `export const other = 7
 const block = () => { const end = Date.now() + 150; while (Date.now() < end); setImmediate(block) }
 setImmediate(block)`,
@@ -125,7 +125,7 @@ describe('a store that breaks a law', () => {
     expect(stdout).toContain('    it did not end within 300 ms\n')
   })
 
-  test('a store that blocks or ends its process fails that case, and the others are run', async () => {
+  test('a store that blocks or ends its process fails that case, and the other cases run', async () => {
     const only = ['CS-HIST-01', 'CS-LIST-01', 'CS-REMOVE-02'].flatMap((id) => ['--only', id])
     const { code, stdout, stderr } = await conformance('spinning.mjs', ...only, '--limit', '2s')
     expect(code).toBe(1)
@@ -140,18 +140,15 @@ describe('a store that breaks a law', () => {
     expect(stderr).toContain('dogear conformance spinning.mjs --only CS-HIST-01')
   })
 
-  test.each(['SIGINT', 'SIGTERM'] as const)(
-    '%s ends it at once while its store blocks a process, and that too',
-    async (signal) => {
-      const running = place.start(['conformance', 'spinning.mjs', '--only', 'CS-LIST-01'])
-      await expect.poll(() => place.exists('pid') && place.read('pid'), { timeout: 20_000 }).toMatch(/\d/)
-      const pid = Number(place.read('pid'))
-      place.write('pid', '')
-      running.child.kill(signal)
-      expect(await running.ended).toMatchObject({ code: null, signal })
-      await expect.poll(() => isAlive(pid), { timeout: 5_000 }).toBe(false)
-    }
-  )
+  test.each(['SIGINT', 'SIGTERM'] as const)('%s ends the command and its blocked process at once', async (signal) => {
+    const running = place.start(['conformance', 'spinning.mjs', '--only', 'CS-LIST-01'])
+    await expect.poll(() => place.exists('pid') && place.read('pid'), { timeout: 20_000 }).toMatch(/\d/)
+    const pid = Number(place.read('pid'))
+    place.write('pid', '')
+    running.child.kill(signal)
+    expect(await running.ended).toMatchObject({ code: null, signal })
+    await expect.poll(() => isAlive(pid), { timeout: 5_000 }).toBe(false)
+  })
 
   test('what is thrown where no case can catch it is told, with the case, and is a failure', async () => {
     const { code, stdout, stderr } = await conformance('stray.mjs', '--only', 'CS-LIST-02')
@@ -233,7 +230,7 @@ describe('wrong use', () => {
     ])
   })
 
-  test('an invalid spec is the only problem that the command reports, also if its process is busy', async () => {
+  test('an invalid spec is the only reported problem, even if its process is busy', async () => {
     const { code, stderr } = await conformance('busy.mjs', '--export', 'other')
     expect(linesOf(stderr)).toEqual([
       'dogear: other of busy.mjs is no spec of a store:',
@@ -244,7 +241,7 @@ describe('wrong use', () => {
   })
 
   test.each(['peerless.mjs', 'peerless-made.mjs', 'peerless-required.cjs'])(
-    'without fast-check %s fails, and the command to install fast-check is the last line',
+    'without fast-check, %s fails and ends with the command that installs fast-check',
     async (module) => {
       const { code, stderr } = await conformance(module)
       expect(stderr).toMatch(/Cannot find (package|module) 'fast-check'/)

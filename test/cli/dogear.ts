@@ -27,7 +27,7 @@ export interface Options {
   readonly environment?: Readonly<Record<string, string>>
   readonly cwd?: string
   readonly input?: string
-  /** The user (and group) to run as; only root can choose. */
+  /** The user and group to run as; needs root. */
   readonly uid?: number
 }
 

@@ -71,7 +71,7 @@ const ran = (box: Sandbox): ReadonlyArray<string> => {
 }
 
 describe('a group that made a commit', () => {
-  test('runs again when the repository no longer has that, named before anything starts, and its sibling does not', async () => {
+  test('a group whose commit the repository lost runs again and is named before anything starts; its sibling does not', async () => {
     const box = await repository(COMMITTING)
     ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
     assert.deepEqual(ran(box), ['one', 'two', 'tell'])
@@ -103,7 +103,7 @@ describe('a group that made a commit', () => {
   test.each([
     ['reset --quiet --hard HEAD~1', 'a reset'],
     ['commit --quiet --amend --allow-empty -m other', 'an amended commit']
-  ])('is asked about when HEAD no longer leads back to it: git %s', async (rewrite) => {
+  ])('a commit that HEAD no longer contains raises a question: git %s', async (rewrite) => {
     const box = await repository(COMMITTING)
     ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
     assert.deepEqual(ran(box), ['one', 'two', 'tell'])
@@ -225,7 +225,7 @@ ${Array.from({ length: groups }, (_, index) => `      g${index}: { shell: 'echo 
   - { name: pack, shell: 'cat out* > pack' }
 `
 
-  test('lists them with their reasons before it starts, and for programs at its end', async () => {
+  test('a resume lists the steps that run again with their reasons before it starts, and in its JSON result', async () => {
     const box = await repository(making(2))
     ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
     await box.shell('rm out1')
@@ -251,7 +251,7 @@ ${Array.from({ length: groups }, (_, index) => `      g${index}: { shell: 'echo 
     assert.deepEqual((JSON.parse(nothing) as { readonly ran_again: unknown }).ran_again, [])
   })
 
-  test('counts those of a wide wave beyond the first ten', async () => {
+  test('a resume counts the groups of a wide wave beyond the first ten', async () => {
     const box = await repository(making(30))
     ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
     await box.shell('rm out*')

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Ended, linesOf, type Sandbox, sandbox } from './dogear.js'
 
-/** What steers a terminal, or makes a line of its own: C0, DEL, C1, marks of direction, separators of lines. */
+/** Terminal controls and line breaks: C0, DEL, C1, bidirectional marks, line and paragraph separators. */
 const STEERING = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/
 
-/** Colours, clears, renames the window, turns text around, and begins a line that Dogear never wrote. */
+/** Sets colours, clears, renames the window, reverses text and forges a line. */
 const HOSTILE =
   'x\u001b[31m\u001b[2K\u001b]0;t\u0007\r\b\t\u009b2J\u0085\u007f\u202e\u2066\u200f\u061c\u2028\u2029\nFORGED'
 
-/** The same as a YAML text in double quotes. */
+/** The same as a double-quoted YAML string. */
 const quoted = (text: string): string =>
   `"${[...text].map((one) => (/[ -!#-[\]-~]/.test(one) ? one : `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)).join('')}"`
 
@@ -53,7 +53,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => place.remove())
 
-/** `passedOn`: what the steps have printed, each once. */
+/** `passedOn`: what the steps printed, each once. */
 const expectPlain = ({ stdout, stderr }: Ended, passedOn: readonly string[] = []): void => {
   for (const all of [stdout, stderr]) {
     const text = passedOn.reduce((rest, one) => rest.replace(one, ''), all)
@@ -62,13 +62,13 @@ const expectPlain = ({ stdout, stderr }: Ended, passedOn: readonly string[] = []
   }
 }
 
-/** As JSON every case is tried in the sweep, and otherwise every third, by its title. */
+/** The sweep tries every case as JSON too; other runs try every third, by title. */
 const isAlsoJson = (title: string): boolean => process.env['DOGEAR_SWEEP'] === '1' || title.length % 3 === 0
 
-describe('what a hostile text does to a terminal is nothing:', () => {
+describe('hostile text never reaches a terminal unescaped:', () => {
   const run = (file: string, ...words: readonly string[]): readonly string[] => ['run', file, ...words]
   const commands: ReadonlyArray<readonly [string, readonly string[]]> = [
-    ['a workflow file that is not there', run(`${HOSTILE}no.yml`)],
+    ['a missing workflow file', run(`${HOSTILE}no.yml`)],
     ['a folder as a workflow file', run(HOSTILE)],
     ['a workflow file with problems', run(`${HOSTILE}.yml`)],
     ['a run id', run('summary.yml', '--id', HOSTILE)],
@@ -85,7 +85,7 @@ describe('what a hostile text does to a terminal is nothing:', () => {
     ['an input without a name', run('input.yml', '--input', HOSTILE)],
     ['the value of an input', run('input.yml', '--id', 'input', '--resume', '--input', `v=${HOSTILE}`)],
     ['a step to run from', run('input.yml', '--from-step', HOSTILE)],
-    ['a run to take up', run('input.yml', '--run', HOSTILE)],
+    ['a run to resume', run('input.yml', '--run', HOSTILE)],
     ['a folder for the state', ['runs', '--home', HOSTILE]],
     ['a file as the folder for the state', ['runs', '--home', `${HOSTILE}.yml`]],
     ['a resume in a folder for the state', ['resume', '--home', HOSTILE]],
@@ -100,12 +100,12 @@ describe('what a hostile text does to a terminal is nothing:', () => {
     ['a plan with a wave', ['plan', 'input', '--restart-wave', HOSTILE]],
     ['a plan with an answer', ['plan', 'input', '--confirm', HOSTILE]],
     ['a plan with two answers', ['plan', 'input', '--confirm', `${HOSTILE}=again`, '--confirm', `${HOSTILE}=again`]],
-    ['a plan with an answer for nobody', ['plan', 'input', '--confirm', `${HOSTILE}=done`]],
+    ['a plan with an answer for an unknown step', ['plan', 'input', '--confirm', `${HOSTILE}=done`]],
     ['a policy', ['plan', 'input', '--changes', HOSTILE]],
     ['the hash of a plan', ['resume', 'input', '--plan', HOSTILE]],
     ['a plan after a hostile error', ['plan', 'fails']],
-    ['a plan for what left a hostile file', ['plan', 'left']],
-    ['a resume that has to ask', ['resume', 'send']],
+    ['a plan for a hostile evidence path', ['plan', 'left']],
+    ['a resume with a question', ['resume', 'send']],
     ['a shown error', ['show', 'fails', '--history']],
     ['a shown variable', ['show', 'captured', '--history']],
     ['a shown job', ['show', 'job', '--history']],
@@ -113,7 +113,7 @@ describe('what a hostile text does to a terminal is nothing:', () => {
     ['a status', ['runs', '--status', HOSTILE]],
     ['a form', ['runs', '--output', HOSTILE]],
     ['a status to prune', ['prune', '--keep', '0', '--status', HOSTILE]],
-    ['how many to keep', ['prune', '--keep', HOSTILE]],
+    ['a number to keep', ['prune', '--keep', HOSTILE]],
     ['an age', ['prune', '--older-than', HOSTILE]],
     ['a damaged run', ['runs', '--home', 'damaged']],
     ['a damaged run, shown', ['show', 'bad', '--home', 'damaged']],
@@ -121,11 +121,11 @@ describe('what a hostile text does to a terminal is nothing:', () => {
     ['a pointer', ['resume', '--home', 'pointed']],
     ['a command', [HOSTILE]],
     ['a flag', ['runs', `--${HOSTILE}`]],
-    ['a flag that is like another', ['runs', `--jso${HOSTILE}`]],
+    ['a flag similar to another', ['runs', `--jso${HOSTILE}`]],
     ['help for a command', ['help', HOSTILE]],
-    ['a spec that is not there', ['conformance', HOSTILE]],
+    ['a missing spec', ['conformance', HOSTILE]],
     ['a spec of another name', ['conformance', 'named.mjs', '--export', HOSTILE]],
-    ['a spec that is none', ['conformance', 'named.mjs', '--export', 'default']],
+    ['an invalid spec', ['conformance', 'named.mjs', '--export', 'default']],
     ['a level', ['conformance', 'spec.mjs', '--level', HOSTILE]],
     ['a case', ['conformance', 'spec.mjs', '--only', HOSTILE]],
     ['a limit', ['conformance', 'spec.mjs', '--limit', HOSTILE]]
@@ -152,7 +152,7 @@ describe('what a hostile text does to a terminal is nothing:', () => {
     ['a spec that throws', ['conformance', 'throws.mjs']],
     ['a store that throws', ['conformance', 'spec.mjs', '--only', 'CS-CLAIM-01']],
     ['a store that throws, as TAP', ['conformance', 'spec.mjs', '--only', 'CS-CLAIM-01', '--tap']]
-  ])('%s, which may have several lines', async (_, words) => {
+  ])('%s, with several lines', async (_, words) => {
     const json = words.includes('--tap') ? [] : [await place.dogear([...words, '--json'])]
     for (const { stdout, stderr } of [await place.dogear(words), ...json]) {
       expect(`${stdout}${stderr}`).toContain('FORGED')
@@ -160,15 +160,15 @@ describe('what a hostile text does to a terminal is nothing:', () => {
     }
   })
 
-  /** Each is a workflow file in which one text is hostile: `$` stands for it. */
+  /** Workflow files with one hostile string each, in place of `$`. */
   const files: ReadonlyArray<readonly [string, string]> = [
     ['a name', 'name: $\nsteps: [{ shell: "true" }]'],
     ['a key', '$: 1\nsteps: [{ shell: "true" }]'],
     ['a key of a step', 'steps: [{ shell: "true", $: 1 }]'],
     ['a key of a group', 'steps: [{ wave: w, groups: { a: { shell: "true", $: 1 } } }]'],
     ['a key of a retry', 'steps: [{ shell: "true", retry: { $: 1 } }]'],
-    ['a key of what is expected', 'steps: [{ shell: "true", expect: { $: 1 } }]'],
-    ['a key that is there twice', 'name: w\nsteps: [{ shell: "true" }]\n$: 1\n$: 2'],
+    ['a key of an expectation', 'steps: [{ shell: "true", expect: { $: 1 } }]'],
+    ['a duplicate key', 'name: w\nsteps: [{ shell: "true" }]\n$: 1\n$: 2'],
     ['a name of a step', 'steps: [{ name: $, shell: "true" }, { name: $, shell: "true" }]'],
     ['a name of a wave', 'steps: [{ wave: $, groups: {} }]'],
     ['a name of a group', 'steps: [{ wave: w, groups: { $: { shell: "true" } } }]'],
@@ -181,14 +181,14 @@ describe('what a hostile text does to a terminal is nothing:', () => {
     ['a duration', 'steps: [{ shell: "true", timeout: $ }]'],
     ['a number', 'steps: [{ shell: "true", retry: { attempts: $ } }]'],
     ['a flag', 'steps: [{ shell: "true", idempotent: $ }]'],
-    ['a strategy, which is warned of', 'steps: [{ shell: "true", retry: { strategy: $ } }]'],
+    ['an unknown strategy', 'steps: [{ shell: "true", retry: { strategy: $ } }]'],
     ['a template', 'steps: [{ run: [echo, $] }]'],
-    ['a run to take from', 'steps: [{ reuse: { fromRun: $, artifact: $ } }]'],
+    ['a run to reuse from', 'steps: [{ reuse: { fromRun: $, artifact: $ } }]'],
     ['a list of steps', 'steps: $'],
-    ['a workflow that is a text', '$'],
+    ['a workflow that is a string', '$'],
     ['a tag', 'steps: [{ shell: !\u009b2J\u202eFORGED "true" }]'],
     ['an alias', 'steps: [{ shell: *\u009b2J\u202eFORGED }]'],
-    ['a text without quotes', 'steps: [{ shell: "true" }]\n\u009b2J\u202eFORGED'],
+    ['an unquoted string', 'steps: [{ shell: "true" }]\n\u009b2J\u202eFORGED'],
     ['a directive', '%\u009b2J\u202eFORGED\n---\nsteps: [{ shell: "true" }]']
   ]
 
@@ -203,7 +203,7 @@ describe('what a hostile text does to a terminal is nothing:', () => {
     expect(() => JSON.parse(json.stdout) as unknown).not.toThrow()
   })
 
-  test('the folder that a run works in', async () => {
+  test('the folder of a workspace', async () => {
     const cwd = join(place.folder, HOSTILE)
     for (const words of [
       ['run', '../input.yml'],
@@ -228,12 +228,12 @@ describe('what a hostile text does to a terminal is nothing:', () => {
   })
 })
 
-test('what a step prints is passed on as it is', async () => {
+test('step output passes through unchanged', async () => {
   place.write('prints.yml', `name: prints\nsteps: [{ run: [printf, '%s', ${Q}] }]`)
   expect((await place.dogear(['run', 'prints.yml'])).stdout).toBe(HOSTILE)
 })
 
-test('a command to copy works also where a folder has a newline and an escape sequence in its name', async () => {
+test('a command to copy works even if a folder’s name has a newline and an escape sequence', async () => {
   const home = `state\n\u001b[31m'\\%\u202e"`
   await place.dogear(['run', 'summary.yml', '--id', 'odd', '--home', home])
   place.write('odd.yml', 'name: odd\nsteps: [{ name: a, shell: test -e mended-odd }]')

@@ -92,7 +92,7 @@ describe.runIf(process.getuid?.() === 0)('with state in the current folder', () 
     expect((await place.dogear(['run', 'w.yml', '--id', 'r1'])).code).toBe(1)
   }
 
-  test('dogear executes nothing that another user put there', async () => {
+  test('dogear executes nothing that another user placed in the current folder', async () => {
     await withState()
     place.write('w.yml', place.read('theirs.yml'))
     execFileSync('chown', ['-R', NOBODY, join(place.folder, '.dogear')])
@@ -105,7 +105,7 @@ describe.runIf(process.getuid?.() === 0)('with state in the current folder', () 
     expect((await place.dogear(['resume', 'r1'], { environment: { SUDO_UID: NOBODY } })).code).toBe(0)
   })
 
-  test('root runs nothing that another user planted in a folder like /tmp', async () => {
+  test('root runs nothing that another user placed in a folder like /tmp', async () => {
     place = sandbox({ 'tmp/w.yml': 'name: w\nsteps: [{ name: a, shell: "exit 1" }]' })
     const shared = join(place.folder, 'tmp')
     chmodSync(place.folder, 0o711)
@@ -127,7 +127,7 @@ describe.runIf(process.getuid?.() === 0)('with state in the current folder', () 
   })
 
   for (const link of ['.dogear', '.dogear/runs', '.dogear/runs/r1', '.dogear/runs/r1/history']) {
-    test(`a ${link} that links to a place of another user is refused, and nothing there changes`, async () => {
+    test(`a ${link} that links to another user’s path is refused, and nothing there changes`, async () => {
       await withState()
       const [at, theirs] = [join(place.folder, link), join(place.folder, 'theirs')]
       renameSync(at, theirs)
@@ -148,7 +148,7 @@ describe.runIf(process.getuid?.() === 0)('with state in the current folder', () 
     })
   }
 
-  test('dogear warns once if every user could delete it, and uses it', async () => {
+  test('dogear warns once that every user could delete the state, and uses it', async () => {
     await withState()
     chmodSync(join(place.folder, '.dogear'), 0o777)
     const { code, stderr } = await place.dogear(['run', 'w.yml'])

@@ -17,18 +17,18 @@ const steps = (n: number, of: (index: number) => string): string =>
 const groups = (n: number, of: (index: number) => string): string =>
   `name: w\nsteps:\n- wave: v\n  groups:\n${times(n, (index) => `    g${index}: { ${of(index)} }\n`)}`
 
-/** Files with so many problems or groups, of each kind. */
+/** Files with this many problems or groups of each kind. */
 const files: Readonly<Record<string, (n: number) => string>> = {
   'aliases where names belong': (n) => groups(1, () => `shell: x, needs: [${times(n, () => '*x', ', ')}]`),
-  'numbers that can not be kept': (n) =>
+  'numbers beyond double precision': (n) =>
     `name: w\ninput: { a: [${'99999999999999999999, '.repeat(n)}] }\nsteps: [{ shell: x }]`,
   'groups with unknown needs': (n) => groups(n, (index) => `shell: x, needs: [x${index}]`),
   'variables that are captured twice': (n) => steps(n, (index) => `shell: x, capture: c${index >> 1}`),
-  'escapes that are none': (n) => `a: "${'\\q'.repeat(n)}"`,
-  'variables that nobody sets': (n) => steps(n, (index) => `run: [x, '\${vxr${index}}'], capture: var${index}`),
+  'invalid escapes': (n) => `a: "${'\\q'.repeat(n)}"`,
+  'unset variables': (n) => steps(n, (index) => `run: [x, '\${vxr${index}}'], capture: var${index}`),
   'a chain of groups that capture': (n) =>
     groups(n, (index) => `run: [x], capture: c${index}${index === 0 ? '' : `, needs: [g${index - 1}]`}`),
-  'a chain of groups that name what the first captures': (n) =>
+  'a chain of groups that use the first capture': (n) =>
     groups(
       n,
       (index) =>
@@ -36,14 +36,14 @@ const files: Readonly<Record<string, (n: number) => string>> = {
     )
 }
 
-/** How many problems there are in a file: its whole way from text to a workflow that can be run. */
+/** The number of problems in a file, through all of parsing. */
 const problemsOf = (text: string): number => {
   const source = parse(text)
   const file = E.isLeft(source) ? source : decode(source.right, 'w')
   return E.isLeft(file) ? file.left.length : unknownVariables(file.right, []).length
 }
 
-/** The CPU time of the quickest of some repetitions, in milliseconds: other processes do not count. */
+/** The lowest CPU time of several rounds, in milliseconds, so that other processes do not count. */
 const quickest = (rounds: number, work: () => unknown): number => {
   let best = Infinity
   for (let round = 0; round < rounds; round++) {
@@ -55,31 +55,31 @@ const quickest = (rounds: number, work: () => unknown): number => {
   return best
 }
 
-describe('a workflow file that is four times as long takes about four times as long to look at:', () => {
+describe('checking a workflow file takes linear time:', () => {
   test.each([
     ['aliases where names belong', 8_000],
-    ['numbers that can not be kept', 4_000],
-    ['escapes that are none', 10_000],
+    ['numbers beyond double precision', 4_000],
+    ['invalid escapes', 10_000],
     ['groups with unknown needs', 1_000],
     ['variables that are captured twice', 1_000],
-    ['variables that nobody sets', 1_000],
+    ['unset variables', 1_000],
     ['a chain of groups that capture', 1_000],
-    ['a chain of groups that name what the first captures', 1_000]
+    ['a chain of groups that use the first capture', 1_000]
   ])('%s', (kind, count) => {
     const [small = '', large = ''] = [files[kind]?.(count), files[kind]?.(4 * count)]
-    // Four times would be linear, sixteen times is quadratic.
+    // Linear time would be four times as much, quadratic time sixteen.
     const cost = (text: string): number => quickest(3, () => problemsOf(text))
     cost(small)
     expect(cost(large) / cost(small)).toBeLessThan(9)
   })
 })
 
-describe('of many problems', () => {
+describe('many problems', () => {
   test.each([
     ['aliases where names belong', 60_000],
     ['groups with unknown needs', 9_000],
-    ['variables that nobody sets', 9_000]
-  ])('the first are told, and how many more there are: %s', async (kind, count) => {
+    ['unset variables', 9_000]
+  ])('the first of many problems are shown, and the number of others: %s', async (kind, count) => {
     const text = files[kind]?.(count) ?? ''
     place = sandbox({ 'w.yml': text })
     const { code, stdout, stderr } = await place.dogear(['run', 'w.yml', '--json'])
@@ -96,14 +96,14 @@ describe('of many problems', () => {
     expect([error.problems.length, error.problems_total]).toEqual([20, all])
   })
 
-  test('the longest name is cut in its middle, and what to do is told all the same', async () => {
+  test('the longest name is cut in the middle, and the remedy is still shown', async () => {
     place = sandbox({ 'w.yml': `name: ${'k'.repeat(100_000)}\nsteps: [{ shell: x }]` })
     const { stderr } = await place.dogear(['run', 'w.yml'])
     expect(stderr.length).toBeLessThan(1_000)
     expect(stderr).toMatch(/w\.yml:1:7: "k+ … k+" is not a valid name: use letters, .*, at most 128 characters\n/)
   })
 
-  test('of warnings, too', async () => {
+  test('the first of many warnings are shown, and the number of others', async () => {
     place = sandbox({
       'w.yml': steps(500, () => 'shell: "true", retry: { strategy: linaer }').replace(
         'steps:',
@@ -116,7 +116,7 @@ describe('of many problems', () => {
     expect(warnings.at(-1)).toBe('warning: and 480 more')
   })
 
-  test('groups that need one another, and places that capture one variable, are not all named', async () => {
+  test('a message does not name all of many groups or captures', async () => {
     place = sandbox({
       'cycle.yml': groups(5_000, (index) => `shell: x, needs: [g${(index + 1) % 5_000}]`),
       'captures.yml': steps(5_000, () => 'shell: x, capture: c')

@@ -1,4 +1,4 @@
-/** What the command says when its state vanishes under a run, and when the system grants it too little. */
+/** The command when its state vanishes during a run, and when a resource limit is too low. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { main, type Sandbox, sandbox } from './dogear.js'
 
@@ -19,7 +19,7 @@ steps:
     shell: echo third >> log
 `
 
-/** Done while the run looks at nothing: between two of these commands it would report what is there in between. */
+/** Suspends the run during the script, so that it never sees an intermediate state. */
 const unseen = (script: string): string => `kill -STOP $PPID; ${script}; kill -CONT $PPID`
 
 const REMEDY = /put it back and resume, or start the run again/i
@@ -46,7 +46,7 @@ describe.skipIf(process.platform === 'win32')('a run reports what happened to it
     expect(box.read('log')).toBe('first\n')
   })
 
-  test('it is deleted in the middle of a long step: the step is stopped', async () => {
+  test('a run deleted during a long step stops the step', async () => {
     box = sandbox({ 'w.yml': workflow('until rm -rf .dogear; do sleep 0.1; done; sleep 60') })
     const begun = Date.now()
     const { code, stderr } = await box.dogear(['run', 'w.yml', '--id', 'r1'])
@@ -56,14 +56,14 @@ describe.skipIf(process.platform === 'win32')('a run reports what happened to it
   })
 })
 
-/** Goes on with the run, or starts it if nothing of it was saved. */
+/** Resumes the run, or starts it if nothing was saved. */
 const goOn = async (): Promise<void> => {
   const resumed = await box.dogear(['resume', 'r1'])
   const ended = resumed.code === 3 ? await box.dogear(['run', 'w.yml', '--id', 'r1']) : resumed
   expect(ended.code, ended.stderr).toBe(0)
 }
 
-/** The command in a shell that grants it so little. */
+/** Runs the command in a shell with this resource limit. */
 const limited = (limit: string, ...words: readonly string[]) =>
   box.shell(`exec bash -c '${limit}; exec "$0" "$@"' '${process.execPath}' '${main}' ${words.join(' ')}`)
 
@@ -73,7 +73,7 @@ const large = (name: string): string => `  - name: ${name}
 `
 
 describe.skipIf(process.platform !== 'linux')('too little of a resource is an error that names the remedy:', () => {
-  test('open files', async () => {
+  test('the command reports a limit on open files', async () => {
     const codes = new Set<number | null>()
     for (const files of [20, 24, 28, 40, 60]) {
       box = sandbox({ 'w.yml': workflow('echo second >> log') })
@@ -89,7 +89,7 @@ describe.skipIf(process.platform !== 'linux')('too little of a resource is an er
     expect([...codes]).toContain(5)
   })
 
-  test('the size of files', async () => {
+  test('the command reports a limit on file sizes', async () => {
     const codes = new Set<number | null>()
     for (const kilobytes of [1, 16, 64, 96, 200]) {
       box = sandbox({ 'w.yml': `name: large\nsteps:\n${['a', 'b', 'c'].map(large).join('')}` })
@@ -99,7 +99,6 @@ describe.skipIf(process.platform !== 'linux')('too little of a resource is an er
       if (code === 5) expect(stderr, `${kilobytes} KiB`).toMatch(/EFBIG.*ulimit -f/)
       codes.add(code)
       await goOn()
-      // Only the step whose record did not fit runs again.
       expect(box.read('log').length).toBeLessThanOrEqual('a\nb\nc\n'.length + 2)
       box.remove()
     }

@@ -19,11 +19,11 @@ steps:
 
 const slow = 'name: slow\nsteps: [{ name: wait, shell: "echo ready; sleep 60" }]'
 
-/** The commands that a message ends with, as they stand there. */
+/** The commands at the end of a message, verbatim. */
 const commandsIn = (text: string): readonly string[] =>
   linesOf(text).flatMap((line) => /^ {2}(dogear .*)$/.exec(line)?.[1] ?? [])
 
-/** Types what a message says last. */
+/** Runs the last command of a message. */
 const follow = ({ stderr }: Ended): Promise<Ended> => {
   const last = commandsIn(stderr).at(-1)
   expect(linesOf(stderr).at(-1), stderr).toBe(`  ${last}`)
@@ -43,8 +43,8 @@ const damage = (runId: string): void => {
   writeFileSync(join(place.folder, '.dogear/runs', runId, 'checkpoint.json'), 'null')
 }
 
-describe('a run that another process has', () => {
-  test('is not to be resumed when its jobs were asked for: where it can be looked at is told', async () => {
+describe('a run that another process holds', () => {
+  test('poll on a held run offers to look at it, not to resume it', async () => {
     const busy = await running()
     const polled = await place.dogear(['poll', 'busy'])
     expect(polled.stdout).toBe('Run busy waits for no job\n')
@@ -62,7 +62,7 @@ describe('a run that another process has', () => {
     ['resume', ['resume', 'busy']],
     ['clean', ['clean', 'busy', '--yes']],
     ['run with its id', ['run', 'slow.yml', '--id', 'busy']]
-  ])('is refused with what can be done: %s', async (_, words) => {
+  ])('a command on a held run is refused with the possible actions: %s', async (_, words) => {
     const busy = await running()
     const refused = await place.dogear(words)
     expect(refused.code).toBe(4)
@@ -73,7 +73,7 @@ describe('a run that another process has', () => {
   })
 })
 
-test('a run in progress is reported to who starts another one of the same workflow', async () => {
+test('starting a second run of a workflow reports the active one', async () => {
   const busy = await running()
   place.write('slow.yml', slow.replace('sleep 60', 'true'))
   for (const words of [
@@ -90,9 +90,9 @@ test('a run in progress is reported to who starts another one of the same workfl
   await busy.ended
 })
 
-describe('a run that there is not', () => {
+describe('a run that does not exist', () => {
   test.each(['resume', 'show', 'plan', 'poll', 'pause', 'verify', 'clean'])(
-    'is refused by %s with where it was looked for, and where to find others',
+    '%s refuses an unknown run with the folder searched and the command that lists runs',
     async (command) => {
       within({ 'two.yml': two })
       await place.dogear(['run', 'two.yml', '--id', 'known'])
@@ -113,14 +113,14 @@ describe('a run that there is not', () => {
     }
   )
 
-  test('is refused where no run is unfinished', async () => {
+  test('resume is refused if no run is unfinished', async () => {
     within({ 'two.yml': two })
     expect(await follow(await place.dogear(['resume']))).toMatchObject({ code: 0 })
   })
 })
 
-describe('more than one run that may be meant', () => {
-  test('are refused with a command that names one', async () => {
+describe('an ambiguous run', () => {
+  test('an ambiguous run is refused with a command that names one', async () => {
     within({ 'two.yml': two })
     for (const id of ['aaaa-1', 'aaaa-2']) await place.dogear(['run', 'two.yml', '--id', id])
     place.write('mended', '')
@@ -131,13 +131,13 @@ describe('more than one run that may be meant', () => {
   })
 })
 
-describe('an id that is in use', () => {
+describe('an id in use', () => {
   const known = async (): Promise<void> => {
     within({ 'two.yml': two })
     await place.dogear(['run', 'two.yml', '--id', 'known'])
   }
 
-  test('in a pipe tells of the run that has it: how far it is, and how to go on', async () => {
+  test('an id in use is refused in a pipe with the run’s progress and the command that resumes it', async () => {
     await known()
     place.write('mended', '')
     const refused = await place.dogear(['run', 'two.yml', '--id', 'known'])
@@ -150,7 +150,7 @@ describe('an id that is in use', () => {
     expect(place.read('log')).toBe('one\ntwo\n')
   })
 
-  test('of a completed run tells how to run it again', async () => {
+  test('the id of a completed run is refused with the command that runs it again', async () => {
     await known()
     place.write('mended', '')
     await place.dogear(['resume', 'known'])
@@ -161,7 +161,7 @@ describe('an id that is in use', () => {
     expect(place.read('log')).toBe('one\ntwo\none\ntwo\n')
   })
 
-  test('is not that of an earlier run: that is told in a pipe all the same', async () => {
+  test('a new id does not resume an earlier run, but a pipe reports it', async () => {
     await known()
     place.write('mended', '')
     const started = await place.dogear(['run', 'two.yml', '--id', 'other'])
@@ -172,8 +172,8 @@ describe('an id that is in use', () => {
   })
 })
 
-describe('a run that can not be read', () => {
-  test('alone is listed as such, is no reason to start one, and exits with 5', async () => {
+describe('an unreadable run', () => {
+  test('a single unreadable run is listed, prevents no new run, and exits with 5', async () => {
     within({ 'two.yml': two })
     await place.dogear(['run', 'two.yml', '--id', 'broken'])
     damage('broken')
@@ -190,7 +190,7 @@ describe('a run that can not be read', () => {
     expect((await place.dogear(['resume'])).code).toBe(5)
   })
 
-  test('beside others is listed last, and is in no listing of a status', async () => {
+  test('an unreadable run is listed last, and in no listing by status', async () => {
     within({ 'two.yml': two })
     for (const id of ['broken', 'whole']) await place.dogear(['run', 'two.yml', '--id', id])
     damage('broken')
@@ -203,7 +203,7 @@ describe('a run that can not be read', () => {
   })
 
   test.each(['resume', 'show', 'plan', 'verify'])(
-    'is refused by %s with where it is, and how to check it',
+    '%s refuses an unreadable run with its place and the command that checks it',
     async (command) => {
       within({ 'two.yml': two })
       await place.dogear(['run', 'two.yml', '--id', 'broken'])
@@ -216,8 +216,8 @@ describe('a run that can not be read', () => {
   )
 })
 
-describe('a plan that is not the one that was reviewed', () => {
-  test('is refused with the command that shows it, as the flags say', async () => {
+describe('a plan that differs from the reviewed one', () => {
+  test('a changed plan is refused with the command that shows it, with the same flags', async () => {
     within({ 'two.yml': two })
     await place.dogear(['run', 'two.yml', '--id', 'r'])
     const refused = await place.dogear(['resume', 'r', '--from-step', 'two', '--plan', '0123456789abcdef'])
@@ -227,13 +227,13 @@ describe('a plan that is not the one that was reviewed', () => {
   })
 })
 
-describe('a command to type again', () => {
+describe('a command to repeat', () => {
   const environment = { TOKEN: 'hunter2-hunter2' }
 
   test.each([
     ['run', ['run', 'secret.yml', '--id', 'r', '--input', 'note=hunter2-hunter2']],
     ['resume', ['resume', 'r', '--from-step', 'nosuch', '--confirm', 'a=done:hunter2-hunter2']]
-  ])('has no secret in it: %s', async (which, words) => {
+  ])('a command to repeat contains no secret: %s', async (which, words) => {
     const steps =
       'name: secret\nsecrets: [TOKEN]\ninput: { note: x }\nsteps: [{ name: a, capture: c, shell: "exit 1" }]'
     within({ 'secret.yml': steps })
@@ -246,7 +246,7 @@ describe('a command to type again', () => {
   })
 })
 
-test('a command to type again names no value as long as its workflow is not known', async () => {
+test('a command to repeat contains no value while its workflow is unknown', async () => {
   within({ 'two.yml': two })
   const unfit = await place.dogear(['run', 'two.yml', '--id', 'No Id', '--input', 'a=hunter2', '--input=b=hunter2'])
   expect(unfit.code).toBe(2)
@@ -260,7 +260,7 @@ describe('consent in a pipe', () => {
   test.each([
     ['resume', ['resume', 'r', '--force']],
     ['prune', ['prune', '--keep', '0', '--status', 'failed']]
-  ])('is asked for with the command that gives it: %s', async (_, words) => {
+  ])('a pipe refuses without consent and prints the command that gives it: %s', async (_, words) => {
     within({ 'two.yml': two })
     await place.dogear(['run', 'two.yml', '--id', 'r'])
     place.write('mended', '')
@@ -270,7 +270,7 @@ describe('consent in a pipe', () => {
   })
 })
 
-test('a run that rests is not paused, and what can be done with it is told', async () => {
+test('pausing an inactive run is refused with the possible actions', async () => {
   within({ 'two.yml': two })
   await place.dogear(['run', 'two.yml', '--id', 'r'])
   place.write('mended', '')
@@ -280,7 +280,7 @@ test('a run that rests is not paused, and what can be done with it is told', asy
   expect(await follow(await place.dogear(['pause', 'r']))).toMatchObject({ code: 0 })
 })
 
-test('a run that is taken over ends with the command that shows it', async () => {
+test('a superseded run ends with the command that shows it', async () => {
   const taken = 'steps: [{ shell: rm -r .dogear/runs/r && dogear run two.yml --id r || true }, { shell: touch never }]'
   within({ 'w.yml': taken, 'two.yml': two })
   const ended = await place.dogear(['run', 'w.yml', '--id', 'r'])
@@ -288,7 +288,7 @@ test('a run that is taken over ends with the command that shows it', async () =>
   expect((await follow(ended)).stdout).toContain('two')
 })
 
-test('a run that is deleted while it runs ends with the command that lists the others', async () => {
+test('a run deleted while it runs ends with the command that lists the others', async () => {
   within({ 'w.yml': 'steps: [{ shell: rm -r .dogear/runs/r }, { shell: touch never }]' })
   const ended = await place.dogear(['run', 'w.yml', '--id', 'r'])
   expect(ended.code).toBe(6)
@@ -296,7 +296,7 @@ test('a run that is deleted while it runs ends with the command that lists the o
   expect(await follow(ended)).toMatchObject({ code: 0 })
 })
 
-describe('every error of a run', () => {
+describe('next actions', () => {
   const where = { home: '/h/.dogear', folder: '/h', words: ['resume', 'r', '--home', 'x'] }
   const fake = (_tag: string): CliError =>
     ({
@@ -316,23 +316,23 @@ describe('every error of a run', () => {
       runId: 'r'
     }) as unknown as CliError
 
-  // The command gives these with what it knows of the plan.
+  // The command adds these with its knowledge of the plan.
   const tags = [...new Set(literals('executor/RunError.ts', 'RunError'))].filter(
     (tag) => tag !== 'Unconfirmed' && tag !== 'RecoveryRefused'
   )
 
-  test.each(tags)('%s has a next command', (tag) => {
+  test.each(tags)('the error %s has a next command', (tag) => {
     expect(nextActions(where, fake(tag)).some(({ command }) => command?.startsWith('dogear ') === true)).toBe(true)
   })
 
-  test('keeps the one that it was given', () => {
+  test('an error keeps the command that it already has', () => {
     const given: CliError = { ...fake('NoSuchRun'), hints: [{ text: 'Do:', command: 'dogear this' }] } as CliError
     expect(nextActions(where, given)).toEqual([])
     expect(nextActions(where, usage('wrong'))).toEqual([])
   })
 })
 
-describe('a run that a program started', () => {
+describe('a run started by a program', () => {
   const library = new URL('../../dist/', import.meta.url).href
   const program = (options = ''): string => `
 import { jsonFileStorage } from '${library}adapters/json-file/index.js'
@@ -359,7 +359,7 @@ try {
   test.each([
     ['to run it again', '{"charge":"receipt"}\n'],
     ['if it is done', '{"charge":null}\n']
-  ])('is answered as its error says: %s', async (which, output) => {
+  ])('the command answers questions of a program’s run as printed: %s', async (which, output) => {
     const asked = await crashed()
     expect(asked.code).toBe(1)
     expect(asked.stderr).toContain('"charge" is not idempotent and may have had its effect')
@@ -370,7 +370,7 @@ try {
   })
 
   test.each(['resume', 'plan', 'poll'])(
-    'is refused by %s with what the program has to do, and what the command can',
+    '%s refuses a program’s run with what the program and the command can do',
     async (command) => {
       await crashed()
       const refused = await place.dogear([command, 'r'])
@@ -382,7 +382,7 @@ try {
     }
   )
 
-  test('is shown where the command would otherwise advise to resume it: after a pause, and when its id is in use', async () => {
+  test('a program’s run is offered to show, not to resume: after a pause, and if its id is in use', async () => {
     await crashed()
     place.write('two.yml', two)
     const paused = await place.dogear(['pause', 'r'])
@@ -396,7 +396,7 @@ try {
     expect(await follow(taken)).toMatchObject({ code: 0 })
   })
 
-  test('is not offered to a workflow file of the same name', async () => {
+  test('a program’s run is not offered for a workflow file of the same name', async () => {
     await crashed()
     place.write('charge.yml', 'name: charge\nsteps: [{ name: charge, shell: echo hello }]')
     const started = await place.dogear(['run', 'charge.yml', '--resume'])

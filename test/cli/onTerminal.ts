@@ -3,10 +3,7 @@ import { type Ended, hasProgram, main, type Running, type Sandbox, watch } from 
 
 export const hasTerminal = process.platform === 'linux' && hasProgram('script')
 
-/**
- * Starts dogear on a terminal of its own (`script`, of util-linux). Both its streams are that terminal. `exec`: a shell in between
- * would end at Ctrl+C, and `script` would report that end.
- */
+/** Starts dogear on its own terminal (`script` of util-linux). `exec` avoids a shell, which Ctrl+C would end. */
 export const onTerminal = (
   { folder }: Sandbox,
   words: readonly string[],
@@ -21,7 +18,7 @@ export const onTerminal = (
   return watch(child)
 }
 
-/** Answers questions as they come. */
+/** Answers prompts in order. */
 export const answering = async (
   running: Running,
   ...dialogue: ReadonlyArray<readonly [string | RegExp, string]>

@@ -54,7 +54,7 @@ describe('`run --from-step`', () => {
     expect(place.read('log')).toBe('second three bob\n')
   })
 
-  test('goes on with --input before the input of --run, which it replaces from that step on', async () => {
+  test('--input takes precedence over the input of --run and replaces it from that step on', async () => {
     await runs()
     const words = ['run', 'w.yml', '--from-step', 'three', '--run', 'first', '--input', 'who=bob']
     const { code, stdout, stderr } = await place.dogear(words)
@@ -67,13 +67,13 @@ describe('`run --from-step`', () => {
     expect(shown.input).toEqual({ who: 'bob' })
   })
 
-  test('with an input that no run was started with takes up the newest, with that input', async () => {
+  test('an input of no earlier run resumes the newest run with that input', async () => {
     await runs()
     expect((await place.dogear(['run', 'w.yml', '--from-step', 'two', '--input', 'who=dora'])).code).toBe(0)
     expect(place.read('log')).toBe('third two dora\nthird three dora\n')
   })
 
-  test('keeps the values that --input does not name, and adds those that are new', async () => {
+  test('values that --input does not name stay, and new ones are added', async () => {
     within({
       'w.yml': work
         .replace('input: { who: nobody }', 'input: { who: nobody, times: 3 }')
@@ -89,7 +89,7 @@ describe('`run --from-step`', () => {
     expect((JSON.parse(stdout) as { readonly input: unknown }).input).toEqual({ who: 'ann', times: 3, extra: 'x' })
   })
 
-  test('killed after it has replaced the input, and plainly resumed, keeps to it', async () => {
+  test('a run killed after its input was replaced keeps the new input when it is resumed', async () => {
     await runs()
     place.write(
       'w.yml',
@@ -122,7 +122,7 @@ describe('`run --from-step`', () => {
     expect(place.read('log')).toBe('third zwei cleo\nthird three cleo\n')
   })
 
-  test('is refused while an artifact of an earlier step is missing, and runs nothing', async () => {
+  test('running from a step is refused, and runs nothing, while an artifact of an earlier step is missing', async () => {
     within({
       'w.yml': `name: w
 steps:
@@ -214,7 +214,7 @@ steps:
     expect(linesOf(place.read('log')).toSorted()).toEqual(['a', 'b'])
   })
 
-  test('keeps the input of the run: another one is refused, and the ways to go on are offered', async () => {
+  test('resume refuses another input and offers the possible commands', async () => {
     within({ 'w.yml': wave })
     await place.dogear(['run', 'w.yml', '--id', 'r', '--input', 'who=ann'])
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--restart-wave', 'checks', '--input', 'who=bob'])
@@ -241,7 +241,7 @@ steps:
 })
 
 describe('`resume --input`', () => {
-  test('with --from-step replaces values of the input from that step on', async () => {
+  test('resume --input with --from-step replaces input values from that step on', async () => {
     await runs()
     const { code, stderr } = await place.dogear(['resume', 'second', '--from-step', 'two', '--input', 'who=dora'])
     expect(code).toBe(0)
@@ -249,13 +249,13 @@ describe('`resume --input`', () => {
     expect(place.read('log')).toBe('second two dora\nsecond three dora\n')
   })
 
-  test('with --force runs everything again with them', async () => {
+  test('resume --input with --force runs all steps again with the new values', async () => {
     await runs()
     expect((await place.dogear(['resume', 'second', '--force', '--yes', '--input', 'who=dora'])).code).toBe(0)
     expect(place.read('log')).toBe('second one dora\nsecond two dora\nsecond three dora\n')
   })
 
-  test('without a step is wrong use, also of a completed run, and runs nothing', async () => {
+  test('resume --input without a step is a usage error, also for a completed run, and runs nothing', async () => {
     await runs()
     for (const command of ['resume', 'plan']) {
       const { code, stdout, stderr } = await place.dogear([command, 'first', '--input', 'who=bob'])
@@ -268,7 +268,7 @@ describe('`resume --input`', () => {
     expect(place.read('log')).toBe('')
   })
 
-  test('is planned first: the plan says so, and the command that it prints does exactly that', async () => {
+  test('plan shows a replaced input, and the printed command executes that plan', async () => {
     await runs()
     const { code, stdout } = await place.dogear(['plan', 'first', '--from-step', 'three', '--input', 'who=bob'])
     expect(code).toBe(0)
@@ -282,7 +282,7 @@ describe('`resume --input`', () => {
     expect(place.read('log')).toBe('first three bob\n')
   })
 
-  test('is in the commands that a question offers', async () => {
+  test('the commands of a question include the replaced input', async () => {
     within({
       'w.yml': `
 name: w
@@ -305,7 +305,7 @@ steps:
     expect({ code, log: place.read('log') }).toEqual({ code: 0, log: 'paid bob\nthanks bob\n' })
   })
 
-  test('warns of a name that nobody uses, and takes no secret', async () => {
+  test('resume --input warns about an unused name and rejects a secret', async () => {
     within({ 'w.yml': `${work}secrets: [TOKEN]\n` })
     const set = { environment: { TOKEN: 'abcdefgh' } }
     await place.dogear(['run', 'w.yml', '--id', 'r'], set)

@@ -181,7 +181,7 @@ describe('the workflow that is meant', () => {
     expect(place.read('log')).toBe('one\ntwo\nthree\n')
   })
 
-  test('an edit that was accepted can be undone, and the step counts as it did before', async () => {
+  test('an accepted edit can be reverted, and the step counts as before', async () => {
     await failedRun('r')
     place.write('w.yml', three.replace('echo one', 'echo ONE'))
     expect((await place.dogear(['resume', 'r', '--changes', 'ignore'])).code).toBe(1)
@@ -222,7 +222,7 @@ describe('the workflow that is meant', () => {
 })
 
 describe('what is to run', () => {
-  test('--restart-wave in a workflow without waves says so, and how to run from a step on', async () => {
+  test('--restart-wave on a workflow without waves says so and offers --from-step', async () => {
     await failedRun('r')
     place.write('mended', '')
     const unknown = await place.dogear(['resume', 'r', '--restart-wave', 'foo'])

@@ -171,11 +171,11 @@ describe('progress', () => {
     ['tt', 2, '2/2 steps done (100%)'],
     ['www', 2, '2/3 waves done (67%)'],
     ['twwt', 3, '3/4 steps done (75%)']
-  ])('of the steps %j, of which %i are done, is %j', (letters, done, text) => {
+  ])('the steps %j, of which %i are done, are shown as %j', (letters, done, text) => {
     expect(progressText(kinds(letters), done)).toBe(text)
   })
 
-  test('is never 100% before the last step is done', () => {
+  test('the progress is never 100% before the last step is done', () => {
     expect(progressText(kinds('t'.repeat(1_000)), 999)).toBe('999/1,000 steps done (99%)')
   })
 

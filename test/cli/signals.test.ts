@@ -62,7 +62,7 @@ test.each([
 test.each([
   ['SIGQUIT', 131],
   ['SIGALRM', 142]
-] as const)('a second %s ends the step and all that it started', async (signal, code) => {
+] as const)('a second %s ends the step and all its processes', async (signal, code) => {
   place = sandbox({
     'w.yml': `steps: [{ name: stubborn, shell: "trap '' TERM INT QUIT; sleep 100 & echo $! > grandchild; echo ready; while :; do wait; done" }]`
   })
@@ -77,7 +77,7 @@ test.each([
   expect(isAlive(grandchild())).toBe(false)
 })
 
-test('SIGUSR1, which starts the debugger of Node, ends neither the run nor its step', async () => {
+test('SIGUSR1, which starts Node’s debugger, ends neither the run nor its step', async () => {
   place = sandbox({ 'w.yml': 'steps: [{ shell: "echo ready; sleep 1; echo done > done" }]' })
   const running = await begun()
   process.kill(running.pid, 'SIGUSR1')
@@ -177,7 +177,7 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
 )
 
 test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
-  'Ctrl+\\ on a terminal ends the step and all that it started, and exits with 131',
+  'Ctrl+\\ on a terminal ends the step and all its processes, and exits with 131',
   async () => {
     place = sandbox({ 'w.yml': workflow })
     const command = `exec '${process.execPath}' '${main}' run w.yml --id r`

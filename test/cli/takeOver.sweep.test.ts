@@ -1,4 +1,4 @@
-/** The wait for an owner of which only the heartbeat can tell: as long as it takes. */
+/** The full wait for an owner known only by its heartbeat. */
 import { spawn, spawnSync } from 'node:child_process'
 import { readdirSync, unlinkSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { main, sandbox, watch } from './dogear.js'
 
 const CONTAINER = ['--fork', '--kill-child', '--pid', '--mount-proc']
 
-test('a resume goes on by itself 30 s after a dead owner was first looked at, though its clock was a day ahead', async ({
+test('a resume supersedes a dead owner 30 s after its first look, even if the owner’s clock was a day ahead', async ({
   skip,
   onTestFinished
 }) => {

@@ -1,4 +1,4 @@
-/** A run whose owner may be dead: what `dogear resume` does about it, and `--take-over`. */
+/** `dogear resume` and `--take-over` for a run whose owner may be dead. */
 import { spawn, spawnSync } from 'node:child_process'
 import { readdirSync, unlinkSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { hasProgram, linesOf, main, type Sandbox, sandbox, watch } from './dogea
 
 type Tools = Pick<TestContext, 'skip' | 'onTestFinished'>
 
-/** A container: its processes are not to be seen from here. */
+/** A container, whose processes are invisible from here. */
 const CONTAINER = ['unshare', '--fork', '--kill-child', '--pid', '--mount-proc']
 
 const needsContainer = (skip: TestContext['skip']): void => {
@@ -41,7 +41,7 @@ const begun = async ({ skip, onTestFinished }: Tools, idempotent = true) => {
   return { place, owner }
 }
 
-/** The same; and others see its heartbeat at most, for its socket is deleted. */
+/** The same without a socket, so that others see at most its heartbeat. */
 const hidden = async (tools: Tools, idempotent = true) => {
   const begins = await begun(tools, idempotent)
   const run = runIn(begins.place)
@@ -57,7 +57,7 @@ const killed = async (tools: Tools, idempotent = true): Promise<Sandbox> => {
 }
 
 describe('an owner that may be dead', { concurrent: true }, () => {
-  test('is named by resume, with the way out, and watched; one that lives is refused as soon as it is seen to', async ({
+  test('resume names and watches an undecided owner, offers --take-over, and is refused once the owner proves alive', async ({
     expect,
     ...tools
   }) => {
@@ -79,7 +79,10 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     expect(place.read('log')).toBe('packed\ndeploying\n')
   })
 
-  test('and lives is not taken over: its heartbeat moves before anybody is asked', async ({ expect, ...tools }) => {
+  test('--take-over does not supersede a living owner: its heartbeat moves before the prompt', async ({
+    expect,
+    ...tools
+  }) => {
     const { place } = await hidden(tools)
     const { code, stderr } = await place.dogear(['resume', 'r', '--take-over', '--yes'])
     expect(code).toBe(4)
@@ -87,7 +90,7 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     expect(place.read('log')).toBe('packed\ndeploying\n')
   })
 
-  test('is taken over with --take-over --yes; what was in flight and is idempotent runs again', async ({
+  test('--take-over --yes supersedes an undecided owner, and the idempotent step in flight runs again', async ({
     expect,
     ...tools
   }) => {
@@ -102,7 +105,7 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     expect(taken.stderr).toContain('No sign of life of process ')
   })
 
-  test('is taken over, and what was in flight and is not idempotent is asked about, in words that work', async ({
+  test('--take-over supersedes an undecided owner, and the step in flight that is not idempotent raises a question', async ({
     expect,
     ...tools
   }) => {
@@ -114,14 +117,14 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     expect([done.code, place.read('log')]).toEqual([0, 'packed\ndeploying\n'])
   })
 
-  test('is the run that is meant when none is named and no other is unfinished', async ({ expect, ...tools }) => {
+  test('a run with an undecided owner is the default run if no other is unfinished', async ({ expect, ...tools }) => {
     const place = await killed(tools)
     const { code, stderr } = await place.dogear(['resume', '--take-over', '--yes'])
     expect(stderr).toContain('Resuming run r')
     expect(code).toBe(0)
   })
 
-  test('is told of by show and plan', async ({ expect, ...tools }) => {
+  test('show and plan report an undecided owner', async ({ expect, ...tools }) => {
     const place = await killed(tools)
     expect((await place.dogear(['show', 'r'])).stdout).toMatch(/^held by +process \d+ on .*, which may be dead$/m)
     const shown = JSON.parse((await place.dogear(['show', 'r', '--json'])).stdout) as { readonly held_by: object }
@@ -132,7 +135,7 @@ describe('an owner that may be dead', { concurrent: true }, () => {
   })
 
   test.skipIf(!hasProgram('script'))(
-    'on a terminal is asked about, and no changes nothing',
+    '--take-over prompts on a terminal, and "no" changes nothing',
     async ({ expect, ...tools }) => {
       const place = await killed(tools)
       const line = [process.execPath, main, 'resume', 'r', '--take-over'].map((word) => `'${word}'`).join(' ')
@@ -153,7 +156,7 @@ describe('an owner that may be dead', { concurrent: true }, () => {
   )
 })
 
-test('Ctrl+C ends the wait, and changes nothing', async ({ expect, ...tools }) => {
+test('Ctrl+C ends the wait for an owner and changes nothing', async ({ expect, ...tools }) => {
   const place = await killed(tools)
   const resuming = place.start(['resume', 'r'])
   await resuming.said('Looking for a sign of life')
@@ -162,7 +165,7 @@ test('Ctrl+C ends the wait, and changes nothing', async ({ expect, ...tools }) =
   expect([code, stderr.includes('Nothing was changed')]).toEqual([130, true])
 })
 
-test('a container that was killed is followed at once, whatever its clock was', async ({ expect, ...tools }) => {
+test('the run of a killed container resumes at once, whatever its clock was', async ({ expect, ...tools }) => {
   const { place, owner } = await begun(tools)
   expect((await place.dogear(['resume', 'r'])).stderr).toContain('Run r is already in progress: held by process ')
   owner.child.kill('SIGKILL')

@@ -185,7 +185,7 @@ steps:
     place = sandbox({ 'w.yml': checked })
     const running = onTerminal(['run', 'w.yml'])
     await running.said(whatNow)
-    // Longer than the live line takes to be drawn again, and than the other group takes.
+    // Longer than a redraw of the live line, and than the other group takes.
     await new Promise((resolve) => setTimeout(resolve, 1500))
     await running.said(/\bb\b[^]*abort\] $/)
     const { code, stdout } = await answering(

@@ -1,4 +1,4 @@
-/** `dogear verify`: all that a resume would refuse, ask or run again, and the exit code that it would end with. */
+/** `dogear verify` reports all that a resume would refuse, ask or run again, with the exit code of that resume. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { linesOf, type Options, type Sandbox, sandbox } from './dogear.js'
 
@@ -7,7 +7,7 @@ afterEach(() => place.remove())
 
 const SECRET = { TOKEN: 'a-secret-value' }
 
-/** Two steps that leave something, and one that fails. */
+/** Two steps with evidence, and one that fails. */
 const workflow = `name: w
 secrets: [TOKEN]
 steps:
@@ -33,7 +33,7 @@ const reportOf = async (environment: Options['environment'] = SECRET): Promise<R
   return report ?? expect.fail('nothing was reported')
 }
 
-/** What `verify` prints; it ends as a resume does that is refused. */
+/** The output of `verify`, which exits like a refused resume. */
 const verified = async (environment: Options['environment'] = SECRET): Promise<string> => {
   const { code, stdout } = await place.dogear(['verify', 'r'], { environment })
   expect((await place.dogear(['verify'], { environment })).code).toBe(code)
@@ -43,7 +43,7 @@ const verified = async (environment: Options['environment'] = SECRET): Promise<s
 }
 
 describe('verify', () => {
-  test('says nothing of a run that can be resumed as it is', async () => {
+  test('verify reports nothing for a run that can be resumed', async () => {
     await failed()
     const { code, stdout } = await place.dogear(['verify', 'r'], { environment: SECRET })
     expect(code).toBe(0)
@@ -51,7 +51,7 @@ describe('verify', () => {
     expect(await reportOf()).toMatchObject({ obstacles: [], runs_again: [], unrecorded: [] })
   })
 
-  test('names secrets that are missing, and where they are looked for', async () => {
+  test('verify names missing secrets and where they are looked up', async () => {
     await failed()
     const stdout = await verified({})
     expect(stdout).toContain("In the way of a resume:\n    Secrets can't be used. Looked for in ")
@@ -66,7 +66,7 @@ describe('verify', () => {
     ])
   })
 
-  test('names evidence that was changed, and the answers to it', async () => {
+  test('verify names changed evidence and the possible answers', async () => {
     await failed()
     place.write('gen.js', 'edited\n')
     const stdout = await verified()
@@ -77,7 +77,7 @@ describe('verify', () => {
     expect(JSON.stringify(obstacles[0]?.next)).toContain('dogear resume r --confirm generate=again')
   })
 
-  test('names evidence that is missing, and what a resume runs again: that is not refused', async () => {
+  test('verify names missing evidence and the steps that run again, which is no refusal', async () => {
     await failed()
     await place.shell('rm gen.js')
     const { code, stdout } = await place.dogear(['verify', 'r'], { environment: SECRET })
@@ -94,7 +94,7 @@ describe('verify', () => {
     })
   })
 
-  test('names secrets, evidence, edits and a failed step that is not idempotent at once', async () => {
+  test('verify names secrets, evidence, edits and a failed step that is not idempotent at once', async () => {
     await failed(workflow.replace('test -e ready', 'test -e ready, idempotent: false'))
     place.write('gen.js', 'edited\n')
     place.write('w.yml', place.read('w.yml').replace('echo x > app.tgz', 'echo y > app.tgz'))
@@ -107,20 +107,20 @@ describe('verify', () => {
     )
   })
 
-  test('names a step that is not idempotent and may have had its effect', async () => {
+  test('verify names a step that is not idempotent and may have taken effect', async () => {
     await failed(workflow.replace('test -e ready', 'test -e ready, idempotent: false'))
     const stdout = await verified()
     expect(stdout).toContain('"publish" is not idempotent and may have had its effect')
     expect(stdout).toContain('dogear resume r --confirm publish=done')
   })
 
-  test('names a workflow file that is missing', async () => {
+  test('verify names a missing workflow file', async () => {
     await failed()
     await place.shell('mv w.yml moved.yml')
     expect(await verified()).toContain('dogear run NEWPATH --id r --resume')
   })
 
-  test('looks at a completed run if it is named', async () => {
+  test('verify checks a completed run if it is named', async () => {
     place = sandbox({ 'w.yml': workflow.replace('test -e ready', 'test -e w.yml') })
     expect((await place.dogear(['run', 'w.yml', '--id', 'r'], { environment: SECRET })).code).toBe(0)
     place.write('app.tgz', 'edited\n')
@@ -131,7 +131,7 @@ describe('verify', () => {
   })
 })
 
-describe('verify of a run whose process was killed', () => {
+describe('verify of a killed run', () => {
   const killed = async (more: string): Promise<void> => {
     place = sandbox({
       'w.yml': `name: w\nsteps:\n  - { name: one, shell: 'true' }\n  - { name: send, shell: 'echo begun; sleep 60'${more} }\n`
@@ -142,7 +142,7 @@ describe('verify of a run whose process was killed', () => {
     await running.ended
   }
 
-  test('names the step that was in flight, whose effect may not be recorded', async () => {
+  test('verify names the step in flight of a killed run, whose effect may not be recorded', async () => {
     await killed('')
     const { code, stdout } = await place.dogear(['verify', 'r'])
     expect(code).toBe(0)
@@ -152,7 +152,7 @@ describe('verify of a run whose process was killed', () => {
     expect(await reportOf()).toMatchObject({ unrecorded: [{ step: 'send', attempt: 1, action: 'retry' }] })
   })
 
-  test('ends as a resume does, which asks about it if it is not idempotent', async () => {
+  test('verify exits like a resume, which asks about a step in flight that is not idempotent', async () => {
     await killed(', idempotent: false')
     const stdout = await verified()
     expect(stdout).toContain('    send (attempt 1): a resume asks whether it is done\n')

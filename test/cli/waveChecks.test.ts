@@ -1,4 +1,4 @@
-/** A wave whose check failed: what is asked on a terminal, and what is printed for a pipe. */
+/** A failed check of a wave: the prompts on a terminal, and the output for a pipe. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { linesOf, type Sandbox, sandbox } from './dogear.js'
 import { answering, hasTerminal, onTerminal } from './onTerminal.js'
@@ -6,7 +6,7 @@ import { answering, hasTerminal, onTerminal } from './onTerminal.js'
 let place: Sandbox
 afterEach(() => place.remove())
 
-/** The check after `checks` holds once unit has run twice, or the file ok is there; the one before it unless stop is there. */
+/** The check after `checks` holds once unit has run twice, or if the file ok exists; the one before it unless stop exists. */
 const workflow = `name: w
 steps:
   - wave: build
@@ -31,8 +31,8 @@ const failed = async (text = workflow, ...flags: ReadonlyArray<string>) => {
   return await place.dogear(['run', 'w.yml', '--id', 'r', ...flags])
 }
 
-describe('a wave whose check after it failed, in a pipe,', () => {
-  test('runs its groups again with the line that is printed for that', async () => {
+describe('a wave whose `after` check failed, in a pipe,', () => {
+  test('the printed command runs the groups of the wave again', async () => {
     const { code, stderr } = await failed()
     expect(code).toBe(1)
     expect(stderr).toContain('error: it ran, but: test -e ok')
@@ -46,7 +46,7 @@ describe('a wave whose check after it failed, in a pipe,', () => {
     expect(ran()).toEqual(['js', 'unit', 'lint', 'unit', 'lint', 'publish'])
   })
 
-  test('is looked at again with the line that is printed for that, and no group runs', async () => {
+  test('the printed command repeats only the check, and no group runs', async () => {
     await failed()
     expect((await place.dogear(['resume', 'r'])).code).toBe(1)
     place.write('ok', '')
@@ -54,7 +54,7 @@ describe('a wave whose check after it failed, in a pipe,', () => {
     expect(ran()).toEqual(['js', 'unit', 'lint', 'publish'])
   })
 
-  test('has a group that is not idempotent: the line names it, and runs it again', async () => {
+  test('the printed command names a group that is not idempotent, and runs it again', async () => {
     const { stderr } = await failed(harmful)
     const [, restart = ''] =
       /^To run the groups of "checks" again, also what is not idempotent \(checks\/lint\):\n {2}(.+)$/m.exec(stderr) ??
@@ -64,7 +64,7 @@ describe('a wave whose check after it failed, in a pipe,', () => {
     expect(ran()).toEqual(['js', 'unit', 'lint', 'unit', 'lint', 'publish'])
   })
 
-  test('shows both lines as JSON', async () => {
+  test('both commands are also printed as JSON', async () => {
     const { stdout } = await failed(workflow, '--json')
     expect(JSON.parse(stdout)).toMatchObject({
       status: 'failed',
@@ -74,15 +74,15 @@ describe('a wave whose check after it failed, in a pipe,', () => {
     })
   })
 
-  test('runs its groups up to three times if that is its policy', async () => {
+  test('a wave with that policy runs up to three times', async () => {
     const { code } = await failed(workflow.replace('    before:', '    onCheckFailure: retry\n    before:'))
     expect(code).toBe(0)
     expect(ran()).toEqual(['js', 'unit', 'lint', 'unit', 'lint', 'publish'])
   })
 })
 
-describe('a wave whose check before it failed, in a pipe,', () => {
-  test('runs the wave before it again with the line that is printed for that', async () => {
+describe('a wave whose `before` check failed, in a pipe,', () => {
+  test('the printed command runs the previous wave again', async () => {
     const { code, stderr } = await failed(waiting)
     expect(code).toBe(1)
     expect(stderr).toContain('error: not started: test ! -e stop')
@@ -94,7 +94,7 @@ describe('a wave whose check before it failed, in a pipe,', () => {
     expect(ran()).toEqual(['js', 'js', 'unit', 'lint', 'publish'])
   })
 
-  test('prints the answers to what a resume asks, if an artifact of an earlier step was changed', async () => {
+  test('the answers to a resume’s question are printed if an artifact of an earlier step changed', async () => {
     const { stderr, stdout } = await failed(
       `name: w
 steps:
@@ -112,7 +112,7 @@ steps:
     expect(ran()).toEqual(['spec', 'edit', 'unit'])
   })
 
-  test('has no such line where no wave comes before it', async () => {
+  test('no command is printed if no wave comes before', async () => {
     const { stderr } = await failed(workflow.replace('  - wave: build', '  - wave: build\n    before: "false"'))
     expect(stderr).toContain('error: not started: false')
     expect(stderr).not.toContain('--restart-wave')
@@ -137,7 +137,7 @@ describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal,', () =>
     ['continue\n', 0, [...once, 'publish']],
     ['perhaps\nabort\n', 1, once],
     ['\x04', 1, once]
-  ])('is asked about after it, and %j is obeyed', async (answer, code, steps) => {
+  ])('a failed check after a wave prompts on a terminal, and %j is obeyed', async (answer, code, steps) => {
     const ended = await asked(workflow, [AFTER, answer])
     expect(ended.code).toBe(code)
     expect(ran()).toEqual(steps)
@@ -152,14 +152,14 @@ describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal,', () =>
     ['look again\nprevious wave\n', 0, ['js', 'js', 'unit', 'lint', 'publish']],
     ['continue\n', 0, ['js', 'unit', 'lint', 'publish']],
     ['abort\n', 1, ['js']]
-  ])('is asked about before it, and %j is obeyed', async (answer, code, steps) => {
+  ])('a failed check before a wave prompts on a terminal, and %j is obeyed', async (answer, code, steps) => {
     const ended = await asked(waiting.replace('test -e ok ||', 'true ||'), [BEFORE, answer])
     expect(ended.stdout).toContain('"checks" can not start:')
     expect(ended.code).toBe(code)
     expect(ran()).toEqual(steps)
   })
 
-  test('runs what is not idempotent again only with a yes', async () => {
+  test('groups that are not idempotent run again only after a yes', async () => {
     const agree = 'Completed, not idempotent, and to run again: checks/lint. Continue?'
     const ended = await asked(harmful, [AFTER, 'retry\n'], [agree, 'n\n'], [/stop here[^]+stop here/, 'abort\n'])
     expect(ended.code).toBe(1)

@@ -167,7 +167,7 @@ describe('a wave of many shell steps', () => {
   })
 })
 
-test('of waves that were taken back none counts as done until it has completed again', () => {
+test('a rewound wave does not count as done until it has completed again', () => {
   const shown: Array<string | undefined> = []
   const at = { line: 1, column: 1 }
   const steps = ['one', 'two', 'three'].map((name) => ({

@@ -1,4 +1,4 @@
-/** What people type by mistake, and what the command makes of it. */
+/** Common mistakes on the command line, and the command's answers. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Ended, linesOf, type Sandbox, sandbox } from './dogear.js'
 
@@ -8,12 +8,12 @@ afterEach(() => place.remove())
 
 const one = 'name: one\nsteps: [{ shell: "echo one >> log; test -e fixed" }]'
 
-/** The last line of a message, which is a command, typed. */
+/** Runs the command in the last line of a message. */
 const follow = ({ stderr }: Ended): Promise<Ended> => place.shell(linesOf(stderr).at(-1) ?? 'exit 99')
 
 describe('a flag without its value', () => {
   test.each([['--home'], ['runs', '--home'], ['run', 'w.yml', '--id']])(
-    'is reported, not a crash: dogear %s %s',
+    'a flag without its value is a usage error, not a crash: dogear %s %s',
     async (...words) => {
       within()
       const { code, stderr } = await place.dogear(words.filter((word) => word !== undefined))
@@ -25,28 +25,31 @@ describe('a flag without its value', () => {
 })
 
 describe('the version', () => {
-  test.each([['-V', 'runs'], ['--version', '--foo'], ['--version']])('is told once: dogear %s %s', async (...words) => {
-    within()
-    const { stdout } = await place.dogear(words.filter((word) => word !== undefined))
-    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
-  })
+  test.each([['-V', 'runs'], ['--version', '--foo'], ['--version']])(
+    'the version is printed once: dogear %s %s',
+    async (...words) => {
+      within()
+      const { stdout } = await place.dogear(words.filter((word) => word !== undefined))
+      expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+    }
+  )
 })
 
-describe('a run that failed', () => {
+describe('a failed run', () => {
   const flow = `name: w\nsteps:\n  - wave: g\n    groups:\n      a: { shell: 'true' }\n      b: { shell: 'true' }\n  - { name: end, shell: 'false' }\n`
   const failed = async (): Promise<void> => {
     within({ 'w.yml': flow })
     expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(1)
   }
 
-  test('is not answered for by a wave, but by its groups', async () => {
+  test('an answer for a wave is refused; its groups need the answers', async () => {
     await failed()
     const { code, stderr } = await place.dogear(['resume', 'r', '--confirm', 'g=keep'])
     expect(code).toBe(4)
     expect(stderr).toContain("'g' is answered for by its groups: 'g/a', 'g/b'")
   })
 
-  test('takes another input from a step on only, as the line that is printed does', async () => {
+  test('another input is refused without a step, and the printed command applies it', async () => {
     await failed()
     const refused = await place.dogear(['resume', 'r', '--input', 'who=bob'])
     expect(refused.code).toBe(2)
@@ -54,14 +57,14 @@ describe('a run that failed', () => {
   })
 })
 
-test('a workflow file without a name is no folder', async () => {
+test('a workflow file without a name is not mistaken for a folder', async () => {
   within()
   const { code, stderr } = await place.dogear(['run', ''])
   expect(code).toBe(2)
   expect(stderr).toContain('The name of a workflow file must not be empty')
 })
 
-describe('a command that does not exist', () => {
+describe('an unknown command', () => {
   test.each([
     ['help rn', "unknown command 'rn'. Did you mean run?"],
     ['help nonsense', "unknown command 'nonsense'"],
@@ -69,7 +72,7 @@ describe('a command that does not exist', () => {
     ['ls', "unknown command 'ls'. Did you mean runs?"],
     ['logs x', "unknown command 'logs'. Did you mean show?"],
     ['help stop', "unknown command 'stop'. Did you mean pause?"]
-  ])('is named, with the one that was probably meant: dogear %s', async (words, message) => {
+  ])('an unknown command is refused with the probable one: dogear %s', async (words, message) => {
     within()
     const refused = await place.dogear(words.split(' '))
     expect(refused).toMatchObject({ code: 2, stdout: '' })
@@ -77,13 +80,13 @@ describe('a command that does not exist', () => {
     expect(await follow(refused)).toMatchObject({ code: 0 })
   })
 
-  test('is printed as a document with --json', async () => {
+  test('an unknown command is reported as a document with --json', async () => {
     within()
     const { stdout } = await place.dogear(['ls', '--json'])
     expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'Usage' } })
   })
 
-  test('and has the name of a workflow file ends with the command that runs the file', async () => {
+  test('a workflow file in place of a command ends with the command that runs it', async () => {
     within({ 'w.yml': one, fixed: '' })
     const refused = await place.dogear(['w.yml', '--id', 'r'])
     expect(refused.code).toBe(2)
@@ -91,7 +94,7 @@ describe('a command that does not exist', () => {
     expect(await place.shell('dogear run w.yml --id r')).toMatchObject({ code: 0 })
   })
 
-  test('help of help is no mistake', async () => {
+  test('help of help is valid', async () => {
     within()
     expect((await place.dogear(['help'])).stdout).toMatch(/^Usage: dogear/)
     expect((await place.dogear(['help', 'run'])).stdout).toMatch(/^Usage: dogear run/)
@@ -99,8 +102,8 @@ describe('a command that does not exist', () => {
   })
 })
 
-describe('an id that is missing', () => {
-  test.each(['show', 'pause'])('ends with where to find one: dogear %s', async (command) => {
+describe('a missing id', () => {
+  test.each(['show', 'pause'])('a missing id ends with the command that lists runs: dogear %s', async (command) => {
     within({ 'w.yml': one })
     await place.dogear(['run', 'w.yml', '--id', 'r', '--home', 'else where'])
     const refused = await place.dogear(['--home', 'else where', command])
@@ -112,7 +115,7 @@ describe('an id that is missing', () => {
 })
 
 describe('a file', () => {
-  test('that does not exist is refused with the name of one like it', async () => {
+  test('a missing file is refused with a similar name', async () => {
     within({ 'release.yml': one, 'notes.txt': '' })
     expect((await place.dogear(['run', 'relase.yml'])).stderr).toBe(
       'dogear: Can\'t read workflow relase.yml: there is no such file. Did you mean "release.yml"?\n'
@@ -122,23 +125,18 @@ describe('a file', () => {
     )
   })
 
-  test.each(['resume', 'show', 'plan', 'verify', 'pause'])(
-    'in place of an id is refused by %s as such',
-    async (command) => {
-      within({ 'w.yml': one, 'flows/x.yml': one })
-      const refused = await place.dogear([command, 'w.yml'])
-      expect(refused.code).toBe(3)
-      expect(refused.stderr).toContain(
-        'w.yml is a file: "dogear run" takes a file, this command takes the id of a run\n'
-      )
-      expect(await follow(refused)).toMatchObject({ code: 0 })
-      const below = await place.dogear([command, 'flows/x.yml'])
-      expect(below.code).toBe(2)
-      expect(below.stderr).toContain('flows/x.yml is a file: "dogear run" takes a file')
-    }
-  )
+  test.each(['resume', 'show', 'plan', 'verify', 'pause'])('%s refuses a file in place of an id', async (command) => {
+    within({ 'w.yml': one, 'flows/x.yml': one })
+    const refused = await place.dogear([command, 'w.yml'])
+    expect(refused.code).toBe(3)
+    expect(refused.stderr).toContain('w.yml is a file: "dogear run" takes a file, this command takes the id of a run\n')
+    expect(await follow(refused)).toMatchObject({ code: 0 })
+    const below = await place.dogear([command, 'flows/x.yml'])
+    expect(below.code).toBe(2)
+    expect(below.stderr).toContain('flows/x.yml is a file: "dogear run" takes a file')
+  })
 
-  test.each(['', '\n# only a comment\n'])('without content is refused as such: %j', async (text) => {
+  test.each(['', '\n# only a comment\n'])('an empty file is refused as such: %j', async (text) => {
     within({ 'w.yml': text })
     const { code, stderr } = await place.dogear(['run', 'w.yml'])
     expect(code).toBe(2)
@@ -148,8 +146,8 @@ describe('a file', () => {
   })
 })
 
-describe('flags that contradict one another', () => {
-  test('are refused with what to do', async () => {
+describe('contradictory flags', () => {
+  test('contradictory flags are refused with the remedy', async () => {
     within({ 'w.yml': one })
     await place.dogear(['run', 'w.yml', '--id', 'r'])
     const { code, stderr } = await place.dogear(['resume', 'r', '--force', '--from-step', '1'])
@@ -161,7 +159,7 @@ describe('flags that contradict one another', () => {
 describe('commands to copy keep the state folder', () => {
   const other = { environment: { DOGEAR_HOME: 'other' } }
 
-  test('where there is no run yet', async () => {
+  test('a command to copy keeps the state folder where no run exists yet', async () => {
     within({ 'w.yml': one, fixed: '' })
     const { stdout } = await place.dogear(['runs'], other)
     const [, command = ''] = /Start one with: (.*) <file>\n$/.exec(stdout) ?? []
@@ -169,7 +167,7 @@ describe('commands to copy keep the state folder', () => {
     expect((await place.dogear(['runs'], other)).stdout).toContain('completed')
   })
 
-  test('where the same command is typed again', async () => {
+  test('a command to copy keeps the state folder where the same command is repeated', async () => {
     within({ 'w.yml': one })
     for (const id of ['r-1', 'r-2']) await place.dogear(['run', 'w.yml', '--id', id], other)
     place.write('fixed', '')

@@ -70,7 +70,7 @@ describe.skipIf(!hasNamespaces)('processes of different pid namespaces', () => {
     })
   })
 
-  test('one outside is refused while an owner in a container lives, and goes on at once when it was killed', async () => {
+  test('a process outside a container is refused while the owner inside lives, and resumes at once when it was killed', async () => {
     await inWorld('owner inside', async (world) => {
       const owner = await holding(world, CONTAINER)
       const refused = reportOf(await perform(world, { ...quick, op: 'resume', life: 2 }))

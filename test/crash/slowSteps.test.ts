@@ -1,4 +1,4 @@
-/** checkpoint.json while steps are slow, and after the process was killed in one. */
+/** checkpoint.json during slow steps, and after the process was killed in one. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,11 +7,11 @@ import { describe, test } from 'vitest'
 import { inWorld, kept, launch, newWorld, sleep, untilTestEnds, workerFile } from './world.js'
 import type { Running, World } from './world.js'
 
-/** How old the copy may be, and how late this test may look. */
+/** The maximum age of the copy, and the tolerance of this test. */
 const LAG_MILLIS = 1_000
 const SLACK_MILLIS = 700
 
-/** In memory where there is such a folder: on a disk that is slow just now a copy takes more of its 5 % of the time. */
+/** In memory if possible: on a slow disk the limit of 5 % of the time delays copies. */
 const quickWorld = (): World =>
   newWorld(mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'dogear-crash-')))
 
@@ -32,7 +32,7 @@ const copied = (world: World): number => copyIn(world).revision
 
 const saved = async (world: World): Promise<number> => (await kept(world))?.stored.revision ?? -1
 
-/** What is saved, and what is copied, every few milliseconds until something is over. */
+/** Polls the saved state and the copy until `over` resolves. */
 const watch = async (world: World, over: Promise<unknown>) => {
   const seen: Array<{ readonly at: number; readonly saved: number; readonly copied: number }> = []
   let isOver = false
@@ -45,7 +45,7 @@ const watch = async (world: World, over: Promise<unknown>) => {
 }
 
 describe('while steps are slow', () => {
-  test('checkpoint.json has each save within about a second, in short steps and in long ones', async () => {
+  test('checkpoint.json has each save within about a second, in short and in long steps', async () => {
     await inWorld(
       'slow steps',
       async (world) => {
@@ -66,7 +66,7 @@ describe('while steps are slow', () => {
     )
   })
 
-  test('checkpoint.json has all that was saved more than a second before a kill', async () => {
+  test('after a kill, checkpoint.json has every save older than a second', async () => {
     await inWorld(
       'killed',
       async (world) => {
@@ -83,7 +83,7 @@ describe('while steps are slow', () => {
     )
   })
 
-  test('checkpoint.json has each group of a wave that ended, while its siblings still run', async () => {
+  test('checkpoint.json has each completed group of a wave while its siblings still run', async () => {
     await inWorld(
       'a wave',
       async (world) => {

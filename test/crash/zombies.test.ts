@@ -24,7 +24,7 @@ import {
   workerFile
 } from './world.js'
 
-// Owners of which one can't ask whether they live: as if each ran on a machine of its own. Their heartbeats decide, or the test.
+// Owners whose liveness cannot be checked, as if each ran on its own machine: their heartbeats decide, or the test.
 const STORE = { heartbeat: { updateMillis: 1000, staleMillis: 2000 }, checkIntervalMillis: 100 }
 
 const runFolder = (world: World, runId: string): string => join(world.state, 'runs', runId)
@@ -271,18 +271,18 @@ describe('an owner that was stopped, declared dead, and woken', () => {
   })
 })
 
-/** Calls that an owner makes when it deletes what it needs no more. */
+/** The calls of an owner that prunes. */
 const PRUNING = [
   { call: 'unlinkSync', on: 'e000001.jsonl' },
   { call: 'link', on: 'e000001.jsonl' }
 ] as const
 
-/** Makes a checksum wrong. */
+/** Invalidates a checksum. */
 const damage = (path: string): void => writeFileSync(path, readFileSync(path, 'utf8').replace(/"sum":"./, '"sum":"-'))
 
-describe('an owner that is stopped while it prunes', () => {
+describe('an owner stopped while pruning', () => {
   for (const stop of PRUNING) {
-    test(`before ${stop.call} changes nothing of a new run that got the id meanwhile`, async () => {
+    test(`an owner stopped before ${stop.call} while pruning changes nothing of a new run with the same id`, async () => {
       await inWorld('pruning', async (world) => {
         const store = { ...STORE, keep: 1 }
         const [o, a, b] = ['o', 'a', 'b'].map((name) => untilTestEnds(writer(world, name, store))) as [

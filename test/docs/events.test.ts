@@ -4,7 +4,7 @@ import { fieldsOf } from './source.js'
 
 const UNIT = ['stepIndex', 'step', 'group?']
 
-/** What every event has, and the fields of a unit under one name. */
+/** The fields of an event, with those of a unit under one name and without `runId`. */
 const shortened = (fields: readonly string[]): readonly string[] => {
   const own = fields.filter((field) => field !== 'runId')
   return UNIT.every((field) => own.includes(field)) ? ['unit', ...own.filter((field) => !UNIT.includes(field))] : own
@@ -20,7 +20,7 @@ const said = new Map(
   column(guide, 'event').map((cell, index) => [codes(cell)[0], codes(column(guide, 'fields')[index] ?? '')])
 )
 
-/** What the doc block of the union says of each of its members: `- \`Tag\`: …`, up to the next of these. */
+/** The entries of the union's doc block: `- \`Tag\`: …`, up to the next one. */
 const inSource = new Map(
   [
     ...read('src/ports/Events.ts')
@@ -30,15 +30,15 @@ const inSource = new Map(
 )
 
 describe('the events', () => {
-  test('in the guide are all that there are', () => {
+  test('the guide lists every event', () => {
     expect([...said.keys()].toSorted()).toEqual(events.map(({ tag }) => tag).toSorted())
   })
 
-  test.each(events)('$tag has its fields in the guide', ({ tag, fields }) => {
+  test.each(events)('the guide lists the fields of $tag', ({ tag, fields }) => {
     expect([...(said.get(tag) ?? [])].sort()).toEqual(fields)
   })
 
-  test.each(events)('$tag has its fields in its doc block', ({ tag, fields }) => {
+  test.each(events)('the doc block lists the fields of $tag', ({ tag, fields }) => {
     const text = inSource.get(tag) ?? ''
     expect(fields.filter((field) => field !== 'unit' && !text.includes(`\`${field.replace('?', '')}\``))).toEqual([])
     expect(text).not.toBe('')

@@ -6,7 +6,7 @@ import { read, root, tables } from './markdown.js'
 
 const page = read('docs/features.md')
 
-/** How many behaviours each chapter has, or the numbers of those that it has. */
+/** The number of behaviours of each chapter, or their numbers. */
 const CHAPTERS: Readonly<Record<string, number | readonly number[]>> = {
   A: 14,
   B: 9,

@@ -37,7 +37,7 @@ const literalsOf = (type: ts.Type, property: string): readonly string[] =>
     return membersOf(checker.getTypeOfSymbol(symbol)).flatMap((value) => (value.isStringLiteral() ? [value.value] : []))
   })
 
-/** The members of a type that `src/<file>` exports, by tag, each with the names of its other fields: `group?` if it may be left out. */
+/** The members of a type that `src/<file>` exports, by tag, with their other fields; `group?` is optional. */
 export function fieldsOf(file: string, name: string): ReadonlyMap<string, readonly string[]> {
   const members = membersOf(checker.getDeclaredTypeOfSymbol(exportedAs(file, name)))
   return new Map(

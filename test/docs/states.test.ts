@@ -128,7 +128,7 @@ describe('the states of a run in the guide', () => {
     expect([...started(tasks).completedSteps]).toEqual([...CompletedStep.none])
   })
 
-  /** A run in this state, of which a step is completed. */
+  /** A run in this state with one completed step. */
   const laterIn = (state: string): Checkpoint.Checkpoint => {
     const built = runIn('Completed', false)
     const running = replayed(built, [{ _tag: 'AttemptStarted', ...b, attempts: [{ attempt: 1 }] }])
@@ -141,7 +141,7 @@ describe('the states of a run in the guide', () => {
   }
 
   test.each(rows.filter(({ keeps }) => keeps))(
-    '$from stays as it is with $change of what is kept',
+    '$from is unchanged by $change of kept evidence',
     ({ from, change, to }) => {
       const after = replayed(laterIn(from), [changeOf(change, from, true)])
       expect([after.state, to]).toEqual([laterIn(from).state, from])
@@ -152,9 +152,9 @@ describe('the states of a run in the guide', () => {
     '$from becomes $to with $change',
     ({ from, change, to }) => {
       const found = change === 'Expanded' ? runIn(from, false, map) : runIn(from, change.startsWith('Group'))
-      // Of a job that ended a run knows only after it was submitted.
+      // A run knows the end of a job only after its submission.
       const submitted = [changeOf('JobSubmitted', from), changeOf(from as Tag, from)]
-      // An input is replaced before anything sees it.
+      // No attempt may have seen the old input.
       const fresh = change === 'InputReplaced' && from === 'BeforeStep' ? started(tasks) : found
       const before = change === 'JobEnded' ? replayed(runIn('BeforeStep', false), submitted) : fresh
       expect(before.state._tag).toBe(from)

@@ -252,7 +252,7 @@ describe('content that is no checkpoint', () => {
     assert.deepEqual(error, E.left({ _tag: 'Malformed', path: 'changes[0] $.step', expected: 'string' }))
   })
 
-  test('evidence that is kept is decoded with the change that says so', () => {
+  test('a change that keeps evidence decodes with that evidence', () => {
     const kept = { _tag: 'Confirmed', at: '2026-01-02T03:04:05.000Z', stepIndex: 0, step: 'build' }
     const evidence = [{ _tag: 'File', path: 'a' }]
     assert.deepEqual(decodeChange({ ...kept, evidence }), E.right({ ...kept, evidence }))

@@ -56,7 +56,7 @@ const planned = (checkpoint: Checkpoint, options: PlanOptions): ResumePlan => {
 }
 
 describe('InputReplaced', () => {
-  test('keeps every record and the state, and changes the variables that come from the input', () => {
+  test('InputReplaced keeps every record and the state, and updates the variables from the input', () => {
     const replaced = from(half, replaces({ who: 'Bob' }))
     assert.deepEqual([...replaced.completedSteps], [...half.completedSteps])
     assert.deepEqual([replaced.state, replaced.generation], [half.state, half.generation])
@@ -64,14 +64,14 @@ describe('InputReplaced', () => {
     assert.equal(replaced.revision, half.revision + 1)
   })
 
-  test.each([null, 0, '', false, []])('replaces by any JSON: %j', (input) => {
+  test.each([null, 0, '', false, []])('InputReplaced accepts any JSON: %j', (input) => {
     const replaced = from(half, replaces(input))
     assert.deepEqual(replaced.input, input)
     const read = decode(JSON.parse(JSON.stringify(encode(replaced))))
     assert.deepEqual(E.isRight(read) && read.right.input, input)
   })
 
-  test('is refused where an attempt or a job saw the old input and is open', () => {
+  test('InputReplaced is refused if an open attempt or job saw the old input', () => {
     const why = (checkpoint: Checkpoint): string => {
       const next = apply(checkpoint, replaces({ who: 'Bob' }))
       return E.isLeft(next) ? next.left.why : 'accepted'
@@ -79,7 +79,7 @@ describe('InputReplaced', () => {
     assert.deepEqual([running, failed, waiting].map(why), ['AttemptOpen', 'AttemptOpen', 'JobPending'])
   })
 
-  test('is stored with its input, and read with nothing missing', () => {
+  test('InputReplaced is stored with its input and decodes completely', () => {
     const stored = replaces({ who: 'Bob' })
     assert.deepEqual(decodeChange(JSON.parse(JSON.stringify(stored))), E.right(stored))
     assert.ok(E.isLeft(decodeChange({ _tag: 'InputReplaced', at })))
@@ -89,21 +89,21 @@ describe('InputReplaced', () => {
 describe('a plan with another input', () => {
   const options = { fromStep: 'two', input: { who: 'Bob' } }
 
-  test('has the variables of that input, and those that completed steps captured', () => {
+  test('a plan with another input has its variables and those that completed steps captured', () => {
     const plan = planned(half, options)
     assert.deepEqual(Object.fromEntries(plan.variables), { who: 'Bob', made: 'it' })
     assert.deepEqual(plan.input, { who: 'Bob' })
     assert.notEqual(hashPlan(plan), hashPlan(planned(half, { fromStep: 'two' })))
   })
 
-  test('that equals the recorded one is the plan without it', () => {
+  test('a plan with an input equal to the recorded one is the plan without it', () => {
     const same = planned(half, { fromStep: 'two', input: { how: 'well', who: 'Ada' } })
     assert.equal('input' in same, false)
     assert.equal(hashPlan(same), hashPlan(planned(half, { fromStep: 'two' })))
     assert.equal('input' in planned(half, { input: { how: 'well', who: 'Ada' } }), false)
   })
 
-  test('is refused without a step to use it from, with the remedy', () => {
+  test('a plan with another input and no step is refused with the remedy', () => {
     const plan = planResume(half, workflow, { input: { who: 'Bob' } })
     const problems = E.isLeft(plan) ? plan.left.problems : []
     assert.deepEqual(problems, [{ _tag: 'InputWithoutStep' }])
@@ -116,11 +116,14 @@ describe('a plan with another input', () => {
     ['in flight', running],
     ['before its first step', begun],
     ['completed', from(running, { _tag: 'StepCompleted', ...two, ...completed, captured: [] })]
-  ])('records it after everything that takes work back, and it can follow: a run that is %s', (_, checkpoint) => {
-    const program = { ...workflow, identity }
-    const asked = { ...options, outputs: new Map([['one', 'given']]) }
-    const changes = overrides(checkpoint, program, planned(checkpoint, asked), asked, at)
-    assert.deepEqual(changes.at(-1), replaces({ who: 'Bob' }))
-    assert.deepEqual(from(checkpoint, ...changes).input, { who: 'Bob' })
-  })
+  ])(
+    'a plan with another input records it after all rewinds, and the change can follow: a run that is %s',
+    (_, checkpoint) => {
+      const program = { ...workflow, identity }
+      const asked = { ...options, outputs: new Map([['one', 'given']]) }
+      const changes = overrides(checkpoint, program, planned(checkpoint, asked), asked, at)
+      assert.deepEqual(changes.at(-1), replaces({ who: 'Bob' }))
+      assert.deepEqual(from(checkpoint, ...changes).input, { who: 'Bob' })
+    }
+  )
 })

@@ -151,7 +151,7 @@ describe('the records of a run', () => {
   })
 
   law(
-    'take other evidence for one of them in every version, and stand where they stood',
+    'records with new evidence for one unit keep their order in every version',
     fc.tuple(records, fc.array(fc.nat(), { maxLength: 10 })),
     ([all, which]) => {
       let versions = [{ steps: Steps.from(all), all }]
@@ -173,7 +173,7 @@ describe('the records of a run', () => {
     }
   )
 
-  test('take other evidence for each of 100,000 in linear time', () => {
+  test('records take new evidence for each of 100,000 units in linear time', () => {
     const count = 100_000
     let steps = Steps.from(Array.from({ length: count }, (_, index) => record(0, `g${index}`)))
     const evidence = [{ _tag: 'File', path: 'a' }] as const

@@ -98,14 +98,14 @@ describe('what is asked of a plan', () => {
   })
 
   law(
-    'that makes completed work run again makes everything after it run, but for what somebody says is done or keeps',
+    'a plan that runs completed work again runs everything after it again, except units declared done or kept',
     momentsWithOptions,
     ({ moment, options }) => {
       const plan = planResume(moment.checkpoint, moment.workflow, options)
       if (E.isLeft(plan)) return
       const done = recorded(moment.checkpoint)
       const work = works(plan.right, moment.workflow)
-      // As long as it is asked what becomes of changed evidence, it is not known whether that runs again.
+      // While a question about changed evidence is open, it is unknown whether its unit runs again.
       if (openQuestions(plan.right).some(({ reason }) => reason._tag === 'EvidenceChanged')) return
       const first = work.find((one) => one._tag !== 'Skip' && done.has(unitName(one)))
       for (const decision of work) {

@@ -736,7 +736,7 @@ describe('restartWave', () => {
     assert.equal(describeProblem(none), "wave 'x' not found. Waves: 'checks'")
   })
 
-  test('in a workflow without waves says so, and names the steps to run from', () => {
+  test('restartWave in a workflow without waves says so and names the steps for fromStep', () => {
     const checkpoint = standing(numbered(2), State.beforeStep(0, 'step-0'))
     const told = ['x', 'step-1'].map((restartWave) =>
       problems(checkpoint, numbered(2), { restartWave }).map(describeProblem).join()

@@ -55,7 +55,7 @@ const streamed = (redaction: Redaction.Redaction, pieces: ReadonlyArray<Uint8Arr
   return Buffer.concat([...told, Redaction.rest(redaction, held)])
 }
 
-/** The CPU time of the quickest of some repetitions, in milliseconds: other processes do not count. */
+/** The lowest CPU time of several rounds, in milliseconds, so that other processes do not count. */
 const quickest = (rounds: number, work: () => unknown): number => {
   let best = Infinity
   for (let round = 0; round < rounds; round++) {
@@ -80,23 +80,27 @@ describe('a text', () => {
     assert.equal(Redaction.text(redaction, hidden), hidden)
   })
 
-  law('has a mark for each place that values cover, and is otherwise as it was', secretsAndText, ([all, text]) => {
-    const values = all.filter((value) => !value.includes('*'))
-    const covered = Array.from(text, () => 0)
-    const found = values
-      .flatMap((value) =>
-        Array.from(text, (_, from) => (text.startsWith(value, from) ? [from, from + value.length] : []))
-      )
-      .filter(({ length }) => length > 0)
-    for (const [from = 0, to = 0] of found) for (let at = from; at < to; at++) covered[at] = 1
-    const isJoint = (at: number): boolean => found.some(([from = 0, to = 0]) => from < at && at < to)
-    const expected = Array.from(text, (character, at) => {
-      if (covered[at] === 0) return character
-      return at > 0 && covered[at - 1] === 1 && isJoint(at) ? '' : '***'
-    })
-    if (!text.includes('\n') && values.every((value) => !/["é]/.test(value)))
-      assert.equal(Redaction.text(Redaction.make(values), text), expected.join(''))
-  })
+  law(
+    'redaction replaces each range that values cover by one mark and keeps everything else',
+    secretsAndText,
+    ([all, text]) => {
+      const values = all.filter((value) => !value.includes('*'))
+      const covered = Array.from(text, () => 0)
+      const found = values
+        .flatMap((value) =>
+          Array.from(text, (_, from) => (text.startsWith(value, from) ? [from, from + value.length] : []))
+        )
+        .filter(({ length }) => length > 0)
+      for (const [from = 0, to = 0] of found) for (let at = from; at < to; at++) covered[at] = 1
+      const isJoint = (at: number): boolean => found.some(([from = 0, to = 0]) => from < at && at < to)
+      const expected = Array.from(text, (character, at) => {
+        if (covered[at] === 0) return character
+        return at > 0 && covered[at - 1] === 1 && isJoint(at) ? '' : '***'
+      })
+      if (!text.includes('\n') && values.every((value) => !/["é]/.test(value)))
+        assert.equal(Redaction.text(Redaction.make(values), text), expected.join(''))
+    }
+  )
 
   law(
     'without a value is as it was',
@@ -126,17 +130,17 @@ describe('a text', () => {
   })
 })
 
-describe('a value that is long and repeats itself', () => {
+describe('a long repetitive value', () => {
   const ROUNDS = 3
 
-  /** How many times longer it takes if value and text are four times as long: four if that is linear, sixteen if quadratic. */
+  /** The growth of the time if value and text are four times as long: four if linear, sixteen if quadratic. */
   const growth = (work: (length: number) => () => unknown): number => {
     const [small, large] = [work(20_000), work(80_000)]
     quickest(1, small)
     return quickest(ROUNDS, large) / quickest(ROUNDS, small)
   }
 
-  test('is looked for in linear time where it is, overlapping itself', () => {
+  test('a long repetitive value is found in linear time where it overlaps itself', () => {
     const work = (length: number) => {
       const redaction = Redaction.make(['a'.repeat(length)])
       const text = `${'a'.repeat(4 * length)}b`
@@ -146,7 +150,7 @@ describe('a value that is long and repeats itself', () => {
     assert.ok(growth(work) < 9)
   })
 
-  test('is looked for in linear time where it is nearly', () => {
+  test('a long repetitive value is found in linear time where it nearly matches', () => {
     const work = (length: number) => {
       const redaction = Redaction.make([`${'a'.repeat(length)}b`])
       const text = `${'a'.repeat(length - 1)}c`.repeat(4)
@@ -156,7 +160,7 @@ describe('a value that is long and repeats itself', () => {
     assert.ok(growth(work) < 9)
   })
 
-  test('is looked for in linear time in a stream, however that is cut', () => {
+  test('a long repetitive value is found in linear time in a stream, however that is cut', () => {
     const work = (length: number) => {
       const redaction = Redaction.make(['a'.repeat(length)])
       const pieces = [...Array.from({ length: 64 }, () => Buffer.from('a'.repeat(length / 16))), Buffer.from('b')]
@@ -166,7 +170,7 @@ describe('a value that is long and repeats itself', () => {
     assert.ok(growth(work) < 9)
   })
 
-  test('of which a mark makes another, again and again, ends', () => {
+  test('redaction ends even if each mark forms another value', () => {
     const hidden = Redaction.text(Redaction.make(['secret', '***x']), `secret${'x'.repeat(10_000)}`)
     assert.equal(hidden, '***')
   })

@@ -158,7 +158,7 @@ describe('recording', () => {
     assert.ok(large < 5 * small, `${large} ms a group among 10,000, ${small} ms among 1,000`)
   }, 120_000)
 
-  test('a group that starts with the other missing ones, once half were loaded, costs at most four times as much among 10,000 as among 1,000', () => {
+  test('a group that starts with the other missing ones, half of them loaded, costs at most four times as much among 10,000 as among 1,000', () => {
     const cost = (groups: number, rounds: number): number => {
       const content = encode(reached(wide(groups), groupsDone(groups / 2)))
       const attempts = Array.from({ length: groups / 2 }, (_, n) => ({ group: `g-${n + groups / 2}`, attempt: 1 }))

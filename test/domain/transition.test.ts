@@ -270,7 +270,7 @@ const rows: ReadonlyArray<Row> = [
     'checks/lint'
   ],
   [
-    'the evidence of what is completed is kept',
+    'a Confirmed change replaces the evidence of a completed unit',
     { _tag: 'Confirmed', ...wave, group: 'lint', evidence: [] },
     checked,
     built,
@@ -291,7 +291,7 @@ describe('a change follows only what it can follow:', () => {
     )
   })
 
-  test('evidence that is kept takes the place of what was recorded, in one record and whatever the state is', () => {
+  test('accepted evidence replaces the recorded one, in one record and in every state', () => {
     const evidence = [{ _tag: 'Artifact', path: 'a', size: 1, sha256: '0'.repeat(64) }] as const
     for (const before of [checked, from(checked, starts(publish)), published]) {
       const now = from(before, { _tag: 'Confirmed', ...wave, group: 'lint', evidence })
@@ -672,7 +672,7 @@ describe('an edit that is adopted', () => {
     from(base, { _tag: 'WorkflowEdited', at: AT, workflow: Identity.of({ name: 'release', steps }) })
   const [first, second, third] = workflow.steps as [W.Task, W.Wave, W.Task]
 
-  test('takes records over by name, to their new place, with the fingerprint of what ran', () => {
+  test('an edited workflow keeps records by name, at their new index, with the fingerprint that ran', () => {
     const other = W.task('build', { definition: 'other' })
     const reached = edited(checked, W.task('setup'), other, second, third)
     assert.deepEqual(

@@ -24,7 +24,7 @@ const planned = (
 ): { readonly before: Checkpoint; readonly plan: ResumePlan; readonly after: Checkpoint } | undefined => {
   const before = inWorkspace(checkpoint)
   const plan = planResume(before, workflow, options)
-  // What is asked about is not executed, so what waits there may still have seen the input.
+  // A unit with an open question is not executed, so what waits there may still have seen the input.
   if (E.isLeft(plan) || (plan.right.input !== undefined && openQuestions(plan.right).length > 0)) return undefined
   const identified = { ...workflow, identity: identityOf(workflow) }
   const carry = overrides(before, identified, plan.right, options, before.updatedAt)

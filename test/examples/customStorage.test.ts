@@ -65,7 +65,7 @@ describe('the example of a store', () => {
 })
 
 describe('the process of the example', () => {
-  test('can claim a run again whose save and whose release failed', async () => {
+  test('a process can claim a run again after its save and its release failed', async () => {
     const path = join(folder, 'failing.json')
     const script = `
       import assert from 'node:assert/strict'
@@ -76,7 +76,7 @@ describe('the process of the example', () => {
       const owner = { host: 'here', pid: 1 }
       const change = { _tag: 'StepCompleted', at: '2026-01-02T03:04:05.678Z' }
       const claimed = await storage.claim('a', owner)()
-      // A folder in its place: the file can't be written.
+      // A folder in its place makes the write fail.
       mkdirSync(path + '.tmp')
       const saved = await storage.save(claimed.right.claim, [{ revision: 0, change, checkpoint: () => ({}) }])()
       const released = await storage.release(claimed.right.claim)()

@@ -168,17 +168,17 @@ describe('the types of a program with promises', () => {
     run: ({ input }) => input.at.getTime()
   })
 
-  test('a completed outcome has the outputs of the steps, with their types', () => {
+  test('a completed outcome has the typed outputs of the steps', () => {
     const ended = () => Async.runOutcome(typed, options)
     type Ended = Extract<Awaited<ReturnType<typeof ended>>, { readonly _tag: 'Completed' }>
     expectTypeOf<Ended['outputs']['one']>().toEqualTypeOf<number>()
     type Executed = Executor<RunOutcome<{ readonly one: number }>>
     expectTypeOf(run(typed, 'r', { at: new Date(0) })).toMatchTypeOf<Executed>()
-    // An outcome of any program is one whose outputs are not known.
+    // An outcome of any program is assignable to one with unknown outputs.
     expectTypeOf<Executed>().toMatchTypeOf<Executor<RunOutcome>>()
   })
 
-  test('an input is needed to start a run, and may be left out where the run may exist', () => {
+  test('an input is required to start a run, and optional where the run may exist', () => {
     const at = new Date(0)
     const calls = [
       () => Async.run(typed, { ...options, input: { at } }),

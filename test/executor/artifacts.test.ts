@@ -29,7 +29,7 @@ const go = async (program: AnyProgram, data: MemoryData, given: Partial<Environm
   return outcome.right
 }
 
-/** The units that a resume asks about. */
+/** The units with a question in a resume. */
 const askedIn = async (program: AnyProgram, data: MemoryData): Promise<ReadonlyArray<string>> => {
   const refused = await runOrResume(program, 'r', {})(environmentOn(data, {}))()
   assert.ok(E.isLeft(refused) && refused.left._tag === 'Unconfirmed', JSON.stringify(refused))
@@ -60,7 +60,7 @@ const TWICE = { _tag: 'Constant', attempts: 2, delayMillis: 0, maxDelayMillis: 0
 const stop = (message = 'stopped here') => TE.left(new Error(message))
 
 describe('an artifact', () => {
-  test('that is missing lets its step run again, and what follows; one that was replaced is asked about', async () => {
+  test('a missing artifact makes its step and all later ones run again; a replaced one raises a question', async () => {
     const data = memoryData()
     const ran: Array<string> = []
     const program = pipe(
@@ -114,7 +114,7 @@ describe('an artifact', () => {
     assert.equal(ran.length, 4)
   })
 
-  test('that a step replaces before it fails is its own doing: it runs again, and nobody is asked', async () => {
+  test('an artifact that its step replaces before it fails is explained: the step runs again without a question', async () => {
     const data = memoryData()
     const ran: Array<string> = []
     let broken = true

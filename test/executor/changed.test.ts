@@ -1,4 +1,4 @@
-/** Evidence that was changed since it was recorded: asked about, and never overwritten unasked. */
+/** Changed evidence raises a question and is never overwritten silently. */
 import assert from 'node:assert/strict'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
@@ -41,7 +41,7 @@ const three = (world: World, options: { readonly generate?: object } = {}) =>
     Program.step('publish', { run: () => doing(world, 'publish') })
   )
 
-/** A run that failed in `check`, and whose file was fixed by hand. */
+/** A run that failed in `check`, with its file fixed by hand. */
 const fixed = async (): Promise<World> => {
   const world = newWorld()
   ended(await newProcess(world).perform(run(three(world), 'r', {})), 'Failed')
@@ -57,15 +57,15 @@ const confirm = (answers: Readonly<Record<string, Plan.Answer['_tag']>>): Resume
   confirm: new Map(Object.entries(answers).map(([unit, _tag]) => [unit, { _tag }]))
 })
 
-/** The units that are asked about. */
+/** The units with a question. */
 const asked = async (world: World, options: ResumeOptions = {}, program: Program.Program<unknown> = three(world)) =>
   refused(await go(world, options, program), 'Unconfirmed').questions.map(({ step, group, reason }) => [
     group === undefined ? step : `${step}/${group}`,
     reason._tag
   ])
 
-describe('an artifact that was changed by hand', () => {
-  test('is a question, whatever edits are accepted: nothing runs, and nothing is written', async () => {
+describe('an artifact edited by hand', () => {
+  test('an edited artifact is an open question, whatever edits are accepted: nothing runs, and nothing is written', async () => {
     const world = await fixed()
     const { revision } = await stored(newProcess(world).storage)
     for (const options of [{}, { changes: 'ignore' }] as const) {
@@ -88,24 +88,27 @@ describe('an artifact that was changed by hand', () => {
     ['Keep', 'Completed', ['check', 'publish']],
     ['Done', 'Completed', ['check', 'publish']],
     ['Again', 'Failed', ['generate', 'check']]
-  ])('is what the answer %s says, and nobody is asked again', async (answer, outcome, ran) => {
-    const world = await fixed()
-    ended(await go(world, confirm({ generate: answer })), outcome)
-    assert.deepEqual(world.log, ran)
-    if (outcome === 'Failed') return
-    const { completedSteps } = await stored(newProcess(world).storage)
-    const [generate] = completedSteps
-    assert.equal(generate?.evidence[0]?._tag === 'Artifact' && generate.evidence[0].size, 'fixed'.length)
-    world.log.length = 0
-    ended(await go(world), 'Completed')
-    assert.deepEqual(world.log, [])
-  })
+  ])(
+    'the answer %s to an edited artifact is obeyed, and the next resume asks nothing',
+    async (answer, outcome, ran) => {
+      const world = await fixed()
+      ended(await go(world, confirm({ generate: answer })), outcome)
+      assert.deepEqual(world.log, ran)
+      if (outcome === 'Failed') return
+      const { completedSteps } = await stored(newProcess(world).storage)
+      const [generate] = completedSteps
+      assert.equal(generate?.evidence[0]?._tag === 'Artifact' && generate.evidence[0].size, 'fixed'.length)
+      world.log.length = 0
+      ended(await go(world), 'Completed')
+      assert.deepEqual(world.log, [])
+    }
+  )
 
   test.each([
     ['Keep', []],
     ['Done', ['pack']],
     ['Again', ['generate', 'pack']]
-  ] as const)('of a completed run is asked about too, and %s runs %j', async (answer, ran) => {
+  ] as const)('an edited artifact of a completed run raises a question too, and %s runs %j', async (answer, ran) => {
     const world = newWorld()
     const program = pipe(
       Program.start('two'),
@@ -121,7 +124,7 @@ describe('an artifact that was changed by hand', () => {
     assert.deepEqual(world.log, ran)
   })
 
-  test('is kept where the host says so, and each step that is kept is reported once that is durable', async () => {
+  test('an edited artifact is kept if the host says so, and each kept step is reported once that is durable', async () => {
     const world = await fixed()
     const process = newProcess(world)
     ended(await process.perform(runOrResume(three(world), 'r', {}, { onChanged: 'keep' })), 'Completed')
@@ -134,7 +137,7 @@ describe('an artifact that was changed by hand', () => {
     ended(await go(world), 'Completed')
   })
 
-  test('is kept by fromStep of a later step, and run over by fromStep of its own', async () => {
+  test('fromStep keeps an edited artifact of an earlier step and overwrites one of its own', async () => {
     const world = await fixed()
     ended(await go(world, { fromStep: 'check' }), 'Completed')
     assert.deepEqual(world.log, ['check', 'publish'])
@@ -145,7 +148,7 @@ describe('an artifact that was changed by hand', () => {
     assert.deepEqual(other.log, ['generate', 'check'])
   })
 
-  test('pins the plan: with another content it is another plan', async () => {
+  test('an edited artifact pins the plan: other content makes another plan', async () => {
     const world = await fixed()
     const checkpoint = await stored(newProcess(world).storage)
     const hashes = []
@@ -161,7 +164,7 @@ describe('an artifact that was changed by hand', () => {
     assert.deepEqual(world.log, [])
   })
 
-  test('can be answered for only while it is one: to keep what was not changed is refused', async () => {
+  test('keeping unchanged evidence is refused', async () => {
     const world = await fixed()
     const { problems } = refused(await go(world, confirm({ generate: 'Keep', check: 'Keep' })), 'PlanError')
     assert.deepEqual(problems, [{ _tag: 'NotAsked', step: 'check', keep: true }])
@@ -170,7 +173,7 @@ describe('an artifact that was changed by hand', () => {
     assert.deepEqual(world.log, ['check', 'publish'])
   })
 
-  test('is asked about also if an earlier step runs again for another reason', async () => {
+  test('an edited artifact raises a question even if an earlier step runs again for another reason', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('two'),
@@ -191,7 +194,7 @@ describe('an artifact that was changed by hand', () => {
     assert.deepEqual(world.log, [])
   })
 
-  test('and another that is missing are one question: what is missing is named too', async () => {
+  test('changed and missing artifacts of one unit are one question that names both', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('one'),
@@ -244,25 +247,25 @@ describe('a change at a path that several units recorded', () => {
     return world
   }
 
-  test('is one question, at the last of them', async () => {
+  test('a change at a shared path is one question, at the last unit', async () => {
     const world = await edited()
     assert.deepEqual(await asked(world, {}, turns(world)), [['wave/sign', 'EvidenceChanged']])
   })
 
-  test('runs all of them and what follows if the answer is again', async () => {
+  test('the answer "again" at a shared path runs all its units and all later ones', async () => {
     const world = await edited()
     ended(await go(world, confirm({ 'wave/sign': 'Again' }), turns(world)), 'Completed')
     assert.deepEqual(world.log, ['make', 'other', 'sign', 'beside', 'last'])
   })
 
-  test('runs none of them if it is kept, and nobody is asked again', async () => {
+  test('keeping a change at a shared path runs none of its units, and the next resume asks nothing', async () => {
     const world = await edited()
     ended(await go(world, confirm({ 'wave/sign': 'Keep' }), turns(world)), 'Completed')
     ended(await go(world, {}, turns(world)), 'Completed')
     assert.deepEqual(world.log, [])
   })
 
-  test('asks about each of them that is not idempotent as well', async () => {
+  test('a change at a shared path also raises a question for each unit that is not idempotent', async () => {
     const world = await edited(false)
     const again = confirm({ 'wave/sign': 'Again' })
     assert.deepEqual(await asked(world, again, turns(world, false)), [['make', 'EvidenceChanged']])
@@ -273,7 +276,7 @@ describe('a change at a path that several units recorded', () => {
 })
 
 describe('a change is explained', () => {
-  /** `make` leaves a file in a first step; two groups follow, of which `sign` fails as it is told. */
+  /** `make` writes a file in the first step; two groups follow, of which `sign` fails on request. */
   const groups = (world: World, sign: object, fails: () => boolean) =>
     pipe(
       Program.start('groups'),
@@ -294,7 +297,7 @@ describe('a change is explained', () => {
       )
     )
 
-  test('by a group that names the path and failed since then: before its wave starts again nothing stands against it', async () => {
+  test('a group that declares the path and failed since explains a change: the previous wave stays intact', async () => {
     const world = newWorld()
     let fails = true
     const program = groups(world, { evidence: [artifact('v')] }, () => fails)
@@ -304,7 +307,7 @@ describe('a change is explained', () => {
     assert.deepEqual(world.log, ['make', 'sign', 'sign'])
   })
 
-  test('by no group that does not name it, or tells only by what it gives', async () => {
+  test('a group that declares no such path, or declares it only by its output, does not explain a change', async () => {
     for (const sign of [{}, { evidence: () => [artifact('v')] }, { expect: { files: ['v'] } }]) {
       const world = newWorld()
       const program = groups(world, sign, () => true)
@@ -313,7 +316,7 @@ describe('a change is explained', () => {
     }
   })
 
-  test('by no group that failed before the other one recorded it', async () => {
+  test('a group that failed before the other one was recorded does not explain a change', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('wave'),
@@ -371,7 +374,7 @@ describe('a commit', () => {
     return world
   }
 
-  test('that the repository does not have is missing: only its group runs again, and what follows', async () => {
+  test('a commit that the repository lost is missing: only its group and all later units run again', async () => {
     const world = await rewritten([])
     const process = newProcess(world)
     ended(await process.perform(resume(committing(world), 'r')), 'Completed')
@@ -392,7 +395,7 @@ describe('a commit', () => {
     )
   })
 
-  test('that HEAD no longer leads back to is a question; to keep takes HEAD for it, and nobody is asked again', async () => {
+  test('a commit that HEAD no longer contains is a question; keeping it records HEAD, and the next resume asks nothing', async () => {
     const world = await rewritten(['c2'])
     assert.deepEqual(await asked(world, {}, committing(world)), [['work/two', 'EvidenceChanged']])
     ended(await go(world, confirm({ 'work/two': 'Keep' }), committing(world)), 'Completed')
@@ -405,7 +408,7 @@ describe('a commit', () => {
     )
   })
 
-  test('that two groups have recorded is one question, and is kept for both', async () => {
+  test('a commit recorded by two groups is one question, and is kept for both', async () => {
     const world = newWorld()
     const named = { evidence: [{ _tag: 'Commit', hash: 'c1' }] } as const
     const program = pipe(
@@ -426,7 +429,7 @@ describe('a commit', () => {
 })
 
 describe('a crash', () => {
-  /** A store whose process dies right before, or right after, a change of this kind is durable. */
+  /** A store whose process dies right before or after a change of this kind is durable. */
   const dyingAt =
     (life: Life, tag: Change.Change['_tag'], when: 'before' | 'after') =>
     (storage: CheckpointStorage): CheckpointStorage => ({
@@ -445,28 +448,31 @@ describe('a crash', () => {
     ['Keep', 'Confirmed'],
     ['Done', 'Confirmed'],
     ['Again', 'Rewound']
-  ] as const)('between the answer %s and its record asks again, and after it nobody is asked', async (answer, tag) => {
-    for (const when of ['before', 'after'] as const) {
-      const world = await fixed()
-      const life = newLife()
-      const process = newProcess(world, { around: dyingAt(life, tag, when) })
-      const answers = confirm({ generate: answer })
-      await patiently(
-        process.clock,
-        Promise.race([life.killed, resume(three(world), 'r', answers)(process.environment)()])
-      )
-      assert.ok(!life.alive())
-      if (when === 'before') assert.deepEqual(await asked(world), [['generate', 'EvidenceChanged']])
-      else {
-        assert.ok((await historyOf(newProcess(world).storage)).includes(tag))
-        ended(await go(world), answer === 'Again' ? 'Failed' : 'Completed')
+  ] as const)(
+    'a crash between the answer %s and its record repeats the question; a crash after it does not',
+    async (answer, tag) => {
+      for (const when of ['before', 'after'] as const) {
+        const world = await fixed()
+        const life = newLife()
+        const process = newProcess(world, { around: dyingAt(life, tag, when) })
+        const answers = confirm({ generate: answer })
+        await patiently(
+          process.clock,
+          Promise.race([life.killed, resume(three(world), 'r', answers)(process.environment)()])
+        )
+        assert.ok(!life.alive())
+        if (when === 'before') assert.deepEqual(await asked(world), [['generate', 'EvidenceChanged']])
+        else {
+          assert.ok((await historyOf(newProcess(world).storage)).includes(tag))
+          ended(await go(world), answer === 'Again' ? 'Failed' : 'Completed')
+        }
       }
     }
-  })
+  )
 })
 
 describe('completed steps that run again', () => {
-  test('are reported with their reasons before anything is recorded or run, to hosts of runOrResume too', async () => {
+  test('completed steps that run again are reported with their reasons first, also to hosts of runOrResume', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('two'),
@@ -494,7 +500,7 @@ describe('completed steps that run again', () => {
 })
 
 describe('a plan', () => {
-  test('of dogear/promise has the question, and keeps where the host says so', async () => {
+  test('a plan of dogear/promise contains the question, and keeps the change if the host says so', async () => {
     const world = newWorld()
     const program = workflow('p').step('make', {
       evidence: [artifact('a')],
@@ -512,7 +518,7 @@ describe('a plan', () => {
   })
 })
 
-test('a map that is done anew as a whole asks before it overwrites what somebody changed of one item', async () => {
+test('a map that runs again as a whole asks before it overwrites a change to one item', async () => {
   const world = newWorld()
   const program = pipe(
     Program.start('pages'),

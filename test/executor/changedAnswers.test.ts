@@ -1,4 +1,4 @@
-/** Evidence that was changed, and several units, whole waves, restarts and answers that touch it. */
+/** Changed evidence of several units or whole waves, with restarts and answers that affect it. */
 import assert from 'node:assert/strict'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
@@ -10,7 +10,7 @@ import { ended, newProcess, newWorld, refused, stored } from './fixtures.js'
 
 const artifacts = (...paths: ReadonlyArray<string>) => paths.map((path) => ({ _tag: 'Artifact', path }) as const)
 
-/** A unit that writes its name into files, and leaves these as evidence; it fails if it is told to. */
+/** A unit that writes its name into files, records them as evidence, and fails on request. */
 const writing = (world: World, name: string, paths: ReadonlyArray<string>, fails: () => boolean = () => false) => ({
   evidence: artifacts(...paths),
   run: () =>
@@ -49,7 +49,7 @@ const nothingLeft = async (world: World, program: Any): Promise<void> => {
   assert.deepEqual(world.log, [])
 }
 
-describe('what a wave as a whole left, and was changed by hand,', () => {
+describe('edited evidence of a wave as a whole', () => {
   const wave = (world: World, of: 'wave' | 'map'): Any => {
     const first = pipe(Program.start('p'), Program.step('first', writing(world, 'first', ['first'])))
     const group = { run: writing(world, 'build', ['bundle']).run }
@@ -67,11 +67,14 @@ describe('what a wave as a whole left, and was changed by hand,', () => {
     return [world, program]
   }
 
-  test.each(['wave', 'map'] as const)('is a question at the %s, and nothing runs', async (of) => {
-    const [world, program] = await edited(of)
-    assert.deepEqual(await asked(world, program), [['build', 'EvidenceChanged']])
-    assert.equal(world.tree.files.get('bundle'), 'by hand')
-  })
+  test.each(['wave', 'map'] as const)(
+    'edited evidence of a wave as a whole is a question at the %s, and nothing runs',
+    async (of) => {
+      const [world, program] = await edited(of)
+      assert.deepEqual(await asked(world, program), [['build', 'EvidenceChanged']])
+      assert.equal(world.tree.files.get('bundle'), 'by hand')
+    }
+  )
 
   test.each([
     ['wave', 'Keep', [], 'by hand'],
@@ -80,14 +83,17 @@ describe('what a wave as a whole left, and was changed by hand,', () => {
     ['map', 'Done', ['last'], 'by hand'],
     ['wave', 'Again', ['build', 'last'], 'build'],
     ['map', 'Again', ['build', 'last'], 'build']
-  ] as const)('of a %s is what the answer %s says, and nobody is asked again', async (of, answer, ran, content) => {
-    const [world, program] = await edited(of)
-    ended(await go(world, program, confirm({ build: answer })), 'Completed')
-    assert.deepEqual([world.log, world.tree.files.get('bundle')], [ran, content])
-    await nothingLeft(world, program)
-  })
+  ] as const)(
+    'edited evidence of a %s obeys the answer %s, and the next resume asks nothing',
+    async (of, answer, ran, content) => {
+      const [world, program] = await edited(of)
+      ended(await go(world, program, confirm({ build: answer })), 'Completed')
+      assert.deepEqual([world.log, world.tree.files.get('bundle')], [ran, content])
+      await nothingLeft(world, program)
+    }
+  )
 
-  test('is kept where the host says so', async () => {
+  test('edited evidence of a wave as a whole is kept if the host says so', async () => {
     const [world, program] = await edited('wave')
     ended(await go(world, program, { onChanged: 'keep' }), 'Completed')
     assert.deepEqual([world.log, world.tree.files.get('bundle')], [[], 'by hand'])
@@ -95,7 +101,7 @@ describe('what a wave as a whole left, and was changed by hand,', () => {
   })
 
   test.each(['wave', 'map'] as const)(
-    'of a %s is asked about and kept also if an earlier step runs again',
+    'edited evidence of a %s as a whole raises a question and can be kept even if an earlier step runs again',
     async (of) => {
       const [world, program] = await edited(of)
       world.tree.files.delete('first')
@@ -106,14 +112,14 @@ describe('what a wave as a whole left, and was changed by hand,', () => {
     }
   )
 
-  test('is overwritten without a question by a restart of that very wave', async () => {
+  test('restarting a wave overwrites its edited evidence without a question', async () => {
     const [world, program] = await edited('wave')
     ended(await go(world, program, { restartWave: 'build' }), 'Completed')
     assert.deepEqual([world.log, world.tree.files.get('bundle')], [['build', 'last'], 'build'])
   })
 })
 
-describe('a wave that is restarted', () => {
+describe('a restarted wave', () => {
   const signed = (world: World): Any =>
     pipe(
       Program.start('p'),
@@ -121,7 +127,7 @@ describe('a wave that is restarted', () => {
       Program.step('sign', writing(world, 'sign', ['v']))
     )
 
-  test('does not run over what somebody keeps: its group that left that is asked about too', async () => {
+  test('restarting a wave does not overwrite kept evidence: its group that recorded it raises a question too', async () => {
     const world = newWorld()
     const program = signed(world)
     await started(world, program)
@@ -141,7 +147,7 @@ describe('a wave that is restarted', () => {
     await nothingLeft(world, program)
   })
 
-  test('lets no earlier step run over what was changed without a question', async () => {
+  test('restarting a wave lets no earlier step overwrite a change without a question', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('p'),
@@ -163,8 +169,8 @@ describe('a wave that is restarted', () => {
   })
 })
 
-describe('to take as done', () => {
-  test('a group whose evidence was changed asks nothing later about what its sibling left', async () => {
+describe('declaring a unit done', () => {
+  test('declaring a group with changed evidence done raises no later question about its sibling’s evidence', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('p'),
@@ -194,7 +200,7 @@ describe('to take as done', () => {
     assert.equal(world.tree.files.get('index'), 'docs')
   })
 
-  test('runs what follows anew, also a step that had failed', async () => {
+  test('declaring a unit done runs all later steps again, including one that failed', async () => {
     const world = newWorld()
     let fails = true
     const program = pipe(
@@ -215,7 +221,7 @@ describe('to take as done', () => {
     await nothingLeft(world, program)
   })
 
-  test('what lost some of its evidence leaves the rest on record', async () => {
+  test('declaring a unit done keeps its remaining evidence on record', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('p'),
@@ -232,7 +238,7 @@ describe('to take as done', () => {
     await nothingLeft(world, program)
   })
 
-  test('what failed after it wrote over something keeps that on record', async () => {
+  test('declaring a failed unit done records the evidence that it overwrote', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('p'),
@@ -248,7 +254,7 @@ describe('to take as done', () => {
     await nothingLeft(world, program)
   })
 
-  test('what follows another keeps what it left on record', async () => {
+  test('declaring a step done keeps the evidence of the next step on record', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('p'),
@@ -266,7 +272,7 @@ describe('to take as done', () => {
   })
 
   test.each(['Again', 'Keep', 'Done'] as const)(
-    'one of two that were asked about goes with %s for the other',
+    'one of two questions is settled by the answer %s to the other',
     async (answer) => {
       const world = newWorld()
       const program = pipe(
@@ -288,7 +294,7 @@ describe('to take as done', () => {
   )
 })
 
-test('what a failed step wrote over is kept by fromStep of a later one, and nobody is asked about it', async () => {
+test('fromStep of a later step keeps what a failed step overwrote, without a question', async () => {
   const world = newWorld()
   const program = pipe(
     Program.start('p'),

@@ -183,7 +183,7 @@ describe('a check that is to be tried again by policy', () => {
     ['before', [1, 0]],
     ['after', [3, 3]]
   ] as const)(
-    'is looked at three times %s a wave, whose groups run each time only if they had run',
+    'the check runs three times %s a wave, whose groups run each time only if they had run',
     async (when, ran) => {
       for (const [wrong, outcome, times] of [
         [2, 'Completed', ran[0]],

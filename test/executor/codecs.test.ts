@@ -11,10 +11,10 @@ import { ended, loaded, newProcess, newWorld, refused } from './fixtures.js'
 
 const parses = (value: unknown): unknown => ({ value })
 
-/** What callers without types give in the place of a codec. */
+/** Values that untyped callers pass instead of a codec. */
 const strangers: ReadonlyArray<readonly [string, unknown, RegExp]> = [
   [
-    'a zod schema, which has decode, encode and validate of its own',
+    'a zod schema with its own decode, encode and validate',
     { '~standard': { version: 1, vendor: 'zod', validate: parses }, decode: parses, encode: parses, validate: parses },
     /a Standard Schema \(zod\) is not supported yet/
   ],
@@ -31,7 +31,7 @@ const strangers: ReadonlyArray<readonly [string, unknown, RegExp]> = [
 
 const codecs = strangers.map(([what, codec, why]) => [what, codec as t.Mixed, why] as const)
 
-/** The only problem of a program, as its place, its field and its text. */
+/** The only problem of a program: its place, field and text. */
 const problemOf = (error: RunError.RunError): readonly [string, string, string] => {
   assert.equal(error._tag, 'PlanError')
   const [one, ...more] = error._tag === 'PlanError' ? error.problems : []
@@ -40,8 +40,8 @@ const problemOf = (error: RunError.RunError): readonly [string, string, string] 
   return [one.problem.place, one.problem.field, RunError.describe(error)]
 }
 
-describe('what is no io-ts codec', () => {
-  test.each(codecs)('is refused before anything runs: %s', async (_, output, why) => {
+describe('a value that is no io-ts codec', () => {
+  test.each(codecs)('an invalid codec is refused before anything runs: %s', async (_, output, why) => {
     const world = newWorld()
     const process = newProcess(world)
     const did = TE.fromIO(() => world.log.push('did'))
@@ -67,7 +67,7 @@ describe('what is no io-ts codec', () => {
     ['a group', pipe(start, Program.wave('checks', { lint: { ...nothing, output: codec } })), 'checks/lint', 'output'],
     ['a job', pipe(start, Program.step('train', { job, output: codec })), 'train', 'output'],
     [
-      'what a map does',
+      'the task of a map',
       pipe(start, Program.map('pages', { forEach: () => [] }, { ...nothing, output: codec })),
       'pages',
       'output'
@@ -85,7 +85,7 @@ describe('what is no io-ts codec', () => {
       'one',
       'output'
     ]
-  ])('is refused of %s, by run, resume, runOrResume and poll', async (_, program, place, field) => {
+  ])('an invalid codec of %s is refused by run, resume, runOrResume and poll', async (_, program, place, field) => {
     assert.deepEqual(
       Program.problems(program).map((one) => one._tag === 'InvalidSetting' && [one.place, one.field]),
       [[place, field]]
@@ -103,10 +103,15 @@ describe('what is no io-ts codec', () => {
     ['a step', async.step('build', { output: codec, run: () => 1 }), 'build', 'output'],
     ['a group', async.wave('checks', { lint: { output: codec, run: () => 1 } }), 'checks/lint', 'output'],
     ['a job', async.step('train', { output: codec, job: asyncJob }), 'train', 'output'],
-    ['what a map does', async.map('pages', { forEach: () => [] }, { output: codec, run: () => 1 }), 'pages', 'output'],
+    [
+      'the task of a map',
+      async.map('pages', { forEach: () => [] }, { output: codec, run: () => 1 }),
+      'pages',
+      'output'
+    ],
     ['the items of a map', async.map('pages', { forEach: () => [], item: codec }, () => 1), 'pages', 'item'],
     ['an input', Async.workflow('w', { input: codec }).step('one', () => 1), 'w', 'input']
-  ])('is refused with promises, too: %s', async (_, program, place, field) => {
+  ])('an invalid codec of %s is refused with promises too', async (_, program, place, field) => {
     const options = { id: 'r', storage: memoryStorage() }
     const outcome = await Async.runOutcome<unknown, Json.Json>(program, options)
     assert.ok(outcome._tag === 'Refused')
@@ -126,7 +131,7 @@ describe('what is no io-ts codec', () => {
   })
 })
 
-test('what is an io-ts codec is taken, whatever else it has', async () => {
+test('an io-ts codec with extra fields is accepted', async () => {
   const both = Object.assign(t.type({ a: t.string }), { '~standard': { version: 1, vendor: 'mine', validate: parses } })
   const output = new t.Type<string, string, unknown>('own', t.string.is, t.string.validate, (text) => text)
   const program = pipe(

@@ -11,8 +11,8 @@ const two = (log: Array<string>) =>
     task('two', { run: () => TE.right(log.push('two')) })
   ])
 
-describe('the text of a save that failed', () => {
-  test('says that it may have happened all the same, and it may', async () => {
+describe('the text of a failed save', () => {
+  test('a failed save says that it may still have taken effect, and it may have', async () => {
     const world = newWorld()
     const process = newProcess(world, { around: failingSave(3, 'after') })
     const error = refused(await process.perform(run(two(world.log), 'r', {})), 'WriteFailed')
@@ -29,7 +29,7 @@ describe('the text of a save that failed', () => {
 describe('the text of a RevisionConflict', () => {
   const conflict: RevisionConflict = { _tag: 'RevisionConflict', runId: 'r', expected: 3, found: 5 }
 
-  test('is true for a store that lost saves as for a caller with a bug, and says what to do', () => {
+  test('the text of a RevisionConflict is true for a store that lost saves and for a caller’s bug, and says what to do', () => {
     const text = RunError.describe(conflict)
     assert.match(text, /^Run r can't be saved: the store expects revision 3, and revision 5 was given/)
     assert.match(text, /lost acknowledged saves \(a failover to a copy that lagged behind\)/)
@@ -37,7 +37,7 @@ describe('the text of a RevisionConflict', () => {
     assert.match(text, /resume the run: it goes on from what is stored/)
   })
 
-  test('holds after a failover: a resume goes on from what the store still has', async () => {
+  test('the text of a RevisionConflict holds after a failover: a resume continues from the stored state', async () => {
     const world = newWorld()
     const failing = (storage: CheckpointStorage): CheckpointStorage => {
       let saves = 0
@@ -53,8 +53,8 @@ describe('the text of a RevisionConflict', () => {
   })
 })
 
-describe('the text of an error does not speak of the command or of files to a program', () => {
-  test('questions are answered in `confirm`', async () => {
+describe('the text of an error mentions no command or file to a program', () => {
+  test('questions of a program are answered in `confirm`', async () => {
     const world = newWorld()
     const pay = (passes: boolean) =>
       Program.fromSteps('pay', [

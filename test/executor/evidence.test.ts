@@ -276,7 +276,7 @@ describe('an artifact that a later step changes, and names too,', () => {
     assert.deepEqual([world.log, world.tree.files.get('version.txt')], [due, '1 signed'])
   })
 
-  test('explains its change while it has not ended well: it runs again, and nobody is asked about the earlier one', async () => {
+  test('a step in flight explains its own change: it runs again, without a question about the earlier step', async () => {
     for (const end of ['killed', 'failed'] as const) {
       const world = newWorld()
       const died = newLife()

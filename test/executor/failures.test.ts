@@ -62,7 +62,7 @@ describe('the text of a storage error', () => {
     ['UNKNOWN', undefined, 'UNKNOWN'],
     ['THREW', new TypeError('x is not a function'), 'THREW: x is not a function'],
     ['ENOSPC', system, 'ENOSPC: no space left on device, write (the disk is full: free some space and resume)']
-  ])('says %s and what the cause %j says', (code, cause, expected) => {
+  ])('the text of a storage error with %s includes the cause: %j', (code, cause, expected) => {
     const facts = { where: '/state/x', operation: 'lock', code, cause }
     assert.equal(RunError.describe({ _tag: 'ReadFailed', ...facts }), `Reading /state/x failed: lock: ${expected}`)
     const written = RunError.describe({ _tag: 'WriteFailed', ...facts })
@@ -93,14 +93,14 @@ describe('a save that fails', () => {
     }
   )
 
-  describe('and after it the release, too', () => {
+  describe('a failed save followed by a failed release', () => {
     const failing = (release: Fault) => (storage: CheckpointStorage) =>
       withFaults(storage, [
         { call: 'save', nth: 2, fault: { _tag: 'Fail', when: 'before' } },
         { call: 'release', nth: 1, fault: release }
       ])
 
-    test('the same process can go on with the run, and the release that failed is an event', async () => {
+    test('the same process can resume the run after a failed release, which is reported as an event', async () => {
       for (const when of ['before', 'after'] as const) {
         const world = newWorld()
         const process = newProcess(world, { around: failing({ _tag: 'Fail', when }) })
@@ -115,7 +115,7 @@ describe('a save that fails', () => {
       }
     })
 
-    test('a store that throws at the release has failed as well', async () => {
+    test('a store that throws during the release counts as failed', async () => {
       const world = newWorld()
       let releases = 0
       const process = newProcess(world, {
@@ -130,7 +130,7 @@ describe('a save that fails', () => {
       ended(await process.perform(resume(three(world), 'r')), 'Completed')
     })
 
-    test('a claim that is in use is refused to the same process all the same', async () => {
+    test('a claim in use is still refused to the same process', async () => {
       const world = newWorld()
       const process = newProcess(world, { around: failing({ _tag: 'Fail', when: 'before' }) })
       refused(await process.perform(run(three(world), 'r', {})), 'WriteFailed')

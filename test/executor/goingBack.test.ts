@@ -1,4 +1,4 @@
-/** What becomes of a wave whose check failed: its groups run again, the check is repeated, or the wave before runs again. */
+/** A wave whose check failed: its groups run again, the check is repeated, or the previous wave runs again. */
 import assert from 'node:assert/strict'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
@@ -13,7 +13,7 @@ import { ended, newLife, newProcess, newWorld } from './fixtures.js'
 
 const doing = (world: World, name: string) => TE.fromIO(() => void world.log.push(name))
 
-/** Fails this often, then holds. */
+/** Fails this often, then passes. */
 const failing = (times: number) => {
   let looks = 0
   return {
@@ -41,7 +41,7 @@ const twoWaves = (world: World, build: object, checks: object) =>
     Program.step('publish', { run: () => doing(world, 'publish') })
   )
 
-/** A process in which somebody gives these answers, one after the other; then `abort`. */
+/** A process that gets these answers in order, then `abort`. */
 const answering = (
   world: World,
   ...answers: ReadonlyArray<CheckAnswer>
@@ -68,24 +68,27 @@ describe('after a wave whose check failed', () => {
       ['abort', 'Failed', 1, FIRST],
       ['previousWave', 'Failed', 1, FIRST]
     ]
-  )('the answer %s is obeyed: its groups run again only for retry', async (answer, outcome, looks, ran) => {
-    const world = newWorld()
-    const after = failing(1)
-    const process = answering(world, answer)
-    ended(await process.perform(run(twoWaves(world, {}, { after: after.check }), 'r', {})), outcome)
-    assert.deepEqual(world.log, ran)
-    assert.equal(after.looks(), looks)
-    assert.deepEqual(process.asked, [
-      {
-        runId: 'r',
-        stepIndex: 3,
-        step: 'checks',
-        when: 'after',
-        wrong: ['not yet'],
-        answers: ['retry', 'lookAgain', 'continue', 'abort']
-      }
-    ])
-  })
+  )(
+    'after a failed wave check the answer %s is obeyed: the groups run again only for retry',
+    async (answer, outcome, looks, ran) => {
+      const world = newWorld()
+      const after = failing(1)
+      const process = answering(world, answer)
+      ended(await process.perform(run(twoWaves(world, {}, { after: after.check }), 'r', {})), outcome)
+      assert.deepEqual(world.log, ran)
+      assert.equal(after.looks(), looks)
+      assert.deepEqual(process.asked, [
+        {
+          runId: 'r',
+          stepIndex: 3,
+          step: 'checks',
+          when: 'after',
+          wrong: ['not yet'],
+          answers: ['retry', 'lookAgain', 'continue', 'abort']
+        }
+      ])
+    }
+  )
 
   test('retry can be answered as often as the check fails', async () => {
     const world = newWorld()
@@ -94,7 +97,7 @@ describe('after a wave whose check failed', () => {
     assert.deepEqual(world.log, [...FIRST, 'unit', 'lint', 'unit', 'lint', 'publish'])
   })
 
-  test('what runs again is reported with its reason before it starts', async () => {
+  test('units that run again are reported with their reason before they start', async () => {
     const world = newWorld()
     const process = answering(world, 'retry')
     ended(await process.perform(run(twoWaves(world, {}, { after: failing(1).check }), 'r', {})), 'Completed')
@@ -134,7 +137,7 @@ describe('after a wave whose check failed', () => {
     assert.deepEqual(world.log, [])
   })
 
-  test('by policy the wave runs three times, with all its groups', async () => {
+  test('the retry policy runs the wave three times, with all its groups', async () => {
     for (const [wrong, outcome] of [
       [2, 'Completed'],
       [3, 'Failed']
@@ -147,7 +150,7 @@ describe('after a wave whose check failed', () => {
     }
   })
 
-  test('by policy a wave with a group that is not idempotent is only looked at again', async () => {
+  test('the retry policy only repeats the check of a wave with a group that is not idempotent', async () => {
     const world = newWorld()
     const after = failing(2)
     const program = pipe(
@@ -163,7 +166,7 @@ describe('after a wave whose check failed', () => {
     assert.equal(after.looks(), 3)
   })
 
-  test('a map runs again with the items that it has then', async () => {
+  test('a map runs again with its current items', async () => {
     const world = newWorld()
     let pages = ['a', 'b']
     const program = pipe(
@@ -201,7 +204,7 @@ describe('before a wave whose check failed', () => {
       ['abort', 'Failed', 1, ['fetch', 'js', 'css', 'pack']]
     ]
   )(
-    'the answer %s is obeyed: the wave before runs again only for previousWave',
+    'before a wave with a failed check the answer %s is obeyed: the previous wave runs again only for previousWave',
     async (answer, outcome, looks, ran) => {
       const world = newWorld()
       const before = failing(1)
@@ -223,7 +226,7 @@ describe('before a wave whose check failed', () => {
     }
   )
 
-  test('no wave is offered where none comes before it; whoever answers so all the same ends the run', async () => {
+  test('previousWave is not offered if no wave comes before, and that answer ends the run', async () => {
     const world = newWorld()
     const process = answering(world, 'previousWave')
     ended(await process.perform(run(twoWaves(world, { before: failing(1).check }, {}), 'r', {})), 'Failed')
@@ -231,7 +234,7 @@ describe('before a wave whose check failed', () => {
     assert.deepEqual(world.log, ['fetch'])
   })
 
-  test('evidence that an earlier wave lost is made again by previousWave', async () => {
+  test('previousWave restores missing evidence of an earlier wave', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('lost'),
@@ -261,8 +264,8 @@ describe('before a wave whose check failed', () => {
   })
 })
 
-describe('a process that dies in the middle of going back', () => {
-  /** A store whose process dies once it is durable that something was taken back. */
+describe('a process that dies while going back', () => {
+  /** A store whose process dies once a rewind is durable. */
   const dyingIn =
     (life: Life) =>
     (storage: CheckpointStorage): CheckpointStorage => ({
@@ -277,7 +280,7 @@ describe('a process that dies in the middle of going back', () => {
   test.each<readonly [answer: CheckAnswer, around: 'before' | 'after', rest: ReadonlyArray<string>]>([
     ['retry', 'after', ['unit', 'lint', 'publish']],
     ['previousWave', 'before', ['js', 'css', 'pack', 'unit', 'lint', 'publish']]
-  ])('is followed by one that runs the groups again: %s', async (answer, around, rest) => {
+  ])('a resume after a crash while going back runs the groups again: %s', async (answer, around, rest) => {
     const world = newWorld()
     const life = newLife()
     const { check } = failing(1)

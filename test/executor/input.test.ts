@@ -25,7 +25,7 @@ import {
 
 const Order = t.type({ customer: t.string })
 
-/** Greets the customer of its input; its second step fails until it may pass. */
+/** Greets the customer of its input; the second step fails until `passes` is true. */
 const order = (world: World, passes = true) =>
   pipe(
     Program.start('order', { input: Order }),
@@ -50,14 +50,14 @@ const failed = async (customer = 'Ada'): Promise<World> => {
 }
 
 describe('runOrResume without an input', () => {
-  test('goes on with the stored input of an existing run', async () => {
+  test('runOrResume without input resumes an existing run with the stored input', async () => {
     const world = await failed()
     const { checkpoint } = ended(await newProcess(world).perform(runOrResume(order(world), 'r')), 'Completed')
     assert.deepEqual(outputsOf(checkpoint), { greet: 'hello Ada', sell: 'sold to Ada' })
     assert.deepEqual(world.log, ['greet', 'sell', 'sell'])
   })
 
-  test('goes on with the stored input of a program that takes any', async () => {
+  test('runOrResume without input resumes a run of a program that accepts any input with the stored one', async () => {
     const world = newWorld()
     const program = pipe(Program.start('any'), Program.step('one', { run: ({ input }) => TE.right(input) }))
     ended(await newProcess(world).perform(runOrResume(program, 'r', { name: 'Ada' })), 'Completed')
@@ -65,14 +65,14 @@ describe('runOrResume without an input', () => {
     assert.deepEqual(checkpoint.input, { name: 'Ada' })
   })
 
-  test('refuses an input that is given and differs, as before', async () => {
+  test('runOrResume refuses an input that differs from the stored one', async () => {
     const world = await failed()
     const result = await newProcess(world).perform(runOrResume(order(world), 'r', { customer: 'Bob' }))
     refused(result, 'InputChanged')
     assert.equal((await stored(memoryStorage(world.data))).state._tag, 'Failed')
   })
 
-  test('says that a new run needs an input, with the remedy, and stores nothing', async () => {
+  test('runOrResume without input refuses to start a run that requires one, with the remedy, and stores nothing', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const error = refused(await process.perform(runOrResume(order(world), 'r')), 'InputMissing')
@@ -85,7 +85,7 @@ describe('runOrResume without an input', () => {
     assert.equal((await loaded(memoryStorage(world.data)))._tag, 'None')
   })
 
-  test('starts a new run with an empty input if the program takes one', async () => {
+  test('runOrResume without input starts a run with an empty input if the program accepts one', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('optional', { input: t.partial({ customer: t.string }) }),
@@ -96,10 +96,10 @@ describe('runOrResume without an input', () => {
   })
 })
 
-describe('another input from a step on', () => {
+describe('a replaced input', () => {
   const bob = { customer: 'Bob' }
 
-  test('counts for that step and what follows; what came before keeps its output', async () => {
+  test('a replaced input applies to its step and all later ones; earlier outputs stay', async () => {
     const world = await failed()
     const process = newProcess(world)
     const options = { fromStep: 'sell', input: bob }
@@ -109,7 +109,7 @@ describe('another input from a step on', () => {
     assert.deepEqual(world.log, ['greet', 'sell', 'sell'])
   })
 
-  test('is a fact of its own, durable before the first effect', async () => {
+  test('a replaced input is a change of its own, durable before the first effect', async () => {
     const world = await failed()
     const process = newProcess(world)
     let recorded: ReadonlyArray<string> = []
@@ -127,7 +127,7 @@ describe('another input from a step on', () => {
     assert.deepEqual(recorded.slice(-3), ['Rewound', 'InputReplaced', 'AttemptStarted'])
   })
 
-  test('of a completed run runs the step again with it', async () => {
+  test('a replaced input of a completed run runs the step again', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(runOrResume(order(world), 'r', { customer: 'Ada' })), 'Completed')
     const options = { fromStep: 'greet', input: bob }
@@ -135,13 +135,13 @@ describe('another input from a step on', () => {
     assert.deepEqual(outputsOf(checkpoint), { greet: 'hello Bob', sell: 'sold to Bob' })
   })
 
-  test('may be given to runOrResume as its input', async () => {
+  test('runOrResume accepts a replaced input as its input', async () => {
     const world = await failed()
     const result = await newProcess(world).perform(runOrResume(order(world), 'r', bob, { fromStep: 'sell' }))
     assert.deepEqual(ended(result, 'Completed').checkpoint.input, bob)
   })
 
-  test('without a step is refused, and changes nothing', async () => {
+  test('a replaced input without a step is refused and changes nothing', async () => {
     const world = await failed()
     const before = await stored(memoryStorage(world.data))
     const error = refused(await newProcess(world).perform(resume(order(world), 'r', { input: bob })), 'InputChanged')
@@ -149,7 +149,7 @@ describe('another input from a step on', () => {
     assert.equal((await stored(memoryStorage(world.data))).revision, before.revision)
   })
 
-  test('that equals the stored one is no change', async () => {
+  test('a replaced input equal to the stored one is no change', async () => {
     const world = await failed()
     const options = { fromStep: 'sell', input: { customer: 'Ada' } }
     ended(await newProcess(world).perform(resume(order(world), 'r', options)), 'Completed')
@@ -157,7 +157,7 @@ describe('another input from a step on', () => {
     assert.ok(!(await historyOf(memoryStorage(world.data))).includes('InputReplaced'))
   })
 
-  test('that does not fit the program is refused, and changes nothing', async () => {
+  test('an invalid replaced input is refused and changes nothing', async () => {
     const world = await failed()
     const options = { fromStep: 'sell', input: { customer: 7 } as unknown as typeof bob }
     const error = refused(await newProcess(world).perform(resume(order(world), 'r', options)), 'InvalidInput')
@@ -166,7 +166,7 @@ describe('another input from a step on', () => {
   })
 
   test.each(['before', 'after'] as const)(
-    'is kept by a plain resume after a kill %s any call: no step sees the old one once it was replaced',
+    'a resume after a kill %s any call keeps the replaced input: no step sees the old one again',
     async (when) => {
       let replaced = 0
       for (let call = 1; ; call++) {
@@ -189,7 +189,7 @@ describe('another input from a step on', () => {
     }
   )
 
-  test('gives a map its items, and the checks of a wave their context', async () => {
+  test('a map’s forEach and a wave’s checks see the replaced input', async () => {
     const world = newWorld()
     const seen: Array<unknown> = []
     const program: ProgramType.Program<unknown> = Program.fromSteps('p', [
@@ -213,7 +213,7 @@ describe('another input from a step on', () => {
     assert.deepEqual(seen, [{ items: ['a', 'b'] }, { items: ['c'] }, { items: ['d'] }])
   })
 
-  test('is not answered from what was memoized for the old one', async () => {
+  test('a replaced input does not reuse memos of the old one', async () => {
     const world = newWorld()
     const artifacts = memoryArtifacts()
     const asked: Array<unknown> = []
@@ -240,7 +240,7 @@ describe('another input from a step on', () => {
     assert.deepEqual([asked, outputsOf(checkpoint)], [['first', 'second'], { ask: 're: "second"' }])
   })
 
-  test('is part of the plan: it has another hash, and its text says so', async () => {
+  test('a replaced input is part of the plan: its hash differs, and its text shows the input', async () => {
     const world = newWorld()
     const program = Program.fromSteps('p', [task('one', { run: () => TE.right(1) })])
     ended(await newProcess(world).perform(runOrResume(program, 'r', 'text')), 'Completed')
@@ -260,7 +260,7 @@ describe('another input from a step on', () => {
     refused(await newProcess(world).perform(resume(program, 'r', pinned)), 'PlanChanged')
   })
 
-  test('has no value of a secret when it is recorded, and no field with the name of one', async () => {
+  test('a recorded input has no secret’s value and no field with a secret’s name', async () => {
     const world = newWorld()
     const secrets = { where: 'the test', read: () => TE.right({ _tag: 'Some' as const, value: 's3cr3t' }) }
     const program = pipe(

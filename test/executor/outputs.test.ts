@@ -30,8 +30,8 @@ const program = pipe(
 
 const expected = { when: new Date(0), silent: null, checks: { unit: 42, lint: 'clean' }, pages: { a: 1, b: 1 } }
 
-describe('a run that completed', () => {
-  test('has the outputs of its steps as later steps would see them, with their types', async () => {
+describe('a completed run', () => {
+  test('a completed run has the typed outputs of its steps, decoded as later steps see them', async () => {
     const outcome = right(await run(program, 'r', {})(newProcess().environment)())
     assert.ok(outcome._tag === 'Completed')
     expectTypeOf(outcome.outputs.when).toEqualTypeOf<Date>()
@@ -41,14 +41,14 @@ describe('a run that completed', () => {
     assert.deepEqual(outcome.outputs, expected)
   })
 
-  test('has the same when it is resumed and nothing is left to do', async () => {
+  test('resuming a completed run returns the same outputs', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
     assert.deepEqual(ended(await newProcess(world).perform(resume(program, 'r')), 'Completed').outputs, expected)
     assert.deepEqual(ended(await newProcess(world).perform(runOrResume(program, 'r')), 'Completed').outputs, expected)
   })
 
-  test('hands them to the function that folds outcomes', async () => {
+  test('a completed run passes its outputs to the function that folds outcomes', async () => {
     const outcome = right(await run(program, 'r', {})(newProcess().environment)())
     const text = RunOutcome.match({
       Completed: ({ outputs }: RunOutcome.Completed<typeof expected>) => String(outputs.checks.unit),
@@ -60,7 +60,7 @@ describe('a run that completed', () => {
     assert.equal(text, '42')
   })
 
-  test('has them with promises, too: as data, and copies of what is stored', async () => {
+  test('a completed run has its outputs with promises too, as plain data copied from the store', async () => {
     const options = { id: 'r', storage: memoryStorage() }
     const greet = Async.workflow('greet')
       .step('name', { output: t.string, run: () => 'Ada' })
@@ -77,7 +77,7 @@ describe('a run that completed', () => {
     assert.deepEqual(again._tag === 'Completed' && again.outputs.list, [1, 2])
   })
 
-  test('has no value of a secret in them', async () => {
+  test('the outputs of a completed run contain no secret’s value', async () => {
     const environment = { secrets: { where: 'here', read: () => TE.right({ _tag: 'Some' as const, value: 's3cr3t' }) } }
     const told = Async.workflow('told', { secrets: ['TOKEN'] }).step(
       'tell',

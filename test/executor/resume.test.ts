@@ -364,7 +364,7 @@ describe('what stands against a run', () => {
     ended(await newProcess(world).perform(resume(versioned('2', false), 'r', { changes: 'ignore' })), 'Completed')
   })
 
-  test('a record counts under the definition that ran and under the one it was accepted under', async () => {
+  test('a record counts under the definition that ran and under the one that was accepted', async () => {
     const world = newWorld()
     const versioned = (version: string, fails: boolean): Program.Program<unknown> =>
       Program.fromSteps('v', [

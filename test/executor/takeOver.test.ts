@@ -1,4 +1,4 @@
-/** Resuming a run whose owner may be dead: who may be superseded, and what is in doubt then. */
+/** Resuming a run whose owner may be dead: which owners may be superseded, and which units are in doubt then. */
 import assert from 'node:assert/strict'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as E from 'fp-ts/lib/Either.js'
@@ -11,7 +11,7 @@ import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import * as P from '../../src/promise/index.js'
 import type { CheckpointStorage } from '../../src/ports/CheckpointStorage.js'
 
-/** A workflow of one step that goes on until it is told to end, and a second one. */
+/** A workflow of one step that runs until released, and a second one. */
 const program = (idempotent: boolean, deploy: () => Promise<string>) =>
   pipe(
     Program.start('release'),
@@ -19,7 +19,7 @@ const program = (idempotent: boolean, deploy: () => Promise<string>) =>
     Program.step('announce', { run: () => TE.right('announced') })
   )
 
-/** A process that is in its first step, and may be dead as far as others know. */
+/** A process in its first step, whose liveness others cannot decide. */
 const inStep = async (idempotent: boolean) => {
   const data = memoryData()
   let end: () => void = () => undefined
@@ -42,7 +42,7 @@ const later = (data: MemoryData): CheckpointStorage => memoryStorage(data, { for
 const again = () => Promise.resolve('by the new owner')
 
 describe('a resume', () => {
-  test('of a run whose owner is undecided is refused, says so with the way out, and changes nothing', async () => {
+  test('a resume of a run with an undecided owner is refused, offers takeOver and changes nothing', async () => {
     const { data, outcome, end } = await inStep(true)
     const refused = await resume(program(true, again), 'r')(nodeEnvironment(later(data)))()
     assert.ok(E.isLeft(refused) && refused.left._tag === 'HeldBy')
@@ -52,7 +52,7 @@ describe('a resume', () => {
     assert.equal(pipe(await outcome, E.toUnion)._tag, 'Completed')
   })
 
-  test('with takeOver supersedes it: what was in flight and is idempotent runs again, and the former owner is fenced', async () => {
+  test('a resume with takeOver supersedes an undecided owner: the idempotent unit in flight runs again, and the old owner is fenced', async () => {
     const { data, outcome, end } = await inStep(true)
     const done = await resume(program(true, again), 'r', { takeOver: true })(nodeEnvironment(later(data)))()
     assert.ok(E.isRight(done) && done.right._tag === 'Completed', JSON.stringify(done))
@@ -67,7 +67,7 @@ describe('a resume', () => {
     assert.equal(pipe(await outcome, E.toUnion)._tag, 'Fenced')
   })
 
-  test('with takeOver asks about what was in flight and is not idempotent, and gives the run back until it is answered', async () => {
+  test('a resume with takeOver asks about a unit in flight that is not idempotent, and releases the run until the answer', async () => {
     const { data, outcome, end } = await inStep(false)
     const storage = later(data)
     const environment = nodeEnvironment(storage)
@@ -85,7 +85,7 @@ describe('a resume', () => {
     assert.equal([...done.right.checkpoint.completedSteps][0]?.output, 'as somebody saw')
   })
 
-  test('with takeOver is refused while the owner is proven alive', async () => {
+  test('a resume with takeOver is refused while the owner is proven alive', async () => {
     const { owner, outcome, end } = await inStep(true)
     const refused = await resume(program(true, again), 'r', { takeOver: true })(nodeEnvironment(owner))()
     assert.ok(E.isLeft(refused) && refused.left._tag === 'HeldBy')
@@ -98,7 +98,7 @@ describe('a resume', () => {
 describe('with promises', () => {
   const promised = P.workflow('promised').step('deploy', () => 'deployed')
 
-  test('resume and runOrResume take over with takeOver, and refuse without', async () => {
+  test('resume and runOrResume with promises take over with takeOver, and refuse without', async () => {
     for (const act of [P.resume, P.runOrResume]) {
       const data = memoryData()
       const owner = memoryStorage(data)

@@ -1,4 +1,4 @@
-// A program that a bundler makes into one file: starts a run, or goes on with it. Its second step waits for ever in the first life.
+// A program that a bundler packs into one file: starts or resumes a run. Its second step never ends in the first process.
 import { appendFileSync, writeSync } from 'node:fs'
 import { jsonFileStorage } from 'dogear/json-file'
 import { runOutcome, workflow } from 'dogear/promise'

@@ -107,7 +107,7 @@ export const broken = {
   })
 })
 
-describe('a program that esbuild made into one file', () => {
+describe('a program bundled by esbuild', () => {
   /** Kills a program in its second step. */
   const killInSecondStep = async (node: string, ...args: readonly string[]): Promise<string> => {
     const child = spawn(node, args, { env: cleanEnvironment(), stdio: ['ignore', 'pipe', 'pipe'] })
@@ -122,7 +122,7 @@ describe('a program that esbuild made into one file', () => {
     return said
   }
 
-  /** The file, in a folder of its own or in that of the consumer. */
+  /** The bundled file, in its own folder or in the consumer's. */
   const bundled = async (format: 'esm' | 'cjs', isAlone: boolean): Promise<{ file: string; folder: string }> => {
     const folder = mkdtempSync(join(isAlone ? tmpdir() : consumer.folder, 'bundle-'))
     if (isAlone) alone.push(folder)
@@ -144,7 +144,7 @@ describe('a program that esbuild made into one file', () => {
     places.map(([where, isAlone]) => ({ format, where, isAlone }))
   )
 
-  test.each(cases)('runs, is killed, and resumes ($format, $where)', async ({ format, isAlone }) => {
+  test.each(cases)('a bundled program runs, is killed, and resumes ($format, $where)', async ({ format, isAlone }) => {
     const { file, folder } = await bundled(format, isAlone)
     const [state, log] = [join(folder, 'state'), join(folder, 'log')]
     expect(await killInSecondStep(process.execPath, file, state, log, 'first')).toBe('first\nsecond\n')

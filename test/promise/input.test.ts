@@ -31,21 +31,21 @@ describe('an existing run', () => {
   test.each([
     ['left out', {}],
     ['undefined', { input: undefined }]
-  ])('needs no input to go on: %s, it is the stored one', async (_, input) => {
+  ])('an existing run resumes with the stored input: %s', async (_, input) => {
     const options = { id: 'order-1', storage: memoryStorage(), ...input }
     assert.equal((await runOutcome(order(false), { ...options, input: { customer: 'Ada' } }))._tag, 'Failed')
     assert.equal((await runOutcome(order(), options))._tag, 'Completed')
     assert.deepEqual(await runOrResume(order(), options), { greet: 'hello Ada', sell: 'sold to Ada' })
   })
 
-  test('of a workflow without a codec needs none either', async () => {
+  test('an existing run of a workflow without a codec needs no input', async () => {
     const options = { id: 'echo-1', storage: memoryStorage() }
     const echo = workflow('echo').step('hello', ({ input }) => input)
     await runOrResume(echo, { ...options, input: { name: 'Ada' } })
     assert.deepEqual(await runOrResume(echo, options), { hello: { name: 'Ada' } })
   })
 
-  test('is refused with another input than the stored one', async () => {
+  test('an existing run is refused with an input that differs from the stored one', async () => {
     const options = { id: 'order-1', storage: memoryStorage() }
     await runOrResume(order(), { ...options, input: { customer: 'Ada' } })
     const { outcome } = await failure(runOrResume(order(), { ...options, input: { customer: 'Bob' } }))
@@ -54,8 +54,8 @@ describe('an existing run', () => {
   })
 })
 
-describe('a new run of a workflow that needs an input', () => {
-  test('is refused without one, and says what to do', async () => {
+describe('a new run that requires input', () => {
+  test('a new run that requires input is refused without one, with the remedy', async () => {
     const options = { id: 'order-1', storage: memoryStorage() }
     const outcome = await runOutcome(order(), options)
     assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'InputMissing')
@@ -65,10 +65,10 @@ describe('a new run of a workflow that needs an input', () => {
   })
 })
 
-describe('another input from a step on', () => {
+describe('a replaced input', () => {
   const bob = { customer: 'Bob' }
 
-  test('is planned, pinned and then used by that step and what follows', async () => {
+  test('a replaced input is planned, pinned, and then used by its step and all later ones', async () => {
     const options = { id: 'order-1', storage: memoryStorage() }
     await runOutcome(order(false), { ...options, input: { customer: 'Ada' } })
     const how = { ...options, fromStep: 'sell', input: bob }

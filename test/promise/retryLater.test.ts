@@ -16,7 +16,7 @@ import {
   workflow
 } from '../../src/promise/index.js'
 
-/** A run that is at work until it is told to go on. */
+/** An active run, until it is released. */
 const held = async () => {
   const storage = memoryStorage()
   const options = { id: 'order-1', storage }
@@ -43,7 +43,7 @@ const refusal = async (call: Promise<unknown>): Promise<Refused> => {
 }
 
 describe('retryLater of a refusal', () => {
-  test('is true while another process holds the run, and the same call succeeds later', async () => {
+  test('retryLater is true while another process holds the run, and the same call succeeds later', async () => {
     const { order, options, goOn, ended } = await held()
     const outcome = await runOutcome(order, options)
     assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'HeldBy')
@@ -54,7 +54,7 @@ describe('retryLater of a refusal', () => {
     assert.deepEqual(await runOrResume(order, options), { charge: 'charged' })
   })
 
-  test('is false where the same call would be refused again', async () => {
+  test('retryLater is false if the same call would be refused again', async () => {
     const options = { id: 'order-1', storage: memoryStorage(), environment: { pauses: memoryPauses() } }
     const order = workflow('order').step('charge', () => 'charged')
     for (const call of [
@@ -70,7 +70,7 @@ describe('retryLater of a refusal', () => {
     assert.equal((await refusal(runOrResume(order, { ...options, input: 2 }))).retryLater, false)
   })
 
-  test('is there for callers that have only the error', () => {
+  test('retryLater accepts a bare error', () => {
     const holder = { host: 'h', pid: 1, since: '2026-01-02T03:04:05.000Z', liveness: 'alive' } as const
     assert.equal(RunError.retryLater({ _tag: 'HeldBy', runId: 'r', holder }), true)
     const others: ReadonlyArray<Errors.RunError> = [

@@ -40,13 +40,7 @@ export interface Granted {
   readonly content: O.Option<Content>
 }
 
-/**
- * How to claim. `reads`: whether unreadable content refuses the claim, default true; who only wants to remove the run need not
- * read it.
- *
- * @category model
- * @since 0.1.0
- */
+/** `reads`: unreadable content refuses the claim (default true). A removal passes false, because it need not read the run. */
 export interface How extends ClaimOptions {
   readonly reads?: boolean
 }
@@ -58,12 +52,12 @@ interface Attempt {
   readonly record: Omit<ClaimRecord, 'epoch' | 'lineage' | 'socket'>
   readonly reads: boolean
   readonly takeOver: boolean
-  /** Of the one owner that may be taken over: another that comes meanwhile was not meant. */
+  /** The one owner that `takeOver` applies to; an owner that claims in between was not meant. */
   undecided: string | undefined
   holding: Holding | undefined
   heartbeat: Heartbeat.Heartbeat | undefined
   socket: Socket.AliveSocket | undefined
-  /** The number that a journal of this claim may have. */
+  /** The number of the journal that this claim may have created. */
   number: number | undefined
   files: number
 }
@@ -123,8 +117,8 @@ export const claim = async (
 }
 
 /**
- * The attempt may have failed after its journal had a number: its token is that of nobody alive, and its socket stays, and
- * refuses.
+ * The attempt may have failed after its journal got a number. Its token then counts as dead, and its socket stays and refuses
+ * connections.
  */
 const putAway = async ({ context, layout, record, heartbeat, socket, number }: Attempt): Promise<void> => {
   if (heartbeat === undefined) return

@@ -44,20 +44,12 @@ export interface LargeCheckpoint {
   readonly biggest: ReadonlyArray<{ readonly path: string; readonly bytes: number }>
 }
 
-/**
- * What one source of truth says of the owner of a claim. `undefined`: it can't tell.
- *
- * @category model
- * @since 0.1.0
- */
+/** One source's answer about the owner of a claim; `undefined`: it cannot tell. */
 export type Answer = 'alive' | 'dead' | undefined
 
 /**
- * What a heartbeat was when it was looked at: `beat` changes with each touch; `sinceMillis`: when it was first seen so, by the
- * monotonic clock; `moved`: whether it was seen to change then.
- *
- * @category model
- * @since 0.1.0
+ * One observation of a heartbeat. `beat` changes with each touch; `sinceMillis`: when this beat was first seen, by the
+ * monotonic clock; `moved`: it changed between two looks.
  */
 export interface Look {
   readonly beat: string
@@ -67,7 +59,7 @@ export interface Look {
 
 /**
  * `givenUp` holds the tokens of claims of this thread that ended without a released line: poisoned ones, and those whose
- * release failed. `looks` has the last look of this thread at each heartbeat, by its path.
+ * release failed. `looks` holds this thread's last look at each heartbeat, by path.
  *
  * @category model
  * @since 0.1.0

@@ -14,10 +14,10 @@ import { standing } from './Publish.js'
 import type { Holding } from './Holding.js'
 import { later } from './Holding.js'
 
-/** How long the copy may lag behind while the run goes on. */
+/** The maximum lag of the copy while the run is active. */
 const LAG_MILLIS = 1_000
 
-/** How much of a claim's time goes into copies while the run goes on. */
+/** The maximum share of a claim's time spent on copies while the run is active. */
 const SHARE_OF_TIME = 0.05
 
 /** A larger copy is written only when the run rests. */
@@ -25,12 +25,7 @@ const RUNNING_BYTES = 8 * 1_048_576
 
 type Saved = NonNullable<Holding['saved']>
 
-/**
- * Makes a copy in the background after a save: at once when the run rests or the last copy is old enough, else when it is.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Schedules a copy after a save: at once if the run rests or the last copy is old enough, else later. */
 export const consider = (holding: Holding): void => {
   if (holding.copying) return
   if (isAtRest(holding)) queue(holding)
@@ -40,7 +35,7 @@ export const consider = (holding: Holding): void => {
 const isAtRest = ({ released, saved }: Holding): boolean =>
   released || saved?.revision.change._tag === 'StepFailed' || saved?.revision.change._tag === 'Interrupted'
 
-/** Before the first copy of a journal its base tells how large it will be. */
+/** Before a journal's first copy, its base predicts the size. */
 const isTooLarge = ({ baseBytes, copyBytes }: Holding): boolean => (copyBytes || baseBytes) > RUNNING_BYTES
 
 const queue = (holding: Holding): void => {
@@ -59,12 +54,7 @@ const schedule = (holding: Holding): void => {
   holding.copyTimer.unref()
 }
 
-/**
- * Takes back what is scheduled.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Cancels a scheduled copy. */
 export const stop = (holding: Holding): void => {
   clearTimeout(holding.copyTimer)
   holding.copyTimer = undefined

@@ -63,12 +63,7 @@ export const writeFailed = (where: string, operation: string, cause: unknown): W
  */
 export const insecure = (where: string, why: string): Insecure => ({ _tag: 'Insecure', where, why })
 
-/**
- * Something belongs to another user, who may have put anything there.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A path belongs to another user, who may have tampered with it. */
 export const foreign = (where: string, uid: number): Insecure =>
   insecure(
     where,

@@ -25,7 +25,7 @@ const FLAGS = { read: READ, write: WRITE, create: CREATE }
 const placeSync = (fd: number): string | undefined =>
   process.platform === 'linux' ? fs.readlinkSync(`/proc/self/fd/${fd}`) : undefined
 
-/** With the dot it is the folder itself, and no link to it. */
+/** The trailing dot resolves to the folder itself, not to a link. */
 const folderSync = (fd: number): string | undefined => {
   const path = `/proc/self/fd/${fd}/.`
   if (process.platform !== 'linux') return undefined

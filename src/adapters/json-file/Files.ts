@@ -142,12 +142,7 @@ export const isFolder = (fs: FileSystem, path: string): E.Either<FileError, bool
 const LINKED =
   'it is a symbolic link. To keep state elsewhere, move the root (a link to that is fine), or name another one'
 
-/**
- * Whether the root is one that this user, or root, has made: it, and where it leads to if it is a link. One that is missing is.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Checks that this user or root owns the root and the target of a link. A missing root passes. */
 export const ownRoot = (fs: FileSystem, root: string): E.Either<FileError, void> => {
   try {
     for (const path of [root, `${root}/.`]) {

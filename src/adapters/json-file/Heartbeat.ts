@@ -1,8 +1,8 @@
 /**
- * The sign of life for those who see neither the owner's process nor its socket: a folder that is touched every few seconds.
+ * The sign of life for processes that see neither the owner's process nor its socket: a folder, touched every few seconds.
  *
- * Each claim has a path of its own, so nobody competes for one, and nothing is decided by it but whether a claim may be
- * tried. `docs/file-format.md` §5.3 and §11 say more.
+ * Each claim has a path of its own, so owners never compete for one. A heartbeat only decides whether a claim may be tried. See
+ * `docs/file-format.md` §5.3 and §11.
  *
  * @since 0.1.0
  */
@@ -71,11 +71,8 @@ export const start = async (
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What the heartbeat says of the owner of the claim with this token. Its owner is dead when two looks of this thread, the stale
- * time apart by the monotonic clock, have seen the same: no clock of the owner's counts, nor one that may be set.
- *
- * @category destructors
- * @since 0.1.0
+ * Reads liveness from the heartbeat of this claim. The owner is dead if two looks of this thread, at least the stale time apart
+ * by the monotonic clock, saw the same beat; the owner's clock never counts.
  */
 export const look = async (context: Context, layout: Layout, token: string): Promise<Answer> => {
   const path = heartbeat(layout, token)
@@ -95,7 +92,7 @@ export const look = async (context: Context, layout: Layout, token: string): Pro
 
 const MISSING = 'missing'
 
-/** When the folder was touched, and which one it is; `undefined` if it can't be looked at. */
+/** The modification time and inode of the folder; `undefined` if it cannot be read. */
 const beatOf = ({ fs }: Context, path: string): string | undefined => {
   try {
     const facts = fs.lstatSync(path)
@@ -107,7 +104,7 @@ const beatOf = ({ fs }: Context, path: string): string | undefined => {
 
 const MOST_LOOKS = 10_000
 
-/** Of many, the oldest look is forgotten: its owner is looked at twice again. */
+/** Evicts the oldest looks beyond the limit; their owners then need two new looks. */
 const remember = ({ looks }: Context, path: string, seen: Look): void => {
   looks.delete(path)
   for (const oldest of looks.keys()) {
@@ -117,7 +114,7 @@ const remember = ({ looks }: Context, path: string, seen: Look): void => {
   looks.set(path, seen)
 }
 
-/** An NFS client may show the same attributes for a minute. */
+/** An NFS client may cache attributes for a minute. */
 const NFS_STALE_MILLIS = 65_000
 
 const leastStaleMillis = async ({ fs }: Context, { run }: Layout): Promise<number> => {

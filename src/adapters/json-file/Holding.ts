@@ -26,15 +26,17 @@ import type { AliveSocket } from './Socket.js'
  * The state of a claim.
  *
  * - `journal`: the file in use.
- * - `found`: what the claim noted that it found, in its first journal.
+ * - `found`: the state that the claim found, as recorded in its first journal.
  * - `revision`: the newest acknowledged one; -1 if there is none.
  * - `baseBytes`, `changeBytes`: what the journal has of either; no base yet if `baseBytes` is 0. `compactBytes`: how much
  *   in changes makes it worth a look whether a compaction pays; `warnAtBytes`: how much in both, whether the checkpoint is large.
  * - `ended`: why nothing is written any more.
  * - `moving`: a compaction is going on; the next number may be our own.
- * - `saved`: the newest revision that this claim saved, and the number of the journal that has it; `copied`: the one that `checkpoint.json` has; `copying`: a copy
- *   is being made, or about to be; `copyTimer`: it will be. `copyBytes`: how large the last one of this journal was, 0 before the first.
- * - `nextCopyMillis`: when the next copy may be made while the run goes on. `copyingMillis`: what such copies took so far.
+ * - `saved`: the newest revision that this claim saved, and the number of its journal; `copied`: the revision in
+ *   `checkpoint.json`; `copying`: a copy is in progress or queued; `copyTimer`: a copy is scheduled. `copyBytes`: the size of
+ *   this journal's last copy, 0 before the first.
+ * - `nextCopyMillis`: the earliest time of the next copy while the run is active. `copyingMillis`: the total time spent on such
+ *   copies.
  * - `background`: what is still being done after an acknowledgement. It never fails.
  *
  * @category model
@@ -146,7 +148,7 @@ export const fence = (self: Holding, isSuperseded: boolean): Fenced => {
   return error
 }
 
-/** A removal moves the folder away first; the open file tells its new place. */
+/** A removal first moves the folder away; the open file descriptor reveals its new path. */
 const lostFiles = ({ context: { fs }, layout, journal }: Holding): LostFiles => {
   try {
     if (isInTombstone(fs.placeSync(journal.fd) ?? '', layout)) return { what: 'Removed', where: layout.run }

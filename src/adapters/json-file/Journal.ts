@@ -24,12 +24,7 @@ import type { ProcessIdentity } from './Processes.js'
  */
 export const FORMAT = 1
 
-/**
- * The socket of a claim, as its inode and device, and the boot of the kernel that has made it.
- *
- * @category model
- * @since 0.1.0
- */
+/** A claim's socket: its inode and device, and the boot of the kernel that created it. */
 export interface SocketRecord {
   readonly inode: string
   readonly device: string
@@ -38,7 +33,7 @@ export interface SocketRecord {
 
 /**
  * Line 1 of a journal: who writes it. `epoch` is the file's number, `lineage` the same in all journals of a run. After a
- * compaction an owner has another journal with the same token. `socket`: absent where none could be made.
+ * compaction an owner has another journal with the same token. `socket`: absent if none could be created.
  *
  * @category model
  * @since 0.1.0
@@ -179,8 +174,8 @@ const decodeUnended = (text: Buffer): E.Either<string, JsonObject> => {
 const SECTOR_BYTES = 512
 
 /**
- * Whether parts of a line never reached the disk: it has NUL bytes, and those fill sectors of the file, from where the line
- * begins. NUL bytes in the middle of one are damage, also in front of the newline: that is in the same sector.
+ * Whether parts of a line never reached the disk: NUL bytes fill whole sectors from the start of the line. NUL bytes elsewhere,
+ * even right before the newline, are damage.
  */
 const hasHole = (text: Buffer, offset: number): boolean => {
   let from = text.indexOf(0)
@@ -361,11 +356,6 @@ export const upTo = (self: Journal, number: number, found: FoundRecord | undefin
   return { ...self, changes, damage: reaches ? self.damage.filter(({ line }) => line === 1) : self.damage }
 }
 
-/**
- * What the claim of a journal found, if it can be: a journal below it. Of those between nothing counts.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** The state that a journal's claim found, if it is in a lower journal. Journals in between do not count. */
 export const foundIn = ({ found }: Journal, number: number): FoundRecord | undefined =>
   found !== undefined && found.epoch < number ? found : undefined

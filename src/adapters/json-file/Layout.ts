@@ -115,20 +115,10 @@ export const copyInTheMaking = (self: Layout, token: string): string => `${self.
  */
 export const heartbeat = (self: Layout, token: string): string => join(self.run, `heartbeat-${token}.lock`)
 
-/**
- * Where the claim with this token has its socket.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The path of this claim's socket. */
 export const socket = (self: Layout, token: string): string => join(self.run, `alive-${token}`)
 
-/**
- * Where that socket is bound, before it listens and gets its name.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The path where that socket is bound before it listens. */
 export const socketInTheMaking = (self: Layout, token: string): string => join(self.run, `.alive-${token}`)
 
 /**
@@ -233,12 +223,7 @@ export const numbers = (names: ReadonlyArray<string>): ReadonlyArray<number> =>
     })
     .sort((a, b) => b - a)
 
-/**
- * The token in the name of an unpublished journal, a heartbeat, a socket or a copy in the making.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The token in the name of an unpublished journal, a heartbeat, a socket or an unfinished copy. */
 export const tokenIn = (name: string): string | undefined =>
   /^(?:next-([0-9a-f]{32})-\d+\.tmp|heartbeat-([0-9a-f]{32})\.lock|\.?alive-([0-9a-f]{32})|checkpoint\.json\.([0-9a-f]{32}))$/
     .exec(name)
@@ -277,12 +262,7 @@ export const isArchivedInTheMaking = (name: string): boolean => /^keep-[0-9a-f]{
  */
 export const isTombstone = (name: string): boolean => /^removed-[0-9a-f]{32}-[a-z0-9]/.test(name)
 
-/**
- * Whether a path is one in a removed run's folder, which has another place now.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Whether a path is inside the folder of a removed run, which was moved. */
 export const isInTombstone = (path: string, { runId }: Layout): boolean => {
   const [above = ''] = path.split(`-${runId}/history/`)
   return above !== path && /\/removed-[0-9a-f]{32}$/.test(above)

@@ -2,8 +2,8 @@
  * Whether a journal's owner lives. It only says whether a claim may be tried; who writes is decided by the numbers.
  * `docs/file-format.md` §5 is the norm.
  *
- * To declare a living owner dead is not harmless: the record is fenced, but a step may run twice. So whatever is uncertain is
- * undecided, and the next source of truth is asked.
+ * Declaring a living owner dead does harm: fencing protects the record, but a step may run twice. An uncertain source therefore
+ * answers undecided, and the next one decides.
  *
  * @since 0.1.0
  */
@@ -17,12 +17,7 @@ import type { ProcessIdentity } from './Processes.js'
 import { equals } from './Processes.js'
 import * as Socket from './Socket.js'
 
-/**
- * The owner of the journal with the highest number, unless it is dead. A journal that doesn't say whose it is has none.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The owner of the journal with the highest number, unless it is dead or the journal has no claim record. */
 export const holderOf = async (
   context: Context,
   layout: Layout.Layout,
@@ -36,7 +31,7 @@ export const holderOf = async (
   return answer === 'dead' ? O.none : O.some({ host, pid, since: claim.since, liveness: answer ?? 'undecided' })
 }
 
-/** `maybeReleased`: damage may hide a released line, and then a process that lives proves nothing. */
+/** `maybeReleased`: damage may hide a released line, so a living process proves nothing. */
 const isAlive = async (
   context: Context,
   layout: Layout.Layout,
@@ -52,7 +47,7 @@ const isAlive = async (
   )
 }
 
-/** What damage may hide: its owner deletes both at its release, and nobody else deletes both. */
+/** An owner deletes both files when it releases, and no other process deletes both; so this shows a release that damage hides. */
 const isReleased = ({ fs }: Context, layout: Layout.Layout, { token, socket }: ClaimRecord): boolean => {
   try {
     return [Layout.heartbeat(layout, token), Layout.socket(layout, token)].every(
@@ -63,7 +58,7 @@ const isReleased = ({ fs }: Context, layout: Layout.Layout, { token, socket }: C
   }
 }
 
-/** This process; `undefined` where the system is short of something and can't tell. */
+/** This process; `undefined` if the system lacks the resources to tell. */
 const selfOf = ({ processes }: Context): ProcessIdentity | undefined => {
   try {
     return processes.self()

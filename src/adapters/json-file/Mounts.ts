@@ -1,37 +1,17 @@
-/**
- * Which file system has a folder, by the kernel's word: what `statfs` says can be that of a server.
- *
- * @since 0.1.0
- */
+/** Reads a folder's file system from the kernel, because `statfs` may report a server's. */
 import { constants, fstatSync } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import type { FileSystem } from '../../ports/FileSystem.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A folder that is open, and the type of its file system (`ext4`).
- *
- * @category model
- * @since 0.1.0
- */
+/** An open folder and the type of its file system (`ext4`). */
 export interface OpenFolder {
   readonly fd: number
   readonly type: string
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// combinators
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
- * Opens a folder, uses it and closes it. `undefined`: the system can't tell its file system (only Linux with `/proc` can), or
- * what `fs` has under that name is no folder of this system.
- *
- * @category combinators
- * @since 0.1.0
+ * Opens a folder, uses it and closes it. `undefined`: the system cannot tell the file system (only Linux with `/proc` can), or
+ * `fs` does not show this folder.
  */
 export const within = async <A>(
   fs: FileSystem,
@@ -52,7 +32,7 @@ export const within = async <A>(
   }
 }
 
-/** A line is `id parent major:minor root mountpoint options … - type source …`, blanks in its fields escaped. */
+/** A line is `id parent major:minor root mountpoint options … - type source …`, with blanks escaped. */
 const typeOf = async (fd: number): Promise<string | undefined> => {
   const [, id] = /^mnt_id:\s*(\d+)$/m.exec(await readFile(`/proc/self/fdinfo/${fd}`, 'latin1')) ?? []
   const mounts = await readFile('/proc/self/mountinfo', 'latin1')

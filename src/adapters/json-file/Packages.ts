@@ -1,8 +1,4 @@
-/**
- * The two packages of the JSON store, loaded at the first claim. `docs/file-format.md` §11 says what is known of them.
- *
- * @since 0.1.0
- */
+/** Loads the store's two packages at the first claim; `docs/file-format.md` §11 lists what the store relies on. */
 import { mkdir, open, rmdir, stat, utimes } from 'node:fs/promises'
 import { codeOf } from './Fault.js'
 
@@ -10,12 +6,7 @@ import { codeOf } from './Fault.js'
 // model
 // ---------------------------------------------------------------------------------------------------------------------
 
-/**
- * How a heartbeat is kept: `lock` of proper-lockfile, as far as the store uses it.
- *
- * @category model
- * @since 0.1.0
- */
+/** Keeps a heartbeat: the part of proper-lockfile's `lock` that the store uses. */
 export type Lock = (
   path: string,
   options: {
@@ -26,20 +17,9 @@ export type Lock = (
   }
 ) => Promise<() => Promise<void>>
 
-/**
- * How a file is written: write-file-atomic, as far as the store uses it.
- *
- * @category model
- * @since 0.1.0
- */
+/** Writes a file: the part of write-file-atomic that the store uses. */
 export type Write = (path: string, text: string, options: { mode: number }) => Promise<void>
 
-/**
- * What the store uses of the two packages.
- *
- * @category model
- * @since 0.1.0
- */
 export interface Packages {
   readonly lock: Lock
   readonly write: Write
@@ -51,12 +31,7 @@ export interface Packages {
 
 let loading: Promise<Packages> | undefined
 
-/**
- * Loads both, once. In the place of one that cannot be loaded there is a function that does as much as the store needs.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Loads both packages once. A minimal function replaces a package that cannot be loaded. */
 export const packages = (): Promise<Packages> => (loading ??= load())
 
 const load = async (): Promise<Packages> => {
@@ -70,14 +45,14 @@ const load = async (): Promise<Packages> => {
 }
 
 /**
- * Node ignores the signal that comes with EFBIG, so that a write beyond `ulimit -f` fails like any other. Both packages listen for it, and
- * end the process if nobody else does.
+ * Both packages listen for SIGXFSZ and end the process if no one else does. With this listener, a write beyond `ulimit -f`
+ * fails with EFBIG instead.
  */
 const ignoreFullFiles = (): void => {
   if (process.platform !== 'win32') process.on('SIGXFSZ', () => undefined)
 }
 
-/** Inside a bundle that is an ES module there is no `__filename`, which the package uses in each call. */
+/** The package reads `__filename` in each call, and a bundled ES module has none. */
 const writing =
   (write: Write): Write =>
   (path, text, options) =>
@@ -89,12 +64,7 @@ const writing =
 // without them
 // ---------------------------------------------------------------------------------------------------------------------
 
-/**
- * Keeps a heartbeat: makes a folder and touches it again and again, until somebody else touched or deleted it.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Keeps a heartbeat: creates a folder and touches it until another process touches or deletes it. */
 export const lockPlainly: Lock = async (path, { stale, update, onCompromised }) => {
   await mkdir(path, { mode: 0o700 })
   let touched = (await stat(path)).mtimeMs
@@ -106,7 +76,7 @@ export const lockPlainly: Lock = async (path, { stale, update, onCompromised }) 
     clearInterval(timer)
   }
 
-  /** Whether it is still ours. */
+  /** Touches the folder; returns false if another process changed it. */
   const touch = async (): Promise<boolean> => {
     try {
       if ((await stat(path)).mtimeMs !== touched) return false
@@ -142,7 +112,7 @@ export const lockPlainly: Lock = async (path, { stale, update, onCompromised }) 
   }
 }
 
-/** Whoever calls this reads it back, and gives it its name only then. */
+/** The caller reads the file back before it renames it. */
 const writePlainly: Write = async (path, text, { mode }) => {
   const file = await open(path, 'w', mode)
   try {

@@ -16,8 +16,8 @@ import { codeOf } from './Fault.js'
  * One thread of one process, for ever: pids are used again, but not by something that started at the same time.
  *
  * With `/proc`: `pid` and `thread` are the ids that it has for them, and `start` is the thread's in clock ticks since the
- * boot, as its time namespace counts them. Without: `thread` is Node's, `start` when the thread began by the wall clock, and
- * `bootId`, `pidNamespace` and `timeNamespace` are null; the last one also where the kernel has none.
+ * boot, as its time namespace counts them. Without: `thread` is Node's, `start` is the thread's start by the wall clock, and
+ * `bootId`, `pidNamespace` and `timeNamespace` are null; `timeNamespace` also on kernels without one.
  *
  * @category model
  * @since 0.1.0
@@ -62,7 +62,7 @@ export const nodeProcesses: Processes = {
       const self = identify()
       if (self.bootId !== null || other.bootId !== null)
         return isSameSystem(self, other) ? runs(self, other) : undefined
-      // Containers may share a name, and not the pids.
+      // Containers can share a host name but not pids.
       if (process.platform === 'linux') return undefined
       return self.host === other.host && other.pid !== self.pid && isGone(other.pid) ? false : undefined
     } catch {
@@ -105,15 +105,12 @@ const fromProc = (): ProcessIdentity => {
   const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
   const namespace = readlinkSync('/proc/self/ns/pid')
   const pidNamespace = pid === process.pid ? namespace : `${namespace}, seen from outside`
-  // Kernels before 5.6 have none.
+  // Kernels before 5.6 have no time namespaces.
   const timeNamespace = existsSync('/proc/self/ns/time') ? readlinkSync('/proc/self/ns/time') : null
   return { host: hostname(), pid, thread, start, bootId, pidNamespace, timeNamespace }
 }
 
-/**
- * Pids and start times mean the same to both: one boot of one kernel, one pid namespace, and one time namespace, by which the
- * kernel shifts the start times that it tells.
- */
+/** Whether pids and start times mean the same to both: same boot, pid namespace and time namespace, which shifts start times. */
 const isSameSystem = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
   a.bootId === b.bootId && a.pidNamespace === b.pidNamespace && a.timeNamespace === b.timeNamespace
 

@@ -31,9 +31,9 @@ import type { Holding } from './Holding.js'
 export const prune = async (holding: Holding, journal: Published): Promise<void> => {
   const { fs } = holding.context
   const { layout } = holding
-  // The open folder stays the same one when the run is removed, and its id used again.
+  // An open folder stays the same one even if the run is removed and its id reused.
   const folder = await reading(layout.history, 'open', () => fs.open(layout.history, 'read'))
-  // Windows opens no folders.
+  // Windows cannot open folders.
   if (E.isLeft(folder) && process.platform !== 'win32') return
   await quietly(() => {
     const place = E.isRight(folder) ? fs.folderSync(folder.right) : undefined
@@ -93,8 +93,8 @@ const unlink = ({ fs }: Context, path: string): boolean => {
 }
 
 /**
- * The numbers below the kept ones, highest first. The own journal is one of those that are kept. What was refused to a superseded
- * owner is none: a load would not use it.
+ * The numbers below the kept ones, highest first. The own journal counts as kept; a base rejected after fencing does not,
+ * because a load ignores it.
  */
 const afterKept = async (
   context: Context,

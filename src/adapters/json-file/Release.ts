@@ -44,7 +44,7 @@ const releaseNow = async (holding: Holding): Promise<Result> => {
   await quietly(() => Copying.make(holding))
   const isOwner = Sessions.watch(holding)
   const ended = isOwner ? await endJournal(holding) : E.right(undefined)
-  // What ends the run for others is the next number then. Without a released line the socket has to stay, and refuse.
+  // Without a released line, the next number ends the run for others, and the socket stays to refuse connections.
   const result = isPoisoned(holding) ? await giveUpNumber(holding) : ended
   if (isPoisoned(holding)) holding.socket?.close()
   else holding.socket?.remove()

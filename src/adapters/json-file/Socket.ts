@@ -1,8 +1,6 @@
 /**
- * The sign of life that the kernel keeps: a Unix socket for each claim. It refuses connections from the moment its owner is
- * gone, however that ended, and tells so to every process on this kernel. `docs/file-format.md` §5.2 is the norm.
- *
- * @since 0.1.0
+ * The sign of life that the kernel keeps: one Unix socket per claim, which refuses connections once its owner has ended,
+ * however it ended. `docs/file-format.md` §5.2 is the norm.
  */
 import { chmodSync, lstatSync, renameSync, unlinkSync } from 'node:fs'
 import type { Server } from 'node:net'
@@ -18,22 +16,17 @@ import { within } from './Mounts.js'
 // model
 // ---------------------------------------------------------------------------------------------------------------------
 
-/**
- * A socket that listens, and what the claim record says of it. `close` makes it refuse; `remove` also deletes its file.
- *
- * @category model
- * @since 0.1.0
- */
+/** A listening socket and its claim record. `close` makes it refuse connections; `remove` also deletes its file. */
 export interface AliveSocket {
   readonly record: SocketRecord
   readonly close: () => void
   readonly remove: () => void
 }
 
-/** File systems that one kernel at a time has, and that outlive it. */
+/** File systems that only one kernel at a time mounts and that survive it. */
 const DISKS: ReadonlySet<string> = new Set(['ext2', 'ext3', 'ext4', 'xfs', 'f2fs', 'btrfs', 'zfs'])
 
-/** File systems that end with their kernel, or are put together by it. */
+/** File systems that end with their kernel or are assembled by it. */
 const VOLATILE: ReadonlySet<string> = new Set(['tmpfs', 'overlay'])
 
 const isKnown = ({ type }: OpenFolder): boolean => DISKS.has(type) || VOLATILE.has(type)
@@ -42,12 +35,7 @@ const isKnown = ({ type }: OpenFolder): boolean => DISKS.has(type) || VOLATILE.h
 // making
 // ---------------------------------------------------------------------------------------------------------------------
 
-/**
- * Makes the socket of a claim, in this thread. `undefined`: there is none, so the owner is found dead less quickly.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Creates a claim's socket in this thread. `undefined`: none, so it takes longer to find the owner dead. */
 export const make = async (
   { fs }: Context,
   layout: Layout.Layout,
@@ -65,8 +53,8 @@ export const make = async (
 }
 
 /**
- * Binding and listening are two steps, and in between a connection is refused; so the socket gets its name after both. libuv
- * deletes the path that it was given when it closes: by then that leads nowhere, whatever the folder's number means.
+ * A bound socket refuses connections until it listens, so it gets its name only then. libuv unlinks the bound path on close; by
+ * then that path no longer exists.
  */
 const listen = async (
   folder: OpenFolder,
@@ -102,7 +90,7 @@ const ignore = (): void => undefined
 
 const BACKLOG = 64
 
-/** `exclusive`: in a cluster it would be the primary process that listens, else. */
+/** Without `exclusive`, a cluster's primary process would listen instead. */
 const listening = (server: Server, path: string): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once('listening', resolve)
@@ -114,13 +102,13 @@ const unlinkQuietly = (path: string): void => {
   try {
     unlinkSync(path)
   } catch {
-    // It is deleted already, or the next claim deletes it.
+    // Already deleted, or the next claim deletes it.
   }
 }
 
 const LONGEST_PATH_BYTES = 107
 
-/** A longer path would be cut without a word in Node 20, and two runs have one socket. */
+/** Node 20 silently truncates a longer path, so two runs could share one socket. */
 const shortened = (path: string, { fd }: OpenFolder): string =>
   Buffer.byteLength(path) <= LONGEST_PATH_BYTES ? path : `/proc/self/fd/${fd}/${basename(path)}`
 
@@ -128,12 +116,7 @@ const shortened = (path: string, { fd }: OpenFolder): string =>
 // looking
 // ---------------------------------------------------------------------------------------------------------------------
 
-/**
- * What the socket says of the owner of a claim. `bootId`: of the system that looks.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Reads liveness from the socket of a claim. `bootId`: the observer's boot. */
 export const look = async (
   { fs }: Context,
   layout: Layout.Layout,
@@ -175,7 +158,7 @@ const identityOf = (path: string): Identity | undefined => {
 
 const CONNECTED = 'connected'
 
-/** What comes of a connection: `connected`, or the system's error. */
+/** The result of a connection: `connected`, or the system's error code. */
 const knock = async (path: string): Promise<string> => {
   const { connect } = await import('node:net')
   return new Promise((resolve) => {
@@ -189,8 +172,8 @@ const knock = async (path: string): Promise<string> => {
 }
 
 /**
- * A full backlog is that of an owner that is stopped or busy. A refusal counts where a living owner could not be the cause: on
- * the device that the socket was made on, since its owner holds on to its inode; and on a disk that another boot has now.
+ * A full backlog means a stopped or busy owner. A refusal proves death only on the socket's own device, whose inode a living
+ * owner pins, or on a disk that another boot now mounts.
  */
 const judge = (answer: string, socket: SocketRecord, device: string, bootId: string, { type }: OpenFolder): Answer => {
   if (answer === CONNECTED || answer === 'EAGAIN') return 'alive'

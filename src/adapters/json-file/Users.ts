@@ -1,8 +1,4 @@
-/**
- * Which users may own stored files, and which other users could change them. `docs/file-format.md` §1 is the norm.
- *
- * @since 0.1.0
- */
+/** Decides which users may own stored files and which others could change them. `docs/file-format.md` §1 is the norm. */
 import type { Stats } from 'node:fs'
 import { realpathSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -10,16 +6,15 @@ import type { Exposure } from '../../ports/FileSystem.js'
 
 const ROOT = 0
 
-/** The user of this process; undefined on Windows. */
 const self = (): number | undefined => process.geteuid?.()
 
-/** This user, root, and for root under sudo whoever called it. */
+/** This user, root and, for root under sudo, the invoking user. */
 const isOurs = (uid: number): boolean => {
   const own = self()
   return own === undefined || uid === own || uid === ROOT || (own === ROOT && String(uid) === process.env['SUDO_UID'])
 }
 
-/** Linux: ext, xfs, btrfs, f2fs, zfs, tmpfs, overlay, bcachefs, jfs, ramfs. Others may show any file as any user's. */
+/** Linux: ext, xfs, btrfs, f2fs, zfs, tmpfs, overlay, bcachefs, jfs, ramfs. Other file systems may report arbitrary owners. */
 const LOCAL: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994, 0x794c7630, 0xca451a4e, 0x3153464a, 0x858458f6
 ])
@@ -33,12 +28,7 @@ const keepsOwners = (path: string): boolean => {
   }
 }
 
-/**
- * The owner of something at a path, if it is neither this user nor root, nor, under sudo, whoever called it.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The owner of a path, if it is neither this user nor root nor, under sudo, the invoking user. */
 export const foreigner = (uid: number, path: string): number | undefined =>
   isOurs(uid) || !keepsOwners(path) ? undefined : uid
 
@@ -46,16 +36,10 @@ const OTHERS_WRITE = 0o002
 const GROUP_WRITES = 0o020
 const STICKY = 0o1000
 
-/** A group with the number of this user is that of this user alone, as distributions make them; so is root's. */
+/** Distributions give each user a private group with the same number; root's is private too. */
 const isOwnGroup = (gid: number): boolean => gid === self()
 
-/**
- * Whether somebody else can write to a folder, or put another in the place of it or of one above. The sticky bit of a folder keeps
- * all but its owner from that.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Checks whether another user can write to a folder, or replace it or a parent. A sticky bit restricts that to owners. */
 export const exposureOf = (path: string): Exposure | undefined => {
   if (self() === undefined) return undefined
   try {
@@ -84,7 +68,7 @@ const foldersAbove = (path: string): ReadonlyArray<string> => {
 }
 
 /**
- * Who else can change a folder, and what to do about it, as text for people.
+ * Describes who else can change a folder and what to do about it.
  *
  * @example
  * import { describeExposure } from 'dogear/json-file'

@@ -60,8 +60,8 @@ export { nodeProcesses } from './Processes.js'
  *   (`readBytes`, default three times that; never less than a journal of this store may have), how much in changes never leads to a compaction (`compactBytes`, default
  *   1 MiB), and from which size on a checkpoint is told of (`warnBytes`, default 10 MiB).
  * - `onLarge`: told once in a claim that the checkpoint is that large, with its largest values. What it throws is ignored.
- * - `onExposed`: called at the first claim of a store if another user can write to its root or replace it. Default: a process warning
- *   (`DogearWarning`), once for each root. What it throws is ignored.
+ * - `onExposed`: called at the store's first claim if another user can write to its root or replace it. Default: a process
+ *   warning (`DogearWarning`), once per root. Exceptions are ignored.
  * - `fs`, `processes`: the outside world, for tests.
  *
  * @category model
@@ -79,7 +79,7 @@ export interface JsonFileOptions {
   }
   /** Told once in a claim that a checkpoint is large. What it throws is ignored. */
   readonly onLarge?: (large: LargeCheckpoint) => void
-  /** Called if another user can write to the root or replace it. What it throws is ignored. */
+  /** Called if another user can write to the root or replace it. Exceptions are ignored. */
   readonly onExposed?: (exposure: Exposure) => void
   readonly fs?: FileSystem
   readonly processes?: Processes
@@ -97,7 +97,7 @@ interface Registry {
   givenUp?: Set<string>
 }
 
-/** Of this thread, whichever store they were made by, and whichever copy of this module: hosts bundle more than one. */
+/** Shared by all stores of this thread and all copies of this module, because hosts may bundle several. */
 const givenUp = (): Set<string> => {
   const shared = globalThis as { [REGISTRY]?: Registry }
   const registry = (shared[REGISTRY] ??= {})
@@ -213,7 +213,7 @@ export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): Ch
   }
 }
 
-/** Roots that this process has warned about. */
+/** Roots that already caused a warning in this process. */
 const warned = new Set<string>()
 
 const warnProcess = (root: string) => (exposure: Exposure) => {
@@ -222,7 +222,7 @@ const warnProcess = (root: string) => (exposure: Exposure) => {
   process.emitWarning(describeExposure(exposure), { type: 'DogearWarning', code: 'DOGEAR_EXPOSED' })
 }
 
-/** Checks once, at the first call. */
+/** Checks only at the first call. */
 const warningOf = ({ root, fs }: Context, onExposed: JsonFileOptions['onExposed']): (() => void) => {
   let hasLooked = false
   const warn = onExposed ?? warnProcess(resolve(root))
@@ -233,7 +233,7 @@ const warningOf = ({ root, fs }: Context, onExposed: JsonFileOptions['onExposed'
       const exposure = fs.exposureSync(root)
       if (exposure !== undefined) warn(exposure)
     } catch {
-      // A warning that fails must not fail a claim that was granted.
+      // A failing warning must not fail a granted claim.
     }
   }
 }

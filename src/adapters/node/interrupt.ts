@@ -84,10 +84,10 @@ export const interruptFrom = (signal: AbortSignal): Interrupt => ({ signal, reas
 /** How long after the first signal the same one is that signal once more. */
 const REPEATED_MILLIS = 500
 
-/** What a terminal, a service manager or a person sends to end a program. */
+/** The signals that a terminal, a service manager or a user sends to end a program. */
 const USUAL: ReadonlyArray<StopSignal> = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT']
 
-/** Second names of the same signals. Packages that tidy up at a signal end the process if nobody else listens to either name. */
+/** Aliases of the same signals. Packages with exit hooks end the process unless another listener exists for each name. */
 const ALIASES: Readonly<Partial<Record<StopSignal, NodeJS.Signals>>> = { SIGABRT: 'SIGIOT', SIGIO: 'SIGPOLL' }
 
 const taken = (): void => undefined
@@ -95,7 +95,7 @@ const taken = (): void => undefined
 /**
  * Installs signal handlers: the first of the signals asks to stop, a second one ends the process at once. For the
  * outermost program, once; a library leaves signals to its host. Default: SIGINT, SIGTERM, SIGHUP and SIGQUIT. A process that
- * dies of another signal leaves its commands running: name all that may come.
+ * dies of another signal leaves its commands running, so name every signal you expect.
  *
  * The same signal within half a second of the first is no second one: of a Ctrl+C under npm a program hears twice, from
  * the terminal and from npm.

@@ -1,8 +1,4 @@
-/**
- * Refuses folders of workspaces that are links or belong to another user.
- *
- * @since 0.1.0
- */
+/** Rejects workspace folders that are links or belong to another user. */
 import type { BigIntStats } from 'node:fs'
 import { lstat, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
@@ -12,11 +8,8 @@ import type { WorkspaceFailed } from '../../ports/Workspaces.js'
 import { failed } from './worktree.js'
 
 /**
- * Looks at a folder and at those above it, up to the one of all workspaces. What is missing is fine. They may belong to whoever the
- * state folder belongs to: a file system may give what root makes to another user.
- *
- * @category effects
- * @since 0.1.0
+ * Checks a folder and its parents up to the workspaces' root. Missing folders pass. The owner of the state folder is accepted
+ * too, because a file system may map root to another user.
  */
 export const ownFolders = async (
   state: string,

@@ -76,7 +76,7 @@ export const workspaces = (stateFolder: string, folder = '.'): Workspaces => {
   }
 }
 
-/** The state folder, where all workspaces are in it, and where a new one is made from. */
+/** The state folder, the root of all workspaces, and the repository that new ones are made from. */
 interface Places {
   readonly state: string
   readonly all: string
@@ -95,7 +95,7 @@ const rootAt = ({ all }: Places, runId: string): string => join(all, runId)
 
 const stepsAt = ({ all }: Places, runId: string): string => join(all, STEPS, runId)
 
-/** Whether these folders of ours are what we made, as far as they are there. */
+/** Checks that existing workspace folders are ours. */
 const owned = async ({ state, all }: Places, ...paths: ReadonlyArray<string>): ReturnType<typeof ownFolders> => {
   for (const path of paths) {
     const own = await ownFolders(state, all, path)

@@ -27,13 +27,7 @@ import { commandOf } from '../terminal/shellQuote.js'
 // model
 // ---------------------------------------------------------------------------------------------------------------------
 
-/**
- * What every command gets: the words that were typed, where to write and whether as JSON, the folder and environment it was
- * started in, and the folder that holds the state.
- *
- * @category model
- * @since 0.1.0
- */
+/** The arguments of every command: the typed words, the output and its format, the start folder and environment, and the state folder. */
 export interface Context {
   readonly words: ReadonlyArray<string>
   readonly screen: Screen
@@ -46,12 +40,7 @@ export interface Context {
   readonly home: string
 }
 
-/**
- * Where a command was typed, and its words.
- *
- * @category model
- * @since 0.1.0
- */
+/** The typed words of a command and the folder where they were typed. */
 export type Typed = Pick<Context, 'home' | 'folder' | 'words'>
 
 /**
@@ -116,7 +105,7 @@ export const environmentFor = (
     ...given
   })
 
-/** A command may open the store more than once. */
+/** Roots that already caused a warning: a command may open the store more than once. */
 const exposed = new Set<string>()
 
 const warningsTo = (screen: Context['screen']): Pick<JsonFileOptions, 'onLarge' | 'onExposed'> => ({
@@ -162,12 +151,7 @@ export const ignoreHome = (context: Context): void => {
 export const dogearCommand = (context: Pick<Context, 'home' | 'folder'>, words: ReadonlyArray<string>): string =>
   commandOf(['dogear', ...words, ...(isDefaultHome(context) ? [] : ['--home', context.home])])
 
-/**
- * The command that was typed, with more flags, as one that works when it is copied into a shell in the same folder.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The typed command with extra flags, quoted for a shell in the same folder. */
 export const sameCommand = (context: Typed, more: ReadonlyArray<string> = []): string => {
   const { words } = context
   const end = words.indexOf('--')
@@ -177,12 +161,7 @@ export const sameCommand = (context: Typed, more: ReadonlyArray<string> = []): s
   return commandOf(['dogear', ...flags, ...more, ...home, ...(end === -1 ? [] : words.slice(end))])
 }
 
-/**
- * The command that shows a run.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The command that shows a run. */
 export const looking = (place: Pick<Context, 'home' | 'folder'>, runId: string): Required<Hint> => ({
   text: 'Look at it with:',
   command: dogearCommand(place, ['show', runId])

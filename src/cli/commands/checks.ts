@@ -1,8 +1,4 @@
-/**
- * Asking what is to be made of a check that failed.
- *
- * @since 0.1.0
- */
+/** Prompts for an answer when a check fails. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { SignalHandlers } from '../../adapters/node/index.js'
 import { unitName } from '../../domain/Plan.js'
@@ -13,23 +9,16 @@ import type { Prompt } from '../terminal/Prompt.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
 import type { Context } from './Context.js'
 
-/** Who is asked. */
 interface Asking extends Context {
   readonly signals: SignalHandlers
   readonly prompt: Prompt
 }
 
-/** The steps of a program. */
 interface Steps {
   readonly steps: ReadonlyArray<Step>
 }
 
-/**
- * Asks what is to be made of checks that fail, one at a time: groups run side by side. Nobody there: it has failed.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Prompts for failed checks one at a time, because groups run concurrently. Without a terminal, the check has failed. */
 export const askAbout = (context: Asking, program: Steps): ((failed: FailedCheck) => Promise<CheckAnswer>) => {
   let last: Promise<unknown> = Promise.resolve()
   return (failed) => {
@@ -70,7 +59,7 @@ const questionOf = ({ answers, when, previousWave }: FailedCheck): string => {
   return `Look again,${back} start all the same, or stop here?`
 }
 
-/** What completed and is not idempotent runs again only with somebody's word for just that. */
+/** A completed unit that is not idempotent runs again only after explicit consent. */
 const mayRunTwice = async (
   { prompt }: Asking,
   program: Steps,
@@ -83,21 +72,11 @@ const mayRunTwice = async (
   return twice.length === 0 || isYes(await confirm(prompt, `${warningOf(twice)} Continue?`, false))
 }
 
-/**
- * What is said before units run again that completed and are not idempotent.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The warning before completed units that are not idempotent run again. */
 export const warningOf = (units: ReadonlyArray<string>): string =>
   `Completed, not idempotent, and to run again: ${units.join(', ')}.`
 
-/**
- * The units that are not idempotent, from the step of this name to before the one at this index. Of a map it is the map.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The units that are not idempotent, from the named step to the index (exclusive). A map counts as one unit. */
 export const harmfulFrom = ({ steps }: Steps, from: string, end = steps.length): ReadonlyArray<string> =>
   steps
     .slice(0, end)

@@ -195,7 +195,7 @@ const withPlainWhy = (result: CaseResult): CaseResult => {
 
 const withPlainText = (report: Report): Report => ({ ...report, results: report.results.map(withPlainWhy) })
 
-/** Tells what is thrown where no case can catch it: in a timer of the store, say. */
+/** Reports an exception that no case can catch, such as one from a timer of the store. */
 const tellStray = ({ screen }: Context, current: string, text: string): void => {
   screen.line(`${screen.style.red('dogear:')} while ${current} ran, this was thrown, and nobody caught it:`)
   for (const line of withoutOurs(text)) screen.line(`  ${line}`)

@@ -83,7 +83,7 @@ export interface Execution {
   readonly done: number
   readonly start?: ReadonlyArray<string>
   readonly merging?: MergeFlags
-  /** Where it works, if that was looked at before. */
+  /** The working tree, if the caller already read it. */
   readonly tree?: WorkingTree
   /** Told of the plan. */
   readonly onPlanned?: (plan: ResumePlan) => void
@@ -250,12 +250,7 @@ const outcomeJson = (
 // signals
 // ---------------------------------------------------------------------------------------------------------------------
 
-/**
- * The signals that end a process and can be caught: of any other one the commands of its steps would live on.
- *
- * @category model
- * @since 0.1.0
- */
+/** All signals that end a process and can be caught, so that a stop always ends the commands of the steps too. */
 export const SIGNALS: ReadonlyArray<StopSignal> = [
   ...(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const),
   ...(['SIGABRT', 'SIGALRM', 'SIGIO', 'SIGPWR', 'SIGUSR2', 'SIGVTALRM', 'SIGXCPU'] as const)
@@ -338,12 +333,7 @@ export const attended = async (
   }
 }
 
-/**
- * Prints what a workflow file, and the input that is given with a plan, deserve a warning for.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Prints the warnings about a workflow file and about the input for a plan. */
 export const warnOf = (context: Context, { file, shown }: Loaded, flags: PlanFlags = {}): void => {
   const { screen } = context
   const warnings = [...Problem.describeAll(shown, file.warnings), ...warningsOf(context, file, shown, flags)]

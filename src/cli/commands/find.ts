@@ -106,12 +106,7 @@ const isFile = ({ folder }: Context, name: string): boolean => {
   }
 }
 
-/**
- * What can be done about a run that this process has lost.
- *
- * @category effects
- * @since 0.1.0
- */
+/** The hint for a run that this process has lost. */
 export const afterLoss = async (context: Context, runId: string): Promise<Hint> => {
   const found = await viewRun(runId)(environmentFor(context))()
   return ofTakenOver(context, runId, E.isLeft(found) || O.isSome(found.right))
@@ -171,7 +166,7 @@ export const findOrOnly = async (context: Context, id: string | undefined): Prom
  */
 export const isUnfinished = ({ status, heldBy }: RunSummary): boolean => status !== 'completed' && O.isNone(heldBy)
 
-/** Whether a run may wait to be resumed: it is not known if the process lives that holds it. */
+/** Whether a run may be resumable because its owner's liveness is undecided. */
 const isUndecided = ({ status, heldBy }: RunSummary): boolean =>
   status !== 'completed' && O.isSome(heldBy) && heldBy.value.liveness === 'undecided'
 
@@ -179,7 +174,6 @@ const isUndecided = ({ status, heldBy }: RunSummary): boolean =>
 // showing
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** A run that may be meant. */
 const candidateOf = ({ runId, summary }: ListedRun): Candidate => ({
   runId,
   line: E.isLeft(summary) ? `${runId}  (can't be read)` : summaryLine(summary.right)

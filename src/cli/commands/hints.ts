@@ -1,8 +1,4 @@
-/**
- * What to do next with a run, with the command lines to copy.
- *
- * @since 0.1.0
- */
+/** Suggests the next actions for a run, as commands to copy. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { describeQuestion } from '../../domain/Explain.js'
@@ -31,12 +27,7 @@ import { wordsOf } from './planFlags.js'
 /** Where commands are to be copied to. */
 type Place = Pick<Context, 'home' | 'folder'>
 
-/**
- * The flags of a resume that say what to do with an owner that may be dead.
- *
- * @category model
- * @since 0.1.0
- */
+/** The flags of a resume about an owner that may be dead. */
 export interface TakeOverFlags extends PlanFlags {
   readonly takeOver?: boolean
   readonly yes?: boolean
@@ -98,12 +89,7 @@ export const goOn = (
         ...answers(place, runId, {}, workflow, questions)
       ]
 
-/**
- * Which check of a wave as a whole has failed, if one has.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Which check of a wave as a whole failed, if any. */
 export const failedCheckOf = ({ steps }: Workflow, outcome: RunOutcome): 'before' | 'after' | undefined => {
   if (outcome._tag !== 'Failed' || steps[outcome.stepIndex]?._tag === 'Task') return undefined
   const failure = outcome.failures.find(({ group, error }) => group === undefined && error.code === CHECK_FAILED)
@@ -111,11 +97,8 @@ export const failedCheckOf = ({ steps }: Workflow, outcome: RunOutcome): 'before
 }
 
 /**
- * How to let a wave run again of which the check after it has failed, or the wave before one that may not start. Only what would be
- * planned is offered.
- *
- * @category constructors
- * @since 0.1.0
+ * How to run a wave again after its `after` check failed, or the wave before one whose `before` check failed. Offers only
+ * actions that can be planned.
  */
 export const ofFailedCheck = (place: Place, workflow: Workflow, outcome: RunOutcome): ReadonlyArray<Hint> => {
   const when = failedCheckOf(workflow, outcome)
@@ -143,12 +126,7 @@ export const ofPending = (place: Place, runId: string): ReadonlyArray<Hint> => [
   { text: 'Ask what became of it with:', command: dogearCommand(place, ['poll', runId]) }
 ]
 
-/**
- * For a run that this process has lost. `isThere`: whether the run still exists, since it may also have been deleted.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** For a run that this process has lost. `isThere`: the run still exists; it may also have been deleted. */
 export const ofTakenOver = (place: Place, runId: string, isThere: boolean): Hint =>
   isThere
     ? looking(place, runId)
@@ -194,13 +172,7 @@ export const answers = (
   ]
 }
 
-/**
- * The command lines that say what becomes of what was changed where units are forced to run again over that. `pin`:
- * the plan that was reviewed, which such an answer leaves as it is.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The commands that answer for changed evidence of forced units. `pin`: the reviewed plan, which such an answer does not change. */
 export const forcedAnswers = (
   place: Place,
   runId: string,
@@ -218,19 +190,13 @@ export const forcedAnswers = (
 
 const isEdited = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChanged'
 
-/**
- * Whether what is there now can be kept: a map that is done anew as a whole has no record to keep.
- *
- * @category refinements
- * @since 0.1.0
- */
+/** Whether changed evidence can be kept; a map that runs again as a whole has no record to keep. */
 export const mayKeep = ({ steps }: Workflow, question: Confirm): boolean =>
   isEdited(question) && !(question.group === undefined && steps[question.stepIndex]?._tag === 'Map')
 
-/** How many files are named. */
 const MAX_FILES = 3
 
-/** The way out for files that change legitimately. */
+/** The alternative for files that change legitimately. */
 const ofLaterRuns = (questions: ReadonlyArray<Confirm>): ReadonlyArray<Hint> => {
   const paths = new Set(
     questions.flatMap(({ reason }) =>
@@ -374,12 +340,7 @@ export const ofRunError = (
   }
 }
 
-/**
- * For a run that somebody holds: a way out, if it is not known whether the owner lives.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** For a run that another process holds: how to take it over if the owner's liveness is undecided. */
 export const ofHeld = (place: Place, runId: string, { liveness }: Holder, flags: Flags = {}): ReadonlyArray<Hint> =>
   liveness === 'alive'
     ? []
@@ -419,12 +380,7 @@ export const ofExisting = (place: Place, runId: string): ReadonlyArray<Hint> => 
   { text: 'To go on with it:', command: resumeLine(place, runId) }
 ]
 
-/**
- * For a run that has the id that a new one was to have. `start`: the words that start a run with another id.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** For a run whose id a new run asked for. `start`: the words that start a run with another id. */
 export const ofTaken = (place: Place, run: RunSummary, start: ReadonlyArray<string>): ReadonlyArray<Hint> => [
   { text: `It is a run of ${run.workflow.name}: ${positionOf(run)}` },
   ...(run.workflow.path === undefined
@@ -442,29 +398,16 @@ const another = (place: Place, start: ReadonlyArray<string>): Hint => ({
   command: dogearCommand(place, start)
 })
 
-/**
- * How far a run is, and since when it is there.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The progress and the start time of a run. */
 export const positionOf = ({ status, steps, createdAt }: RunSummary): string =>
   `${status}, ${steps.completed}/${steps.total} steps completed, started ${minute(createdAt)}`
 
-/**
- * A time as people read it: `2026-01-02 03:04 UTC`.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Formats a time: `2026-01-02 03:04 UTC`. */
 export const minute = (at: string): string => `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`
 
 /**
- * For a run that was started with another input than what is given: what differs, and how to go on with either. `how`:
- * the flags of the resume; `given`: what is given, as words, and `start` those that start a run with it.
- *
- * @category constructors
- * @since 0.1.0
+ * For a run that was started with another input: the differences, and how to continue with either. `how`: the flags of the
+ * resume; `given`: the new input as words; `start`: the words that start a run with it.
  */
 export const ofOtherInput = (
   place: Place,
@@ -485,12 +428,7 @@ export const ofOtherInput = (
   { text: 'To start a new run with what is given:', command: dogearCommand(place, start) }
 ]
 
-/**
- * From which step on a run has another input, and what differs.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The step from which a run has another input, and the differences. */
 export const inputReplaced = (step: string, differences: ReadonlyArray<Difference>): string => {
   const values = differences.map(({ name, given, recorded }) => {
     const was = recorded === undefined ? ', which it was started without' : ` instead of ${quoted(recorded)}`
@@ -504,12 +442,7 @@ const MAX_VALUE = 60
 const quoted = (value: string): string =>
   JSON.stringify(value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE - 1)}…` : value)
 
-/**
- * For a run whose newest state is damaged.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** For a run whose newest state is damaged. */
 export const ofDamage = (place: Place, runId: string, flags: Flags): ReadonlyArray<Hint> => [
   { text: 'To go on from what was recovered:', command: resumeLine(place, runId, { ...flags, yes: true }) }
 ]

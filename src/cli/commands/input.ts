@@ -107,11 +107,8 @@ export const differencesFrom = ({ input }: Pick<RunSummary, 'input'>, given: Giv
 const seenBySteps = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /**
- * The input that replaces the recorded one from a step on: the recorded values, and over them those that are given and differ.
- * None if nothing differs. A name that is a secret's is refused, and without a step so is every input.
- *
- * @category decoding
- * @since 0.1.0
+ * The replacing input: the recorded values, overridden by changed ones; none if no value differs. Fails for a secret's name,
+ * and without a step.
  */
 export const replacementOf = (
   context: Pick<Context, 'inherited' | 'home' | 'folder'>,
@@ -138,22 +135,11 @@ const needsStep = (context: Pick<Context, 'home' | 'folder'>, runId: string, inp
     }
   ])
 
-/**
- * The names that `--input` gives values to. What is no such flag is said where its value is needed.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The names in `--input` flags. A malformed flag is reported where its value is needed. */
 export const namesIn = ({ input = [] }: PlanFlags): ReadonlyArray<string> =>
   input.map((text) => text.slice(0, Math.max(0, text.indexOf('='))))
 
-/**
- * Warnings about values that are given and are not used as they are: the name is most likely mistyped, or the value has that of a
- * secret in it.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Warnings about values that steps will not see as typed: the name is probably mistyped, or the value contains a secret's. */
 export const warningsOf = (
   context: Pick<Context, 'inherited'>,
   file: WorkflowFile,
@@ -166,12 +152,7 @@ export const warningsOf = (
   return [...hiddenIn(typed.right, given.right), ...strayInputs(file, shown, Object.keys(given.right))]
 }
 
-/**
- * Who gives a secret in this way sees why it does not work.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Explains to a user who passes a secret as input why steps don't see it. */
 export const hiddenIn = (typed: Given, given: Given): ReadonlyArray<string> =>
   Object.keys(typed)
     .filter((name) => given[name] !== typed[name])

@@ -1,8 +1,4 @@
-/**
- * What to do after a refusal: every one ends with a command.
- *
- * @since 0.1.0
- */
+/** Completes refusals, so that each one ends with a command. */
 import { join } from 'node:path'
 import type { PlanProblem } from '../../domain/Plan.js'
 import * as Redaction from '../../domain/Redaction.js'
@@ -13,12 +9,7 @@ import type { Hint } from '../report/Hint.js'
 import type { Typed } from './Context.js'
 import { dogearCommand, looking, sameCommand } from './Context.js'
 
-/**
- * What to do about an error that does not say so itself. Nothing for wrong use and for a no, which say it in words.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Hints for an error that has none with a command. Usage errors and declined prompts need none. */
 export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> => {
   if (hintsOf(error).some(({ command }) => command !== undefined)) return []
   switch (error._tag) {
@@ -41,24 +32,14 @@ export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> 
   }
 }
 
-/**
- * An error with what to do about it, in which the values of secrets are redacted.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Adds the next actions to an error, with secrets redacted. */
 export const withNextActions = (typed: Typed, redaction: Redaction.Redaction, error: CliError): CliError => {
   if (error._tag !== 'NotDone') return error
   const words = typed.words.map((word) => Redaction.text(redaction, word))
   return { ...error, hints: [...error.hints, ...nextActions({ ...typed, words }, error)] }
 }
 
-/**
- * The words without the values that they give: as long as the workflow is not known, any of them may be a secret.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Removes the values from the words: until the workflow is known, any of them may be a secret. */
 export const withoutValues = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   words.map((word, index) => {
     const isOf = (flag: string): boolean => words[index - 1] === flag || word.startsWith(`${flag}=`)
@@ -68,7 +49,7 @@ export const withoutValues = (words: ReadonlyArray<string>): ReadonlyArray<strin
 
 const suchAs = (typed: Typed): ReadonlyArray<Hint> => [{ text: 'Such as:', command: sameCommand(typed) }]
 
-/** The beginning of an id, also as `--run=`, with an id in its place. */
+/** Replaces an id prefix, also in `--run=`, by an id. */
 const inFull = (word: string, { prefix, candidates: [first] }: CliError & { readonly _tag: 'AmbiguousRun' }): string =>
   first !== undefined && (word === prefix || word === `--run=${prefix}`)
     ? `${word.slice(0, word.length - prefix.length)}${first.runId}`
@@ -76,10 +57,9 @@ const inFull = (word: string, { prefix, candidates: [first] }: CliError & { read
 
 const listing = (typed: Typed): Hint => ({ text: 'Which runs there are:', command: dogearCommand(typed, ['runs']) })
 
-/** The same command once more. */
 const again = (typed: Typed, text = 'After fixing this:'): Hint => ({ text, command: sameCommand(typed) })
 
-/** The same command, without the id that was wished for the run. */
+/** The same command without `--id`. */
 const withoutId = (typed: Typed): ReadonlyArray<string> => {
   const at = typed.words.indexOf('--id')
   return typed.words.filter(
@@ -151,7 +131,7 @@ const planning = (typed: Typed, runId: string): Hint => ({
   command: dogearCommand(typed, ['plan', runId])
 })
 
-/** What was asked for wrongly is left out; what is wrong with the file has to be fixed first. */
+/** Drops an invalid request; an invalid file must be fixed first. */
 const ofPlan = (typed: Typed, problems: ReadonlyArray<PlanProblem>, runId: string | undefined): Hint => {
   if (runId === undefined || !problems.every(({ _tag }) => OF_FLAGS.has(_tag))) return again(typed)
   return problems.some(({ _tag }) => _tag === 'JobPending')

@@ -1,8 +1,4 @@
-/**
- * What a resume of a run would meet: what it would refuse, ask or run again. Nothing runs, and nothing is written.
- *
- * @since 0.1.0
- */
+/** Predicts what a resume would refuse, ask or run again, without running or writing anything. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
@@ -27,12 +23,7 @@ import { answers, ofGone, ofPlanError, ofRunError } from './hints.js'
 import { surveyRun, treeFor } from './survey.js'
 import { plannable, workflowOf } from './workflowOf.js'
 
-/**
- * Something in the way of a resume: what it is, what to do about it, and with what the resume would exit.
- *
- * @category model
- * @since 0.1.0
- */
+/** An obstacle to a resume: the problem, the remedy, and the exit code of the resume. */
 export interface Obstacle {
   readonly code: string
   readonly message: string
@@ -41,11 +32,8 @@ export interface Obstacle {
 }
 
 /**
- * A unit that was in flight when the process of its run ended, so that its effects may be missing from the record; `decision`: what a
- * resume does with it, where that can be planned.
- *
- * @category model
- * @since 0.1.0
+ * A unit that was in flight when its process ended, so its effects may be unrecorded. `decision`: the plan's decision, if one
+ * can be planned.
  */
 export interface Unrecorded {
   readonly unit: { readonly step: string; readonly group?: string }
@@ -53,32 +41,17 @@ export interface Unrecorded {
   readonly decision: Decision['_tag'] | undefined
 }
 
-/**
- * What a resume would meet. Obstacles are in the order in which a resume meets them.
- *
- * @category model
- * @since 0.1.0
- */
+/** The prediction; `obstacles` are in the order in which a resume meets them. */
 export interface Outlook {
   readonly obstacles: ReadonlyArray<Obstacle>
   readonly again: ReadonlyArray<Run>
   readonly unrecorded: ReadonlyArray<Unrecorded>
 }
 
-/**
- * Nothing is in the way.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** No obstacles. */
 export const CLEAR: Outlook = { obstacles: [], again: [], unrecorded: [] }
 
-/**
- * Looks at the file of a run, its folder, what it left there, its plan and its secrets.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Checks a run's file, folder, evidence, plan and secrets. */
 export const outlookOf = async (context: Context, view: RunView): Promise<Outlook> => {
   const { checkpoint } = view
   const workflow = await workflowOf(context, checkpoint)
@@ -128,7 +101,7 @@ const planOf = (
   const { problems } = plan.left
   const next = ofPlanError(context, { checkpoint, workflow: program, options, flags: {} }, problems)
   const refused = problems.map((problem) => ({ code: problem._tag, message: describeProblem(problem) }))
-  // What a resume would meet once the edits are accepted is told at once.
+  // Also predicts the obstacles that remain once the edits are accepted.
   const likely = planResume(checkpoint, program, { ...options, changes: 'ignore' })
   const gone = workspaceFound ? [] : [goneFrom(context, checkpoint)]
   const obstacles = [...gone, ...several(refused, next, notDone(plan.left))]
@@ -161,16 +134,7 @@ const unrecordedOf = ({ state }: Checkpoint, plan?: ResumePlan): ReadonlyArray<U
   })
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// obstacles
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The obstacle that an error is.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The obstacle for an error. */
 export const obstacle = (error: CliError): Obstacle => ({
   code: code(error),
   message: describeFully('hints' in error ? { ...error, hints: [] } : error),
@@ -183,7 +147,7 @@ const goneFrom = (context: Context, checkpoint: Checkpoint): Obstacle => {
   return obstacle(notDone(error, ofGone(context, error), checkpoint.runId))
 }
 
-/** Those of one error: what to do about them comes with the last. */
+/** The obstacles for one error; the last one has the hints. */
 const several = (
   all: ReadonlyArray<Pick<Obstacle, 'code' | 'message'>>,
   next: ReadonlyArray<Hint>,

@@ -1,8 +1,4 @@
-/**
- * What somebody changed by hand, and what runs again over that because somebody asked for it.
- *
- * @since 0.1.0
- */
+/** Finds a user's changes that a forced run would overwrite. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Edited } from '../../domain/changedEvidence.js'
 import { planEvidence } from '../../domain/changedEvidence.js'
@@ -19,20 +15,10 @@ import { describe, notDone } from '../CliError.js'
 import type { Context } from './Context.js'
 import { environmentFor } from './Context.js'
 
-/**
- * A unit that is forced to run again over what somebody changed.
- *
- * @category model
- * @since 0.1.0
- */
+/** A unit that is forced to run again over a user's change. */
 export type Overwriting = Confirm & { readonly reason: Edited }
 
-/**
- * The units that are forced to run again over what somebody changed, and about which nobody said so; or why that is not known.
- *
- * @category effects
- * @since 0.1.0
- */
+/** The forced units whose changes no answer covers; or the reason why they are unknown. */
 export const overwritten = async (
   context: Context,
   program: Workflow,
@@ -63,12 +49,7 @@ export const overwritten = async (
   )
 }
 
-/**
- * What is made again, as a sentence.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The warning that names the changes to be overwritten. */
 export const madeAgain = (edited: ReadonlyArray<Overwriting>): string => {
   const names = edited.map((one) => `${describeChanged(one.reason.changed)} of ${unitName(one)}`)
   return `Changed since it was made, and to be made again: ${listed(names)}.`

@@ -1,8 +1,4 @@
-/**
- * Who holds a run that is to be resumed: waited for until it is known whether it lives, refused, or superseded.
- *
- * @since 0.1.0
- */
+/** Decides about the owner of a run before a resume: wait until its liveness is known, refuse, or supersede it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -21,31 +17,23 @@ import { viewOf } from './find.js'
 import type { TakeOverFlags } from './hints.js'
 import { ofHeld, resumeLine } from './hints.js'
 
-/**
- * A run that may be claimed, as it is now. `takeOver`: with its owner to be superseded, which may be dead and need not be.
- *
- * @category model
- * @since 0.1.0
- */
+/** A run that may be claimed, with its current state. `takeOver`: supersede its owner, which may still live. */
 export interface Claimable {
   readonly view: RunView
   readonly takeOver: boolean
 }
 
-/** The stale time on NFS, and something for the looks. */
+/** The stale time on NFS, plus time for the looks. */
 const LONGEST_MILLIS = 70_000
 
-/** An owner that lives touches its heartbeat every 5 s. */
+/** A living owner touches its heartbeat every 5 s. */
 const TAKE_OVER_MILLIS = 8_000
 
 const BETWEEN_LOOKS_MILLIS = 1_000
 
 /**
- * The run as it is when it may be claimed. An owner that lives is refused. One of which that is undecided is watched, until it
- * proves alive or dead; with `--take-over` for a moment only, and then it may be superseded, if somebody agrees.
- *
- * @category effects
- * @since 0.1.0
+ * Returns the run once it may be claimed. Refuses a living owner. Watches an undecided one until it proves alive or dead; with
+ * `--take-over` only briefly, and then supersedes it with the user's consent.
  */
 export const claimable = async (
   context: Attended,
@@ -68,12 +56,7 @@ export const claimable = async (
   return E.isLeft(agreed) ? agreed : E.right({ view: seen.right, takeOver: true })
 }
 
-/**
- * That somebody holds a run, with what can be done about it.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The error for a run that another process holds. */
 export const heldError = (context: Context, runId: string, holder: Holder, flags: TakeOverFlags = {}): CliError =>
   notDone({ _tag: 'HeldBy', runId, holder }, ofHeld(context, runId, holder, flags))
 
@@ -85,7 +68,7 @@ const tellOfWait = (context: Attended, runId: string, holder: Holder, flags: Tak
   if (flags.takeOver !== true) for (const line of linesOf(ofHeld(context, runId, holder, flags))) screen.line(line)
 }
 
-/** The run as soon as it is known whether its owner lives, at the latest after so long. */
+/** Returns the run as soon as its owner's liveness is known, or at the limit. */
 const watch = async (context: Attended, found: RunView, limitMillis: number): Promise<E.Either<CliError, RunView>> => {
   const { signal } = context.signals.interrupt
   const end = performance.now() + limitMillis
@@ -100,14 +83,14 @@ const watch = async (context: Attended, found: RunView, limitMillis: number): Pr
   return E.right(view)
 }
 
-/** What superseding the owner may come to. */
+/** The risk of superseding the owner. */
 const riskOf = ({ checkpoint: { state } }: RunView): string => {
   const units = inFlight(state).map((one) => unitName({ ...one, step: state.step }))
   const work = units.length === 0 ? 'what it does' : units.join(', ')
   return `If it lives all the same, ${work} goes on there until it learns that it was superseded.`
 }
 
-/** In a pipe nobody can be asked. */
+/** A pipe cannot answer prompts. */
 const withoutConsent = (context: Attended, view: RunView, holder: Holder, flags: TakeOverFlags): CliError =>
   usage(`Run ${view.runId} is held by ${holderText(holder)}. ${riskOf(view)} To agree, add --yes`, [
     { text: 'To take it over:', command: resumeLine(context, view.runId, { ...flags, yes: true }) }

@@ -79,12 +79,7 @@ const answersOf = (texts: ReadonlyArray<string>): E.Either<CliError, ReadonlyMap
 export const doneWith = (output: string | undefined): Answer =>
   output === undefined ? { _tag: 'Done' } : { _tag: 'Done', output }
 
-/**
- * The flags without the values of secrets, which may stand in an input and in what somebody says that a step gave.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Redacts secrets in the flags: an input or a declared output may contain them. */
 export const withoutSecrets = <F extends PlanFlags>(flags: F, redaction: Redaction.Redaction): F => {
   if (Redaction.isNone(redaction)) return flags
   const shown = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>

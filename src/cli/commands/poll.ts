@@ -114,7 +114,7 @@ const tell = async (
   return isOpen ? ExitCode.pending : ExitCode.done
 }
 
-/** A run that somebody has can't be resumed. */
+/** A run with an owner cannot be resumed. */
 const nextFor = (context: Attended, runId: string, isOpen: boolean, heldBy: O.Option<Holder>): Required<Hint> => {
   if (isOpen) return { text: 'Ask again with:', command: dogearCommand(context, ['poll', runId]) }
   if (O.isNone(heldBy)) return { text: 'Go on with:', command: resumeLine(context, runId) }

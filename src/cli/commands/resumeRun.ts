@@ -96,7 +96,7 @@ export const resumeRun = async (
   const same = await unlessMovedOn(context, view)
   if (E.isLeft(same)) return same
   const pinned = flags.plan ?? answered.right.pinned
-  // What counts is what is there once the run is claimed.
+  // The executor collects evidence again once the run is claimed.
   const { evidence: _, ...asked } = answered.right.options
   const how: ResumeOptions = {
     ...asked,
@@ -114,7 +114,7 @@ export const resumeRun = async (
     : ended
 }
 
-/** Says what of the input is replaced, and from which step on. */
+/** Prints which input is replaced, and from which step on. */
 const tellInput = ({ screen }: Attended, view: RunView, { input, decisions }: ResumePlan, flags: PlanFlags): void => {
   const given = inputOf(flags.input ?? [])
   if (input === undefined || E.isLeft(given)) return
@@ -168,12 +168,12 @@ const userName = (): string => {
   }
 }
 
-/** Consent changes nothing of a plan. */
+/** Consent does not change the plan. */
 const pinOf = ({ plan }: ResumeFlags): ReadonlyArray<string> => (plan === undefined ? [] : ['--plan', plan])
 
 /**
- * Work that counts is lost only with somebody's word, and so is work that must not be done twice. What somebody did by hand is only with
- * an answer to that: `--yes` is none.
+ * Discarding completed work, and repeating work that is not idempotent, needs consent. A user's changes need an explicit
+ * answer; `--yes` is none.
  */
 const agreeToForce = async (
   context: Attended,
@@ -235,7 +235,7 @@ const unlessMovedOn = async (
   return isSame ? E.right(undefined) : E.left({ _tag: 'MovedOn', runId })
 }
 
-/** Whether somebody else holds the run than whom somebody agreed to supersede. */
+/** Whether the owner differs from the one that the user agreed to supersede. */
 const isOther = (now: RunView['heldBy'], then: RunView['heldBy']): boolean =>
   O.isSome(now) && O.isSome(then) && (now.value.since !== then.value.since || now.value.pid !== then.value.pid)
 

@@ -223,7 +223,7 @@ const chooseEarlier = async (
   return E.right(fresh)
 }
 
-/** Nobody is asked who has given the run an id of its own, but the earlier one is reported. */
+/** An explicit id skips the prompt; an earlier run is only reported. */
 const tellOfEarlier = async (
   context: Attended,
   workflow: Loaded,
@@ -237,7 +237,7 @@ const tellOfEarlier = async (
   return E.right(undefined)
 }
 
-/** A run in progress can't be taken up, and whoever starts another beside it may not know of it. */
+/** An active run cannot be resumed, and a user who starts another one may not know about it. */
 const sayRunning = (context: Context, runs: ReadonlyArray<RunSummary>, given: Given): void => {
   const running = runs.find((one) => O.isSome(one.heldBy) && differencesFrom(one, given).length === 0)
   if (running === undefined || O.isNone(running.heldBy)) return
@@ -282,7 +282,7 @@ const runsOf = async (context: Attended, workflow: Loaded): Promise<E.Either<Cli
   return E.right(mine.sort((a, b) => nearness(b, workflow) - nearness(a, workflow)))
 }
 
-/** A run keeps to its workflow's name, so one that was renamed can't be taken up; nor can one of a program, which has no file. */
+/** A renamed workflow and a program without a file have no matching runs. */
 const isOf = ({ workflow }: RunSummary, { file }: Loaded): boolean =>
   workflow.name === file.name && workflow.path !== undefined
 

@@ -56,7 +56,7 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
   warnOfRecovered(context, runs.right)
   const shown = runs.right.runs.filter((run) => status === undefined || run.status === status)
   const { screen } = context
-  // Nobody knows their status.
+  // Unreadable runs have an unknown status.
   const unreadable = status === undefined ? runs.right.damaged : []
   if (context.json || flags.output === 'json') {
     screen.out(printed([...shown.map(summaryJson), ...unreadable.map(unreadableJson)]))

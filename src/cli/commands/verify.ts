@@ -36,11 +36,8 @@ interface Readable {
 }
 
 /**
- * Checks the run of this id, or all: whether what is stored is what was written, and what a resume would refuse, ask or run again. Of
- * all runs, those that completed are not going to be resumed: only what is stored of them is checked.
- *
- * @category commands
- * @since 0.1.0
+ * Checks one run or all: the integrity of the stored state, and what a resume would refuse, ask or run again. Skips the latter
+ * for completed runs when checking all.
  */
 export const verifyCommand = async (context: Context, id: string | undefined): Promise<Result> => {
   const runs = id === undefined ? await allRuns(context) : await oneRun(context, id)
@@ -65,7 +62,7 @@ const outlookFor = async (context: Context, runId: string): Promise<Outlook> => 
   return E.isLeft(view) ? { ...CLEAR, obstacles: [obstacle(view.left)] } : await outlookOf(context, view.right)
 }
 
-/** What a resume would end with, if it is refused. Damage comes first: it is what this command looks for. */
+/** The exit code of a resume that is refused. Damage comes first: this command looks for it. */
 const exitOf = (finding: Finding): ExitCode =>
   finding._tag === 'Damaged' || finding.run.found._tag !== 'Exact'
     ? ExitCode.storage
@@ -81,10 +78,6 @@ const oneRun = async (context: Context, id: string): Promise<E.Either<CliError, 
   const found = await findRun(context, id)
   return E.isLeft(found) ? found : E.right({ runs: [found.right], damaged: [] })
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// as text
-// ---------------------------------------------------------------------------------------------------------------------
 
 const findingLines = (context: Context, finding: Finding, style: Style): ReadonlyArray<string> => {
   if (finding._tag === 'Damaged') {
@@ -144,10 +137,6 @@ const WHAT_HAPPENS: Readonly<Record<NonNullable<Unrecorded['decision']>, string>
 
 const under = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<string> =>
   lines.length === 0 ? [] : [`  ${title}`, ...lines.map((line) => `    ${shortened(printable(line))}`)]
-
-// ---------------------------------------------------------------------------------------------------------------------
-// as JSON
-// ---------------------------------------------------------------------------------------------------------------------
 
 const findingJson = (context: Context, finding: Finding): Json => {
   if (finding._tag === 'Damaged') {

@@ -16,12 +16,7 @@ import { looking } from './Context.js'
 import type { Loaded } from './execution.js'
 import { ofMissingFile } from './findHints.js'
 
-/**
- * Loads the workflow of a run. `more`: variables that are set beside those of the run.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Loads the workflow of a run. `more`: extra variables. */
 export const workflowOf = async (
   context: Context,
   { runId, workflow, variables }: Checkpoint,
@@ -34,12 +29,7 @@ export const workflowOf = async (
   return loaded.left._tag === 'Usage' ? E.left(usage(loaded.left.message, ofMissingFile(context, runId))) : loaded
 }
 
-/**
- * The refusal to go on with a run whose steps are in a program.
- *
- * @category errors
- * @since 0.1.0
- */
+/** The refusal to resume a run whose steps are in a program. */
 export const ofProgram = (context: Context, runId: string): CliError =>
   usage(`Run ${runId} was started by a program: resume it there. Questions are answered with the option \`confirm\``, [
     looking(context, runId)

@@ -1,8 +1,4 @@
-/**
- * The process in which `dogear conformance` runs the cases: an entry point of its own. A store may block it or end it.
- *
- * @since 0.1.0
- */
+/** The entry point of the process that runs conformance cases for `dogear conformance`, because a store may block or end it. */
 import * as E from 'fp-ts/lib/Either.js'
 import { runConformance } from '../../testing/conformance/run.js'
 import { loadSpec } from './loadSpec.js'
@@ -11,7 +7,7 @@ import { strayFields } from './specProblems.js'
 
 const BEAT_MILLIS = 100
 
-/** Nobody listens to a process whose message can't be sent: the command has closed the channel, or has ended. */
+/** An unsent message means that the command has closed the channel or ended. */
 const endUnlessSent = (error: Error | null): void => {
   if (error !== null) process.exit()
 }

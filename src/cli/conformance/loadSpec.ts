@@ -18,7 +18,7 @@ import { isLikeSpec, specProblems } from './specProblems.js'
 
 type Exported = Readonly<Record<string, unknown>>
 
-/** How long a module may take to load, at least: a machine that is busy may take longer for that than a case may take. */
+/** The minimum time for loading a module: a busy machine may need longer for that than a case may take. */
 export const LOADING_MILLIS = 10_000
 
 /** How a module is meant: where it is, which of its exports, and how long it may take to give it, in milliseconds. */

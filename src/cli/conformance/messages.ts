@@ -1,19 +1,14 @@
-/**
- * What the command and the process that runs the cases tell each other.
- *
- * @since 0.1.0
- */
+/** The messages between the command and the process that runs the cases. */
 import type { CaseResult } from '../../testing/conformance/Report.js'
 import type { Capability } from '../../testing/conformance/Spec.js'
 import type { CliError } from '../CliError.js'
 import type { Wanted } from './loadSpec.js'
 
-/** Which cases to run, by their ids, of which spec. */
 export interface Start extends Wanted {
   readonly ids: ReadonlyArray<string>
 }
 
-/** What is known of a store once its spec is loaded. `strays`: fields that no spec has, each as a sentence. */
+/** A store whose spec is loaded. `strays`: unknown fields of the spec, one sentence each. */
 export interface LoadedStore {
   readonly name: string
   readonly capabilities: ReadonlyArray<Capability>

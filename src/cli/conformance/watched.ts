@@ -1,8 +1,4 @@
-/**
- * Runs the cases in a process of their own, so that a store that blocks or ends its process is a failed case.
- *
- * @since 0.1.0
- */
+/** Runs the cases in a process of their own, so that a store that blocks or ends its process is a failed case. */
 import type { ChildProcess } from 'node:child_process'
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -16,23 +12,22 @@ import type { Wanted } from './loadSpec.js'
 import { LOADING_MILLIS } from './loadSpec.js'
 import type { LoadedStore, Message, Start } from './messages.js'
 
-/** Who is told what comes. */
 export interface Listener {
-  /** Told once, before the first result. */
+  /** Called once, before the first result. */
   readonly onLoaded: (store: LoadedStore) => void
   readonly onResult: (result: CaseResult) => void
-  /** Told what was thrown where no case can catch it. */
+  /** Called with exceptions that no case can catch. */
   readonly onStray: (text: string) => void
 }
 
-/** How one process ended: all was done, the spec could not be loaded, or the store blocked or ended the process. */
+/** How a process ended: all cases ran, the spec failed to load, or the store blocked or ended the process. */
 type Ending =
   | { readonly _tag: 'Done' }
   | { readonly _tag: 'NotLoaded'; readonly error: CliError }
   | { readonly _tag: 'Blocked'; readonly limitMillis: number }
   | { readonly _tag: 'Ended'; readonly how: string }
 
-/** What was done so far, by however many processes. */
+/** The progress across all processes. */
 interface Progress {
   readonly wanted: Wanted
   readonly cases: ReadonlyArray<ConformanceCase>
@@ -41,15 +36,15 @@ interface Progress {
   store: LoadedStore | undefined
 }
 
-/** The limit inside of the process comes first: it says more. */
+/** The limit inside the process fires first, because it reports more. */
 const GRACE_MILLIS = 500
 
 const LOOK_MILLIS = 100
 
-/** How long a process may take to end by itself. */
+/** The time a process has to end by itself. */
 const ENDING_MILLIS = 2_000
 
-/** Runs the cases of a spec, and starts a new process for the rest whenever one was lost. */
+/** Runs the cases of a spec, and starts a new process for the rest after one was lost. */
 export const runWatched = async (
   wanted: Wanted,
   cases: ReadonlyArray<ConformanceCase>,
@@ -95,10 +90,6 @@ const lostResult = (
   return resultOf(one, failedOutcome(one, capabilities, why), millis)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// one process
-// ---------------------------------------------------------------------------------------------------------------------
-
 const runRest = async (progress: Progress): Promise<Ending> => {
   const { wanted, cases, results } = progress
   const child = fork(fileURLToPath(new URL('./cases.js', import.meta.url)), {
@@ -107,7 +98,7 @@ const runRest = async (progress: Progress): Promise<Ending> => {
   })
   const undo = endWith(child)
   const ids = cases.slice(results.length).map(({ id }) => id)
-  // Whatever can't be sent to a process that ends is known by its end.
+  // The process's end reports messages that could not be sent.
   child.send({ ...wanted, ids } satisfies Start, () => undefined)
   const ending = await endingOf(progress, child)
   if (ending._tag === 'Blocked') child.kill('SIGKILL')
@@ -124,7 +115,7 @@ const endingOf = (progress: Progress, child: ChildProcess): Promise<Ending> =>
     const timer = setInterval(() => {
       const limitMillis = limitNow(progress, isLoaded)
       silentLooks = performance.now() - heardAt > limitMillis + GRACE_MILLIS ? silentLooks + 1 : 0
-      // What is on its way already comes before the second look: this process may have been kept waiting as well.
+      // Messages in transit arrive before the second look, in case this process was blocked too.
       if (silentLooks > 1) end({ _tag: 'Blocked', limitMillis })
     }, LOOK_MILLIS)
     const end = (ending: Ending): void => {
@@ -142,7 +133,7 @@ const endingOf = (progress: Progress, child: ChildProcess): Promise<Ending> =>
     void goneOf(child).then((how) => end({ _tag: 'Ended', how }))
   })
 
-/** How long a silence may last: that is how long the case may take, or the spec to load. */
+/** The longest silence allowed: the limit of the case, or of loading the spec. */
 const limitNow = ({ wanted: { limitMillis }, cases, results }: Progress, isLoaded: boolean): number => {
   if (!isLoaded) return Math.max(LOADING_MILLIS, limitMillis)
   return cases[results.length]?.level === 'stress' ? 4 * limitMillis : limitMillis
@@ -168,7 +159,7 @@ const receive = (progress: Progress, message: Message): Ending | undefined => {
   }
 }
 
-/** Resolves when the process is gone and all that it said has arrived. */
+/** Resolves when the process has ended and all its messages have arrived. */
 const goneOf = (child: ChildProcess): Promise<string> => {
   const exit = new Promise<string>((resolve) => {
     child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
@@ -181,7 +172,7 @@ const goneOf = (child: ChildProcess): Promise<string> => {
   return Promise.all([exit, silent]).then(([how]) => how)
 }
 
-/** A process that is asked to end does so when it is told that nobody listens any more, unless it is blocked. */
+/** A process ends when its channel closes, unless it is blocked. */
 const ended = async (child: ChildProcess): Promise<void> => {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
   const gone = new Promise((resolve) => child.once('exit', resolve))
@@ -193,7 +184,7 @@ const ended = async (child: ChildProcess): Promise<void> => {
 
 const SIGNALS: ReadonlyArray<NodeJS.Signals> = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
-/** A signal ends both processes, whatever the one with the store is doing. */
+/** A signal ends both processes, even if the store blocks one. */
 const endWith = (child: ChildProcess): (() => void) => {
   const handlers = SIGNALS.map((signal) => {
     const handler = (): void => {

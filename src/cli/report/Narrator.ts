@@ -286,7 +286,7 @@ const planned = (
   return verbose ? [...lines, ...explain(plan).split('\n').slice(1).map(shortened).map(style.dim)] : lines
 }
 
-/** What somebody changed of what completed steps left, and that counts as it is now. */
+/** The accepted changes of completed steps. */
 const keptLines = ({ screen: { style } }: Telling, { decisions }: ResumePlan): ReadonlyArray<string> => {
   const kept = decisions.flatMap((one) =>
     one._tag === 'Skip' && one.reason._tag === 'EvidenceChanged' && one.reason.changed.length > 0
@@ -296,13 +296,12 @@ const keptLines = ({ screen: { style } }: Telling, { decisions }: ResumePlan): R
   return some(kept, 'more are kept as they are now').map(style.yellow)
 }
 
-/** Which completed steps and groups run again, and why. */
 const againLines = ({ screen: { style } }: Telling, units: ReadonlyArray<Run>): ReadonlyArray<string> => {
   const lines = units.map((unit) => `  ${unitName(unit)}: ${describeReason(unit)}`)
   return ['Completed before, and run again:', ...some(lines, 'more')].map(style.yellow)
 }
 
-/** How many of a kind are listed. */
+/** The maximum number of listed units of one kind. */
 const MAX_LISTED = 10
 
 const some = (lines: ReadonlyArray<string>, more: string): ReadonlyArray<string> =>

@@ -1,15 +1,6 @@
-/**
- * Who holds a run, for people.
- *
- * @since 0.1.0
- */
+/** Describes the owner of a run. */
 import type { Holder } from '../../ports/CheckpointStorage.js'
 
-/**
- * The owner of a run, and whether it may be dead.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The owner, with its liveness if that is undecided. */
 export const holderText = ({ host, pid, since, liveness }: Holder): string =>
   `process ${pid} on ${host} since ${since}${liveness === 'undecided' ? ', which may be dead' : ''}`

@@ -7,21 +7,11 @@ import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { progress } from '../../domain/Checkpoint.js'
 import type { StepIdentity } from '../../domain/WorkflowIdentity.js'
 
-/**
- * How much of a run is done. Where it stands counts for nothing: a step that failed is not done.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The share of a run that is done. Its position does not count: a failed step is not done. */
 export const progressOf = (checkpoint: Checkpoint): string =>
   progressText(checkpoint.workflow.steps, progress(checkpoint).completed)
 
-/**
- * So many of these steps as text: `2/3 waves done (67%)` if all of several are waves, else `2/5 steps done (40%)`.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The count as text: `2/3 waves done (67%)` if there are several steps and all are waves, else `2/5 steps done (40%)`. */
 export const progressText = (steps: ReadonlyArray<Pick<StepIdentity, 'kind'>>, done: number): string => {
   const areWaves = steps.length > 1 && steps.every(({ kind }) => kind !== 'task')
   return `${grouped(done)}/${grouped(steps.length)} ${areWaves ? 'waves' : 'steps'} done (${share(done, steps.length)}%)`

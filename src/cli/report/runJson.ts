@@ -48,11 +48,8 @@ export const summaryJson = (
 })
 
 /**
- * What the end of a run says of it. `resume`: the command that goes on; `questions`: what that will ask; `again`: what was completed
- * before, and ran again.
- *
- * @category destructors
- * @since 0.1.0
+ * The end of a run. `resume`: the command that resumes it; `questions`: the questions it will ask; `again`: the completed units
+ * that ran again.
  */
 export const endJson = (
   checkpoint: Checkpoint,
@@ -68,12 +65,7 @@ export const endJson = (
   ...(status === 'completed' ? {} : { questions: questions.map(unitName), resume_command: resume })
 })
 
-/**
- * A completed step or group that runs again.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** A completed step or group that runs again. */
 export const runAgainJson = (run: Run): JsonObject => ({
   step: run.step,
   ...(run.group === undefined ? {} : { group: run.group }),
@@ -123,12 +115,7 @@ export const holderJson = ({ heldBy }: RunSummary): Json =>
         liveness: heldBy.value.liveness
       }
 
-/**
- * An error of the command: a stable code and a text, with what to do next.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** An error of the command: a stable code, a message and the next actions. */
 export const cliErrorJson = (error: CliError, next: ReadonlyArray<Hint> = []): JsonObject => ({
   error: {
     code: code(error),

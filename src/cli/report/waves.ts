@@ -26,12 +26,7 @@ export const MAX_TROUBLES = 10
 /** How long nothing more is said of a wave's progress. */
 const QUIET_MILLIS = 2_000
 
-/**
- * A wave that runs, and how many of its groups are done.
- *
- * @category model
- * @since 0.1.0
- */
+/** A running wave, and the number of its completed groups. */
 export interface Wave {
   readonly name: string
   readonly done: number
@@ -41,8 +36,8 @@ export interface Wave {
 /**
  * The waves of a run. Steps are named by their index; what is no wave is undefined.
  *
- * - `planned` takes the groups that are done already, `completed` one more of them; `expanded`, how many a map has; `wentBack`: from
- *   this step on nothing is done any more.
+ * - `planned` adds the groups that are already done, `completed` one more, `expanded` the number of a map's items; `wentBack`
+ *   resets this step and all later ones.
  * - `isDue`: whether to say how many are done: at most once for each tenth of them, and after a pause.
  * - `isNew`: whether nothing was said of this wave yet. Asking makes it old.
  * - `trouble`: how many retries and failures there were, with this one.

@@ -49,21 +49,11 @@ export const endWith = async (process: NodeJS.Process, exitCode: number): Promis
   return process.exit(exitCode)
 }
 
-/**
- * Whether an error says that this process, or the machine, can open no more files.
- *
- * @category refinements
- * @since 0.1.0
- */
+/** Whether the process or the machine has run out of file descriptors. */
 export const isShortOfFiles = (error: Error): error is NodeJS.ErrnoException & { readonly code: string } =>
   ['EMFILE', 'ENFILE'].includes((error as NodeJS.ErrnoException).code ?? '')
 
-/**
- * Reports that not even the command could be loaded for want of open files. Anything else is none of this.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Reports that the command could not load for lack of file descriptors; rethrows any other error. */
 export const tellShortage = async ({ stderr }: NodeJS.Process, error: Error): Promise<undefined> => {
   if (!isShortOfFiles(error)) return await Promise.reject(error)
   stderr.write(`dogear: ${error.message}: raise the limit, \`ulimit -n\`, then try again\n`)

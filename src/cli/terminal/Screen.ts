@@ -1,9 +1,8 @@
 /**
  * Standard output, error output, and on a terminal one live line below both.
  *
- * What a step writes and the lines that tell of it may go to the same terminal: everything goes through here, so that
- * the live line is out of the way before anything is written, and comes back after it. It is also the border at which all
- * that Dogear words is made printable; the output of steps is passed on as it is.
+ * Step output and progress lines may share a terminal, so all output passes through here: it clears the live line before each
+ * write and draws it again. It also makes all of Dogear's own text printable; step output passes unchanged.
  *
  * @since 0.1.0
  */
@@ -14,8 +13,8 @@ import * as Styles from './Style.js'
 /**
  * Where text goes.
  *
- * - `print`: a line of a result, to standard output. `out`: a whole document, whose lines are its own.
- * - `line`: one line of progress, to error output: behind an unended one on a new line.
+ * - `print`: a result line on standard output. `out`: a whole document, which has its own line breaks.
+ * - `line`: a progress line on standard error, starting a new line if the last one is unfinished.
  * - `output`: what a step writes, as it comes.
  * - `status`: the live line, looked at again every second; undefined for none. Without a terminal it does nothing.
  *
@@ -28,7 +27,7 @@ export interface Screen {
   readonly line: (text: string) => void
   readonly output: (stream: 'stdout' | 'stderr', chunk: Uint8Array | string) => void
   readonly status: (text: (() => string) | undefined) => void
-  /** A question: its text stays on the line on which the answer is typed, below all else, until what is given is called. */
+  /** Shows a question below all other output until the returned function is called. */
   readonly question: (text: string) => () => void
   /** Whether there is a live line: what it shows needs no line of its own. */
   readonly live: boolean

@@ -1,18 +1,12 @@
-/**
- * Colours, where they are wanted, marks that the terminal can show, and the border behind which all text is printable.
- *
- * @since 0.1.0
- */
+/** Colours, marks that the terminal can show, and the escaping of untrusted text. */
 import { randomUUID } from 'node:crypto'
 import { printable } from '../../domain/printable.js'
 import type { Marks } from './Marks.js'
 import * as Mark from './Marks.js'
 
 /**
- * Ways to set off text, with marks that {@link rendered} turns into escape sequences. `width`: how many characters fit on a line, infinity where there is no terminal.
- *
- * @category model
- * @since 0.1.0
+ * Styles text with marks that {@link rendered} turns into escape sequences. `width`: the terminal's columns, infinity without a
+ * terminal.
  */
 export interface Style {
   readonly marks: Marks
@@ -109,23 +103,14 @@ export const fitted = (text: string, { marks, width }: Pick<Style, 'marks' | 'wi
 
 export { printable }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// the border
-// ---------------------------------------------------------------------------------------------------------------------
-
-/** Only this process knows it, so no text from outside can pass for a mark. */
+/** Only this process knows the key, so no text from outside can forge a mark. */
 const KEY = randomUUID()
 
 const MARK = new RegExp(`\\u0000${KEY}:(\\d+)\\u0000`)
 
 const mark = (code: number): string => `\u0000${KEY}:${code}\u0000`
 
-/**
- * A line as a terminal gets it: the marks of a style become escape sequences, and everything else is made printable.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Renders a line for a terminal: turns marks into escape sequences and makes all other text printable. */
 export const rendered = (line: string): string =>
   line
     .split(MARK)

@@ -6,13 +6,7 @@
 
 import { printable } from '../../domain/printable.js'
 
-/**
- * Words as a line for a POSIX shell: what could mean something to it is quoted, and what could steer a terminal is written
- * in another way.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Quotes words as a POSIX shell command; escapes characters that could control a terminal. */
 export const commandOf = (words: ReadonlyArray<string>): string => words.map(quoted).join(' ')
 
 const quoted = (word: string): string => {
@@ -20,7 +14,7 @@ const quoted = (word: string): string => {
   return printable(word) === word ? `'${word.replaceAll("'", `'\\''`)}'` : encoded(word)
 }
 
-/** What can't be shown is written in octal. A substitution takes line ends away at its end, which `$'…'` of newer shells does not. */
+/** Writes unprintable characters in octal. A substitution drops trailing newlines; `$'…'` of newer shells does not. */
 const encoded = (word: string): string => {
   const bytes = Array.from(Buffer.from(word), (byte, index) => {
     const character = String.fromCharCode(byte)

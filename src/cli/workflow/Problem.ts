@@ -26,12 +26,7 @@ export interface Problem {
   readonly message: string
 }
 
-/**
- * Of more problems than these the others are counted.
- *
- * @category model
- * @since 0.1.0
- */
+/** The number of problems shown in full; the rest are counted. */
 export const MAX_TOLD = 20
 
 /**
@@ -60,7 +55,7 @@ export const inFileOrder = (problems: ReadonlyArray<Problem>): ReadonlyArray<Pro
 export const describe = (file: string, { at, message }: Problem): string =>
   `${file}:${at.line}:${at.column}: ${clipped(message)}`
 
-/** What is long is a name or a value. What is wrong with it, and what to do, stand at the ends. */
+/** Long messages contain a long name or value; the problem and the remedy are at the ends. */
 const clipped = (message: string): string =>
   message.length <= MAX_MESSAGE
     ? message
@@ -69,12 +64,7 @@ const clipped = (message: string): string =>
 const MAX_MESSAGE = 600
 const KEPT_BEGIN = 200
 
-/**
- * Problems as lines: of many the first ones, and how many more there are.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Formats the first problems as lines, and the number of others. */
 export const describeAll = (file: string, problems: ReadonlyArray<Problem>): ReadonlyArray<string> => {
   const more = problems.length - MAX_TOLD
   return [

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 
-/** Among more words than these a near one says little, and finding it takes long. */
+/** Among more names than this, a suggestion says little and takes long to find. */
 const MAX_KNOWN = 1_000
 
 /**

@@ -1,22 +1,12 @@
-/**
- * Which groups of a wave wait for which others.
- *
- * @since 0.1.0
- */
+/** Computes which groups of a wave need which others. */
 import type { GroupEntry } from './WorkflowFile.js'
 
 type Needing = Pick<GroupEntry, 'name' | 'needs'>
 
-/** A bit for each group of a wave. */
+/** One bit per group of a wave. */
 type Bits = Uint32Array
 
-/**
- * Whether a group needs another, directly or through those that it needs. That is found out of all groups when it is first
- * asked of one: a bit for each pair, which are twelve megabytes of ten thousand groups.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Whether a group needs another, directly or transitively. The first call computes all pairs: one bit each, 12 MB for 10,000 groups. */
 export const ancestry = (groups: ReadonlyArray<Needing>): ((group: string, other: string) => boolean) => {
   const index = new Map(groups.map(({ name }, place) => [name, place]))
   let needed: ReadonlyArray<Bits> | undefined
@@ -28,7 +18,7 @@ export const ancestry = (groups: ReadonlyArray<Needing>): ((group: string, other
   }
 }
 
-/** Those that a group needs are known before it is looked at, as Kahn's algorithm has it. */
+/** Kahn's algorithm: visits each group after all that it needs. */
 const neededIn = (groups: ReadonlyArray<Needing>, index: ReadonlyMap<string, number>): ReadonlyArray<Bits> => {
   const needed = groups.map(() => new Uint32Array(Math.ceil(groups.length / 32)))
   const waiting = groups.map((): Array<number> => [])
@@ -49,7 +39,7 @@ const neededIn = (groups: ReadonlyArray<Needing>, index: ReadonlyMap<string, num
   return needed
 }
 
-/** Takes another group in, and all that it needs. */
+/** Adds a group and everything that it needs. */
 const join = (into: Bits | undefined, from: Bits | undefined, other: number): void => {
   if (into === undefined || from === undefined) return
   for (let word = 0; word < into.length; word++) into[word] = (into[word] ?? 0) | (from[word] ?? 0)

@@ -58,7 +58,7 @@ const taskSketch = ({ name, capture }: TaskEntry): W.Task =>
 
 type Placed = Exclude<WorkflowProblem, { readonly _tag: 'NoSteps' | 'NoGroups' }>
 
-/** Where something stands that a problem is about: of several of one name the last. Each name is looked for once. */
+/** The position of a problem's subject; of several with one name the last. Indexes each name once. */
 const placesIn = (
   workflow: Named,
   steps: ReadonlyArray<StepEntry>,

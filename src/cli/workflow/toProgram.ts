@@ -157,7 +157,7 @@ const inTurn =
     return E.right(undefined)
   }
 
-/** The paths of its artifacts, but for those that name what it captures itself. */
+/** The paths of its artifacts, except those that use its own capture. */
 const leavesOf = ({ artifacts }: ChecksEntry, capture: string | undefined): NonNullable<ProgramTask['leaves']> => {
   const known = artifacts.filter(({ template }) => !Template.variables(template).includes(capture ?? ''))
   const named = new Set(known.flatMap(({ template }) => Template.variables(template)))

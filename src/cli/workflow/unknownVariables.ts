@@ -13,13 +13,13 @@ import { actionsOf, tasksOf } from './WorkflowFile.js'
 import { ITEM } from './items.js'
 import { ancestry } from './ancestry.js'
 
-/** A name of a variable, and where it stands. */
+/** A variable's name and position. */
 interface Named {
   readonly at: Position
   readonly name: string
 }
 
-/** The variables that are set at some place: whether one is, and all of them, which takes longer. */
+/** The variables known at a position; `names` is slower than `has`. */
 interface Scope {
   readonly has: (name: string) => boolean
   readonly names: () => ReadonlyArray<string>
@@ -37,7 +37,7 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
   const everywhere: Scope = { has: (name) => known.has(name), names: () => [...known] }
   const problems: Array<Problem> = []
   const add = ({ at, name }: Named, scope: Scope): void => {
-    // What is only counted needs no advice.
+    // Problems that are only counted need no advice.
     const isTold = problems.length < MAX_TOLD
     problems.push({ at, message: isTold ? messageFor(file, name, scope) : unknown(name) })
   }
@@ -71,7 +71,7 @@ const withItem = (scope: Scope): Scope => ({
   names: () => [...scope.names(), ITEM]
 })
 
-/** What each group of a wave knows beside what is known before it. */
+/** The variables that each group of a wave knows in addition to `before`. */
 const scopesIn = (groups: ReadonlyArray<GroupEntry>, before: Scope): ((group: GroupEntry) => Scope) => {
   const needs = ancestry(groups)
   const captured = new Map(

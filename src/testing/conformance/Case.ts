@@ -110,7 +110,7 @@ const benchOf = async <Data>(
     beside: async () => {
       const other = await tool('beside', spec.beside)(data)
       has('beside', other, ['storage'], ['kill'])
-      // Asked for once: it may take as long as the store needs to know.
+      // Killed once only, because the store may take long to notice.
       let killed: Promise<void> | undefined
       const kill = (): Promise<void> => (killed ??= (async () => other.kill())())
       ends.push(kill)

@@ -1,8 +1,4 @@
-/**
- * Holds calls until a test lets them go on.
- *
- * @since 0.1.0
- */
+/** Holds calls until a test releases them. */
 import type { Stalling } from './Spec.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -10,14 +6,14 @@ import type { Stalling } from './Spec.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * A gate: `pass` resolves at once while it is open, and else when the test lets that call go on. The other functions are
- * those of {@link Stalling}.
+ * A gate: `pass` resolves at once while the gate is open, else when the test releases that call. The other functions are those
+ * of {@link Stalling}.
  *
  * @category model
  * @since 0.1.0
  */
 export interface Gate extends Omit<Stalling, 'storage'> {
-  /** Await it before each call to what is below the store. */
+  /** Await this before each call to the storage below the store. */
   readonly pass: () => Promise<void>
   readonly hold: () => void
   readonly held: () => number
@@ -30,7 +26,7 @@ export interface Gate extends Omit<Stalling, 'storage'> {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * An open gate. Await its `pass` before each call to what is below a store, and the store can be stalled.
+ * Creates an open gate. Await its `pass` before each call to the storage below a store, so that tests can stall the store.
  *
  * @example
  * import { stallGate } from 'dogear/testing'

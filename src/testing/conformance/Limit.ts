@@ -21,7 +21,7 @@ interface Place<Data> {
   readonly destroy?: (data: Data) => Promise<void>
 }
 
-/** How long the spec may take to clean up, at least. */
+/** The minimum time a spec has to clean up. */
 const CLEANUP_MILLIS = 10_000
 
 /** Tries a law in a place of its own. `ends`: what else has to end before that is done away with. */

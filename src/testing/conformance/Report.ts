@@ -47,8 +47,8 @@ export interface CaseResult {
 }
 
 /**
- * A conformance run. `hints`: what the store seems to be able to do, and does not claim. `untried`: what nothing is known of
- * after it, one sentence each.
+ * A conformance run. `hints`: capabilities that the store seems to have but does not claim. `untried`: what this run does not
+ * cover, one sentence each.
  *
  * @category model
  * @since 0.1.0
@@ -65,16 +65,16 @@ export interface Report {
 // constructors
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** Which cases were chosen, and what no case tries. */
+/** The selected cases, and what no case covers. */
 interface Scope {
-  /** Whether the results are of whole families. */
+  /** The results cover whole families. */
   readonly whole: boolean
   readonly levels: ReadonlyArray<Level> | undefined
   readonly beyond: ReadonlyArray<string>
 }
 
 /**
- * A report of these results. If they are of whole families, it says what the store could claim, and what was not tried.
+ * Builds a report. For whole families it includes the hints and what was not tried.
  *
  * @internal
  */
@@ -92,7 +92,7 @@ export const make = (
 })
 
 /**
- * What no case for checkpoint stores tries.
+ * What no case for checkpoint stores covers.
  *
  * @internal
  */
@@ -101,7 +101,6 @@ export const BEYOND: ReadonlyArray<string> = [
   'lost replies: calls that take effect though their answer never arrives'
 ]
 
-/** The levels in order. */
 const LEVELS: ReadonlyArray<Level> = ['core', 'capability', 'stress']
 
 const untriedOf = (results: ReadonlyArray<CaseResult>, { levels = LEVELS, beyond }: Scope): ReadonlyArray<string> => {
@@ -141,7 +140,7 @@ export const resultOf = (
 ): CaseResult => ({ id, title, level, needs, outcome, durationMillis })
 
 /**
- * The outcome of a case that did not hold: it counts if the store claims all that the case needs.
+ * The outcome of a failed case: it counts only if the store claims all that the case needs.
  *
  * @internal
  */
@@ -184,7 +183,7 @@ const countOf = ({ results }: Report, tag: CaseOutcome['_tag']): number =>
 const MARKS = { Passed: '✓', Failed: '✗', NotClaimed: '○' } as const
 
 /**
- * A report for people: a line for each case, why those that failed did, the hints, what was not tried, and the count.
+ * A report as text: a line per case, the reasons for failures, the hints, what was not tried, and the count.
  *
  * @example
  * import { ConformanceReport } from 'dogear/testing'
@@ -226,7 +225,7 @@ export const linesOf = ({ id, title, outcome }: CaseResult): ReadonlyArray<strin
 ]
 
 /**
- * What is said after the last result: the hints, what was not tried, and the count.
+ * The lines after the last result: the hints, what was not tried, and the count.
  *
  * @internal
  */

@@ -13,17 +13,17 @@ import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
  * What a store may or may not be able to do. Everything else is asked of every store.
  *
  * - `history`: revisions before the newest can be loaded, at least ten of them.
- * - `large`: a value of 10 MB can be stored, and one text of 13 million characters. Who can't must say `TooLarge`; 100,000
- *   characters have to fit everywhere.
+ * - `large`: the store accepts a value of 10 MB and a string of 13 million characters. Without it, the store must fail with
+ *   `TooLarge`; every store accepts 100,000 characters.
  * - `watch`: `Claim.lost` fires by itself within two seconds of a takeover, without a save.
  * - `processes`: several live processes may use the store. Needs {@link StorageSpec.beside}.
- * - `damage`: content that was damaged, or exchanged for other content, is found to be so. Needs {@link StorageSpec.damage},
- *   {@link StorageSpec.swap} and {@link StorageSpec.digest}.
+ * - `damage`: the store detects damaged or exchanged content. Needs {@link StorageSpec.damage}, {@link StorageSpec.swap} and
+ *   {@link StorageSpec.digest}.
  * - `formats`: content of a newer format of the store is refused. Needs {@link StorageSpec.newer}.
  * - `faults`: errors of what is below the store are reported as such. Needs {@link StorageSpec.faulty}.
- * - `stalls`: a call that waits below the store, for a lock, a slow disk or a lost packet, breaks no law while others go on.
- *   Needs {@link StorageSpec.stall}.
- * - `takeOver`: an owner whose liveness can't be decided can be superseded. Needs {@link StorageSpec.undecided}.
+ * - `stalls`: a call that waits below the store, for a lock, a slow disk or a lost packet, breaks no law while other calls
+ *   proceed. Needs {@link StorageSpec.stall}.
+ * - `takeOver`: an owner whose liveness is undecided can be superseded. Needs {@link StorageSpec.undecided}.
  *
  * @category model
  * @since 0.1.0
@@ -40,8 +40,8 @@ export type Capability =
 export interface OtherProcess {
   readonly storage: CheckpointStorage
   /**
-   * Ends that process as `kill -9` does: nothing is given back. Resolves once the store can know that it is dead. A store that
-   * learns of a death from a broken connection, or when a lease runs out, waits here for that.
+   * Ends that process like `kill -9`, without releasing anything. Resolves once the store can detect the death; if that needs a
+   * broken connection or an expired lease, it waits for it.
    */
   readonly kill: () => Promise<void>
 }
@@ -55,10 +55,10 @@ export interface OtherProcess {
 export interface Faulty {
   readonly storage: CheckpointStorage
   /**
-   * From now on every read, or every write, of what is below the store fails with this code (`EIO`, `ENOSPC`). A call that reads
-   * and writes (`UPDATE … WHERE … RETURNING`) is both: it fails as a read and as a write. A commit and a sync are writes.
-   * `after`: so many of them still go well before, and none if it is missing, as it often is. So a save fails in its middle: at
-   * its commit, or at its sync. A tool that can't count may ignore it.
+   * From now on every read, or every write, below the store fails with this code (`EIO`, `ENOSPC`). A call that does both
+   * (`UPDATE … WHERE … RETURNING`) fails as a read and as a write. Commits and syncs are writes. `after`: the number of calls
+   * that still succeed, default none; it makes a save fail midway, at its commit or sync. A tool that cannot count may ignore
+   * it.
    */
   readonly fail: (operation: 'read' | 'write', code: string, after?: number) => void
   /** From now on all goes well again. */
@@ -66,22 +66,22 @@ export interface Faulty {
 }
 
 /**
- * A store whose calls to what is below it wait until the test lets them go on. {@link stallGate} makes the functions.
+ * A store whose calls to the storage below it wait until the test releases them. {@link stallGate} creates the functions.
  *
- * They are about the calls of this instance alone: statements, requests, calls to files. What other instances do goes on.
+ * They only affect this instance's calls: statements, requests, file operations. Other instances proceed.
  *
  * @category model
  * @since 0.1.0
  */
 export interface Stalling {
   readonly storage: CheckpointStorage
-  /** From now on each call waits before it takes effect. */
+  /** Holds each later call before it takes effect. */
   readonly hold: () => void | Promise<void>
-  /** How many calls wait. */
+  /** The number of held calls. */
   readonly held: () => number | Promise<number>
-  /** Lets the call go on that has waited longest. Those behind it and those that come later wait. */
+  /** Releases the call held longest. All others, including later ones, stay held. */
   readonly step: () => void | Promise<void>
-  /** Lets all calls go on: those that wait, and those that come later. */
+  /** Releases all held calls, and holds no later ones. */
   readonly letGo: () => void | Promise<void>
 }
 
@@ -137,8 +137,8 @@ export interface StorageSpec<Data> {
   /** Changes stored bytes of a run so that its newest revision can't be read; of that alone, where that is possible. */
   readonly damage?: (data: Data, runId: string) => Promise<void>
   /**
-   * Exchanges the stored content of two revisions, checksums included, as a wrong key or a misdirected write does: the rows of
-   * two revisions, or the files that hold them. Changes nothing if both are in one record.
+   * Exchanges the stored content of two revisions, checksums included, like a wrong key or a misdirected write: two rows, or
+   * two files. Does nothing if one record holds both.
    */
   readonly swap?: (data: Data, one: RevisionOfRun, other: RevisionOfRun) => Promise<void>
   /** Makes what is stored of a run look as if a newer version of the store had written it. */
@@ -147,11 +147,11 @@ export interface StorageSpec<Data> {
   readonly digest?: (data: Data, runId: string) => Promise<string>
   /** An instance, like one of `reopen`, whose calls to what is below it can be made to fail. */
   readonly faulty?: (data: Data) => Promise<Faulty>
-  /** An instance, like one of `reopen`, whose calls to what is below it can be held. */
+  /** Like `reopen`, but the instance's calls to the storage below it can be held. */
   readonly stall?: (data: Data) => Promise<Stalling>
   /**
-   * A new instance on that data, like one of `reopen`, but one that can't tell whether the owners of other instances live, as
-   * on a host that sees nothing of theirs. They work on.
+   * Like `reopen`, but the instance cannot tell whether other owners live, like one on an isolated host. The other owners keep
+   * working.
    */
   readonly undecided?: (data: Data) => Promise<CheckpointStorage>
 }

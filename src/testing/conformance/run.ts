@@ -25,7 +25,7 @@ import type { Capability, StorageSpec } from './Spec.js'
  * - `levels`: default all of them; `['core', 'capability']` leaves out what takes seconds.
  * - `only`: ids, or beginnings of ids (`CS-FENCE`, `AS-ID`). Default all.
  * - `limitMillis`: how long one case may take before it counts as failed, default 30,000; a stress case has four times as
- *   long. A store that blocks the process can only be ended from outside of it: `dogear conformance` does that.
+ *   long. Only another process can stop a store that blocks its own; `dogear conformance` does that.
  * - `onResult`: told each result as it comes.
  *
  * @category model
@@ -104,7 +104,7 @@ interface Trial {
   readonly run: (limitMillis: number | undefined) => Promise<void>
 }
 
-/** What is known of every store, and what no case for it tries. */
+/** A store's spec, and what no case covers. */
 interface Store {
   readonly name: string
   readonly capabilities: ReadonlyArray<Capability>

@@ -1,4 +1,4 @@
-/** What the cases are written with in which a call waits below the store. */
+/** Helpers for cases that hold a call below the store. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -8,29 +8,29 @@ import { inWords } from './difference.js'
 import { answerOf, pause } from './fixtures.js'
 import type { Stalling } from './Spec.js'
 
-/** At how many places a call is held, at most. */
+/** The maximum number of places to hold a call at. */
 const PLACES = 40
 
-/** How long others may take before they count as waiting for the call that is held. */
+/** After this time, other calls count as waiting for the held one. */
 const PATIENCE_MILLIS = 300
 
-/** How long a call may take from one place to the next. */
+/** The longest time from one place to the next. */
 const REACH_MILLIS = 5_000
 
-/** A call of a store that is held, or has ended before it came to the place. */
+/** A store call that is held, or that ended before it reached the place. */
 interface Begun<A> {
   readonly outcome: Promise<A>
   readonly isHeld: boolean
 }
 
-/** A store, and one call of it that waits at a place below the store. */
+/** A store, with one call held at a place below it. */
 export interface Stall {
   readonly storage: CheckpointStorage
-  /** Starts a call, and holds it at the place. */
+  /** Starts a call and holds it at the place. */
   readonly hold: <A>(task: TaskEither<StorageError, A>) => Promise<Begun<E.Either<StorageError, A>>>
   /**
-   * What others do while the call is held; then it goes on. Where the store makes them wait for it, they end after it. `first`
-   * is for their first call: what it is refused for only because of the call that is held, is tried again.
+   * Runs other calls while the call is held, then releases it. If the store makes them wait, they end afterwards. `first`
+   * repeats a call that fails only because of the held one.
    */
   readonly meanwhile: <A>(act: (first: First) => Promise<A>) => Promise<A>
 }
@@ -38,8 +38,8 @@ export interface Stall {
 type First = <A>(task: TaskEither<StorageError, A>) => Promise<A>
 
 /**
- * Tries something at each place at which a call can be held: before the first thing that it does below the store, before the
- * second one, and so on. `attempt` says whether the call was held; if not, there are no more places.
+ * Runs `attempt` for each place where a call can be held: before its first operation below the store, its second, and so on.
+ * `attempt` returns whether the call was held; if not, there are no more places.
  */
 export const atEachPlace = async (
   { stall, isOver }: Pick<Bench, 'stall' | 'isOver'>,
@@ -85,10 +85,10 @@ const stallAt = (stalling: Stalling, place: number): Stall => {
   }
 }
 
-/** What a store may answer that gives up waiting for another one's call. */
+/** A store may answer this if it times out waiting for another call. */
 const isBusy = ({ _tag }: StorageError): boolean => _tag === 'ReadFailed' || _tag === 'WriteFailed'
 
-/** Lets a call go on until it waits at a place; false if it ends before. */
+/** Advances a call to a place; returns false if it ends before. */
 const comesTo = async (stalling: Stalling, outcome: Promise<unknown>, place: number): Promise<boolean> => {
   let ended = false
   const end = (): void => void (ended = true)

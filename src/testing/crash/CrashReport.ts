@@ -26,8 +26,8 @@ import { describeEntry } from './Trace.js'
  * - `DurableFirst`: an attempt began, or work went on, before what it follows from was on record.
  * - `OverrideKept`: what a process was told does not hold: other records are taken back than follow from it, or something counts that
  *   was taken back, or is taken as done though nobody said so; or it was refused, and something changed.
- * - `EvidenceSeen`: evidence of a unit is gone, and other records are taken back than its own and those of what follows it; or it was
- *   edited, and something happened before somebody answered, or is not as it was answered.
+ * - `EvidenceSeen`: evidence of a unit is missing, and other records are rewound than its own and later ones; or evidence was
+ *   edited, and work went on before an answer, or against it.
  * - `PauseKept`: a process agreed to pause and started something more, cut off what ran, ended otherwise, or did not record it; or who
  *   asked was told what is not so; or the request or the pointer are not as a process leaves them that ends by itself.
  * - `PauseMeant`: a process has paused, and nobody had asked it to, though its store could tell it whom a request is for.

@@ -54,8 +54,8 @@ export interface Gone {
 }
 
 /**
- * Before the process with the number `life` (from 1) starts, somebody edits the artifacts that are evidence of this unit; whoever is
- * asked about that, then or later, gives this `answer`. Nothing happens if it is not recorded or left none.
+ * Before process number `life` (from 1) starts, a user edits the artifacts of this unit. The next question about them gets this
+ * `answer`, in this process or a later one. Nothing happens if the unit has no record or no artifacts.
  *
  * @category model
  * @since 0.1.0
@@ -156,8 +156,8 @@ export const describeIntervention = (one: Intervention): string => {
 
 /**
  * Arbitrary interventions in the first `maxLives` (3) processes of a run of this workflow: at most one override for each process,
- * from no step behind a map; up to two units whose evidence vanishes, or is edited, of those that are named in `leaving`, by default any; and up to two
- * pauses, while one of `units` runs, by default any that is known before the run, or in one of the first `maxCalls` (16) calls of the store.
+ * from no step behind a map; up to two units whose evidence is deleted or edited, from `leaving`, by default any; and up to two
+ * pauses, while one of `units` runs, by default any known before the run, or in one of the first `maxCalls` (16) store calls.
  * They shrink towards none.
  *
  * @example

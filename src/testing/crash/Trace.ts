@@ -13,11 +13,11 @@ import { describeIntervention } from './Intervention.js'
  * - `Started`: the step's own code was called, for this `attempt` and under this idempotency `key`.
  * - `Done`: it ended well. `Failed`: it did not; `applied`: whether it may have had its effect.
  * - `Effect`: an effect that a step announced with `Scene.effect` has happened.
- * - `Answered`: the unit was in doubt, or its evidence was changed, and somebody said that it is `done`, to `keep` that, or to run it `again`.
- * - `Intervened`: what somebody did before this process started, or told it, or that somebody asks it to pause; `what` vanished or was
- *   edited, of evidence.
+ * - `Answered`: the unit was in doubt, or its evidence changed, and the answer was `done`, `keep` or `again`.
+ * - `Intervened`: a user's action before this process started, an override, or a request to pause; for evidence, `what` was
+ *   deleted or edited.
  * - `Recorded`: what is decided against the record is durable. These units are taken back, they are taken as done, it is said that
- *   they are to run again, what they left is kept, or their job ended badly (`job refused`: without having had an effect).
+ *   they are to run again, their changed evidence is kept, or their job failed (`job refused`: without having had an effect).
  * - `Died`: the process was killed, or its store failed it; `where` in words.
  * - `Ended`: the process came to an end by itself; `how` in words.
  *

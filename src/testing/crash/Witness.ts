@@ -286,8 +286,8 @@ const atFirst = (found: Note, course: Course, changes: ReadonlyArray<Change>): v
     const isDone = answers.get(unit)?._tag === 'Done'
     if (isDone && !now.records.has(unit))
       found('OverrideKept', `${unit} is not recorded as done, though somebody said so`, unit)
-    // What is done as it is now keeps its record, with that. Who says of what is only said to be done that it is says nothing new; a
-    // job is given up by that; and a wave follows its groups.
+    // A unit declared done keeps its record with the current evidence. An answer that repeats an assumption changes nothing; it
+    // abandons a job; a wave follows its groups.
     const isSettled = given.assumed.has(unit) || given.jobs.has(unit) || kept.has(unit)
     const keeps = (isDone && isSettled) || due.kept.includes(unit)
     if (!taken.has(unit) && !keeps && (places.has(unit) || [...taken].some((one) => one.startsWith(`${unit}/`))))
@@ -310,7 +310,7 @@ const isOnce = ({ steps }: Program<unknown, unknown>, unit: string): boolean =>
       : groupsOf(step).some(({ name, idempotent }) => nameOf(step.name, name) === unit && !idempotent)
   )
 
-/** Whether somebody said of a unit, or of one of the groups of a wave, that it is done, or that what it left is kept. */
+/** Whether an answer declared the unit, or a group of the wave, done or kept its evidence. */
 const isSaid = ({ answers }: Course, change: Change & { readonly step: string }): boolean =>
   [...answers].some(
     ([unit, { _tag }]) => _tag !== 'Again' && (unit === unitName(change) || unit.startsWith(`${unitName(change)}/`))

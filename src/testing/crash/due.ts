@@ -16,11 +16,9 @@ import type { Override } from './Intervention.js'
 import type { IsDue, Place } from './Ledger.js'
 
 /**
- * What a process has to do about the record, before its first effect. `isDue`: whether a unit runs again, if it is recorded or waits
- * for a job. `from`: the index of the step that all before it are taken
- * as done, else 0. `refused`: whether evidence of what is to be taken as done is gone. `why`: the words for it; none if
- * nothing is to be done. `open`: the units of which something was edited, and nobody has said what is to become of that; `kept`: those
- * of which somebody keeps it.
+ * What a process must redo before its first effect. `isDue`: whether a recorded or waiting unit runs again. `from`: the index
+ * before which all steps count as done, else 0. `refused`: evidence of such a step is missing. `why`: the reason as text, if
+ * anything is due. `open`: edited units without an answer; `kept`: edited units that the answer keeps.
  */
 export interface Due {
   readonly isDue: IsDue
@@ -41,7 +39,7 @@ export const NOTHING_DUE: Due = {
   kept: []
 }
 
-/** What is due in a process that finds this checkpoint and these files, and was told and answered this. */
+/** Computes what is due for a process with this checkpoint, these files, this override and these answers. */
 export const dueIn = (
   program: Workflow,
   checkpoint: Checkpoint | undefined,
@@ -70,7 +68,7 @@ export const dueIn = (
       kept: units.map(unitName)
     }
   }
-  // A map that is to be done anew is asked about as a whole.
+  // A map that runs again as a whole raises one question.
   const said = (record: CompletedStep): Answer['_tag'] | undefined =>
     (answers.get(unitName(record)) ?? answers.get(record.step))?._tag
   const kept = units.filter((record) => said(record) === 'Keep')
@@ -130,7 +128,7 @@ const isThere = (one: Evidence, { files, commits }: TreeData): boolean => {
   }
 }
 
-/** The artifacts of which the content is another now, each with the unit that recorded it last. */
+/** The artifacts whose content changed, each with the unit that recorded it last. */
 const editedOf = (
   records: ReadonlyArray<CompletedStep>,
   { files }: TreeData
@@ -144,7 +142,7 @@ const editedOf = (
   })
 }
 
-/** Whether a unit that leaves an artifact at a path was begun since a record, and has not ended well: then the change is its own. */
+/** Whether a unit that leaves an artifact at this path started after the record and has not completed; the change is then its own. */
 const isOwn = (
   { steps }: Workflow,
   checkpoint: Checkpoint | undefined,

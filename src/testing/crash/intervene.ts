@@ -55,7 +55,7 @@ const vanish = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData
   return gone
 }
 
-/** Edits the artifacts that a unit has left; gives which they are. */
+/** Edits a unit's artifacts and returns their paths. */
 const rewrite = (
   checkpoint: Checkpoint | undefined,
   { unit, life }: Edited,
@@ -69,7 +69,7 @@ const rewrite = (
   return paths
 }
 
-/** What is answered about evidence that was changed: as whoever changed some last says. */
+/** The answer for changed evidence: that of the latest edit. */
 export const answerToChange = ({ interventions = [] }: CrashCase, life: number): Edited['answer'] =>
   interventions.filter((by): by is Edited => by._tag === 'Edited' && by.life <= life).at(-1)?.answer ?? 'keep'
 

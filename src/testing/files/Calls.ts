@@ -56,7 +56,7 @@ const refuse = (code: string, what: string): never => assert.fail(systemError(co
 const namesIn = (path: string): ReadonlyArray<string> =>
   path.split(/[/\\]/).filter((name) => name !== '' && name !== '.')
 
-/** The folder that a path through an open one begins in, and the names from there on. */
+/** The folder that a path through a file descriptor starts in, and the names below it. */
 const opening = (
   handles: Disk['handles'],
   names: ReadonlyArray<string>

@@ -24,7 +24,7 @@ export interface Disk {
   readonly write: (name: string, text: string) => Promise<E.Either<string, void>>
   /** All names. */
   readonly names: () => Promise<E.Either<string, ReadonlyArray<string>>>
-  /** One statement: all of it takes effect at once, when it begins. One that writes reads too. */
+  /** Runs one statement, which takes effect atomically at its start. A writing statement also reads. */
   readonly statement: <A>(
     operation: 'read' | 'write',
     act: (texts: Map<string, string>) => A
@@ -33,7 +33,7 @@ export interface Disk {
   readonly exclusively: <A>(name: string, act: () => Promise<A>) => Promise<A>
   /** The texts themselves, for whoever damages or compares them. */
   readonly texts: Map<string, string>
-  /** From now on every read, or every write, fails with this code; the first `after` of them still go well. */
+  /** From now on every read, or every write, fails with this code; the first `after` of them still succeed. */
   readonly fail: (operation: 'read' | 'write', code: string, after?: number) => void
   /** From now on all goes well again. */
   readonly heal: () => void
@@ -71,7 +71,7 @@ export const make = (): Disk => {
   const turns = new Map<string, Promise<unknown>>()
   let failing: { readonly operation: 'read' | 'write'; readonly code: string; after: number } | undefined
 
-  /** The code that a call fails with now. */
+  /** The code that a call fails with now, if any. */
   const codeFor = (operation: 'read' | 'write'): string | undefined =>
     failing?.operation !== operation || failing.after-- > 0 ? undefined : failing.code
 
@@ -110,7 +110,7 @@ export const make = (): Disk => {
   }
 }
 
-/** The same disk for one process, whose calls wait at a gate. */
+/** The same disk for one process, with its calls held at a gate. */
 export const behind = (disk: Disk, { pass }: Gate): Disk => ({
   ...disk,
   read: async (name) => {

@@ -122,20 +122,20 @@ export type Flaw = keyof typeof KILLED_BY
 export const mangleDates = (_: string, value: unknown): unknown =>
   typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value) ? new Date(value) : value
 
-/** A time without milliseconds gets some, as in a column of a timestamp type. */
+/** Adds milliseconds to a time without any, as a timestamp column does. */
 export const rewriteTimes = (_: string, value: unknown): unknown =>
   typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(value)
     ? new Date(value).toISOString()
     : value
 
-/** A fraction of a second loses its trailing zeros, as where a database prints a timestamp. */
+/** Drops trailing zeros of fractional seconds, as some databases print timestamps. */
 export const shortTime = (time: string): string => time.replace(/(\.\d*[1-9])0+Z$|\.0+Z$/, '$1Z')
 
-/** The same for every text that looks like a time. */
+/** Applies `shortTime` to every string that looks like a time. */
 export const shortenTimes = (_: string, value: unknown): unknown =>
   typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) ? shortTime(value) : value
 
-/** A text has at most so many characters, as in a column of that size. */
+/** Truncates strings, as a column with a maximum length does. */
 export const cutTexts = (_: string, value: unknown): unknown =>
   typeof value === 'string' ? value.slice(0, 12_000_000) : value
 

@@ -86,7 +86,7 @@ const specOf = (name: string, flaw?: Flaw, inStatements?: boolean): StorageSpec<
 export const sampleSpec: StorageSpec<Disk> = specOf('a sound store')
 
 /**
- * The same, but that each of its functions is one statement, as in a database.
+ * A sound store whose functions are single statements, as in a database.
  *
  * @internal
  */

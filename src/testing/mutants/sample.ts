@@ -1,7 +1,7 @@
 /**
  * A small sound store, and in it the places where a mutant goes wrong: one flaw each, and nothing else.
  *
- * Each run is one text on a {@link Disk}: see `sampleTexts.ts`. It is read and written as a whole, by one at a time.
+ * Each run is one string on a {@link Disk}: see `sampleTexts.ts`. One call at a time reads and writes it as a whole.
  *
  * @since 0.1.0
  */
@@ -29,7 +29,7 @@ import { EMPTY, foundOf, lookUp, read, textOf, write } from './sampleTexts.js'
 // constructors
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** What does not wait until it is alone; or not from the beginning on. */
+/** The functions that skip mutual exclusion, or part of it. */
 const WITHOUT_TURN: Readonly<Record<'claim' | 'save' | 'release' | 'remove', ReadonlyArray<Flaw>>> = {
   claim: ['grants two claims at once'],
   save: [
@@ -65,7 +65,7 @@ const instanceOn = (disk: Disk, flaw: Flaw | undefined, isUnsure: boolean): Inst
   }
 }
 
-/** The id that a store takes another one for. */
+/** The id that the store mistakes for another. */
 const takenFor = (has: Instance['has'], given: string): string => {
   if (has('folds the case of ids')) return given.toLowerCase()
   return has('takes what looks like an id for that id') ? given.normalize('NFKC') : given
@@ -85,7 +85,7 @@ interface HowToSee {
   readonly isUnsure?: boolean
 }
 
-/** The store as a new process on a disk sees it; with a flaw, if one is given. `isUnsure`: it can't tell if others live. */
+/** The store as a new process on a disk sees it, with an optional flaw. `isUnsure`: it cannot tell whether others live. */
 export const sampleStorage = (
   disk: Disk,
   flaw?: Flaw,
@@ -205,7 +205,7 @@ const damaged = (runId: string): StorageError => ({ _tag: 'Corrupt', runId, wher
 // removing
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** What can't be read of the revisions does not matter: who holds the run can be read. */
+/** Unreadable revisions don't matter: the owner can still be read. */
 const remove = async (instance: Instance, runId: string): Answer<void> => {
   const { disk, has } = instance
   const found = await read(instance, runId)

@@ -1,18 +1,10 @@
-/**
- * Claiming and releasing in the sample store.
- *
- * @since 0.1.0
- */
+/** Claims and releases of the sample store. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Claim, Claimed, ClaimOptions, Owner, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import { fenced, holderOf, isTaken } from './sampleHolders.js'
 import type { Answer, Instance, Kept, Run, StoredAt } from './sampleTexts.js'
 import { claimKey, EMPTY, read, textOf, write } from './sampleTexts.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// claiming
-// ---------------------------------------------------------------------------------------------------------------------
 
 const BEGUN: Kept = { revision: 0, change: 'Claimed', at: '2026-01-02T03:04:05.678Z', checkpoint: { format: 1 } }
 
@@ -65,11 +57,7 @@ export const grant = (
   return E.right({ claim: { runId, epoch, lost: lost.signal }, stored })
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// releasing
-// ---------------------------------------------------------------------------------------------------------------------
-
-/** From now on this process takes the claim for given back, whether that can be written or not. */
+/** From now on this process treats the claim as released, even if writing that fails. */
 export const release = async (instance: Instance, claimed: Claim): Answer<void> => {
   const { has, givenUp, free, held } = instance
   const { runId, epoch } = claimed

@@ -1,8 +1,4 @@
-/**
- * Who may write a run of the sample store.
- *
- * @since 0.1.0
- */
+/** Decides who may write a run of the sample store. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Claim, ClaimOptions, Holder, Liveness, StorageError } from '../../ports/CheckpointStorage.js'
@@ -16,7 +12,7 @@ export const fenced = (runId: string, epoch: number, by: O.Option<number>): Stor
   by
 })
 
-/** Who holds the run and lives. */
+/** The living owner of a run. */
 export const holderOf = (instance: Instance, runId: string, run: Run): Holder | undefined => {
   const { has } = instance
   if (run.held === null || !isAlive(instance, runId, run, run.held)) return undefined
@@ -31,7 +27,7 @@ export const holderOf = (instance: Instance, runId: string, run: Run): Holder | 
 const livenessOf = ({ isUnsure, process: own, has }: Instance, process: number): Liveness =>
   isUnsure && (process !== own || has('takes over from itself')) ? 'undecided' : 'alive'
 
-/** Whether a claim supersedes who holds the run. */
+/** Whether a claim supersedes the owner. */
 export const isTaken = ({ has }: Instance, { liveness }: Holder, { takeOver = false }: ClaimOptions): boolean =>
   takeOver && !has('does not take over') && (liveness === 'undecided' || has('takes over from owners that live'))
 
@@ -50,7 +46,7 @@ const isAlive = (
   return !has('renews no lease that other processes look at') || process === own || silentMillis <= 5_000
 }
 
-/** Only the newest claim writes, and only as long as it is held. */
+/** Only the newest claim may write, and only while it is held. */
 export const isFenced = ({ has, held: mine, givenUp }: Instance, { epoch, held }: Run, claimed: Claim): boolean => {
   if (has('holds one run at a time') && !mine.has(claimed.runId)) return true
   if (has('does not fence')) return held === null

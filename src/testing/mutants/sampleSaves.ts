@@ -1,8 +1,4 @@
-/**
- * Saving in the sample store.
- *
- * @since 0.1.0
- */
+/** Saves of the sample store. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Json } from '../../domain/Json.js'
@@ -12,7 +8,7 @@ import { isFenced, refuse } from './sampleHolders.js'
 import type { Answer, Instance, Kept, Run } from './sampleTexts.js'
 import { claimKey, foundOf, read, textOf, write, writeFailed } from './sampleTexts.js'
 
-/** How many revisions are kept. */
+/** The number of kept revisions. */
 const KEPT = 12
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -37,7 +33,7 @@ export const save = async (
   })
 }
 
-/** What this process knew of its claim when the save was asked for counts, if no other process has claimed the run since. */
+/** Trusts this process's state of the claim at the time of the call, unless another process has claimed the run since. */
 const saveByMemory = async (
   instance: Instance,
   claimed: Claim,
@@ -82,7 +78,7 @@ const keep = async (
   return written
 }
 
-/** The run after a save, if that follows what is stored. */
+/** The run after a save, if the save follows the stored revision. */
 export const withSaved = (
   instance: Instance,
   runId: string,
@@ -115,7 +111,7 @@ const conflictOf = (
   return undefined
 }
 
-/** What was damaged ends with the first save after it. */
+/** The first save after damage drops the damaged lines. */
 const withRevisions = ({ has }: Instance, run: Run, revisions: ReadonlyArray<Revision>): Run => {
   const first = revisions[0]?.revision ?? 0
   const last = (): Json => revisions.at(-1)?.checkpoint() ?? null
@@ -155,14 +151,14 @@ const noteFailure = ({ has, remembered, counted }: Instance, runId: string, run:
   }
 }
 
-/** The oldest checkpoint is deleted first, which works on a full disk; then comes what may fail. */
+/** Deletes the oldest checkpoint first, which succeeds on a full disk, before the write that may fail. */
 const pruneAtOnce = ({ disk, has }: Instance, runId: string, run: Run, next: Run): void => {
   const isKept = ({ revision }: Kept): boolean => next.revisions.some((one) => one.revision === revision)
   const pruned = run.revisions.map((one) => (isKept(one) ? one : { ...one, checkpoint: null }))
   disk.texts.set(runId, textOf(runId, { ...run, revisions: pruned }, has))
 }
 
-/** The revisions are counted here, at once; the longer the run, the sooner they are written. */
+/** Counts the revisions at once; the longer the run, the sooner they are written. */
 const overtake = async (
   instance: Instance,
   runId: string,

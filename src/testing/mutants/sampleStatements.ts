@@ -1,8 +1,6 @@
 /**
- * The sample store as a database has it: each function is one statement, and nobody waits for anybody. A mutant does in two
- * statements what has to be one. Nothing comes between the two, unless the second one has to wait below the store.
- *
- * @since 0.1.0
+ * The sample store on a database: each function is one atomic statement, without locks. A mutant splits a statement in two, and
+ * another call comes between only if the second one waits below the store.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
@@ -14,7 +12,7 @@ import { withSaved } from './sampleSaves.js'
 import type { Answer, Instance, Run, StoredAt } from './sampleTexts.js'
 import { change, claimKey, read } from './sampleTexts.js'
 
-/** The flaws that a store has which works in statements. */
+/** The flaws of a store that works in statements. */
 export const IN_STATEMENTS = [
   'checks its claim in a statement before the save',
   'loads in two statements',

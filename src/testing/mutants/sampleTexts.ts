@@ -1,6 +1,6 @@
 /**
- * How the sample store keeps a run: as a text of a {@link Disk}, a line for who may write it and one for each revision. Each
- * line is signed with the run and the number that it belongs to. The text is read and written as a whole.
+ * How the sample store keeps a run: as a string on a {@link Disk}, with one line for the owner and one per revision. Each line
+ * is signed with its run and number. The string is read and written as a whole.
  *
  * @since 0.1.0
  */
@@ -32,7 +32,7 @@ interface Head {
   readonly held: (Omit<Holder, 'liveness'> & { readonly process: number }) | null
 }
 
-/** `damaged`: the lines from the first one on that can't be read, as they are. */
+/** `damaged`: the raw lines from the first unreadable one on. */
 export interface Run extends Head {
   readonly revisions: ReadonlyArray<Kept>
   readonly damaged: ReadonlyArray<string>
@@ -46,11 +46,11 @@ export type Answer<A> = Promise<E.Either<StorageError, A>>
 export interface Instance {
   readonly disk: Disk
   readonly process: number
-  /** Whether it can't tell if other processes live. */
+  /** The instance cannot tell whether other processes live. */
   readonly isUnsure: boolean
   readonly has: (flaw: Flaw) => boolean
   readonly held: Map<string, { readonly epoch: number; readonly lost: AbortController }>
-  /** The claims of this process whose release was asked for, by {@link claimKey}: none holds a run, whatever the disk says. */
+  /** Claims that this process has released or tried to, by {@link claimKey}; they hold no run, whatever the disk says. */
   readonly givenUp: Set<string>
   /** What a mutant goes by instead of the disk. */
   readonly remembered: Map<string, Run>
@@ -60,7 +60,7 @@ export interface Instance {
   busy: boolean
 }
 
-/** What a run has stored, as the store tells it. */
+/** The stored state of a run, as the store returns it. */
 export type StoredAt = (instance: Instance, runId: string, run: Run) => E.Either<StorageError, O.Option<Stored>>
 
 export const claimKey = (runId: string, epoch: number): string => `${epoch} ${runId}`
@@ -75,7 +75,7 @@ const SOUND: Has = () => false
 
 const SIGNATURE = 64
 
-/** A line is signed with its place, so it counts nowhere else. */
+/** A line's signature covers its place, so it is invalid elsewhere. */
 const signatureOf = (runId: string, number: number | 'head', body: string, has: Has): string => {
   const isUnsigned =
     has('signs revisions without their run') || (number === 0 && has('signs the first revision without its run'))
@@ -101,7 +101,7 @@ export const newerText = (runId: string, text: string): string => {
   return [signed(runId, 'head', JSON.stringify({ format: format + 1, ...rest }), SOUND), ...lines].join('\n')
 }
 
-/** The contents of two revisions change places, each with its signature; their numbers stay where they are. */
+/** Exchanges the contents of two revisions, with their signatures but without their numbers. */
 export const swapTexts = ({ texts }: Disk, one: RevisionOfRun, other: RevisionOfRun): void => {
   const lineOf = ({ runId, revision }: RevisionOfRun): string | undefined =>
     texts
@@ -152,7 +152,7 @@ const corrupt = (runId: string): StorageError => ({
   why: 'its signature is wrong'
 })
 
-/** How what is left of a run was found; an error if nothing is. */
+/** How the rest of a run was found; an error if nothing is left. */
 export const foundOf = (runId: string, { revisions, damaged }: Run): E.Either<StorageError, Found> => {
   if (damaged.length === 0) return E.right({ _tag: 'Exact' })
   const last = revisions.at(-1)
@@ -223,7 +223,7 @@ export const writeFailed = (runId: string, code: string): StorageError => ({
   cause: code
 })
 
-/** One statement that makes a run out of what is stored of it then, if it may; what it comes to, and the run before it. */
+/** One statement that updates a run if `next` allows it; returns the run before it. */
 export const change = async (
   { disk, has }: Instance,
   runId: string,

@@ -1,11 +1,7 @@
-/**
- * What can be wrong with how a store takes over, and the case of the kit that names each flaw.
- *
- * @since 0.1.0
- */
+/** Flaws in how a store takes over. */
 
 /**
- * Each flaw, and the case that finds it.
+ * Each flaw, and the case that detects it.
  *
  * @internal
  */

@@ -26,7 +26,8 @@ import { withoutSample } from './Samples.js'
  * editing a step changes no decision before it · a plan that is followed to its end leaves nothing to schedule · any prefix of
  * the changes of a run gives a checkpoint that plans and finishes · what is overridden stays so · what is not idempotent
  * and in doubt is asked about, and nothing else is · what was begun goes on as it was left · what is asked of a plan, or is
- * gone, makes run again what has to, and nothing else · changed evidence is asked about, kept or run again · what is recorded and does not fit any more refuses the plan.
+ * missing, makes run again what has to, and nothing else · changed evidence raises a question, is kept, or makes its unit run
+ * again · a record that no longer fits refuses the plan.
  *
  * @example
  * import { planLaws } from 'dogear/testing'

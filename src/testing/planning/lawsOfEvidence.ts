@@ -1,8 +1,4 @@
-/**
- * What holds for plans that find evidence with other content than was recorded.
- *
- * @since 0.1.0
- */
+/** Laws about plans that find changed evidence. */
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
@@ -21,12 +17,6 @@ import { moment } from './runs.js'
 import { overrideOnly } from './simulate.js'
 import type { Moment } from './Tape.js'
 
-/**
- * What holds for plans that find evidence with other content than was recorded.
- *
- * @category laws
- * @since 0.1.0
- */
 export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   law(
     'PL-CHANGED-01',
@@ -96,7 +86,7 @@ const momentAndChange = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<Change
 
 const placeOf = (one: Evidence): string => ('path' in one ? one.path : 'hash' in one ? one.hash : one.id)
 
-/** What a unit recorded at a place where something may become another. */
+/** A unit's record of a place whose content may change. */
 interface Left {
   readonly record: CompletedStep
   readonly was: Evidence
@@ -110,7 +100,7 @@ const recorders = ({ completedSteps }: Checkpoint): ReadonlyArray<Left> =>
 const lastAt = (checkpoint: Checkpoint): ReadonlyMap<string, Left> =>
   new Map(recorders(checkpoint).map((one) => [placeOf(one.was), one]))
 
-/** The units that are to be asked about, each with what was changed at the places that it recorded last. */
+/** The units that need an answer, each with the changes at the places that it recorded last. */
 const askedAbout = (
   found: Moment,
   evidence: ReadonlyArray<ChangedEvidence>
@@ -127,7 +117,7 @@ const askedAbout = (
   return asked
 }
 
-/** Whether a unit that leaves something at a path was begun after a record, and has not ended well. */
+/** Whether a unit that leaves an artifact at this path started after the record and has not completed. */
 const isBegunAt = ({ checkpoint, workflow }: Moment, path: string, record: CompletedStep): boolean => {
   const { state, pending, variables } = checkpoint
   const tasks = unitsOf({ checkpoint, workflow })

@@ -143,7 +143,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     (of) => fc.tuple(momentWithOptions(of), workflowEdit),
     ([{ moment, options }, change]) => {
       const edited = edit(moment.workflow, change)
-      // What was begun explains changes of evidence of those before it, as it is defined now.
+      // Units in flight, as now defined, may explain changes to evidence of earlier ones.
       const isBegun = moment.checkpoint.state.stepIndex >= edited.first || moment.checkpoint.pending.length > 0
       if (isBegun && options.evidence?.some((found) => 'changed' in found) === true) return
       const before = planResume(moment.checkpoint, moment.workflow, options)

@@ -152,7 +152,7 @@ const firstOf = (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): numb
   Math.min(...evidence.map(({ step }) => indexOf(moment, step)))
 
 /**
- * Whether a unit runs again because of what is gone.
+ * Whether a unit runs again because evidence is missing.
  *
  * @internal
  */

@@ -97,12 +97,7 @@ export const chooseMissing = (dice: Dice, { completedSteps }: Checkpoint): Reado
       missing: [{ _tag: 'File', path: `${step}.txt` }]
     }))
 
-/**
- * Evidence of other content, at some of the places where units have recorded any: what each unit recorded there, and what is there now.
- *
- * @category arbitraries
- * @since 0.1.0
- */
+/** Arbitrary changed evidence, at some of the places that units have recorded: the record, and the current state. */
 export const chooseChanged = (dice: Dice, { completedSteps, revision }: Checkpoint): ReadonlyArray<ChangedEvidence> => {
   const now = new Map<string, Evidence | undefined>()
   return [...completedSteps].flatMap(({ step, group, evidence }): ReadonlyArray<ChangedEvidence> => {
@@ -117,10 +112,10 @@ export const chooseChanged = (dice: Dice, { completedSteps, revision }: Checkpoi
   })
 }
 
-/** Where a unit left something that may become another. Of a file only that it is there counts. */
+/** The place of evidence that may change; for a file only its existence counts. */
 const placeOf = (one: Evidence): string | undefined =>
   one._tag === 'Commit' ? one.hash : one._tag === 'Artifact' ? one.path : undefined
 
-/** What no earlier revision can have recorded. */
+/** Content that no earlier revision can have recorded. */
 const otherThan = (was: Evidence, revision: number): Evidence =>
   was._tag === 'Artifact' ? { ...was, size: 1000 + revision } : { _tag: 'Commit', hash: `decade${revision}` }

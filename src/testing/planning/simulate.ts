@@ -163,7 +163,7 @@ export const answered = (
     const options = { ...wanted, confirm }
     const plan = planResume(checkpoint, workflow, options)
     if (E.isLeft(plan)) return plan
-    // What runs again by an answer may be asked about itself.
+    // A unit that runs again because of an answer may raise a question of its own.
     const questions = openQuestions(plan.right)
     if (questions.length === 0) return E.right({ workflow, plan: plan.right, options })
     for (const question of questions) {

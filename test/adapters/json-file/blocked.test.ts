@@ -1,4 +1,4 @@
-/** A process whose saves and releases fail can claim its runs again; one that really holds a run cannot. */
+/** A process whose saves and releases fail can claim its runs again; another one that holds a run keeps it. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
@@ -12,7 +12,7 @@ import { planted } from '../../testing/files/planted.js'
 import type { Call } from './kit.js'
 import { folder, intercepted, systemError } from './kit.js'
 
-describe('a run on a file system that refuses every write from some moment on', () => {
+describe('a run on a file system that starts to refuse writes', () => {
   const WRITING: ReadonlyArray<Call> = [
     'mkdir',
     'fsyncFolder',
@@ -34,7 +34,7 @@ describe('a run on a file system that refuses every write from some moment on', 
     ['one', 'two', 'three'].map((name) => Program.task(name, { run: () => TE.right(name) }))
   )
 
-  /** A run whose nth write, and every later one, fails; and its store, whose disk works again. */
+  /** A run whose nth write and all later ones fail, and its store once the disk works again. */
   const broken = async (root: string, nth: number) => {
     let seen = 0
     let isHealed = false
@@ -54,7 +54,7 @@ describe('a run on a file system that refuses every write from some moment on', 
     assert.ok(E.isRight(outcome) && outcome.right._tag === 'Completed', JSON.stringify(outcome))
   }
 
-  test('goes on in the same process: in the same store, in another one, and in one of another copy of this module', async () => {
+  test('a run whose writes failed resumes in the same process: in the same store, another store, or another copy of this module', async () => {
     const copy = await planted()
     let refused = 0
     for (let nth = 0; ; nth++) {
@@ -79,7 +79,7 @@ describe('a run on a file system that refuses every write from some moment on', 
 
   const isSaved = ({ _tag }: Event): boolean => _tag === 'CheckpointSaved'
 
-  test('is refused to the same process while it is at work, also after an earlier claim could not be released', async () => {
+  test('an active run is held against the same process, even after an earlier claim could not be released', async () => {
     const root = folder()
     await broken(root, 20)
     const storage = jsonFileStorage(root)

@@ -79,7 +79,7 @@ describe('checkpoint.json', () => {
     assert.ok(copies >= 1 && copies < 15, `${copies} copies`)
   })
 
-  test('copies take at most 5 % of the time while the run goes on, however slow the disk is', async () => {
+  test('copies take at most 5 % of the time while the run is active, however slow the disk is', async () => {
     const root = folder()
     let copies = 0
     const fs = {
@@ -123,7 +123,7 @@ describe('checkpoint.json', () => {
     assert.equal(copyOf(root).copyOf['revision'], 3)
   })
 
-  test('a copy that was due is not written after the claim was released or lost', async () => {
+  test('a scheduled copy is not written after the claim was released or lost', async () => {
     for (const end of ['release', 'lose'] as const) {
       const root = folder()
       const { fs, calls } = recorded()
@@ -140,7 +140,7 @@ describe('checkpoint.json', () => {
     }
   })
 
-  test('a copy that is due keeps no process from its end', () => {
+  test('a scheduled copy does not keep the process alive', () => {
     const script = fileURLToPath(new URL('children/idle.js', import.meta.url))
     const after = Number(execFileSync(process.execPath, [script, folder()], { encoding: 'utf8' }))
     assert.ok(after < 900, `it ended ${after} ms after its last save`)

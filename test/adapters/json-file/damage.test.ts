@@ -28,7 +28,7 @@ const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_,
 
 const SAVED = 5
 
-/** So that an owner that only counts as killed writes no more copies later. */
+/** Prevents later copies by an owner that only counts as killed. */
 const copyingOnce = (): FileSystem => {
   let copies = 0
   const replace: FileSystem['replace'] = (path, text) =>
@@ -166,7 +166,7 @@ describe('a run whose owner was killed', () => {
     assert.ok((tally['Recovered'] ?? 0) > 500, JSON.stringify(tally))
   })
 
-  test('with a NUL for the last character of its last line is recovered and says so, also where that begins a sector', async () => {
+  test('a run whose last line ends in NUL is recovered with a warning, also where the NUL begins a sector', async () => {
     const SECTOR = 512
     for (let length = 0; ; length++) {
       assert.ok(length < SECTOR, 'no line ends there')

@@ -1,4 +1,4 @@
-/** Owners that are killed, stopped or busy, as one sees it that has only the socket to go by. Real processes. */
+/** Killed, stopped and busy owners in real processes, seen through their sockets only. */
 import assert from 'node:assert/strict'
 import { existsSync, utimesSync } from 'node:fs'
 import { once } from 'node:events'
@@ -11,14 +11,14 @@ import { folder, placesOf } from './kit.js'
 import { ended, holding, script, started, wait } from './owners.js'
 import { blind, LINUX, seen, socketOf, socketsIn } from './sockets.js'
 
-describe('an owner that was killed', LINUX, () => {
+describe('a killed owner', LINUX, () => {
   for (const at of [
     'between bind and listen',
     'between listen and rename',
     'between rename and publish',
     'between publish and grant'
   ]) {
-    test(`${at} is in nobody’s way, and what it left goes`, async () => {
+    test(`an owner killed ${at} blocks no one, and the next claim deletes its files`, async () => {
       const root = folder()
       const owner = await started(root)
       await owner.does({ op: 'die', at }, 'Told')
@@ -29,7 +29,7 @@ describe('an owner that was killed', LINUX, () => {
       assert.equal(before[0]?.startsWith('.'), /listen/.test(at))
       const claim = await claimed(blind(root), 'a')
       assert.equal(claim.epoch, at.includes('grant') ? 2 : 1)
-      // One that nobody's record names may be somebody's who is about to claim.
+      // A socket without a record may belong to a process that is about to claim.
       const kept = socketsIn(root).filter((name) => before.includes(name))
       assert.deepEqual(kept, at.includes('grant') ? [] : before)
       const old = Date.now() / 1000 - 3_700
@@ -45,7 +45,7 @@ describe('an owner that was killed', LINUX, () => {
 
   const dead = { self: () => ({ ...nodeProcesses.self(), start: 'later' }), isAlive: () => false }
 
-  test('is dead at once for one that sees only its socket', async () => {
+  test('a killed owner is dead at once for a process that sees only its socket', async () => {
     const root = folder()
     const owner = await holding(root)
     assert.equal(await seen(root), 'alive')
@@ -53,7 +53,7 @@ describe('an owner that was killed', LINUX, () => {
     assert.equal(await seen(root), 'dead')
   })
 
-  test('as the worker of a cluster is dead at once, though the primary process lives', async () => {
+  test('a killed cluster worker is dead at once, although the primary process lives', async () => {
     const root = folder()
     const owner = await holding(root, { script: 'cluster.js' })
     assert.equal(await seen(root), 'alive')
@@ -65,8 +65,8 @@ describe('an owner that was killed', LINUX, () => {
   })
 })
 
-describe('an owner that lives', LINUX, () => {
-  test('in a worker thread is dead when the thread has ended, though its process lives', async () => {
+describe('a living owner', LINUX, () => {
+  test('an owner in a worker thread is dead when the thread has ended, although its process lives', async () => {
     const root = folder()
     const thread = new Worker(script('worker.js'), { workerData: { root } })
     assert.deepEqual(await once(thread, 'message'), ['Granted'])
@@ -75,7 +75,7 @@ describe('an owner that lives', LINUX, () => {
     await right(blind(root).claim('a', OTHER))
   })
 
-  test('is alive while its thread does nothing but compute', async () => {
+  test('an owner is alive while its thread is busy computing', async () => {
     const root = folder()
     const owner = await holding(root)
     await owner.does({ op: 'block', millis: 3_000 }, 'Blocking')
@@ -86,7 +86,7 @@ describe('an owner that lives', LINUX, () => {
     await owner.does({ op: 'save', count: 1 }, 'Done')
   })
 
-  test('is alive while it is stopped, also when its backlog is full', async () => {
+  test('a stopped owner is alive, even with a full backlog', async () => {
     const root = folder()
     const owner = await holding(root)
     owner.child.kill('SIGSTOP')
@@ -96,7 +96,7 @@ describe('an owner that lives', LINUX, () => {
     assert.equal(await seen(root), 'alive')
   })
 
-  test('that gave its claim up and could not say so in the journal refuses: dead for those who ask the socket', async () => {
+  test('an owner that could not record its release refuses connections, so its socket reports it dead', async () => {
     const root = folder()
     const owner = await holding(root)
     await owner.does({ op: 'break' }, 'Told')

@@ -1,4 +1,4 @@
-/** What takes long to show: each Node, a minute of work that lets nothing else happen, many kills. */
+/** Slow checks: each Node version, a minute of blocking work, many kills. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ describe('each Node', LINUX, () => {
   const all = [...(process.platform === 'linux' ? nodes() : new Map<string, string>())]
 
   test.each(all)(
-    '%s has sockets where paths are long, one for each run, and tells the dead from the living',
+    '%s has one socket per run under long paths, and tells dead owners from living ones',
     async (_, node) => {
       const root = join(folder(), 'd'.repeat(60), 'e'.repeat(60))
       const ids = ['1', '2'].map((end) => `${'r'.repeat(127)}${end}`) as [string, string]
@@ -36,7 +36,7 @@ describe('each Node', LINUX, () => {
   )
 })
 
-test('an owner that computes for a minute is alive all the time, for who sees only its socket', async () => {
+test('an owner that computes for a minute stays alive for a process that sees only its socket', async () => {
   const root = folder()
   const owner = await holding(root)
   await owner.does({ op: 'block', millis: 60_000 }, 'Blocking')
@@ -48,7 +48,9 @@ test('an owner that computes for a minute is alive all the time, for who sees on
   await owner.does({ op: 'save', count: 1 }, 'Done')
 })
 
-test('a container that is killed at any moment is followed at once, and not before', async ({ skip }) => {
+test('the run of a container killed at any moment is claimed at once after the kill, and never before', async ({
+  skip
+}) => {
   needs(skip, CONTAINER)
   const root = folder()
   for (let round = 0; round < 60; round++) {
@@ -68,7 +70,7 @@ test('a container that is killed at any moment is followed at once, and not befo
   }
 })
 
-test('an owner in another time namespace is never two: others try for 20 s, and it saves all the time', async ({
+test('an owner in another time namespace keeps its run: others try to claim it for 20 s while it saves', async ({
   skip
 }) => {
   needs(skip, OTHER_TIME)

@@ -20,13 +20,13 @@ import {
 import { digestOf, folder, intercepted, journalsOf, next, placesOf, systemError, work } from './kit.js'
 import { holding, wait } from './owners.js'
 
-/** A process that can't see the others, nor their sockets: on another host, or where the system does not tell. */
+/** A process that sees neither the others nor their sockets, as on another host. */
 const faraway = (host: string): Processes => ({
   self: () => ({ ...nodeProcesses.self(), host, bootId: null }),
   isAlive: () => undefined
 })
 
-/** A process of the next boot of this machine. */
+/** A process after the next boot of this machine. */
 const afterReboot: Processes = {
   self: () => ({ ...nodeProcesses.self(), bootId: 'the next boot' }),
   isAlive: () => undefined
@@ -46,7 +46,7 @@ const livenessOf = async (store: CheckpointStorage): Promise<string> => {
   return O.isSome(heldBy) ? heldBy.value.liveness : 'dead'
 }
 
-describe('an owner of which only the heartbeat is seen', { concurrent: true }, () => {
+describe('an owner known only by its heartbeat', { concurrent: true }, () => {
   const owned = async (heartbeat = {}, othersHeartbeat = {}) => {
     const root = folder()
     const storage = jsonFileStorage(root, { processes: faraway('near'), heartbeat })
@@ -58,7 +58,7 @@ describe('an owner of which only the heartbeat is seen', { concurrent: true }, (
     }
   }
 
-  test('holds its run: undecided at the first look, alive when the heartbeat has moved', async () => {
+  test('an owner is undecided at the first look at its heartbeat, and alive once the heartbeat has moved', async () => {
     const { root, other } = await owned()
     const { holder } = await left(other.claim('a', OTHER), 'HeldBy')
     assert.deepEqual([holder.host, holder.pid, holder.liveness], [OWNER.host, OWNER.pid, 'undecided'])
@@ -90,7 +90,7 @@ describe('an owner of which only the heartbeat is seen', { concurrent: true }, (
     ['is a day ahead of our clock', (path: string) => utimesSync(path, inDays(1), inDays(1))],
     ['is gone', (path: string) => rmdirSync(path)]
   ] as const) {
-    test(`is dead when two looks, the stale time apart, have seen the same, and not before: the heartbeat ${how}`, async () => {
+    test(`an owner is dead when two looks, the stale time apart, see the same beat, and not before: the heartbeat ${how}`, async () => {
       const { root, storage, claim, other } = await owned({}, STALE)
       change(heartbeatOf(root))
       await left(other.claim('a', OTHER), 'HeldBy')
@@ -105,7 +105,7 @@ describe('an owner of which only the heartbeat is seen', { concurrent: true }, (
     })
   }
 
-  test('that was seen to live is dead when its heartbeat has not moved for the stale time since', async () => {
+  test('an owner seen alive is dead when its heartbeat has not moved for the stale time', async () => {
     const { root, other } = await owned({}, STALE)
     assert.equal(await livenessOf(other), 'undecided')
     await wait(1_500)
@@ -118,7 +118,7 @@ describe('an owner of which only the heartbeat is seen', { concurrent: true }, (
     await right(other.claim('a', OTHER))
   })
 
-  test('stays undecided where its heartbeat can not be looked at, and can be taken over', async () => {
+  test('an owner whose heartbeat is unreadable stays undecided and can be superseded', async () => {
     const { root } = await owned()
     const fs = intercepted(({ call, target }) => {
       if (call === 'lstatSync' && String(target).includes('heartbeat-')) throw systemError('EACCES')
@@ -160,7 +160,7 @@ describe('an owner of which only the heartbeat is seen', { concurrent: true }, (
 })
 
 describe('a claim with takeOver', () => {
-  test('supersedes the undecided owner that it saw first, and no other that comes meanwhile', async () => {
+  test('takeOver supersedes the undecided owner that it saw first, and no owner that claims in between', async () => {
     const root = folder()
     const former = jsonFileStorage(root, { processes: faraway('near') })
     await work(former, [1])
@@ -181,7 +181,7 @@ describe('a claim with takeOver', () => {
     assert.deepEqual([holder.host, holder.liveness], ['third', 'undecided'])
   })
 
-  test('that is refused changes nothing', async () => {
+  test('a refused takeOver changes nothing', async () => {
     const root = folder()
     const storage = jsonFileStorage(root)
     await work(storage, [1])
@@ -192,7 +192,7 @@ describe('a claim with takeOver', () => {
 })
 
 describe('after a reboot', { skip: process.platform !== 'linux' }, () => {
-  test('a run on a disk is claimed at once, also if the clock was a day ahead at the crash', async () => {
+  test('a run on a disk can be claimed at once after a reboot, even if the clock was a day ahead at the crash', async () => {
     const root = folder()
     const owner = await holding(root, {}, 3)
     await owner.kill()
@@ -204,7 +204,7 @@ describe('after a reboot', { skip: process.platform !== 'linux' }, () => {
     assert.ok(took < 1_000, `took ${took} ms`)
   })
 
-  test('an owner that lives all the same, as where the boot id is made up, holds its run', async () => {
+  test('an owner that survives an apparent reboot, because the boot id is made up, holds its run', async () => {
     const root = folder()
     const owner = await holding(root)
     const other = jsonFileStorage(root, { processes: afterReboot })
@@ -213,7 +213,7 @@ describe('after a reboot', { skip: process.platform !== 'linux' }, () => {
     await owner.does({ op: 'save', count: 1 }, 'Done')
   })
 
-  test('a run on a file system that ends with its kernel waits for the stale time', async ({ skip }) => {
+  test('a run on a volatile file system waits for the stale time after a reboot', async ({ skip }) => {
     if (!existsSync('/dev/shm')) skip('skipped: there is no /dev/shm')
     const root = folder('/dev/shm')
     const owner = await holding(root)
@@ -263,7 +263,7 @@ describe('an owner that lives, whose journal is damaged', () => {
     assert.equal(some((await right(storage.claim('a', OTHER))).stored).found._tag, 'Recovered')
   })
 
-  test('is undecided where only its heartbeat is gone, or only its socket: that its process lives proves nothing', async () => {
+  test('a damaged owner is undecided if only its heartbeat or only its socket is missing: a living process proves nothing', async () => {
     for (const kind of ['heartbeat', 'alive']) {
       const { root, storage } = await damaged(() => Promise.resolve())
       const { run } = placesOf(root)

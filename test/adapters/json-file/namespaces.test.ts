@@ -1,4 +1,4 @@
-/** Owners in other namespaces of this kernel, as containers have them: real ones, made with unshare. */
+/** Owners in other namespaces of this kernel, as containers have them, made with unshare. */
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,14 +9,16 @@ import { folder } from './kit.js'
 import type { Owner } from './owners.js'
 import { CONTAINER, holding, mounted, needs, OTHER_TIME, started, wait } from './owners.js'
 
-/** What another process finds of the owner of run `a`. */
+/** The liveness of run `a`'s owner as another process sees it. */
 const seenBy = async (other: Owner): Promise<string> => {
   const { heldBy } = await other.does({ op: 'look', runId: 'a' }, 'Seen')
   return heldBy === null ? 'dead' : heldBy.liveness
 }
 
 describe('an owner in another pid namespace', () => {
-  test('that was killed is dead at once, with every save that resolved', async ({ skip }) => {
+  test('a killed owner in another pid namespace is dead at once, and every resolved save is stored', async ({
+    skip
+  }) => {
     needs(skip, CONTAINER)
     const root = folder()
     const owner = await holding(root, { around: CONTAINER }, 3)
@@ -29,7 +31,9 @@ describe('an owner in another pid namespace', () => {
     assert.ok(took < 1_000, `took ${took} ms`)
   })
 
-  test('is alive and then dead for a third namespace, too, and on a file system in memory', async ({ skip }) => {
+  test('an owner is alive and then dead for a third pid namespace too, also on a file system in memory', async ({
+    skip
+  }) => {
     needs(skip, CONTAINER)
     for (const root of [folder(), folder('/dev/shm')]) {
       const [owner, other] = await Promise.all([
@@ -43,9 +47,7 @@ describe('an owner in another pid namespace', () => {
     }
   })
 
-  test('and without a /proc is not taken for dead by one that has its host’s name and none either', async ({
-    skip
-  }) => {
+  test('two containers without /proc and with one host name do not take each other for dead', async ({ skip }) => {
     const hidden = mounted('for n in $(seq 300); do true & done; wait; mount -t tmpfs none /proc')
     needs(skip, hidden)
     const root = folder()
@@ -57,7 +59,7 @@ describe('an owner in another pid namespace', () => {
 })
 
 describe('an owner in another time namespace', () => {
-  test('that lives holds its run, though its start time reads otherwise here; and dies with its process', async ({
+  test('a living owner in another time namespace holds its run despite its shifted start time, until its process dies', async ({
     skip
   }) => {
     needs(skip, OTHER_TIME)
@@ -69,7 +71,9 @@ describe('an owner in another time namespace', () => {
     await right(jsonFileStorage(root).claim('a', OTHER))
   })
 
-  test('than that of the one that looks is alive and then dead, whichever of the two it is', async ({ skip }) => {
+  test('an owner in another time namespace than the observer is alive and then dead, whichever of the two is shifted', async ({
+    skip
+  }) => {
     needs(skip, OTHER_TIME)
     const root = folder()
     const [owner, other] = await Promise.all([holding(root), started(root, { around: OTHER_TIME })])
@@ -80,7 +84,7 @@ describe('an owner in another time namespace', () => {
 })
 
 describe('a reader without a /proc', () => {
-  test('knows nothing of an owner, alive or dead, but by its heartbeat', async ({ skip }) => {
+  test('a reader without /proc knows only the heartbeat of an owner', async ({ skip }) => {
     const hidden = mounted('mount -t tmpfs none /proc', ['unshare', '--fork', '--kill-child'])
     needs(skip, hidden)
     const root = folder()
@@ -95,7 +99,7 @@ describe('a reader without a /proc', () => {
 })
 
 describe('overlay mounts', () => {
-  /** A root in an overlay of some folders of `base`, mounted where nobody else sees it. */
+  /** A root in an overlay of folders of `base`, mounted in its own namespace. */
   const overlay = (base: string, upper: string) => {
     const lower = join(base, 'lower')
     for (const name of ['lower', 'upper', 'work', 'merged', 'work2']) mkdirSync(join(base, name), { recursive: true })
@@ -106,9 +110,7 @@ describe('overlay mounts', () => {
     }
   }
 
-  test('of which one has the owner and another one the same folders: neither alive nor dead is known', async ({
-    skip
-  }) => {
+  test('an owner is undecided for another overlay mount of the same folders', async ({ skip }) => {
     const base = folder()
     const { root, around } = overlay(base, 'upper')
     needs(skip, around)
@@ -123,7 +125,7 @@ describe('overlay mounts', () => {
     assert.equal(await seenBy(other), 'undecided')
   })
 
-  test('over the store of an owner: neither alive nor dead is known', async ({ skip }) => {
+  test('an owner is undecided for an overlay mount over its store', async ({ skip }) => {
     const base = folder()
     const { root, around } = overlay(base, 'upper')
     needs(skip, around)
@@ -134,7 +136,9 @@ describe('overlay mounts', () => {
     assert.equal(await seenBy(other), 'undecided')
   })
 
-  test('that are one and the same for two containers: alive, and at once dead', async ({ skip }) => {
+  test('an owner on an overlay mount shared by two containers is alive, and dead at once after a kill', async ({
+    skip
+  }) => {
     const base = folder()
     const { root, around } = overlay(base, 'upper')
     needs(skip, around)

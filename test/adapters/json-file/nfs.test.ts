@@ -1,4 +1,4 @@
-/** A heartbeat on NFS, as far as that can be told without a server: the kernel is made to say that the folder is on one. */
+/** A heartbeat on NFS without a server: `mountinfo` is faked to report NFS. */
 import assert from 'node:assert/strict'
 import type * as Fsp from 'node:fs/promises'
 import * as O from 'fp-ts/lib/Option.js'
@@ -8,7 +8,7 @@ import { right, some } from '../../../src/testing/conformance/fixtures.js'
 import { folder, work } from './kit.js'
 import { recordOf } from './sockets.js'
 
-/** What the kernel says that all file systems are of. */
+/** The reported type of all file systems. */
 let type: string | undefined
 
 vi.mock('node:fs/promises', async (original) => {
@@ -26,30 +26,33 @@ afterEach(() => {
 })
 
 describe('on NFS', { skip: process.platform !== 'linux' }, () => {
-  test.each(['nfs', 'nfs4'])('an owner is dead after 65 s at the earliest, whatever one asks for: %s', async (name) => {
-    type = name
-    vi.useFakeTimers({ toFake: ['performance'] })
-    const root = folder()
-    await work(jsonFileStorage(root), [1])
-    assert.equal(recordOf(root).socket, undefined, 'it made a socket there')
-    const processes = { self: () => ({ ...nodeProcesses.self(), host: 'far' }), isAlive: () => undefined }
-    const other = jsonFileStorage(root, { processes, heartbeat: { staleMillis: 2_000 } })
-    const look = async () => O.isSome(some(await right(other.load('a'))).heldBy)
-    assert.equal(await look(), true)
-    vi.advanceTimersByTime(64_900)
-    assert.equal(await look(), true)
-    vi.advanceTimersByTime(200)
-    assert.equal(await look(), false)
-  })
+  test.each(['nfs', 'nfs4'])(
+    'an owner on NFS is dead after 65 s at the earliest, whatever the settings: %s',
+    async (name) => {
+      type = name
+      vi.useFakeTimers({ toFake: ['performance'] })
+      const root = folder()
+      await work(jsonFileStorage(root), [1])
+      assert.equal(recordOf(root).socket, undefined, 'it made a socket there')
+      const processes = { self: () => ({ ...nodeProcesses.self(), host: 'far' }), isAlive: () => undefined }
+      const other = jsonFileStorage(root, { processes, heartbeat: { staleMillis: 2_000 } })
+      const look = async () => O.isSome(some(await right(other.load('a'))).heldBy)
+      assert.equal(await look(), true)
+      vi.advanceTimersByTime(64_900)
+      assert.equal(await look(), true)
+      vi.advanceTimersByTime(200)
+      assert.equal(await look(), false)
+    }
+  )
 
-  test.each(['9p', 'fuse.sshfs', 'virtiofs', 'ceph', 'ext', 'ext4x'])('nor is there a socket on %s', async (name) => {
+  test.each(['9p', 'fuse.sshfs', 'virtiofs', 'ceph', 'ext', 'ext4x'])('a claim on %s has no socket', async (name) => {
     type = name
     const root = folder()
     await work(jsonFileStorage(root), [1])
     assert.equal(recordOf(root).socket, undefined)
   })
 
-  test.each(['ext4', 'xfs', 'btrfs', 'zfs', 'f2fs', 'tmpfs', 'overlay'])('but there is on %s', async (name) => {
+  test.each(['ext4', 'xfs', 'btrfs', 'zfs', 'f2fs', 'tmpfs', 'overlay'])('a claim on %s has a socket', async (name) => {
     type = name
     const root = folder()
     await work(jsonFileStorage(root), [1])

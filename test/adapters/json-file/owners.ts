@@ -1,4 +1,4 @@
-/** Owners in processes of their own: told what to do by messages, also in namespaces of their own. */
+/** Owners in processes of their own, optionally in other namespaces, controlled by messages. */
 import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
 import { spawn, spawnSync } from 'node:child_process'
@@ -19,7 +19,7 @@ export type Message =
 
 export const script = (name: string): string => fileURLToPath(new URL(`children/${name}`, import.meta.url))
 
-/** How an owner is started: `around`: words in front of its command line; `node`: which Node; `options`: of its store. */
+/** How to start an owner. `around`: words before its command line; `node`: the Node binary; `options`: of its store. */
 export interface Start {
   readonly around?: ReadonlyArray<string>
   readonly node?: string
@@ -27,7 +27,7 @@ export interface Start {
   readonly options?: object
 }
 
-/** A process with a store, and all that it said. */
+/** A process with a store, and all messages from it. */
 export class Owner {
   readonly messages: Array<Message> = []
   readonly child: ChildProcess
@@ -53,7 +53,7 @@ export class Owner {
     this.child.send(message)
   }
 
-  /** The next message of one of these kinds from the `from`-th on. */
+  /** The next message of one of these kinds, from index `from` on. */
   async said<Tag extends Message['_tag']>(
     from: number,
     ...tags: ReadonlyArray<Tag>
@@ -68,7 +68,7 @@ export class Owner {
     }
   }
 
-  /** Waits for a message, or for the end. */
+  /** Waits for a message or the end. */
   #next(): Promise<void> {
     return new Promise((resolve) => this.#waiting.add(resolve))
   }
@@ -87,7 +87,7 @@ export class Owner {
     return this.said(from, ...tags)
   }
 
-  /** Kills it, and waits until it has ended, together with what was started around it. */
+  /** Kills the process and waits for its end, including its wrapper processes. */
   async kill(): Promise<void> {
     const { child } = this
     const disconnected = child.connected ? once(child, 'disconnect') : Promise.resolve()
@@ -108,7 +108,7 @@ export const started = async (root: string, start?: Start): Promise<Owner> => {
   return owner
 }
 
-/** An owner that holds run `a`, and has saved so many revisions of it. */
+/** An owner of run `a` with this many saves. */
 export const holding = async (root: string, start?: Start, saves = 1): Promise<Owner> => {
   const owner = await started(root, start)
   const answer = await owner.does({ op: 'claim', runId: 'a' }, 'Granted', 'Refused')
@@ -128,13 +128,13 @@ export const ended = (child: ChildProcess): Promise<unknown> =>
 
 const UNSHARE = ['unshare', '--fork', '--kill-child']
 
-/** The words in front of a command that starts it in a pid namespace of its own, as a container does. */
+/** Starts a command in its own pid namespace, like a container. */
 export const CONTAINER: ReadonlyArray<string> = [...UNSHARE, '--pid', '--mount-proc']
 
-/** The same in a time namespace of its own, whose boot was 1,000 s earlier; and its pids are ours. */
+/** Also in a time namespace whose boot was 1,000 s earlier, with this pid namespace. */
 export const OTHER_TIME: ReadonlyArray<string> = [...UNSHARE, '--time', '--boottime', '1000']
 
-/** The same in a mount namespace, after some commands of the shell. */
+/** Also in a mount namespace, after these shell commands. */
 export const mounted = (commands: string, around: ReadonlyArray<string> = CONTAINER): ReadonlyArray<string> => [
   ...around,
   ...(around.includes('--mount-proc') ? [] : ['--mount']),
@@ -144,7 +144,7 @@ export const mounted = (commands: string, around: ReadonlyArray<string> = CONTAI
   'sh'
 ]
 
-/** Skips the test where the system doesn't permit what it needs, and says so. */
+/** Skips the test, with a note, if the system does not permit what it needs. */
 export const needs = (skip: (note: string) => never, around: ReadonlyArray<string>): void => {
   const [command = '', ...words] = [...around, 'true']
   const { status, stderr, error } = spawnSync(command, words, { encoding: 'utf8' })

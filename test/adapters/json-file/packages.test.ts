@@ -1,4 +1,4 @@
-/** What the store does by itself in a bundle where its two packages cannot be loaded. */
+/** The store in a bundle that cannot load its two packages. */
 import assert from 'node:assert/strict'
 import { existsSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ const begin = async (path: string) => {
 }
 
 describe('a heartbeat without proper-lockfile', () => {
-  test('touches its folder again and again, until it is stopped and the folder deleted', async () => {
+  test('the fallback heartbeat touches its folder repeatedly until it is stopped and the folder deleted', async () => {
     const path = join(folder(), 'beat.lock')
     const { stop, disturbed } = await begin(path)
     for (let n = 0; n < 3; n++) {
@@ -26,7 +26,7 @@ describe('a heartbeat without proper-lockfile', () => {
     assert.deepEqual(disturbed, [])
   })
 
-  test('ends and reports it once when somebody else touches or deletes the folder', async () => {
+  test('the fallback heartbeat ends and reports it once if another process touches or deletes its folder', async () => {
     const disturb = [(path: string) => rmSync(path, { recursive: true }), (path: string) => utimesSync(path, 1, 1)]
     for (const act of disturb) {
       const path = join(folder(), 'beat.lock')
@@ -39,7 +39,7 @@ describe('a heartbeat without proper-lockfile', () => {
     }
   })
 
-  test('is refused a folder that is there', async () => {
+  test('the fallback heartbeat fails if its folder exists', async () => {
     const path = join(folder(), 'beat.lock')
     const { stop } = await begin(path)
     await assert.rejects(begin(path), { code: 'EEXIST' })

@@ -241,7 +241,7 @@ describe('while somebody loads', () => {
   })
 })
 
-/** Journal 1 has "first". The owner of 2 was superseded before its first save, which is refused; 3 has "second", on top of 1. */
+/** Journal 1 has "first". The owner of 2 was superseded before its first save, which is fenced; 3 has "second", after 1. */
 const withRefusedSave = async (root: string, keep: number): Promise<void> => {
   const first = next(root)
   await right(first.release(await work(first, ['first'])))
@@ -255,7 +255,7 @@ const withRefusedSave = async (root: string, keep: number): Promise<void> => {
   nodeFileSystem.unlinkSync(placesOf(root).copy)
 }
 
-/** Damages the base of a journal; what it was begun with can still be read. */
+/** Damages the base of a journal but leaves its claim record readable. */
 const damageBase = (root: string, number: number): void => {
   const path = journalOf(root, number)
   const lines = readFileSync(path, 'utf8').split('\n')
@@ -263,8 +263,8 @@ const damageBase = (root: string, number: number): void => {
   writeFileSync(path, damaged.join('\n'))
 }
 
-describe('a save that was refused to a superseded owner', () => {
-  test('does not count as one of the journals to keep: the one before it stays', async () => {
+describe('a fenced save', () => {
+  test('a journal whose only save was fenced does not count as one to keep, so the one before it stays', async () => {
     const root = folder()
     await withRefusedSave(root, 2)
     assert.deepEqual(journalsOf(root), [1, 2, 3].map(journalName))
@@ -272,7 +272,7 @@ describe('a save that was refused to a superseded owner', () => {
     assertCarries(some(await right(next(root).load('a'))), ['first'])
   })
 
-  test('is not loaded either when both journals after it are damaged', async () => {
+  test('a fenced save is never loaded, even if both journals after it are damaged', async () => {
     const root = folder()
     await withRefusedSave(root, 10)
     const third = next(root, { keep: 3 })
@@ -289,7 +289,7 @@ describe('a save that was refused to a superseded owner', () => {
   })
 })
 
-describe('an owner whose files vanish learns what became of them:', () => {
+describe('an owner whose files vanish learns what happened to them:', () => {
   const happens: Record<string, (root: string) => unknown> = {
     'Removed runs/a': (root) => right(next(root).remove('a')),
     'Deleted runs/a': (root) => rmSync(placesOf(root).run, { recursive: true }),

@@ -1,4 +1,4 @@
-/** Sockets where a path is too long for one, or a process has no file descriptor left. */
+/** Sockets under paths that are too long, and without free file descriptors. */
 import assert from 'node:assert/strict'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,11 +8,11 @@ import { folder } from './kit.js'
 import { holding, started, wait } from './owners.js'
 import { blind, LINUX, recordOf, socketsIn } from './sockets.js'
 
-describe('a path that is longer than an address of a socket can be', LINUX, () => {
+describe('a path longer than a socket address', LINUX, () => {
   const deep = () => join(folder(), 'd'.repeat(60), 'e'.repeat(60))
   const ID = 'r'.repeat(127)
 
-  test('is no hindrance: the owner is alive, then dead, and two runs have two sockets', async () => {
+  test('an owner with a long socket path is alive, then dead, and two runs have two sockets', async () => {
     const root = deep()
     const owner = await started(root)
     await owner.does({ op: 'claim', runId: `${ID}1` }, 'Granted')
@@ -28,7 +28,7 @@ describe('a path that is longer than an address of a socket can be', LINUX, () =
     await right(blind(root).claim(`${ID}1`, OTHER))
   })
 
-  test('and whose folder’s descriptor means another folder by then: a release deletes no file of that one', async () => {
+  test('a release under a long path deletes no file of a folder that has reused the descriptor', async () => {
     const root = deep()
     const owner = await started(root)
     await owner.does({ op: 'claim', runId: ID }, 'Granted')
@@ -36,7 +36,7 @@ describe('a path that is longer than an address of a socket can be', LINUX, () =
     const foreign = folder()
     const files = [`alive-${token}`, 'anything']
     for (const name of files) writeFileSync(join(foreign, name), '')
-    // Whatever number the folder had, it is one of these now.
+    // Whatever number the folder had, one of these has it now.
     for (let n = 0; n < 40; n++) await owner.does({ op: 'open', path: foreign }, 'Opened')
     await owner.does({ op: 'release' }, 'Released')
     assert.deepEqual(readdirSync(foreign).sort(), [...files].sort())
@@ -44,10 +44,10 @@ describe('a path that is longer than an address of a socket can be', LINUX, () =
   })
 })
 
-describe('where file descriptors are short', LINUX, () => {
+describe('a shortage of file descriptors', LINUX, () => {
   const few = ['sh', '-c', 'ulimit -n 60; exec "$@"', 'sh']
 
-  test('for the owner: it claims without a socket or not at all, and is alive when it has one', async () => {
+  test('an owner short of descriptors claims without a socket or not at all, and is alive if it has one', async () => {
     const root = folder()
     const owner = await started(root, { around: few })
     let granted = 0
@@ -66,14 +66,14 @@ describe('where file descriptors are short', LINUX, () => {
       assert.equal(holder.liveness, has ? 'alive' : 'undecided', runId)
     }
     assert.ok(granted > 0)
-    // Of a connection that it could not accept it is told, and goes on.
+    // The owner gets an error for the connection and continues.
     await wait(100)
     assert.equal(owner.child.exitCode, null)
     await owner.does({ op: 'leave', count: 20 }, 'Told')
     await owner.does({ op: 'release' }, 'Released')
   })
 
-  test('for the one that looks: nobody is dead', async () => {
+  test('a reader short of descriptors takes no owner for dead', async () => {
     const root = folder()
     const owner = await holding(root)
     const other = await started(root, { around: few, options: { blind: true } })

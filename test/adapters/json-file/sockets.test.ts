@@ -1,4 +1,4 @@
-/** The socket of each claim: what it says of its owner to a process that sees nothing else, and what it must not say. */
+/** What a claim's socket tells a process that sees nothing else, and what it must not tell. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
@@ -32,12 +32,12 @@ afterAll(() => {
   for (const close of closing) close()
 })
 
-/** Another socket at a path, and what makes it refuse. */
+/** Another socket at a path, and a function that makes it refuse. */
 const listenAt = async (path: string): Promise<() => void> => {
   const server = createServer((socket) => socket.destroy()).listen(path)
   await once(server, 'listening')
   closing.push(() => server.close())
-  // Its file stays only under another name.
+  // Its file survives only under another name.
   return () => {
     renameSync(path, `${path}.kept`)
     server.close()
@@ -46,7 +46,7 @@ const listenAt = async (path: string): Promise<() => void> => {
 }
 
 describe('a claim', LINUX, () => {
-  test('has a socket in the folder of its run, for its user alone, and its record says which', async () => {
+  test('a claim has a socket in its run’s folder, private to its user and named in its record', async () => {
     const root = folder()
     await claimed(jsonFileStorage(root), 'a')
     const { token, socket } = recordOf(root)
@@ -58,7 +58,7 @@ describe('a claim', LINUX, () => {
     assert.deepEqual(socket, { inode: String(stats.ino), device: String(stats.dev), bootId })
   })
 
-  test('has one of its own, and its release ends that one alone', async () => {
+  test('each claim has its own socket, and a release closes only that one', async () => {
     const root = folder()
     const storage = jsonFileStorage(root)
     const claims = [await claimed(storage, 'a'), await claimed(storage, 'b')] as const
@@ -68,7 +68,7 @@ describe('a claim', LINUX, () => {
     assert.equal((await left(blind(root).claim('b', OTHER), 'HeldBy')).holder.liveness, 'alive')
   })
 
-  test('is not kept alive by it: a process that has nothing else to do ends', async () => {
+  test('the socket does not keep its process alive', async () => {
     const root = folder()
     const source = `
       const { jsonFileStorage } = await import(${JSON.stringify(new URL('../../../dist/adapters/json-file/index.js', import.meta.url).href)})
@@ -79,7 +79,7 @@ describe('a claim', LINUX, () => {
     await right(blind(root).claim('a', OTHER))
   })
 
-  test('leaves nothing behind when its run is removed', async () => {
+  test('removing a run deletes its socket', async () => {
     const root = folder()
     const storage = jsonFileStorage(root)
     const claim = await claimed(storage, 'a')
@@ -88,7 +88,7 @@ describe('a claim', LINUX, () => {
     assert.deepEqual([readdirSync(root), readdirSync(join(root, 'runs'))], [['runs'], []])
   })
 
-  test('deletes the socket of the owner that it follows', async () => {
+  test('a claim deletes the socket of the previous owner', async () => {
     const root = folder()
     await claimed(jsonFileStorage(root), 'a')
     const before = socketsIn(root)
@@ -99,7 +99,7 @@ describe('a claim', LINUX, () => {
 
   const successor = { self: () => ({ ...nodeProcesses.self(), start: 'later' }), isAlive: () => false }
 
-  test('whose record names a socket that is none is damaged', async () => {
+  test('a claim record with an invalid socket is damaged', async () => {
     const root = folder()
     await work(jsonFileStorage(root), [1])
     const path = journalOf(root, 1)
@@ -113,8 +113,8 @@ describe('a claim', LINUX, () => {
   })
 })
 
-describe('what is under the name of the socket', LINUX, () => {
-  test('is not trusted when it is not what the record names: the owner is neither alive nor dead', async () => {
+describe('a file in place of the socket', LINUX, () => {
+  test('an owner is undecided if the file at the socket path is not the recorded socket', async () => {
     const root = folder()
     await work(jsonFileStorage(root), [1])
     const path = socketOf(root)
@@ -125,7 +125,7 @@ describe('what is under the name of the socket', LINUX, () => {
     const aside = `${path}.aside`
     renameSync(path, aside)
     const cases: Record<string, () => void> = {
-      'nothing: somebody deleted it': () => undefined,
+      'nothing: it was deleted': () => undefined,
       'a file': () => writeFileSync(path, ''),
       'a folder': () => mkdirSync(path),
       'a link to it': () => symlinkSync(aside, path),
@@ -146,7 +146,7 @@ describe('what is under the name of the socket', LINUX, () => {
     assert.equal(await seen(root), 'undecided')
   })
 
-  test('is not trusted when it is not of the user whose journal names it', async ({ skip }) => {
+  test('an owner is undecided if another user than the journal’s owns the socket', async ({ skip }) => {
     if (process.getuid?.() !== 0) skip('skipped: only root can give files away')
     const root = folder()
     const owner = await holding(root)
@@ -158,7 +158,7 @@ describe('what is under the name of the socket', LINUX, () => {
     assert.equal(await seen(root), 'dead')
   })
 
-  test('says nothing to another user, who may read the run and not connect', async ({ skip }) => {
+  test('an owner is undecided for another user who may read the run but not connect', async ({ skip }) => {
     const around = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']
     needs(skip, around)
     const root = folder()
@@ -176,7 +176,7 @@ describe('what is under the name of the socket', LINUX, () => {
     assert.equal(await look(), 'undecided')
   })
 
-  test('is not what a copy of the store has: there its owner is undecided, and the original is as it was', async () => {
+  test('an owner is undecided in a copy of the store, and the original is unchanged', async () => {
     const root = folder()
     const owner = await holding(root)
     const copy = folder()

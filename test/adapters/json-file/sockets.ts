@@ -1,4 +1,4 @@
-/** What the tests of the sockets of claims have in common. */
+/** Helpers for tests of claim sockets. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,34 +7,30 @@ import { jsonFileStorage, nodeProcesses } from '../../../src/adapters/json-file/
 import { right, some } from '../../../src/testing/conformance/fixtures.js'
 import { placesOf } from './kit.js'
 
-/** Where there are sockets. */
 export const LINUX = { skip: process.platform !== 'linux' }
 
-/**
- * A process that sees no other process, also not this one, as one in another container; nor does a heartbeat tell it anything
- * soon. What it knows of an owner it knows from the socket.
- */
+/** A process that sees no other process and no heartbeat, like one in another container; it only knows the socket. */
 export const blind = (root: string) =>
   jsonFileStorage(root, {
     processes: { self: () => ({ ...nodeProcesses.self(), start: 'another' }), isAlive: () => undefined },
     heartbeat: { staleMillis: 600_000 }
   })
 
-/** What such a process finds of the owner of a run. */
+/** The liveness of a run's owner as such a process sees it. */
 export const seen = async (root: string, runId = 'a'): Promise<string> => {
   const { heldBy } = some(await right(blind(root).load(runId)))
   return O.isSome(heldBy) ? heldBy.value.liveness : 'dead'
 }
 
-/** The names of the sockets in the folder of a run, finished or not. */
+/** The names of the sockets in a run's folder, finished or not. */
 export const socketsIn = (root: string, runId = 'a'): ReadonlyArray<string> =>
   readdirSync(placesOf(root, runId).run).filter((name) => name.includes('alive-'))
 
-/** The path of the one socket of a run. */
+/** The path of a run's only socket. */
 export const socketOf = (root: string, runId = 'a'): string =>
   join(placesOf(root, runId).run, socketsIn(root, runId)[0] ?? assert.fail('no socket'))
 
-/** What the newest claim of a run has recorded. */
+/** The record of a run's newest claim. */
 export const recordOf = (root: string, runId = 'a') => {
   const { history } = placesOf(root, runId)
   const [line = ''] = readFileSync(join(history, readdirSync(history).sort().at(-1) ?? ''), 'utf8').split('\n')

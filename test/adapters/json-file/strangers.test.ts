@@ -1,4 +1,4 @@
-/** State that belongs to another user, or that another user can write to. It takes root to make some. */
+/** State that belongs to another user or that another user can write to; needs root. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, lchownSync, mkdirSync, readdirSync, renameSync, symlinkSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { digestOf, folder, journalOf, next, placesOf } from './kit.js'
 const IS_ROOT = process.platform === 'linux' && process.getuid?.() === 0
 const NOBODY = 65_534
 
-/** Gives something to a user, with all that is in it. */
+/** Changes the owner of a path recursively. */
 const give = (path: string, uid: number): void => void execFileSync('chown', ['-hR', String(uid), path])
 
 const twoRuns = async (): Promise<string> => {
@@ -24,7 +24,7 @@ const twoRuns = async (): Promise<string> => {
   return root
 }
 
-describe.runIf(IS_ROOT)('what belongs to another user is Insecure, and left as it is:', () => {
+describe.runIf(IS_ROOT)('a path that belongs to another user is Insecure and stays unchanged:', () => {
   const places: Record<string, (root: string) => string> = {
     'the newest journal': (root) => journalOf(root, 1),
     'checkpoint.json': (root) => placesOf(root).copy,
@@ -58,7 +58,7 @@ describe.runIf(IS_ROOT)('what belongs to another user is Insecure, and left as i
     })
   }
 
-  test('a root that is empty, and the artifacts, pauses and archive in it', async () => {
+  test('an empty root, and the artifacts, pauses and archive in it', async () => {
     const root = join(folder(), 'state')
     mkdirSync(root)
     lchownSync(root, NOBODY, NOBODY)
@@ -77,7 +77,7 @@ describe.runIf(IS_ROOT)('what belongs to another user is Insecure, and left as i
     assert.equal((await left(next(link).load('a'), 'Insecure')).where, link)
   })
 
-  test('the pointer to a paused run', async () => {
+  test('the pointer of a paused run', async () => {
     const root = await twoRuns()
     const pointer = join(root, 'continue-here.json')
     execFileSync('cp', ['/dev/null', pointer])
@@ -86,10 +86,10 @@ describe.runIf(IS_ROOT)('what belongs to another user is Insecure, and left as i
   })
 })
 
-describe.runIf(IS_ROOT)('state is used by', () => {
+describe.runIf(IS_ROOT)('who may use state', () => {
   const script = fileURLToPath(new URL('children/claimer.js', import.meta.url))
 
-  /** Claims run `a` as a user; how that ended, and what was warned of. */
+  /** Claims run `a` as a user; returns the result and the warnings. */
   const claimAs = (uid: number, root: string, environment: Record<string, string> = {}) => {
     const { stdout, stderr, status } = spawnSync(process.execPath, [script, root], {
       uid,
@@ -101,14 +101,14 @@ describe.runIf(IS_ROOT)('state is used by', () => {
     return { outcome: stdout, warnings: stderr }
   }
 
-  test('the user who owns it, though not root', async () => {
+  test('the owner of the state may use it, though not root', async () => {
     const root = await twoRuns()
     chmodSync(join(root, '..'), 0o711)
     give(root, NOBODY)
     assert.deepEqual(claimAs(NOBODY, root), { outcome: 'Granted', warnings: '' })
   })
 
-  test('root through sudo, if it belongs to whoever called it', async () => {
+  test('root under sudo may use state that belongs to the invoking user', async () => {
     const root = await twoRuns()
     give(root, NOBODY)
     assert.equal(claimAs(0, root).outcome, 'Insecure')
@@ -118,7 +118,7 @@ describe.runIf(IS_ROOT)('state is used by', () => {
     assert.notEqual(claimAs(NOBODY, root, { SUDO_UID: '65533' }).outcome, 'Granted')
   })
 
-  test('anybody below a folder like /tmp, without a warning', () => {
+  test('anyone may use state below a folder like /tmp, without a warning', () => {
     const sticky = join(folder(), 'tmp')
     mkdirSync(sticky)
     chmodSync(join(sticky, '..'), 0o711)
@@ -127,7 +127,7 @@ describe.runIf(IS_ROOT)('state is used by', () => {
       assert.deepEqual(claimAs(uid, join(sticky, `state-${uid}`)), { outcome: 'Granted', warnings: '' })
   })
 
-  test('everybody who claims a run, with one warning of the process, where every user can write to the root', async () => {
+  test('everyone may claim a run in a world-writable root, with one process warning', async () => {
     const root = await twoRuns()
     chmodSync(root, 0o777)
     const { outcome, warnings } = claimAs(0, root)
@@ -149,7 +149,7 @@ describe.runIf(process.platform !== 'win32')('a claim warns', () => {
     }
   }
 
-  test('of a root that every user can write to, once', async () => {
+  test('onExposed reports a world-writable root once', async () => {
     const root = await twoRuns()
     await claimIn(root)
     assert.deepEqual(exposures, [])
@@ -159,7 +159,7 @@ describe.runIf(process.platform !== 'win32')('a claim warns', () => {
   })
 
   test(
-    'of a root that its group can write to, unless that is the group of this user alone',
+    'onExposed reports a group-writable root, unless the group is private to this user',
     { skip: !IS_ROOT },
     async () => {
       const root = await twoRuns()
@@ -172,7 +172,7 @@ describe.runIf(process.platform !== 'win32')('a claim warns', () => {
     }
   )
 
-  test('of a folder above the root in which every user can put another in its place', async () => {
+  test('onExposed reports a parent folder in which every user can replace the next one', async () => {
     const above = folder()
     const root = join(above, 'inner/state')
     mkdirSync(join(above, 'inner'))
@@ -186,7 +186,7 @@ describe.runIf(process.platform !== 'win32')('a claim warns', () => {
   })
 
   test(
-    'of a folder above the root whose owner, or whose group, can put another in its place',
+    'onExposed reports a parent folder in which its owner or group can replace the next one',
     { skip: !IS_ROOT },
     async () => {
       const above = folder()
@@ -207,7 +207,7 @@ describe.runIf(process.platform !== 'win32')('a claim warns', () => {
     }
   )
 
-  test('of where a link leads to, and not of the link', async () => {
+  test('onExposed checks the target of a link, not the link', async () => {
     const [real, link] = [await twoRuns(), join(folder(), 'link')]
     symlinkSync(real, link)
     await claimIn(link)

@@ -200,7 +200,7 @@ describe('a commit', () => {
     assert.deepEqual(await right(tree.missingCommits([first, second])), [second])
   })
 
-  test('is still stored when HEAD no longer leads back to it, until git has collected it', async () => {
+  test('a commit is still stored when HEAD no longer contains it, until git has collected it', async () => {
     const { commit, git, tree } = newRepository()
     const [first, second] = [commit('a'), commit('b')]
     git('reset', '--hard', '--quiet', 'HEAD~1')

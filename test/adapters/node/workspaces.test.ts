@@ -346,7 +346,7 @@ describe('the folders of steps', () => {
 describe.skipIf(process.platform === 'win32')("a link or another user's folder in place of", () => {
   const unit = { runId: 'r', step: 'Unpack' }
 
-  /** A run with a folder, and one for a step, below a state folder; and a folder elsewhere that holds a file. */
+  /** A run with a workspace and a step folder, and a folder elsewhere that holds a file. */
   const begun = async () => {
     const state = join(newFolder(), 'state')
     const behind = newFolder()
@@ -382,7 +382,7 @@ describe.skipIf(process.platform === 'win32')("a link or another user's folder i
     '_gone/r': ['find', 'remove']
   }
   for (const [name, refused] of Object.entries(cases)) {
-    test(`workspaces/${name} is Insecure: nothing is written or deleted behind it`, async () => {
+    test(`workspaces/${name} is Insecure: nothing behind it is written or deleted`, async () => {
       for (const ask of refused) {
         const given = await begun()
         const place = join(given.at, name)
@@ -399,7 +399,7 @@ describe.skipIf(process.platform === 'win32')("a link or another user's folder i
   }
 
   test.runIf(process.getuid?.() === 0)(
-    'workspaces is Insecure if it belongs to neither this user nor the owner of the state',
+    'workspaces is Insecure if it belongs neither to this user nor to the owner of the state',
     async () => {
       const given = await begun()
       lchownSync(given.at, 65_534, 65_534)

@@ -1,5 +1,5 @@
-// Processes as if this one ran on another machine: nobody can ask whether it lives, neither the process table nor a socket, so
-// its heartbeat decides; or somebody says who is dead.
+// Simulates processes on other machines: neither the process table nor a socket shows whether they live, so the heartbeat
+// decides, or the test declares them dead.
 import { nodeProcesses } from 'dogear/json-file'
 
 export const elsewhere = (machine, dead = () => []) => ({

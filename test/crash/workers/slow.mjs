@@ -1,4 +1,4 @@
-// A process whose run has slow steps, or one wave of slow groups: each sleeps for so many milliseconds, and says on stdout when it starts.
+// A run with slow steps, or one wave of slow groups: each announces its start on stdout and sleeps.
 import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { jsonFileStorage } from 'dogear/json-file'

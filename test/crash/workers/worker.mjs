@@ -137,7 +137,7 @@ const reportOf = ({ checkpoint }) =>
 const isHeld = ({ _tag, error }) => _tag === 'Refused' && error._tag === 'HeldBy'
 
 let outcome = await outcomeOf()
-/** For as long as an owner may give no sign of life, and longer. */
+/** Longer than the stale time of an owner. */
 for (let n = 0; order.patient === true && isHeld(outcome) && n < 100; n++) {
   await sleep(100)
   outcome = await outcomeOf()

@@ -10,7 +10,7 @@ import { elsewhere } from './elsewhere.mjs'
 
 const { world, name, machine, store } = JSON.parse(process.argv[2])
 
-/** The machines that are taken for dead while an order is obeyed. */
+/** The machines that count as dead while an order is executed. */
 let dead = []
 
 const processes = machine === undefined ? nodeProcesses : elsewhere(machine, () => dead)
@@ -18,7 +18,7 @@ const processes = machine === undefined ? nodeProcesses : elsewhere(machine, () 
 let calls = []
 let stopAt
 
-/** Whether a process is to stop here: before its n-th call, or before a call of a file with such a name. */
+/** Whether to stop here: before the n-th call, or before a call for a file with this name. */
 const isStop = (call, [target]) =>
   typeof stopAt === 'object' ? call === stopAt.call && String(target).endsWith(stopAt.on) : calls.length === stopAt
 

@@ -42,7 +42,7 @@ const beside = (place: Place): OtherProcess => {
   return { storage, kill }
 }
 
-/** A process that sees nothing of the others: neither their processes nor, without a boot id, their sockets. */
+/** A process that sees neither the other processes nor, without a boot id, their sockets. */
 const unsure = (place: Place): CheckpointStorage => {
   const { processes } = newProcess(place)
   const self = () => ({ ...processes.self(), bootId: null })
@@ -87,7 +87,7 @@ const faulty = (place: Place) => {
   }
 }
 
-/** The calls that can wait. The others are made at once, so nothing of another process comes before them. */
+/** The calls that can wait. All others happen at once, so no other process gets in between. */
 const WAITING: ReadonlyArray<Call> = [
   'mkdir',
   'readdir',
@@ -115,7 +115,7 @@ const stall = (place: Place) => {
   return { ...gate, storage: open(place, fs) }
 }
 
-/** The journal that has a revision. */
+/** The journal that contains a revision. */
 const journalWith = ({ root }: Place, { runId, revision }: RevisionOfRun): string => {
   const { history } = placesOf(root, runId)
   const paths = journalsOf(root, runId).map((name) => join(history, name))

@@ -6,7 +6,7 @@ import type { CheckpointStorage } from '../../../src/ports/CheckpointStorage.js'
 import type { Gate, StorageSpec } from '../../../src/testing/index.js'
 import { conformanceTests, stallGate } from '../../../src/testing/index.js'
 
-/** Each function of the memory store is one step, which waits at the gate. */
+/** Each function of the memory store is one operation, which waits at the gate. */
 const behind = (storage: CheckpointStorage, { pass }: Gate): CheckpointStorage => {
   const late =
     <E, A>(task: TaskEither<E, A>): TaskEither<E, A> =>

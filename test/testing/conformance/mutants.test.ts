@@ -17,7 +17,7 @@ const sweep = process.env['DOGEAR_SWEEP'] === '1'
 conformanceTests({ describe, test }, sampleSpec, { levels: ['core', 'capability'] })
 conformanceTests({ describe, test }, statementsSpec, { levels: ['core', 'capability'] })
 
-/** Cases without which a mutant would pass for sound. */
+/** Cases that are the only ones to detect some mutant. */
 const FINDS_ALONE = [
   ...['CS-TRIP-21', 'CS-TRIP-22', 'CS-TRIP-23', 'CS-ID-09', 'CS-CLAIM-16', 'CS-CLAIM-18', 'CS-CLAIM-19', 'CS-CLAIM-20'],
   ...['CS-HIST-07', 'CS-HIST-08', 'CS-DAMAGE-05', 'CS-DAMAGE-06', 'CS-DAMAGE-07', 'CS-DAMAGE-08', 'CS-DAMAGE-09'],
@@ -25,7 +25,7 @@ const FINDS_ALONE = [
   ...['CS-STALL-01', 'CS-STALL-02', 'CS-STALL-03', 'CS-STALL-04', 'CS-STALL-05']
 ]
 
-/** A tool that counts the one statement of a claim as a write only. */
+/** A fault tool that counts the single statement of a claim as a write only. */
 const claimingFaulty = async (disk: Disk): Promise<Faulty> => {
   const { storage, fail, heal } = (await statementsSpec.faulty?.(disk)) ?? assert.fail()
   let failing: Parameters<typeof fail> | undefined
@@ -59,7 +59,7 @@ describe('the kit', () => {
     )
   })
 
-  test('tells a spec whose `fail` lets a claim through while reads fail that the claim reads too', async () => {
+  test('a spec whose `fail` lets a claim pass while reads fail learns that the claim also reads', async () => {
     const { results } = await runConformance({ ...statementsSpec, faulty: claimingFaulty }, { only: ['CS-ERROR'] })
     assert.deepEqual(
       results.flatMap(({ id, outcome }) => (outcome._tag === 'Failed' ? [id, outcome.why.split(': ')[0]] : [])),

@@ -1,4 +1,4 @@
-/** The cases about processes hold for a store behind a server too, which learns late of a death and of a save. */
+/** The process cases also hold for a store behind a server, which learns late about deaths and saves. */
 import assert from 'node:assert/strict'
 import { describe, expect, test } from 'vitest'
 import type { CheckpointStorage } from '../../../src/ports/CheckpointStorage.js'
@@ -18,7 +18,7 @@ const conforms = async (spec: StorageSpec<Disk>, only: string): Promise<void> =>
 }
 
 describe('a store behind a server', () => {
-  test('may receive the save of a dead process at any time before the next claim', async () => {
+  test('a store behind a server may receive the save of a dead process at any time before the next claim', async () => {
     let arrive = (): Promise<unknown> => Promise.resolve()
     const arrivals: Array<string> = []
     const spec: StorageSpec<Disk> = {
@@ -42,7 +42,7 @@ describe('a store behind a server', () => {
     expect(arrivals).toEqual(['Right', 'Right', 'Right', 'Right'])
   })
 
-  test('may need a while to know of a death: `kill` waits for that, and is asked once for each process', async () => {
+  test('a store behind a server may notice a death late: `kill` waits for that and is called once per process', async () => {
     const kills: Array<number> = []
     const spec: StorageSpec<Disk> = {
       ...sampleSpec,

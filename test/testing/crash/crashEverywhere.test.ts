@@ -408,7 +408,7 @@ describe('what a process is told, and what vanishes between two', () => {
       ]
     ]
   ] as const)(
-    'is asked about if somebody edited it, and %s is obeyed, wherever the process dies',
+    'an edited artifact raises a question, and %s is obeyed, wherever the process dies',
     async (answer, lines) => {
       const edited: Intervention = { _tag: 'Edited', life: 2, unit: 'pack', answer }
       const shown = async (...schedule: ReadonlyArray<CrashPoint>) => {

@@ -183,7 +183,7 @@ describe('files in memory', () => {
   })
 
   test(
-    'lead through an open folder to what is in it, wherever it was moved, as the files of this machine do',
+    'paths through an open folder lead to its entries after it was moved, as on a real file system',
     { skip: !isLinux },
     async () => {
       const root = mkdtempSync(join(tmpdir(), 'dogear-model-'))

@@ -198,7 +198,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
 
 const carriedBy = (runId: string): ReadonlyArray<string> => PAYLOADS.map((payload) => `${payload} of ${runId}`)
 
-/** Each revision under a claim of its own, so that a store of one file for each claim has several. */
+/** Saves each revision under its own claim, so that a store with one file per claim has several. */
 const seedInTurn = async (storage: CheckpointStorage, runId: string): Promise<void> => {
   for (const [n] of PAYLOADS.entries()) {
     const claim = await claimed(storage, runId)
@@ -207,7 +207,7 @@ const seedInTurn = async (storage: CheckpointStorage, runId: string): Promise<vo
   }
 }
 
-/** Every look gives what was saved there, or less, or an error that says why; never anything else as if it were that. */
+/** Every load returns saved content, possibly less, or an error with a reason; never wrong content. */
 const assertIsTrueOrNoticed = async (storage: CheckpointStorage, runId: string): Promise<void> => {
   const payloads = carriedBy(runId)
   const assertIsTrue = (result: E.Either<StorageError, O.Option<Stored>>, what: string): void => {

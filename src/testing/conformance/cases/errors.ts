@@ -45,10 +45,10 @@ const assertFailed = (
 const GRANTED_UNREAD =
   'a claim was granted while reads failed; a call that reads and writes has to fail as a read and as a write'
 
-/** How many writes still go well before a save fails. */
+/** The number of writes that succeed before a save fails. */
 const AFTER = [0, 1, 2, 3, 4]
 
-/** After how many writes a save fails, if it does; and what fails at the release. */
+/** Which save fails, if any, and which operation fails during the release. */
 const FAILURES: ReadonlyArray<{ readonly after?: number; readonly release: 'read' | 'write' }> = [
   ...AFTER.map((after) => ({ after, release: 'write' as const })),
   { after: 0, release: 'read' },
@@ -229,7 +229,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
   )
 ]
 
-/** That an instance whose save failed sees what a new one sees; and saves the next revision only if this one is there. */
+/** An instance whose save failed sees what a new one sees, and saves the next revision only if this one exists. */
 const assertForgets = async (
   { storage, fail, heal }: Faulty,
   reopen: () => Promise<CheckpointStorage>,

@@ -10,7 +10,7 @@ const INVALID = [
   'con', 'con.txt', 'nul', 'com1', 'lpt9.log', '%2e%2e', 'C:', 'a'.repeat(129)
 ]
 
-/** `release` and the like, in characters that look alike or become alike when they are normalized. */
+/** Look-alikes of `release`, and characters that collide after normalization. */
 const LOOK_ALIKES = ['e\u0301', '\uff41', 'releas\uff45', '\u24d0', '\u017f', '\ufb01', 'a\u200b', '\u0430']
 
 export const idCases: ReadonlyArray<ConformanceCase> = [

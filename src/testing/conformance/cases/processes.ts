@@ -90,7 +90,7 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage, beside }) => {
       let payloads: ReadonlyArray<Json> = []
       let late: Promise<unknown> = Promise.resolve()
-      // A save that was under way when its process died may still arrive. The next claim decides whether it counts.
+      // A save in flight when its process died may still arrive; the next claim decides whether it counts.
       const takeOver = async (claimant: CheckpointStorage, life: number): Promise<Claim> => {
         const { claim, stored } = await right(claimant.claim('a', OTHER))
         if (life === 0) return claim

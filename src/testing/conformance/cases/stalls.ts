@@ -1,4 +1,4 @@
-/** A call waits below the store, and others go on meanwhile. */
+/** Holds one call below the store while others proceed. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -112,7 +112,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
   )
 ]
 
-/** That a look that is held finds the old run, the new one or none. */
+/** A held load finds the old run, the new one or none. */
 const assertLooksAreWhole = (
   { reopen, ...bench }: Bench,
   named: string,
@@ -134,7 +134,7 @@ const assertLooksAreWhole = (
     return look.isHeld
   })
 
-/** It may have been found after each save of the new run. */
+/** The load may fall after any save of the new run. */
 const assertIsOneOf = (stored: Stored, runs: ReadonlyArray<ReadonlyArray<Json>>): void => {
   const isOf = (payloads: ReadonlyArray<Json>): boolean => {
     try {
@@ -148,7 +148,7 @@ const assertIsOneOf = (stored: Stored, runs: ReadonlyArray<ReadonlyArray<Json>>)
     assert.fail(`what was loaded is neither of the old run nor of the new one: ${inWords({ ...stored, heldBy: null })}`)
 }
 
-/** `between`: what the other claim does before the one that waits goes on. */
+/** `between`: what the other claim does before the held one proceeds. */
 const assertClaimsAreInOrder = ({ reopen, ...bench }: Bench, between: 'released' | 'held'): Promise<void> =>
   atEachPlace(bench, async ({ storage: former, hold, meanwhile }, place) => {
     const runId = `${between}-${place}`
@@ -169,7 +169,7 @@ const assertClaimsAreInOrder = ({ reopen, ...bench }: Bench, between: 'released'
     return waiting.isHeld
   })
 
-/** One that came before the other is superseded by it. */
+/** If it came first, the other claim has superseded it. */
 const assertIsBeforeOrAfter = async (
   storage: CheckpointStorage,
   { claim, stored }: Claimed,
@@ -181,7 +181,7 @@ const assertIsBeforeOrAfter = async (
     return void (await left(storage.save(claim, revisions(['first', 'second', 'zombie'])), 'Fenced'))
   assert.equal(between, 'released', 'a run was granted that another owner holds; it')
   assertHolds(some(stored, 'what the other owner saved'), ['first', 'second'], 'what the claim that waited returned')
-  // Its process counts as dead, so the claim may have been lost as soon as it was granted.
+  // Its process counts as dead, so the claim may be lost as soon as it is granted.
   const saved = await answerOf(storage.save(claim, revisions(['first', 'second', 'third'])))
   if (E.isLeft(saved))
     assert.ok(claim.lost.aborted, `a claim was granted, and its save refused: ${inWords(saved.left)}`)

@@ -1,4 +1,4 @@
-/** Who may supersede an owner of which it is not known whether it lives. */
+/** Takeover of owners whose liveness is undecided. */
 import { strict as assert } from 'node:assert'
 import type { CheckpointStorage, Claim } from '../../../ports/CheckpointStorage.js'
 import type { Bench, ConformanceCase } from '../Case.js'
@@ -122,7 +122,7 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
   )
 ]
 
-/** An owner with one revision, and a store that can't tell whether it lives. */
+/** An owner with one revision, and a store that cannot tell whether it lives. */
 const undecided = async ({
   storage,
   unsure

@@ -1,4 +1,4 @@
-// Claims a run as the user that this process runs as, and prints how that ended.
+// Claims a run as this process's user and prints the result.
 import { hostname } from 'node:os'
 import { jsonFileStorage } from '../../../../dist/adapters/json-file/index.js'
 

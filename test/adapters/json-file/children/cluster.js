@@ -1,4 +1,4 @@
-// The primary process of a cluster, whose one worker is an owner. What the worker and the test say to each other it passes on.
+// The primary process of a cluster whose single worker is an owner; it forwards messages between worker and test.
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
 

@@ -1,4 +1,4 @@
-// A process that saves twice, keeps its claim, and has nothing else to do: prints how long after that it ended.
+// A process that saves twice, keeps its claim and then idles; it prints how long after that it ended.
 import { writeSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'

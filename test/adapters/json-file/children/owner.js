@@ -55,7 +55,7 @@ const look = async (runId) => {
   process.send({ _tag: 'Seen', heldBy: heldBy._tag === 'Some' ? heldBy.value : null })
 }
 
-/** Lets nothing else happen in this thread for so long. */
+/** Blocks this thread. */
 const block = (millis) => {
   process.send({ _tag: 'Blocking' }, () => {
     const end = performance.now() + millis
@@ -65,13 +65,13 @@ const block = (millis) => {
 
 const dies = () => process.kill(process.pid, 'SIGKILL')
 
-/** Is killed in front of a call, the first time that it is made for a path like this. */
+/** Kills the process before its first call for a path like this. */
 const diesBefore = (calls, name, like) => {
   const call = calls[name]
   calls[name] = (...args) => (like.test(String(args[0])) ? dies() : call(...args))
 }
 
-/** Is killed at a point of the next claim. */
+/** Kills the process at a point of the next claim. */
 const dieAt = async (point) => {
   if (point === 'between bind and listen') {
     const server = net.createServer().listen(`/tmp/.dogear-${process.pid}`)
@@ -85,7 +85,7 @@ const dieAt = async (point) => {
   process.send({ _tag: 'Told' })
 }
 
-/** From now on nothing can be written. */
+/** From now on every write fails. */
 const breakDisk = () => {
   const failing = () => {
     throw Object.assign(new Error('EIO: as a test wants it'), { code: 'EIO' })
@@ -98,7 +98,7 @@ const breakDisk = () => {
 
 const open = []
 
-/** Leaves so many file descriptors. */
+/** Leaves this many file descriptors. */
 const leave = (count) => {
   for (const fd of open.splice(0)) fs.closeSync(fd)
   try {

@@ -1,4 +1,4 @@
-// A process that looks at an owner in a container of its own, with the mounts of this one.
+// A process that looks at an owner in another container with the same mounts.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
