@@ -16,6 +16,7 @@ import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
 import type { Interrupt } from '../ports/Interrupt.js'
 import { artifactsFor, memoFor } from './artifacts.js'
+import type { Attempt } from './Attempt.js'
 import type { Program, StepContext } from './Program.js'
 import { idempotencyKey } from './Program.js'
 import { onAbort } from './onAbort.js'
@@ -177,8 +178,7 @@ export const report = ({ events }: Environment, event: Event): void => {
 export const contextFor = (
   scope: RunScope,
   place: Place,
-  attempt: number,
-  signal: () => AbortSignal,
+  attempt: Attempt,
   own?: string
 ): StepContext<unknown, unknown> => {
   const { program, values } = scope
@@ -189,7 +189,7 @@ export const contextFor = (
     runId,
     step: place.step,
     ...(place.group === undefined ? {} : { group: place.group }),
-    attempt,
+    attempt: attempt.number,
     ...(workspace === undefined ? {} : { workspace }),
     ...(folder === undefined ? {} : { folder }),
     get idempotencyKey() {
@@ -209,12 +209,12 @@ export const contextFor = (
       return scope.environment.vault.values
     },
     get signal() {
-      return signal()
+      return attempt.signal()
     },
     get artifacts() {
-      return (made.artifacts ??= artifactsFor({ scope, place, attempt: context }))
+      return (made.artifacts ??= artifactsFor({ scope, place, attempt }))
     },
-    memo: (key, compute) => memoFor({ scope, place, attempt: context })(key, compute)
+    memo: (key, compute) => memoFor({ scope, place, attempt })(key, compute)
   }
   const item = itemOf(workflow.steps[place.stepIndex], place.group)
   return item === undefined ? context : withItem(scope, place, context, item.value)

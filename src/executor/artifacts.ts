@@ -7,7 +7,6 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as ArtifactId from '../domain/ArtifactId.js'
-import type { Evidence } from '../domain/CompletedStep.js'
 import { fingerprint } from '../domain/Digest.js'
 import type { Json } from '../domain/Json.js'
 import * as Redaction from '../domain/Redaction.js'
@@ -17,6 +16,7 @@ import * as Failure from '../domain/StepFailure.js'
 import { groupNamed } from '../domain/Workflow.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../ports/ArtifactStore.js'
 import { toJson } from './conversions.js'
+import type { Attempt } from './Attempt.js'
 import type { Program } from './Program.js'
 import type { Recorder } from './Recorder.js'
 import { describeArtifact } from './RunError.js'
@@ -28,12 +28,7 @@ import type { Place } from './Values.js'
 // model
 // ---------------------------------------------------------------------------------------------------------------------
 
-/**
- * Whose artifacts they are: a unit of an execution, in one attempt. `attempt` stands for it, as what it was given.
- *
- * @category model
- * @since 0.1.0
- */
+/** The attempt of a unit that reads and puts artifacts. */
 export interface Holder {
   readonly scope: {
     readonly environment: Secured
@@ -42,16 +37,8 @@ export interface Holder {
     readonly stop: () => { readonly _tag: string } | undefined
   }
   readonly place: Place
-  readonly attempt: object
+  readonly attempt: Attempt
 }
-
-/** Attempts that are over: what they still do counts for nobody. */
-const over = new WeakSet<object>()
-
-/** What attempts have put, by id. An attempt that puts nothing is not in it. */
-const stored = new WeakMap<object, Map<string, Evidence>>()
-
-const NOTHING: ReadonlyArray<Evidence> = []
 
 // ---------------------------------------------------------------------------------------------------------------------
 // artifacts
@@ -68,12 +55,15 @@ export const artifactsFor = (holder: Holder): StepArtifacts => {
   const put = async (id: string, data: Uint8Array | string): Promise<E.Either<StepFailure, ArtifactInfo>> => {
     const { redaction } = holder.scope.environment.vault
     if (Redaction.isIn(redaction, id) || Redaction.isIn(redaction, data)) return E.left(HAS_SECRET)
-    if (over.has(holder.attempt)) return E.left(ATTEMPT_OVER)
+    if (holder.attempt.isOver()) return E.left(ATTEMPT_OVER)
     if (!isData(data)) return E.left(NOT_BYTES(id))
     const store = writable(holder)
     if (E.isLeft(store)) return store
     const kept = await answer(store.right.put(runId, id, data))
-    if (E.isRight(kept)) note(holder, kept.right)
+    if (E.isRight(kept)) {
+      const { size, sha256 } = kept.right
+      holder.attempt.put({ _tag: 'Stored', id: kept.right.id, size, sha256 })
+    }
     return kept
   }
   const own = <A>(id: string, act: (store: ArtifactStore) => TaskEither<ArtifactError, A>) =>
@@ -90,30 +80,6 @@ export const artifactsFor = (holder: Holder): StepArtifacts => {
       return O.isNone(found.right) ? E.left(missing(from)) : put(id, found.right.value)
     }
   }
-}
-
-/**
- * An attempt is over: what it begins to put from now on, because nobody waited for it, could replace what the next one put.
- *
- * @category effects
- * @since 0.1.0
- */
-export const endAttempt = (attempt: object): void => void over.add(attempt)
-
-/**
- * What an attempt has put: evidence for the record of its step.
- *
- * @category destructors
- * @since 0.1.0
- */
-export const storedBy = (attempt: object): ReadonlyArray<Evidence> => {
-  const noted = stored.get(attempt)
-  return noted === undefined ? NOTHING : [...noted.values()]
-}
-
-const note = ({ attempt }: Holder, { id, size, sha256 }: ArtifactInfo): void => {
-  const noted = stored.get(attempt) ?? new Map<string, Evidence>()
-  stored.set(attempt, noted.set(id, { _tag: 'Stored', id, size, sha256 }))
 }
 
 /**
@@ -138,7 +104,7 @@ export const lookingOnly = <A extends { readonly artifacts: StepArtifacts }>(con
 
 /** A computation that is under way, and the attempt that began it. It gives the text that is stored. */
 interface Computing {
-  readonly attempt: object
+  readonly attempt: Attempt
   readonly text: Promise<E.Either<unknown, string>>
 }
 

@@ -17,17 +17,17 @@ import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
-import type { Clock } from '../ports/Clock.js'
-import { endAttempt, storedBy } from './artifacts.js'
+import type { Attempt } from './Attempt.js'
+import { begin } from './Attempt.js'
 import { attemptFailed, attemptsStart } from './changes.js'
 import { toJson } from './conversions.js'
 import { CHECK_FAILED, guarded } from './guarded.js'
-import { onAbort } from './onAbort.js'
 import type { ProgramTask } from './Program.js'
 import type { Ended, RunScope, TaskResult } from './RunScope.js'
 import { contextFor, report } from './RunScope.js'
 import type { Secured } from './secrets.js'
 import type { Place } from './Values.js'
+import { sleepUnless } from './sleep.js'
 import { ownPlace, seenFrom } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ export const runAttempts = async (
     const saved = await scope.recorder.commit()
     if (E.isLeft(saved)) return saved
     tellOfRetry(scope, place, retry, failure, attempt, wait.value)
-    await pause(clock, wait.value, stopping)
+    await sleepUnless(clock, wait.value, stopping)
     if (stopping.aborted) return E.right({ _tag: 'Stopped' })
     const next = { ...(place.group === undefined ? {} : { group: place.group }), attempt: attempt + 1 }
     scope.recorder.stage([attemptsStart(scope, place, [next], task.job === undefined ? none : [next])])
@@ -121,28 +121,6 @@ const begunBefore = ({ recorder }: RunScope, { group }: Place): number | undefin
   return oldest === undefined ? undefined : Date.parse(oldest.startedAt)
 }
 
-/**
- * Waits, or until work is to stop.
- *
- * @category effects
- * @since 0.1.0
- */
-export const pause = async (clock: Clock, millis: number, stopping: AbortSignal): Promise<void> => {
-  const waking = new AbortController()
-  const ignore = onAbort(stopping, () => waking.abort())
-  await sleep(clock, millis, waking.signal)
-  ignore()
-}
-
-/** Some clocks reject when the signal fires (`node:timers/promises` does): they have woken all the same. */
-const sleep = async (clock: Clock, millis: number, signal: AbortSignal): Promise<void> => {
-  try {
-    await clock.sleep(millis, signal)()
-  } catch {
-    // What a clock has to say beside the time, nobody asked.
-  }
-}
-
 /** What is not idempotent is tried again only if the failed attempt is known to have done nothing. */
 const mayRetry = (task: ProgramTask, failure: StepFailure, settled: boolean): boolean =>
   settled && failure._tag === 'Transient' && (task.idempotent || failure.outcome === 'notApplied')
@@ -162,106 +140,31 @@ export const runAttempt = async (
   scope: RunScope,
   place: Place,
   task: ProgramTask,
-  attempt: number,
+  number: number,
   stopping: AbortSignal
 ): Promise<AttemptResult> => {
   if (stopping.aborted) return { _tag: 'Stopped', failure: NEVER_BEGAN }
   const own = task.workspace === undefined ? undefined : await ownPlace(scope, place, task.workspace)
   if (own !== undefined && E.isLeft(own)) return { _tag: 'Failed', failure: own.left, settled: true }
   const { clock, graceMillis } = scope.environment
-  const { timeoutMillis } = task
-  const leash = makeLeash()
-  let timers: AbortController | undefined
-  const after = (millis: number, then: () => void): void => {
-    const { signal } = (timers ??= new AbortController())
-    void sleep(clock, millis, signal).then(() => (signal.aborted ? undefined : then()))
-  }
-  let time: Time | undefined
-  let told: Told
-  let giveUp: () => void = () => undefined
-  const tell = (why: Told, reason: unknown): void => {
-    if (told !== undefined) return
-    told = why
-    leash.pull(reason)
-    after(graceMillis, giveUp)
-  }
-  const ignore = onAbort(stopping, () => tell('stop', stopping.reason))
-  const context = contextFor(scope, place, attempt, leash.signal, own?.right.folder)
-  const ended = await new Promise<Settled>((resolve) => {
-    giveUp = () => resolve({ _tag: 'GivenUp' })
-    time = timeFor(clock, timeoutMillis, () =>
-      tell('timeout', new DOMException(`timed out after ${timeoutMillis} ms`, 'TimeoutError'))
-    )
-    void settle(own?.right.scope ?? scope, place, task, context, time.apart, resolve)
-  })
-  ignore()
-  endAttempt(context)
-  time?.end()
-  timers?.abort()
-  return judge(task, ended, told, context)
+  const limits = { stopping, timeoutMillis: task.timeoutMillis, graceMillis }
+  const { promise, resolve } = settling()
+  const attempt = begin(clock, number, limits, () => resolve({ _tag: 'GivenUp' }))
+  const context = contextFor(scope, place, attempt, own?.right.folder)
+  void settle(own?.right.scope ?? scope, place, task, context, attempt.apart, resolve)
+  const ended = await promise
+  attempt.end()
+  return judge(task, ended, attempt)
 }
 
-/** The time that an attempt has. What is done `apart` from it takes none of it: somebody who is asked may think. */
-interface Time {
-  readonly apart: <A>(act: () => Promise<A>) => Promise<A>
-  readonly end: () => void
+const settling = (): { readonly promise: Promise<Settled>; readonly resolve: (settled: Settled) => void } => {
+  let resolve: (settled: Settled) => void = () => undefined
+  const promise = new Promise<Settled>((settle) => (resolve = settle))
+  return { promise, resolve }
 }
-
-const NO_LIMIT: Time = { apart: (act) => act(), end: () => undefined }
-
-const timeFor = (clock: Clock, millis: number | undefined, over: () => void): Time => {
-  if (millis === undefined) return NO_LIMIT
-  let left = millis
-  let isOver = false
-  let stop: () => void = () => undefined
-  const go = (): void => {
-    if (isOver) return
-    const [since, waking] = [clock.now(), new AbortController()]
-    stop = () => {
-      left = Math.max(0, left - (clock.now() - since))
-      waking.abort()
-    }
-    void sleep(clock, left, waking.signal).then(() => (waking.signal.aborted ? undefined : over()))
-  }
-  go()
-  return {
-    apart: async (act) => {
-      stop()
-      try {
-        return await act()
-      } finally {
-        go()
-      }
-    },
-    end: () => {
-      isOver = true
-      stop()
-    }
-  }
-}
-
-/** Why an attempt was told to end, if it was. The first reason counts. */
-type Told = 'timeout' | 'stop' | undefined
 
 /** Its start was on record when the stop came, and its work was not called. */
 const NEVER_BEGAN = Failure.permanent(StepError.make('NeverBegan', 'stopped before it began'), 'notApplied')
-
-/** A signal of its own for each attempt, made when the attempt first looks at it: most never do, and it is not cheap. */
-const makeLeash = (): { readonly signal: () => AbortSignal; readonly pull: (reason: unknown) => void } => {
-  let controller: AbortController | undefined
-  let pulled: { readonly reason: unknown } | undefined
-  return {
-    signal: () => {
-      controller ??= new AbortController()
-      if (pulled !== undefined) controller.abort(pulled.reason)
-      return controller.signal
-    },
-    pull: (reason) => {
-      pulled ??= { reason }
-      controller?.abort(pulled.reason)
-    }
-  }
-}
 
 /** What the work gave: a value, an error, or nothing within the grace after it was told to stop. */
 type Settled =
@@ -275,7 +178,7 @@ const settle = async (
   place: Place,
   task: ProgramTask,
   context: Parameters<ProgramTask['run']>[0],
-  apart: Time['apart'],
+  apart: Attempt['apart'],
   done: (settled: Settled) => void
 ): Promise<void> => {
   const { guard } = task
@@ -300,15 +203,18 @@ const settle = async (
 const NO_EVIDENCE: ReadonlyArray<Evidence> = []
 
 /** Work that ended well counts, even if it was told to stop; what failed after that was stopped, not wrong. */
-const judge = (task: ProgramTask, ended: Settled, told: Told, context: object): AttemptResult => {
-  if (ended._tag === 'Value') return keep(task, ended, storedBy(context))
-  if (told === 'timeout') {
+const judge = (task: ProgramTask, ended: Settled, attempt: Attempt): AttemptResult => {
+  if (ended._tag === 'Value') return keep(task, ended, attempt.stored())
+  const halted = attempt.halted()
+  if (halted === 'timeout') {
     const error = StepError.make('TimeoutError', `timed out after ${task.timeoutMillis} ms`, { code: 'TIMEOUT' })
     return { _tag: 'Failed', failure: Failure.transient(error), settled: ended._tag !== 'GivenUp' }
   }
   if (ended._tag === 'GivenUp') return { _tag: 'Stopped', failure: undefined }
   const failure = Failure.fromUnknown(ended.error)
-  return told === 'stop' ? { _tag: 'Stopped', failure } : { _tag: 'Failed', failure, settled: true, again: ended.again }
+  return halted === 'stop'
+    ? { _tag: 'Stopped', failure }
+    : { _tag: 'Failed', failure, settled: true, again: ended.again }
 }
 
 /** An output that can't be kept is the step's failure: it ran, so its outcome is unknown. What a submission gives is a job. */

@@ -12,6 +12,7 @@ import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
 import type { Item } from '../domain/WorkflowIdentity.js'
+import { outside } from './Attempt.js'
 import { mapExpanded } from './changes.js'
 import type { ProgramMap } from './Program.js'
 import type { RecordError } from './Recorder.js'
@@ -58,7 +59,7 @@ const itemsOf = (
   place: { readonly stepIndex: number; readonly step: string },
   map: ProgramMap
 ): E.Either<StepFailure, ReadonlyArray<Item>> => {
-  const { runId, step, input, outputs, variables } = contextFor(scope, place, 1, () => scope.stopping)
+  const { runId, step, input, outputs, variables } = contextFor(scope, place, outside(scope.stopping))
   const values = map.forEach({ runId, step, input, outputs, variables })
   if (E.isLeft(values)) return E.left(notApplied(Failure.fromUnknown(values.left)))
   if (isPromise(values.right))

@@ -11,11 +11,12 @@ import { delay, never } from '../domain/RetryPolicy.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
-import { pause } from './attempts.js'
+import { outside } from './Attempt.js'
 import { leftUndone, taskFailed, waveCompleted } from './changes.js'
 import type { Choice, Refused } from './guarded.js'
 import { checkAfter, checkBefore, otherBefore, unlessWaived, unreadable } from './guarded.js'
 import type { ProgramWave, StepContext, UnitGuard } from './Program.js'
+import { sleepUnless } from './sleep.js'
 import type { RunScope, StepEnd } from './RunScope.js'
 import { contextFor } from './RunScope.js'
 import type { Place } from './Values.js'
@@ -96,12 +97,12 @@ const waited = async (
 ): Promise<boolean> => {
   const wait = delay(retry, { attempt, elapsedMillis: clock.now() - startedAt, random: random() })
   if (O.isNone(wait)) return false
-  await pause(clock, wait.value, stopping)
+  await sleepUnless(clock, wait.value, stopping)
   return !stopping.aborted
 }
 
 const contextOf = (scope: RunScope, place: Place): StepContext<unknown, unknown> =>
-  contextFor(scope, place, 1, () => scope.stopping)
+  contextFor(scope, place, outside(scope.stopping))
 
 const AFTERWARDS: Choice = { answers: ['retry', 'lookAgain', 'continue', 'abort'] }
 

@@ -1,0 +1,24 @@
+/**
+ * Waiting on the clock of the environment.
+ *
+ * @since 0.1.0
+ */
+import type { Clock } from '../ports/Clock.js'
+import { onAbort } from './onAbort.js'
+
+/** Resolves after the time, or when the signal fires. Some clocks reject then, as `node:timers/promises` does. */
+export const sleep = async (clock: Clock, millis: number, signal: AbortSignal): Promise<void> => {
+  try {
+    await clock.sleep(millis, signal)()
+  } catch {
+    // Woken early: the caller looks at its signal.
+  }
+}
+
+/** The same on a signal that lives longer than the sleep, without a listener on it for each. */
+export const sleepUnless = async (clock: Clock, millis: number, stopping: AbortSignal): Promise<void> => {
+  const waking = new AbortController()
+  const ignore = onAbort(stopping, () => waking.abort())
+  await sleep(clock, millis, waking.signal)
+  ignore()
+}
