@@ -75,7 +75,7 @@ describe('an artifact edited by hand', () => {
         [['generate', 'EvidenceChanged']]
       )
       const text = RunError.describe({ ...error, questions })
-      assert.match(text, /"generate" completed, and what it made was changed since: gen\.js/)
+      assert.match(text, /"generate" completed, but its evidence changed since: gen\.js/)
       for (const answer of ['Again', 'Keep', 'Done'])
         assert.ok(text.includes(`confirm: new Map([["generate", { _tag: '${answer}' }]])`), text)
       assert.match(text, /File evidence/)
@@ -448,24 +448,27 @@ describe('a crash', () => {
     ['Keep', 'Confirmed'],
     ['Done', 'Confirmed'],
     ['Again', 'Rewound']
-  ] as const)('a crash between the answer %s and its record repeats the question; a crash after it does not', async (answer, tag) => {
-    for (const when of ['before', 'after'] as const) {
-      const world = await fixed()
-      const life = newLife()
-      const process = newProcess(world, { around: dyingAt(life, tag, when) })
-      const answers = confirm({ generate: answer })
-      await patiently(
-        process.clock,
-        Promise.race([life.killed, resume(three(world), 'r', answers)(process.environment)()])
-      )
-      assert.ok(!life.alive())
-      if (when === 'before') assert.deepEqual(await asked(world), [['generate', 'EvidenceChanged']])
-      else {
-        assert.ok((await historyOf(newProcess(world).storage)).includes(tag))
-        ended(await go(world), answer === 'Again' ? 'Failed' : 'Completed')
+  ] as const)(
+    'a crash between the answer %s and its record repeats the question; a crash after it does not',
+    async (answer, tag) => {
+      for (const when of ['before', 'after'] as const) {
+        const world = await fixed()
+        const life = newLife()
+        const process = newProcess(world, { around: dyingAt(life, tag, when) })
+        const answers = confirm({ generate: answer })
+        await patiently(
+          process.clock,
+          Promise.race([life.killed, resume(three(world), 'r', answers)(process.environment)()])
+        )
+        assert.ok(!life.alive())
+        if (when === 'before') assert.deepEqual(await asked(world), [['generate', 'EvidenceChanged']])
+        else {
+          assert.ok((await historyOf(newProcess(world).storage)).includes(tag))
+          ended(await go(world), answer === 'Again' ? 'Failed' : 'Completed')
+        }
       }
     }
-  })
+  )
 })
 
 describe('completed steps that run again', () => {

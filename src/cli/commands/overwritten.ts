@@ -32,7 +32,7 @@ export const overwritten = async (
   const remains = await remainsOf(context, checkpoint, program, {}, tree)
   if (E.isLeft(remains))
     return E.left(
-      `warning: what steps left can't be looked at, so what was changed of it is not known: ${describe(remains.left).join(' ')}`
+      `warning: cannot read the evidence of steps, so changes to it are unknown: ${describe(remains.left).join(' ')}`
     )
   const whole = { name: program.name, steps: expandDefinition(program.steps, checkpoint.workflow) }
   const { edited } = planEvidence(checkpoint, whole, { evidence: remains.right.evidence }, Infinity)
@@ -54,5 +54,5 @@ export const overwritten = async (
 /** The warning that names the changes to be overwritten. */
 export const madeAgain = (edited: ReadonlyArray<Overwriting>): string => {
   const names = edited.map((one) => `${describeChanged(one.reason.changed)} of ${unitName(one)}`)
-  return `Changed since it was made, and to be made again: ${listed(names)}.`
+  return `This would overwrite changes to ${listed(names)}.`
 }
