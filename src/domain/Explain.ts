@@ -170,7 +170,7 @@ export const describeReason = ({ _tag, reason }: Decision): string => {
       return `evidence is missing: ${listed(reason.missing.map(describeEvidence))}`
     case 'EvidenceChanged':
       return _tag === 'Skip'
-        ? `completed; kept as it is now${reason.changed.length === 0 ? '' : `: ${describeKept(reason.changed)}`}`
+        ? `completed; kept${reason.changed.length === 0 ? '' : ` with changes: ${describeKept(reason.changed)}`}`
         : `evidence changed: ${describeChanged(reason.changed)}${alsoMissing(reason)}`
     case 'EarlierStepRunsAgain':
       return `"${reason.step}" runs again`

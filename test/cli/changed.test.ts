@@ -104,7 +104,7 @@ describe('an artifact that was edited by hand, in a pipe,', () => {
   test('--from-step of a later step keeps an edited artifact and reports it', async () => {
     await fixed()
     expect((await place.dogear(['plan', 'r', '--from-step', 'check'])).stdout).toMatch(
-      /skip +generate +completed; kept as it is now: gen\.js/
+      /skip +generate +completed; kept with changes: gen\.js/
     )
     const { code, stderr } = await place.dogear(['resume', 'r', '--from-step', 'check'])
     expect(code).toBe(0)

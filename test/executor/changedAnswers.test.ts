@@ -67,11 +67,14 @@ describe('edited evidence of a wave as a whole', () => {
     return [world, program]
   }
 
-  test.each(['wave', 'map'] as const)('edited evidence of a wave as a whole is a question at the %s, and nothing runs', async (of) => {
-    const [world, program] = await edited(of)
-    assert.deepEqual(await asked(world, program), [['build', 'EvidenceChanged']])
-    assert.equal(world.tree.files.get('bundle'), 'by hand')
-  })
+  test.each(['wave', 'map'] as const)(
+    'edited evidence of a wave as a whole is a question at the %s, and nothing runs',
+    async (of) => {
+      const [world, program] = await edited(of)
+      assert.deepEqual(await asked(world, program), [['build', 'EvidenceChanged']])
+      assert.equal(world.tree.files.get('bundle'), 'by hand')
+    }
+  )
 
   test.each([
     ['wave', 'Keep', [], 'by hand'],
@@ -80,12 +83,15 @@ describe('edited evidence of a wave as a whole', () => {
     ['map', 'Done', ['last'], 'by hand'],
     ['wave', 'Again', ['build', 'last'], 'build'],
     ['map', 'Again', ['build', 'last'], 'build']
-  ] as const)('edited evidence of a %s obeys the answer %s, and the next resume asks nothing', async (of, answer, ran, content) => {
-    const [world, program] = await edited(of)
-    ended(await go(world, program, confirm({ build: answer })), 'Completed')
-    assert.deepEqual([world.log, world.tree.files.get('bundle')], [ran, content])
-    await nothingLeft(world, program)
-  })
+  ] as const)(
+    'edited evidence of a %s obeys the answer %s, and the next resume asks nothing',
+    async (of, answer, ran, content) => {
+      const [world, program] = await edited(of)
+      ended(await go(world, program, confirm({ build: answer })), 'Completed')
+      assert.deepEqual([world.log, world.tree.files.get('bundle')], [ran, content])
+      await nothingLeft(world, program)
+    }
+  )
 
   test('edited evidence of a wave as a whole is kept if the host says so', async () => {
     const [world, program] = await edited('wave')

@@ -61,7 +61,7 @@ describe('a new run that requires input', () => {
     assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'InputMissing')
     assert.match(RunError.describe(outcome.error), /Pass `input`/)
     const again = await failure(runOrResume(order(), options))
-    assert.match(again.message, /^Run order-1 does not exist yet, and its workflow needs an input/)
+    assert.match(again.message, /^Run order-1 does not exist, and its workflow requires an input/)
   })
 })
 

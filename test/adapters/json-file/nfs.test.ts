@@ -26,21 +26,24 @@ afterEach(() => {
 })
 
 describe('on NFS', { skip: process.platform !== 'linux' }, () => {
-  test.each(['nfs', 'nfs4'])('an owner on NFS is dead after 65 s at the earliest, whatever the settings: %s', async (name) => {
-    type = name
-    vi.useFakeTimers({ toFake: ['performance'] })
-    const root = folder()
-    await work(jsonFileStorage(root), [1])
-    assert.equal(recordOf(root).socket, undefined, 'it made a socket there')
-    const processes = { self: () => ({ ...nodeProcesses.self(), host: 'far' }), isAlive: () => undefined }
-    const other = jsonFileStorage(root, { processes, heartbeat: { staleMillis: 2_000 } })
-    const look = async () => O.isSome(some(await right(other.load('a'))).heldBy)
-    assert.equal(await look(), true)
-    vi.advanceTimersByTime(64_900)
-    assert.equal(await look(), true)
-    vi.advanceTimersByTime(200)
-    assert.equal(await look(), false)
-  })
+  test.each(['nfs', 'nfs4'])(
+    'an owner on NFS is dead after 65 s at the earliest, whatever the settings: %s',
+    async (name) => {
+      type = name
+      vi.useFakeTimers({ toFake: ['performance'] })
+      const root = folder()
+      await work(jsonFileStorage(root), [1])
+      assert.equal(recordOf(root).socket, undefined, 'it made a socket there')
+      const processes = { self: () => ({ ...nodeProcesses.self(), host: 'far' }), isAlive: () => undefined }
+      const other = jsonFileStorage(root, { processes, heartbeat: { staleMillis: 2_000 } })
+      const look = async () => O.isSome(some(await right(other.load('a'))).heldBy)
+      assert.equal(await look(), true)
+      vi.advanceTimersByTime(64_900)
+      assert.equal(await look(), true)
+      vi.advanceTimersByTime(200)
+      assert.equal(await look(), false)
+    }
+  )
 
   test.each(['9p', 'fuse.sshfs', 'virtiofs', 'ceph', 'ext', 'ext4x'])('a claim on %s has no socket', async (name) => {
     type = name
