@@ -129,22 +129,20 @@ const linesFor = (error: CliError): ReadonlyArray<string> => {
         ...describeAll(error.file, error.problems)
       ]
     case 'AmbiguousRun':
-      return [`"${error.prefix}" is the beginning of more than one run id:`, ...indented(first(error.candidates))]
+      return [`"${error.prefix}" matches more than one run id:`, ...indented(first(error.candidates))]
     case 'SeveralUnfinished':
-      return ['There is more than one unfinished run. Say which:', ...indented(first(error.candidates))]
+      return ['Several runs are unfinished. Name one:', ...indented(first(error.candidates))]
     case 'NothingToResume':
       return [
-        error.unreadable === 0
-          ? 'There is no unfinished run'
-          : 'There is no unfinished run among those that can be read',
+        error.unreadable === 0 ? 'There is no unfinished run' : 'There is no unfinished run among the readable ones',
         ...linesOf(error.hints)
       ]
     case 'NoRunOfWorkflow':
-      return [`There is no run of workflow ${error.workflow} to take up`, ...linesOf(error.hints)]
+      return [`There is no run of workflow ${error.workflow} to resume`, ...linesOf(error.hints)]
     case 'Declined':
       return ['Nothing was changed']
     case 'MovedOn':
-      return [`Run ${error.runId} went on in the meantime. Nothing was changed: have another look at it`]
+      return [`Run ${error.runId} changed in the meantime. Nothing was done; check the run again`]
     case 'Stopped':
       return ['Stopped. Nothing was changed']
     case 'NotDone':

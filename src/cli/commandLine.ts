@@ -197,10 +197,7 @@ const addRun = (program: Command, common: Common, perform: Perform): void => {
     .option('--id <id>', 'the id of the new run (default: a UUID)')
     .option('--input <name=value>', 'a variable of the run, over the input in the file; repeat for more', collect)
     .option('--resume', 'go on with an unfinished earlier run, if there is one, without asking')
-    .option(
-      '--from-step <step>',
-      'take up an earlier run, and run from this step on, with its input; --input replaces values of that'
-    )
+    .option('--from-step <step>', 'resume an earlier run from this step on, with its input; --input replaces values')
     .option('--restart-wave <wave>', 'take up an earlier run, and run all groups of this wave again')
     .option('--run <id>', 'with these two: which earlier run (default: the newest of the workflow)')
     .option('--merge', 'when it has completed: merge its worktree, and remove that')
@@ -222,8 +219,8 @@ const withPlanFlags = (command: Command): Command =>
     .option('--force', 'run everything again, from the first step')
     .option('--from-step <step>', 'take all earlier steps as done, and run from this one on')
     .option('--restart-wave <wave>', 'run all groups of this wave again, and what comes after it')
-    .option('--input <name=value>', 'with --from-step or --force: another value in its input from there on', collect)
-    .option('--confirm <step=answer>', 'again, keep or done (or done:OUTPUT), for a step that is asked about', collect)
+    .option('--input <name=value>', 'with --from-step or --force: replace an input value from there on', collect)
+    .option('--confirm <step=answer>', 'answer the question about a step: again, keep, done or done:OUTPUT', collect)
     .option(
       '--changes <policy>',
       'edits of the workflow: strict (none), completed (default: none of done steps), ignore'
@@ -242,7 +239,7 @@ const addResume = (program: Command, common: Common, perform: Perform): void => 
     .argument('[id]', 'the run, or the beginning of its id (4 characters or more)')
   withPlanFlags(command)
     .option('--plan <hash>', 'only if the plan is the one that "dogear plan" showed')
-    .option('--take-over', 'take the run from a process that may be dead; asks first')
+    .option('--take-over', 'supersede a process that may be dead; asks first')
     .option('--merge', 'when it has completed: merge its worktree, and remove that')
     .option('--no-merge', 'keep it, without asking')
     .option('-y, --yes', 'answer yes to every question')
@@ -363,9 +360,9 @@ const addClean = (program: Command, common: Common, perform: Perform): void => {
 const addVerify = (program: Command, common: Common, perform: Perform): void => {
   program
     .command('verify')
-    .summary('check what is stored, and what a resume would meet')
+    .summary('check the stored state, and predict a resume')
     .description(
-      'Checks that what is stored is what was written, and names what a resume would refuse, ask or run again: of one run, or of all.'
+      'Checks that the stored state is intact, and lists what a resume would refuse, ask or run again, for one run or all.'
     )
     .argument('[id]', 'the run, or the beginning of its id (4 characters or more)')
     .option('--json', 'print it as JSON')

@@ -20,7 +20,7 @@ export const understood = (program: Command, words: ReadonlyArray<string>): Read
 export const misuse = (program: Command, words: ReadonlyArray<string>, { code, message }: CommanderError): CliError => {
   const [name = '', topic] = operandsOf(program, words)
   const help = isCommand(program, name) ? `dogear help ${name}` : 'dogear help'
-  const takes: Hint = { text: 'What it takes:', command: help }
+  const takes: Hint = { text: 'Usage:', command: help }
   switch (code) {
     case 'commander.help':
       return usage('a command is missing', [takes])
@@ -62,7 +62,7 @@ const listing = (program: Command): Hint => {
   const folder = process.cwd()
   const home = homeOf(program.opts<{ readonly home?: string }>().home, process.env, folder)
   const command = E.isLeft(home) ? 'dogear runs' : dogearCommand({ home: home.right, folder }, ['runs'])
-  return { text: 'Which runs there are:', command }
+  return { text: 'List the runs with:', command }
 }
 
 /** Names of these commands in other tools. */

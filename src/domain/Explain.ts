@@ -167,11 +167,11 @@ export const describeReason = ({ _tag, reason }: Decision): string => {
     case 'NotStarted':
       return 'not started'
     case 'EvidenceMissing':
-      return `what it made is missing: ${listed(reason.missing.map(describeEvidence))}`
+      return `evidence is missing: ${listed(reason.missing.map(describeEvidence))}`
     case 'EvidenceChanged':
       return _tag === 'Skip'
-        ? `completed; kept as it is now${reason.changed.length === 0 ? '' : `: ${describeKept(reason.changed)}`}`
-        : `what it made was changed: ${describeChanged(reason.changed)}${alsoMissing(reason)}`
+        ? `completed; kept${reason.changed.length === 0 ? '' : ` with changes: ${describeKept(reason.changed)}`}`
+        : `evidence changed: ${describeChanged(reason.changed)}${alsoMissing(reason)}`
     case 'EarlierStepRunsAgain':
       return `"${reason.step}" runs again`
     case 'Forced':
@@ -260,7 +260,7 @@ const firstLine = (message: string): string => {
 export const describeQuestion = (question: Confirm): string => {
   const { reason } = question
   if (reason._tag === 'EvidenceChanged')
-    return `"${unitName(question)}" completed, and what it made was changed since: ${describeChanged(reason.changed)}${alsoMissing(reason)}`
+    return `"${unitName(question)}" completed, but its evidence changed since: ${describeChanged(reason.changed)}${alsoMissing(reason)}`
   const aboutIt = reason._tag === 'Failed' || reason._tag === 'InFlight' || reason._tag === 'Interrupted'
   const why = `${aboutIt ? 'it ' : ''}${describeReason(question)}`
   return `"${unitName(question)}" is not idempotent and may have had its effect: ${why}`
@@ -294,7 +294,7 @@ const kindOfProblem = (problem: PlanProblem): string =>
 const unknownStep = (step: string, available: ReadonlyArray<string>): string => {
   const groups = available.filter((one) => one.startsWith(`${step}/`))
   return groups.length > 0 && !available.includes(step)
-    ? `'${step}' is answered for by its groups: ${quoted(groups)}`
+    ? `'${step}' needs an answer for each of its groups: ${quoted(groups)}`
     : `step '${step}' not found. Available steps: ${quoted(available)}`
 }
 
@@ -313,7 +313,7 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'WorkflowChanged':
       return describeChange(problem)
     case 'NotAsked':
-      if (problem.keep === true) return `"${unitName(problem)}" has nothing to keep: none of what it made was changed`
+      if (problem.keep === true) return `"${unitName(problem)}" has nothing to keep: its evidence did not change`
       return `"${unitName(problem)}" can't be confirmed as done: there is no doubt that it has to run`
     case 'JobPending':
       return `"${unitName(problem)}" can't be confirmed: its job is pending. Ask what became of it (poll), or force the step to submit another`
@@ -322,7 +322,7 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'NotAWave':
       return describeNoWave(problem)
     case 'InputWithoutStep':
-      return 'another input is given than the recorded one: say from which step on it counts (fromStep), or leave it out'
+      return 'the input differs from the recorded one; name the step from which it applies (fromStep), or omit the input'
     case 'StepOutOfRange':
       return `the checkpoint stands at step ${problem.stepIndex + 1}, but its workflow has ${count(problem.steps, 'step')}`
     case 'InconsistentCheckpoint':
@@ -335,15 +335,15 @@ export const describeProblem = (problem: PlanProblem): string => {
 }
 
 const quoted = (names: ReadonlyArray<string>): string =>
-  names.length === 0 ? 'there are none' : listed(names.map((name) => `'${name}'`))
+  names.length === 0 ? 'none' : listed(names.map((name) => `'${name}'`))
 
 const describeNoWave = ({ step, available, steps }: PlanProblem & { readonly _tag: 'NotAWave' }): string => {
   const isStep = steps.includes(step)
   const what = isStep ? `step '${step}' is not a wave` : `wave '${step}' not found`
   if (available.length > 0) return `${what}. Waves: ${quoted(available)}`
   return isStep
-    ? `${what}: the workflow has no waves. Run from that step on instead (fromStep)`
-    : `${what}: the workflow has no waves. Run from a step on instead (fromStep). Available steps: ${quoted(steps)}`
+    ? `${what}: the workflow has no waves; run from that step instead (fromStep)`
+    : `${what}: the workflow has no waves; run from a step instead (fromStep). Available steps: ${quoted(steps)}`
 }
 
 const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {

@@ -259,11 +259,11 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
     case 'NoSuchRun':
       return [
         `No checkpoint found for run ${error.runId}`,
-        'Its id may be mistyped, it may be stored elsewhere, or it was deleted or archived'
+        'Check the id and the store; the run may have been deleted or archived'
       ]
     case 'SecretsMissing':
       return [
-        `Secrets can't be used. Looked for in ${error.where}:`,
+        `Cannot read these secrets in ${error.where}:`,
         ...error.secrets.map(({ name, why }) => `  ${name} ${why}`),
         'Nothing was changed'
       ]
@@ -300,9 +300,9 @@ const sentence = (error: Short): string => {
     case 'RunExists':
       return `Run ${error.runId} exists already. Resume it, or choose another id`
     case 'InputChanged':
-      return `Run ${error.runId} exists already, with another input. Leave the input out to go on with the stored one, say from which step on the given one counts, or choose another id`
+      return `Run ${error.runId} already exists with another input. Omit the input to resume with the stored one, name the step from which the new input applies, or choose another id`
     case 'InputMissing':
-      return `Run ${error.runId} does not exist yet, and its workflow needs an input (at ${error.path} expected ${error.expected}): give \`input\`. If the run should exist, check its id and the store`
+      return `Run ${error.runId} does not exist, and its workflow requires an input (at ${error.path} expected ${error.expected}). Pass \`input\`; if the run should exist, check its id and the store`
     case 'InvalidInput':
       return `The input does not fit: at ${error.path} expected ${error.expected}`
     case 'NoArchive':
@@ -310,7 +310,7 @@ const sentence = (error: Short): string => {
     case 'PlanChanged':
       return `The plan changed since it was reviewed: expected ${error.expected}, now ${error.found}. Review it again`
     case 'RecoveryRefused':
-      return `The newest state of run ${error.runId} is damaged: ${error.lost}. What can be recovered is from ${error.from}. Nothing was changed: somebody has to agree to go on from there (in a program with \`onRecovered\`)`
+      return `The newest state of run ${error.runId} is damaged: ${error.lost}. The recovered state is from ${error.from}. Nothing was changed; to continue from there, agree in \`onRecovered\``
     case 'TreeUnreadable':
       return `What the run left in ${error.where} can't be looked at: ${error.why} (${error.code}). Nothing was changed`
     case 'NoWorkspaces':
@@ -345,7 +345,7 @@ const MOST_GONE = 3
 const whatIsGone = ({ path, gone }: WorkspaceGone): ReadonlyArray<string> => {
   const left = gone.flatMap((one) => one.missing.map((each) => `${describeEvidence(each)} of "${unitName(one)}"`))
   const more = left.length > MOST_GONE ? ` and ${left.length - MOST_GONE} more` : ''
-  const named = left.length === 0 ? [] : [`Gone with it: ${left.slice(0, MOST_GONE).join(', ')}${more}`]
+  const named = left.length === 0 ? [] : [`Missing with it: ${left.slice(0, MOST_GONE).join(', ')}${more}`]
   return [`The run works in ${path}`, ...named]
 }
 
@@ -380,7 +380,7 @@ const NO_WORKTREE: Readonly<Record<NoWorktree['why'], string>> = {
 
 const describeHeld = ({ runId, holder: { host, pid, since, liveness } }: HeldBy): string =>
   liveness === 'undecided'
-    ? `Run ${runId} may be in progress: whether process ${pid} on ${host}, which holds it since ${since}, lives is undecided; retry from this process, which goes on looking, or resume with takeOver if you know that the owner is dead`
+    ? `Run ${runId} may be in progress: process ${pid} on ${host} has held it since ${since}, and its liveness is undecided; retry from this process, which keeps watching, or resume with takeOver if you know that the owner is dead`
     : `Run ${runId} is already in progress: held by process ${pid} on ${host} since ${since}`
 
 /** Changed evidence can be kept. */
@@ -388,8 +388,8 @@ const keeping = (questions: ReadonlyArray<Confirm>): ReadonlyArray<string> => {
   const changed = questions.filter(({ reason }) => reason._tag === 'EvidenceChanged')
   if (changed.length === 0) return []
   return [
-    `    to keep what is there now: ${confirming(changed, "{ _tag: 'Keep' }")}`,
-    '  Of a file that may change at any time ask only that it exists (File evidence)'
+    `    to keep the current state: ${confirming(changed, "{ _tag: 'Keep' }")}`,
+    '  For a file that may change at any time, require only that it exists (File evidence)'
   ]
 }
 
@@ -399,7 +399,7 @@ const confirming = (questions: ReadonlyArray<Confirm>, answer: string): string =
 /** The heading above a list of questions. */
 export const headOf = (questions: ReadonlyArray<Confirm>): string =>
   questions.some(({ reason }) => reason._tag === 'EvidenceChanged')
-    ? 'These steps would overwrite what was changed since they ran. Answer for each:'
+    ? 'These steps would overwrite changes made since they ran. Answer for each:'
     : 'These steps may already have taken effect. Answer for each:'
 
 /**
@@ -415,9 +415,9 @@ export const describeStorage = (error: StorageError): string => {
     case 'Fenced':
       return describeFenced(error)
     case 'RevisionConflict':
-      return `Run ${error.runId} can't be saved: the store expects revision ${error.expected}, and revision ${error.found} was given. Either the store has lost acknowledged saves (a failover to a copy that lagged behind), or the caller of \`save\` has a bug. Nothing was written. Look at what the last steps did, then resume the run: it goes on from what is stored`
+      return `Run ${error.runId} cannot be saved: the store expects revision ${error.expected}, but got revision ${error.found}. Either the store lost acknowledged saves (a failover to a stale replica), or the caller of \`save\` has a bug. Nothing was written. Check what the last steps did, then resume the run; it continues from the stored state`
     case 'Corrupt':
-      return `Run ${error.runId} can not be read: ${error.where}: ${error.why}. What is stored was left as it is`
+      return `Run ${error.runId} cannot be read: ${error.where}: ${error.why}. The stored state was not changed`
     case 'UnsupportedFormat':
       return `${error.where} has format ${error.found}; this version of Dogear reads up to ${error.supported}. Upgrade Dogear`
     case 'TooLarge':
@@ -429,7 +429,7 @@ export const describeStorage = (error: StorageError): string => {
     case 'ReadFailed':
       return `Reading ${error.where} failed: ${error.operation}: ${reasonOf(error)}${hint(error.code)}`
     case 'WriteFailed':
-      return `Writing ${error.where} failed: ${error.operation}: ${reasonOf(error)}${hint(error.code)}. What was saved before is unharmed. This write may have taken effect all the same: a resume goes on from what is stored`
+      return `Writing ${error.where} failed: ${error.operation}: ${reasonOf(error)}${hint(error.code)}. Earlier saves are intact. This write may still have taken effect; a resume continues from the stored state`
   }
 }
 
@@ -445,11 +445,11 @@ export const describeFenced = ({
     case undefined:
       return `Run ${runId} was taken over by another process${claims}. Nothing was written since`
     case 'Removed':
-      return `Run ${runId} was removed while the run was going on. Nothing was written since. Start the run again, if it is still wanted`
+      return `Run ${runId} was removed while it was active. Nothing was written since. Start it again if you still need it`
     case 'Deleted':
-      return `Run ${runId} has stopped: ${files.where} was deleted or moved while the run was going on. Nothing was written since. Put it back and resume, or start the run again`
+      return `Run ${runId} stopped: ${files.where} was deleted or moved while the run was active. Nothing was written since. Put it back and resume, or start the run again`
     case 'Replaced':
-      return `Run ${runId} has stopped: ${files.where} was replaced by another file while the run was going on. Nothing was written since. Resume the run to go on from what is there now`
+      return `Run ${runId} stopped: ${files.where} was replaced by another file while the run was active. Nothing was written since. Resume the run to continue from the current files`
   }
 }
 

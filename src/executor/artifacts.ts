@@ -233,7 +233,7 @@ const NO_STORE = failure(
 
 const LOST = failure(
   'Fenced',
-  'this process has lost the run (another one has taken it over, or its files were deleted): nothing is put into it any more'
+  'this process has lost the run (another process superseded it, or its files were deleted) and cannot write artifacts'
 )
 
 /** A step in JavaScript may give anything. */

@@ -94,7 +94,7 @@ const expectedInstead = (given: unknown): string | undefined => {
     standard !== undefined
       ? `a Standard Schema (${String(standard.vendor)}) is not supported yet`
       : hasFields
-        ? `what is given has no ${missing.join(', ')}`
+        ? `the value has no ${missing.join(', ')}`
         : `not ${given === null ? 'null' : `a ${typeof given}`}`
   return `an io-ts codec, such as t.string or t.type({ … }); ${why}`
 }

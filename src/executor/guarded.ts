@@ -201,7 +201,7 @@ export const otherBefore = async (
 
 const describeFound = (found: FoundEvidence): string => {
   const what = 'missing' in found ? found.missing : found.changed.map(({ was }) => was)
-  const how = 'missing' in found ? 'is missing' : 'was changed'
+  const how = 'missing' in found ? 'is missing' : 'changed'
   return `${some(what.map(describeEvidence))} of ${unitName(found)} ${how}`
 }
 

@@ -52,7 +52,7 @@ describe('an artifact that was edited by hand, in a pipe,', () => {
       const before = await revision()
       const { code, stderr } = await place.dogear(['resume', 'r', ...flags])
       expect(code).toBe(4)
-      expect(stderr).toContain('"generate" completed, and what it made was changed since: gen.js\n')
+      expect(stderr).toContain('"generate" completed, but its evidence changed since: gen.js\n')
       for (const answer of ['again', 'keep', 'done'])
         expect(stderr).toMatch(new RegExp(`^ {2}dogear resume r.* --confirm generate=${answer}( --yes)?$`, 'm'))
       expect(stderr).toContain('expect: { files: [gen.js] }')
@@ -72,7 +72,7 @@ describe('an artifact that was edited by hand, in a pipe,', () => {
     const { stderr } = await place.dogear(['resume', 'r'])
     const [, keep = ''] = /^ {2}(dogear resume r --confirm generate=keep)$/m.exec(stderr) ?? []
     const { code, stderr: told } = await place.shell(keep)
-    expect(told).toContain('Kept as it is now: gen.js of generate\n')
+    expect(told).toContain('Kept with changes: gen.js of generate\n')
     expect(code).toBe(0)
     expect(ran()).toEqual(['check', 'publish'])
     expect(place.read('gen.js')).toBe('fixed\n')
@@ -104,11 +104,11 @@ describe('an artifact that was edited by hand, in a pipe,', () => {
   test('--from-step of a later step keeps an edited artifact and reports it', async () => {
     await fixed()
     expect((await place.dogear(['plan', 'r', '--from-step', 'check'])).stdout).toMatch(
-      /skip +generate +completed; kept as it is now: gen\.js/
+      /skip +generate +completed; kept with changes: gen\.js/
     )
     const { code, stderr } = await place.dogear(['resume', 'r', '--from-step', 'check'])
     expect(code).toBe(0)
-    expect(stderr).toContain('Kept as it is now: gen.js of generate\n')
+    expect(stderr).toContain('Kept with changes: gen.js of generate\n')
     expect(ran()).toEqual(['check', 'publish'])
     expect((await place.dogear(['resume', 'r'])).stderr).toBe('Run r: nothing left to do\n')
   })
@@ -123,7 +123,7 @@ describe('an artifact that was edited by hand, in a pipe,', () => {
     ]) {
       const { code, stderr } = await place.dogear(['resume', 'r', ...flags])
       expect(code).toBe(4)
-      expect(stderr).toContain('"generate" completed, and what it made was changed since: gen.js\n')
+      expect(stderr).toContain('"generate" completed, but its evidence changed since: gen.js\n')
       expect(place.read('gen.js')).toBe('fixed\n')
     }
     const { stderr } = await place.dogear(['resume', 'r', '--from-step', 'generate'])
@@ -144,7 +144,7 @@ steps:
 `)
     const { code, stderr } = await place.dogear(['resume', 'r', '--restart-wave', 'gen', '--yes'])
     expect(code).toBe(4)
-    expect(stderr).toContain('"gen/code" completed, and what it made was changed since: gen.js\n')
+    expect(stderr).toContain('"gen/code" completed, but its evidence changed since: gen.js\n')
     expect(place.read('gen.js')).toBe('fixed\n')
     const [, again = ''] = /^ {2}(dogear resume r --restart-wave gen .*)$/m.exec(stderr) ?? []
     expect((await place.shell(again)).code).toBe(1)
@@ -166,10 +166,10 @@ steps:
     place.write('v', 'by hand\n')
     const { code, stderr } = await place.dogear(['resume', 'r', '--restart-wave', 'make'])
     expect(code).toBe(4)
-    expect(stderr).toContain('"make/a" completed, and what it made was changed since: v\n')
+    expect(stderr).toContain('"make/a" completed, but its evidence changed since: v\n')
     const kept = await place.dogear(['resume', 'r', '--restart-wave', 'make', '--confirm', 'sign=keep'])
     expect(kept.code).toBe(4)
-    expect(kept.stderr).toContain('"make/a" completed, and what it made was changed since: v\n')
+    expect(kept.stderr).toContain('"make/a" completed, but its evidence changed since: v\n')
     expect(place.read('v')).toBe('by hand\n')
   })
 
@@ -179,7 +179,7 @@ steps:
       await bothEdited()
       const words = flags.split(' ')
       const { stdout } = await place.dogear(['plan', 'r', ...words])
-      expect(stdout).toContain('Changed since it was made, and to be made again: b.txt of g/b, m.txt of mid.\n')
+      expect(stdout).toContain('This would overwrite changes to b.txt of g/b, m.txt of mid.\n')
       const { overwrites } = JSON.parse((await place.dogear(['plan', 'r', '--json', ...words])).stdout) as {
         overwrites: unknown
       }
@@ -205,8 +205,8 @@ steps:
   test('plan --restart-wave names an edited artifact beside questions of later steps, and its first command makes it again', async () => {
     await bothEdited()
     const { stdout } = await place.dogear(['plan', 'r', '--restart-wave', 'g'])
-    expect(stdout).toContain('Changed since it was made, and to be made again: b.txt of g/b.\n')
-    expect(stdout).toContain('"mid" completed, and what it made was changed since: m.txt\n')
+    expect(stdout).toContain('This would overwrite changes to b.txt of g/b.\n')
+    expect(stdout).toContain('"mid" completed, but its evidence changed since: m.txt\n')
     const [, again = ''] = /^ {2}(dogear resume r .* --confirm g\/b=again --confirm mid=again)$/m.exec(stdout) ?? []
     expect((await place.shell(again)).code).toBe(1)
     expect([place.read('b.txt'), place.read('m.txt')]).toEqual(['made\n', 'made\n'])
@@ -230,14 +230,14 @@ steps:
     )
     const { code, stderr } = await place.dogear(['resume', 'r', '--force'])
     expect(code).toBe(2)
-    expect(stderr).toContain("warning: what steps left can't be looked at, so what was changed of it is not known: ")
+    expect(stderr).toContain('warning: cannot read the evidence of steps, so changes to it are unknown: ')
     expect(place.read('gen.js')).toBe('by hand\n')
   })
 
   test('plan shows an edited artifact as a question, also as JSON', async () => {
     await fixed()
     const { stdout } = await place.dogear(['plan', 'r'])
-    expect(stdout).toMatch(/1\/3 +confirm +generate +what it made was changed: gen\.js/)
+    expect(stdout).toMatch(/1\/3 +confirm +generate +evidence changed: gen\.js/)
     expect(stdout).toMatch(/2\/3 +retry +check/)
     expect(stdout).toMatch(/^ {2}dogear resume r --confirm generate=keep$/m)
     const json = JSON.parse((await place.dogear(['plan', 'r', '--json'])).stdout) as { decisions: unknown[] }
@@ -265,7 +265,7 @@ steps:
     await fixed(two)
     const { code, stderr } = await place.dogear(['resume', 'r'])
     expect(code).toBe(4)
-    expect(stderr).toContain('"sign" completed, and what it made was changed since: gen.js\n')
+    expect(stderr).toContain('"sign" completed, but its evidence changed since: gen.js\n')
     expect(stderr).not.toContain('"generate" completed')
     expect((await place.dogear(['resume', 'r', '--confirm', 'sign=again'])).code).toBe(1)
     expect(ran()).toEqual(['generate', 'sign', 'check'])
@@ -273,7 +273,7 @@ steps:
 })
 
 describe.skipIf(!hasTerminal)('an artifact that was edited by hand, on a terminal,', () => {
-  const question = 'Run it again over that, keep what is there now, or take it as done? [again/keep/done] '
+  const question = 'Run it again and overwrite the changes, keep the changes, or count it as done? [again/keep/done] '
 
   test.each([
     ['keep\n', 0, ['check', 'publish'], 'fixed\n'],
@@ -284,7 +284,7 @@ describe.skipIf(!hasTerminal)('an artifact that was edited by hand, on a termina
   ])('an edited artifact raises a question on a terminal, and %j is obeyed', async (answer, code, steps, content) => {
     await fixed()
     const ended = await answering(onTerminal(place, ['resume', 'r', '--yes']), [question, answer])
-    expect(ended.stdout).toContain('"generate" completed, and what it made was changed since: gen.js\n')
+    expect(ended.stdout).toContain('"generate" completed, but its evidence changed since: gen.js\n')
     expect(ended.code).toBe(code)
     expect(ran()).toEqual(steps)
     expect(place.read('gen.js')).toBe(content)

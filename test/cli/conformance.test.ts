@@ -71,9 +71,9 @@ describe('a store that keeps the laws', () => {
       'Hint: every case for `watch` passes: the store could claim it',
       '',
       'Not tried:',
-      '  power cuts: whether what was acknowledged survives one',
-      '  lost replies: calls that take effect though their answer never arrives',
-      '  stress cases: they were left out',
+      '  power cuts: whether acknowledged saves survive one',
+      '  lost replies: calls that take effect although their reply never arrives',
+      '  stress cases: not selected',
       ...['faults', 'damage', 'formats', 'stalls', 'processes', 'takeOver'].map(
         (one) => `  \`${one}\`: not claimed, and the spec has no tool to try it`
       ),
@@ -131,9 +131,9 @@ describe('a store that breaks a law', () => {
     expect(code).toBe(1)
     expect(linesOf(stdout).filter((line) => /^([✓✗]| )/.test(line))).toEqual([
       expect.stringMatching(/^✗ CS-HIST-01 /),
-      '    its process ended: exit code 3; a store reports an error, and never ends the process',
+      '    its process ended: exit code 3; a store must report an error, never end the process',
       expect.stringMatching(/^✗ CS-LIST-01 /),
-      '    it blocked its process for longer than 2000 ms; make the call asynchronous, or let it give up. What `create` made was not cleaned up',
+      '    it blocked its process for longer than 2000 ms; make the call asynchronous, or give it a timeout. The data of `create` was not cleaned up',
       expect.stringMatching(/^✓ CS-REMOVE-02 /)
     ])
     expect(stdout).toMatch(/^1 passed, 2 failed, 0 not claimed$/m)
@@ -155,7 +155,7 @@ describe('a store that breaks a law', () => {
     expect(code).toBe(1)
     expect(stdout).toContain('1 passed, 0 failed')
     expect(linesOf(stderr).slice(0, 2)).toEqual([
-      'dogear: while CS-LIST-02 ran, this was thrown, and nobody caught it:',
+      'dogear: uncaught exception during CS-LIST-02:',
       '  Error: in a timer'
     ])
   })
@@ -186,7 +186,7 @@ describe('a store that breaks a law', () => {
 describe('wrong use', () => {
   test.each<[why: string, words: readonly string[], said: RegExp]>([
     ['no module', [], /Which store\? Name the module.*\n.*\n {2}dogear conformance spec\.mjs/],
-    ['no such file', ['nowhere.mjs'], /There is no .*nowhere\.mjs/],
+    ['no such file', ['nowhere.mjs'], /nowhere\.mjs does not exist/],
     ['a folder', ['.'], /is a folder/],
     ['no spec in it', ['none.mjs'], /none\.mjs has no export called spec\. It has: a, b\n.*export const spec/],
     [
@@ -222,7 +222,7 @@ describe('wrong use', () => {
     const { code, stderr } = await conformance('wrong.mjs')
     expect(code).toBe(2)
     expect(linesOf(stderr).slice(0, 5)).toEqual([
-      'dogear: spec of wrong.mjs is no spec of a store:',
+      'dogear: spec of wrong.mjs is not a store spec:',
       '  `name` should be a text, and is 7',
       '  `reopen` is missing: a function that gives a new store on that place',
       '  `capabilities` names "histroy". There are: history, large, watch, processes, damage, formats, faults, stalls, takeOver. Did you mean "history"?',
@@ -233,7 +233,7 @@ describe('wrong use', () => {
   test('an invalid spec is the only reported problem, even if its process is busy', async () => {
     const { code, stderr } = await conformance('busy.mjs', '--export', 'other')
     expect(linesOf(stderr)).toEqual([
-      'dogear: other of busy.mjs is no spec of a store:',
+      'dogear: other of busy.mjs is not a store spec:',
       '  it should be an object, and is 7',
       expect.stringMatching(/^What a spec has: /)
     ])

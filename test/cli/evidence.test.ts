@@ -80,7 +80,7 @@ describe('a group that made a commit', () => {
     await box.git('gc --quiet --prune=now')
     const { stdout } = ok(await dogear(box, 'plan', 'r'))
     assert.match(stdout, /skip +one +completed/)
-    assert.match(stdout, /run +two +what it made is missing: commit [0-9a-f]{40}/)
+    assert.match(stdout, /run +two +evidence is missing: commit [0-9a-f]{40}/)
     const { stderr, stdout: json } = ok(await dogear(box, 'resume', 'r', '--json'))
     const { ran_again: again } = JSON.parse(json) as {
       readonly ran_again: ReadonlyArray<Readonly<Record<string, string>>>
@@ -92,10 +92,10 @@ describe('a group that made a commit', () => {
         ['tell', undefined, 'EarlierStepRunsAgain']
       ]
     )
-    assert.match(again[0]?.['why'] ?? '', /^what it made is missing: commit [0-9a-f]{40}$/)
+    assert.match(again[0]?.['why'] ?? '', /^evidence is missing: commit [0-9a-f]{40}$/)
     assert.match(
       stderr,
-      /^Completed before, and run again:\n {2}work\/two: what it made is missing: commit [0-9a-f]{40}\n {2}tell: "work" runs again\nExecuting step 1\/2 work\/two/m
+      /^Completed before, running again:\n {2}work\/two: evidence is missing: commit [0-9a-f]{40}\n {2}tell: "work" runs again\nExecuting step 1\/2 work\/two/m
     )
     assert.deepEqual(ran(box), ['two', 'tell'])
   })
@@ -112,7 +112,7 @@ describe('a group that made a commit', () => {
     assert.equal(code, 4)
     assert.match(
       stderr,
-      /"work\/two" completed, and what it made was changed since: commit [0-9a-f]{40} is not in the history of HEAD\n/
+      /"work\/two" completed, but its evidence changed since: commit [0-9a-f]{40} is not in the history of HEAD\n/
     )
     assert.match(stderr, /^ {2}dogear resume r --confirm work\/two=keep --yes$/m)
     assert.deepEqual(ran(box), [])
@@ -121,7 +121,7 @@ describe('a group that made a commit', () => {
       assert.deepEqual(ran(box), ['two', 'tell'])
     } else {
       const kept = ok(await dogear(box, 'resume', 'r', '--confirm', 'work/two=keep', '--json'))
-      assert.match(kept.stderr, /^Kept as it is now: HEAD in place of commit [0-9a-f]{40} of work\/two$/m)
+      assert.match(kept.stderr, /^Kept with changes: HEAD in place of commit [0-9a-f]{40} of work\/two$/m)
       assert.deepEqual(ran(box), [])
     }
     assert.equal(ok(await dogear(box, 'resume', 'r')).stderr, 'Run r: nothing left to do\n')
@@ -185,7 +185,7 @@ steps:
       'name: w\nsteps:\n  - shell: "true"\n    after: exit 3\n    onCheckFailure: continue\n'
     )
     const { stderr } = ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
-    assert.match(stderr, /warning: step-1: exit 3: exit code 3; it counts all the same/)
+    assert.match(stderr, /warning: step-1: exit 3: exit code 3; continuing anyway/)
   })
 })
 
@@ -235,16 +235,16 @@ ${Array.from({ length: groups }, (_, index) => `      g${index}: { shell: 'echo 
     assert.deepEqual(plan.decisions.find(({ group }) => group === 'g1')?.missing, ['out1'])
     const { stderr, stdout } = ok(await dogear(box, 'resume', 'r', '--json'))
     const lines = stderr.split('\n')
-    const first = lines.indexOf('Completed before, and run again:')
+    const first = lines.indexOf('Completed before, running again:')
     assert.deepEqual(lines.slice(first, first + 4), [
-      'Completed before, and run again:',
-      '  make/g1: what it made is missing: out1',
+      'Completed before, running again:',
+      '  make/g1: evidence is missing: out1',
       '  pack: "make" runs again',
       'Executing step 1/2 make/g1: echo x > out1'
     ])
     const { ran_again: again } = JSON.parse(stdout) as { readonly ran_again: unknown }
     assert.deepEqual(again, [
-      { step: 'make', group: 'g1', reason: 'EvidenceMissing', why: 'what it made is missing: out1' },
+      { step: 'make', group: 'g1', reason: 'EvidenceMissing', why: 'evidence is missing: out1' },
       { step: 'pack', reason: 'EarlierStepRunsAgain', why: '"make" runs again' }
     ])
     const { stdout: nothing } = ok(await dogear(box, 'resume', 'r', '--json'))

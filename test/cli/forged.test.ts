@@ -239,7 +239,7 @@ test('a command to copy works even if a folder’s name has a newline and an esc
   place.write('odd.yml', 'name: odd\nsteps: [{ name: a, shell: test -e mended-odd }]')
   const failed = await place.dogear(['run', 'odd.yml', '--id', 'odd-1', '--home', home])
   expectPlain(failed)
-  const [, command = ''] = /^Fix it, then go on with:\n {2}(dogear .*)$/m.exec(failed.stderr) ?? []
+  const [, command = ''] = /^After fixing this, resume with:\n {2}(dogear .*)$/m.exec(failed.stderr) ?? []
   place.write('mended-odd', '')
   expect(await place.shell(command)).toMatchObject({ code: 0 })
 })

@@ -40,7 +40,7 @@ describe.skipIf(process.platform === 'win32')('a run reports what happened to it
     const { code, stderr } = await box.dogear(['run', 'w.yml', '--id', 'r1'])
     expect(stderr).toMatch(happened)
     expect(stderr).toMatch(remedy)
-    expect(stderr).toContain('while the run was going on')
+    expect(stderr).toContain('while the run was active')
     expect(stderr).not.toContain('taken over')
     expect(code).toBe(6)
     expect(box.read('log')).toBe('first\n')

@@ -84,7 +84,7 @@ test('starting a second run of a workflow reports the active one', async () => {
     const { code, stderr } = await place.dogear(words)
     expect(code).toBe(0)
     expect(stderr).toContain(`Run busy of this workflow is in progress (process ${busy.pid} on `)
-    expect(stderr).toContain('. To look at it:\n  dogear show busy\n')
+    expect(stderr).toContain('. To show it:\n  dogear show busy\n')
   }
   busy.child.kill('SIGINT')
   await busy.ended
@@ -100,9 +100,9 @@ describe('a run that does not exist', () => {
       expect(refused.code).toBe(3)
       expect(linesOf(refused.stderr)).toEqual([
         'dogear: No checkpoint found for run nobody',
-        'Its id may be mistyped, it may be stored elsewhere, or it was deleted or archived',
+        'Check the id and the store; the run may have been deleted or archived',
         `Looked in ${place.folder}/.dogear`,
-        'Which runs there are:',
+        'List the runs with:',
         '  dogear runs'
       ])
       expect((await follow(refused)).stdout).toContain('known')
@@ -167,7 +167,7 @@ describe('an id in use', () => {
     const started = await place.dogear(['run', 'two.yml', '--id', 'other'])
     expect(started.code).toBe(0)
     expect(started.stderr).toMatch(
-      /^An earlier run is unfinished \(failed, 1\/2 steps completed, .*\)\. To go on with it instead:\n {2}dogear resume known$/m
+      /^An earlier run is unfinished \(failed, 1\/2 steps completed, .*\)\. To resume it instead:\n {2}dogear resume known$/m
     )
   })
 })
@@ -199,7 +199,7 @@ describe('an unreadable run', () => {
     expect(linesOf(listed.stdout).map((line) => line.split(/ {2,}/)[0])).toEqual(['RUN-ID', 'whole', 'broken'])
     const failed = await place.dogear(['runs', '--status', 'failed'])
     expect(failed.stdout).not.toContain('broken')
-    expect(failed.stderr).toContain('warning: Run broken can not be read')
+    expect(failed.stderr).toContain('warning: Run broken cannot be read')
   })
 
   test.each(['resume', 'show', 'plan', 'verify'])(
@@ -376,7 +376,7 @@ try {
       const refused = await place.dogear([command, 'r'])
       expect(refused.code).toBe(2)
       expect(refused.stderr).toContain(
-        'Run r was started by a program: resume it there. Questions are answered with the option `confirm`\n'
+        'Run r was started by a program: resume it there, and answer questions with its option `confirm`\n'
       )
       expect(await follow(refused)).toMatchObject({ code: 0 })
     }

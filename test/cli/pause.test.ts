@@ -29,7 +29,7 @@ const started = async (words: readonly string[] = []): Promise<Running> => {
 /** Asks for a pause while the step waits, then lets it go. */
 const paused = async (running: Running, words: readonly string[] = []): Promise<Ended> => {
   const asked = await place.dogear(['pause', 'r', ...words])
-  expect(asked.stdout).toContain('Run r pauses when what it runs now has ended')
+  expect(asked.stdout).toContain('Run r pauses once its current steps have ended')
   expect(asked.code).toBe(0)
   place.write('go', '')
   return running.ended
@@ -46,7 +46,7 @@ test('a pause lets the group that runs end, and says where the run stands, in wh
     'Paused at wave 2, group G3',
     `Progress saved to ${place.folder}/.dogear/continue-here.json`,
     'Commits: 0 completed',
-    'Go on with:',
+    'Resume with:',
     '  dogear resume r'
   ])
   expect(await statusOf()).toBe('paused')
@@ -155,7 +155,7 @@ test('a request that is damaged pauses the run, and what is wrong with it is sai
   const ended = await running.ended
   expect(ended.code).toBe(75)
   expect(ended.stderr).toContain(
-    `warning: nothing is committed, since it can't be told who asked, and for what: ${path} is no request to pause: at $ expected a JSON object\n`
+    `warning: nothing was committed, because the pause request cannot be attributed: ${path} is no request to pause: at $ expected a JSON object\n`
   )
   expect(place.exists('.dogear/runs/r/pause.json')).toBe(false)
 })

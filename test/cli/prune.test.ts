@@ -45,7 +45,7 @@ describe('dogear prune', () => {
       2,
       [
         'dogear: 3 runs would be deleted',
-        'Which they are:',
+        'List them with:',
         '  dogear prune --keep 1 --older-than 2d --dry-run',
         'To agree:',
         '  dogear prune --keep 1 --older-than 2d --yes'
@@ -161,7 +161,7 @@ describe('a workflow file says what becomes of a run that has completed:', () =>
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
     expect([code, stderr]).toEqual([0, expect.stringContaining('its state is kept: its workspace is still there')])
     const pruned = await place.dogear(['prune', '--keep', '0', '-y'])
-    expect([pruned.code, pruned.stderr]).toEqual([0, expect.stringContaining('run r is still there: its workspace')])
+    expect([pruned.code, pruned.stderr]).toEqual([0, expect.stringContaining('run r was not removed: its workspace')])
     expect(runs()).toEqual(['r'])
     expect((await place.dogear(['clean', 'r', '-y'])).code).toBe(0)
     expect((await place.dogear(['prune', '--keep', '0', '-y'])).stdout).toBe('Deleted 1 run\n')

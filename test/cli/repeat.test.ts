@@ -60,7 +60,7 @@ describe('`run --from-step`', () => {
     const { code, stdout, stderr } = await place.dogear(words)
     expect({ code, stdout, log: place.read('log') }).toEqual({ code: 0, stdout: '', log: 'first three bob\n' })
     expect(linesOf(stderr).slice(0, 2)).toEqual([
-      'From step "three" on, another input: who "bob" instead of "ann"',
+      'Input replaced from step "three" on: who "bob" instead of "ann"',
       'Resuming run first'
     ])
     const shown = JSON.parse((await place.dogear(['show', 'first', '--json'])).stdout) as { readonly input: unknown }
@@ -84,7 +84,7 @@ describe('`run --from-step`', () => {
     const words = ['run', 'w.yml', '--from-step', 'three', '--input', 'extra=x', '--input', 'who=ann']
     const { stderr } = await place.dogear(words)
     expect(place.read('log')).toBe('r three ann 3 x\n')
-    expect(stderr).toContain('another input: extra "x", which it was started without\n')
+    expect(stderr).toContain('Input replaced from step "three" on: extra "x", previously unset\n')
     const { stdout } = await place.dogear(['show', 'r', '--json'])
     expect((JSON.parse(stdout) as { readonly input: unknown }).input).toEqual({ who: 'ann', times: 3, extra: 'x' })
   })
@@ -154,7 +154,7 @@ steps:
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--from-step', 'two'])
     expect(code).toBe(3)
     expect(linesOf(stderr)).toEqual([
-      'dogear: There is no run of workflow work to take up',
+      'dogear: There is no run of workflow work to resume',
       `Looked in ${place.folder}/.dogear`,
       'Start one:',
       '  dogear run w.yml'
@@ -221,11 +221,11 @@ steps:
     expect(code).toBe(4)
     expect(linesOf(stderr).slice(-7)).toEqual([
       '  who: given "bob", started with "ann"',
-      'To go on with the input that it has:',
+      'To resume with its recorded input:',
       '  dogear resume r --restart-wave checks',
-      'To use what is given from a step on:',
+      'To use the new input from a step on:',
       '  dogear resume r --from-step STEP --input who=bob',
-      'To start a new run with what is given:',
+      'To start a new run with the new input:',
       '  dogear run w.yml --input who=bob'
     ])
     expect(linesOf(place.read('log'))).toHaveLength(3)
@@ -245,7 +245,7 @@ describe('`resume --input`', () => {
     await runs()
     const { code, stderr } = await place.dogear(['resume', 'second', '--from-step', 'two', '--input', 'who=dora'])
     expect(code).toBe(0)
-    expect(stderr).toContain('From step "two" on, another input: who "dora" instead of "bob"\n')
+    expect(stderr).toContain('Input replaced from step "two" on: who "dora" instead of "bob"\n')
     expect(place.read('log')).toBe('second two dora\nsecond three dora\n')
   })
 
@@ -261,7 +261,7 @@ describe('`resume --input`', () => {
       const { code, stdout, stderr } = await place.dogear([command, 'first', '--input', 'who=bob'])
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
       expect(stderr).toBe(
-        'dogear: --input needs --from-step or --force: a run keeps its input, unless steps run again\nTo run all of it again, with this input:\n  dogear resume first --force --input who=bob\n'
+        'dogear: --input needs --from-step or --force: a run keeps its input, unless steps run again\nTo run all steps again with this input:\n  dogear resume first --force --input who=bob\n'
       )
     }
     expect((await place.dogear(['resume', 'first', '--input', 'bob'])).code).toBe(2)
@@ -314,7 +314,7 @@ steps:
     const { stderr } = await place.dogear([...words, 'woh=x'], set)
     expect(stderr).toContain('warning: --input "woh": w.yml has no such input. Did you mean "who"?')
     const hidden = await place.dogear([...words, 'who=is abcdefgh'], set)
-    expect(hidden.stderr).toContain('warning: --input "who" has the value of a secret in it: steps see *** there')
+    expect(hidden.stderr).toContain('warning: --input "who" contains the value of a secret: steps see *** instead')
     expect(hidden.stdout + hidden.stderr).not.toContain('abcdefgh')
     expect(linesOf(place.read('log')).at(-1)).toBe('r three is ***')
   })
@@ -343,7 +343,7 @@ describe('the way to go on is the same', () => {
     within({ 'w.yml': `name: w\nsteps: ${steps}\n` })
     const failed = await place.dogear(['run', 'w.yml', '--id', 'r'])
     expect(failed.code).toBe(1)
-    expect(linesOf(failed.stderr).slice(-2)).toEqual(['Fix it, then go on with:', '  dogear resume r'])
+    expect(linesOf(failed.stderr).slice(-2)).toEqual(['After fixing this, resume with:', '  dogear resume r'])
     expect((await place.dogear(['runs', '--status', 'failed'])).stdout).toMatch(/^r +w +failed/m)
     expect((await place.dogear(['show', 'r'])).stdout).toMatch(new RegExp(`^✗ +\\d ${stands} +failed`, 'm'))
     expect((await place.dogear(['plan', 'r'])).stdout).toMatch(/^ .* retry .* failed after 1 attempt: exit code 1$/m)

@@ -32,7 +32,7 @@ describe('the run that is meant', () => {
     const several = await place.dogear(['resume'])
     expect(several.code).toBe(2)
     expect(linesOf(several.stderr)).toEqual([
-      'dogear: There is more than one unfinished run. Say which:',
+      'dogear: Several runs are unfinished. Name one:',
       expect.stringMatching(/^ {2}second {2}three {2}failed {2}1\/3 steps/),
       expect.stringMatching(/^ {2}first {2}three {2}failed {2}1\/3 steps/),
       'Such as:',
@@ -54,11 +54,11 @@ describe('the run that is meant', () => {
     await place.dogear(['run', 'w.yml', '--id', b])
     const ambiguous = await place.dogear(['resume', 'aaaa'])
     expect(ambiguous.code).toBe(2)
-    expect(ambiguous.stderr).toContain('"aaaa" is the beginning of more than one run id')
+    expect(ambiguous.stderr).toContain('"aaaa" matches more than one run id')
     expect([ambiguous.stderr.includes(a), ambiguous.stderr.includes(b)]).toEqual([true, true])
     const short = await place.dogear(['show', 'aaa'])
     expect(short.code).toBe(3)
-    expect(short.stderr).toContain('The beginning of an id needs at least 4 characters\n')
+    expect(short.stderr).toContain('An id prefix needs at least 4 characters\n')
     place.write('mended', '')
     expect((await place.dogear(['resume', 'aaaa1111'])).stderr).toContain(`Resuming run ${a}`)
   })
@@ -79,9 +79,9 @@ describe('the run that is meant', () => {
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(linesOf(stderr)).toEqual([
       `dogear: No checkpoint found for run ${id}`,
-      'Its id may be mistyped, it may be stored elsewhere, or it was deleted or archived',
+      'Check the id and the store; the run may have been deleted or archived',
       `Looked in ${place.folder}/.dogear`,
-      'Which runs there are:',
+      'List the runs with:',
       '  dogear runs'
     ])
     expect(place.read('log')).toBe('one\n')
@@ -208,7 +208,7 @@ describe('the workflow that is meant', () => {
     )
     const { code, stderr } = await place.dogear(['resume', 'r'])
     expect(code).toBe(2)
-    expect(stderr).toContain('unknown variable "b". The run keeps the input that it was started with, which had none')
+    expect(stderr).toContain('unknown variable "b". The run keeps its input, which does not set it')
     expect((await place.dogear(['run', 'w.yml', '--id', 'other'])).code).toBe(0)
   })
 
@@ -227,12 +227,12 @@ describe('what is to run', () => {
     place.write('mended', '')
     const unknown = await place.dogear(['resume', 'r', '--restart-wave', 'foo'])
     expect(unknown.code).toBe(4)
-    expect(unknown.stderr).toContain("wave 'foo' not found: the workflow has no waves.")
+    expect(unknown.stderr).toContain("wave 'foo' not found: the workflow has no waves; run from a step instead")
     expect(unknown.stderr).toContain("Available steps: 'one', 'two', 'three'\n")
     expect(unknown.stderr).toContain('To run from a step on:\n  dogear resume r --from-step STEP\n')
     const { code, stderr } = await place.dogear(['resume', 'r', '--restart-wave', 'two'])
     expect(code).toBe(4)
-    expect(stderr).toContain("step 'two' is not a wave: the workflow has no waves.")
+    expect(stderr).toContain("step 'two' is not a wave: the workflow has no waves; run from that step instead")
     expect(stderr).toMatch(/^To run from "two" on:\n {2}dogear resume r --from-step two$/m)
     expect((await place.shell(linesOf(stderr).at(-1) ?? '')).code).toBe(0)
     expect(place.read('log')).toBe('one\ntwo\nthree\n')
@@ -380,7 +380,7 @@ steps:
     const { code, stdout } = await place.dogear(['verify', 'r'])
     expect(code).toBe(5)
     expect(stdout).toContain('recovered from')
-    expect(stdout).toContain('In the way of a resume:')
+    expect(stdout).toContain('Obstacles to a resume:')
     expect(stdout).toContain('Workspace not found for run r')
     expect(stdout).toContain('"one" was changed after it ran')
     const [report] = JSON.parse((await place.dogear(['verify', 'r', '--json'])).stdout) as { obstacles: string[] }[]
@@ -439,7 +439,7 @@ steps:
 `
     })
     const failed = await place.dogear(['run', 'w.yml', '--id', 'r'])
-    expect(failed.stderr).not.toContain('go on with')
+    expect(failed.stderr).not.toContain('resume with')
     expect({ code: failed.code, hints: linesOf(failed.stderr).slice(-5) }).toEqual({
       code: 1,
       hints: [
@@ -469,7 +469,7 @@ steps:
     const refused = await place.dogear(['resume', 'r', '--from-step', 'build'])
     expect({ code: refused.code, log: place.read('log') }).toEqual({ code: 2, log: 'published\n' })
     expect(refused.stderr).toContain(
-      'Completed, not idempotent, and to run again: publish.\nTo agree:\n  dogear resume r --from-step build --yes\n'
+      'Completed, not idempotent, and due to run again: publish.\nTo agree:\n  dogear resume r --from-step build --yes\n'
     )
     expect((await place.dogear(['resume', 'r', '--from-step', 'build', '--yes'])).code).toBe(0)
     expect(place.read('log')).toBe('published\npublished\n')
@@ -523,7 +523,7 @@ describe('state that was damaged', () => {
     expect(verified.stdout).toMatch(/^! r {2}recovered from .*, revision \d+\n {4}lost: /)
     const listed = await place.dogear(['runs'])
     expect(listed.stdout).toMatch(/^r /m)
-    expect(listed.stderr).toBe('warning: the newest state of run r is damaged. What is lost: dogear verify r\n')
+    expect(listed.stderr).toBe('warning: the newest state of run r is damaged. Check it with: dogear verify r\n')
     const plan = await place.dogear(['plan', 'r'])
     expect(plan.stdout).toContain('Its newest state is damaged')
     expect(plan.stdout).toContain('With --yes you agree to go on from what was recovered\n')
@@ -543,7 +543,7 @@ describe('state that was damaged', () => {
     writeFileSync(join(place.folder, '.dogear/runs/r/checkpoint.json'), 'null')
     const listed = await place.dogear(['runs'])
     expect(listed.code).toBe(0)
-    expect(listed.stderr).toMatch(/^warning: Run r can not be read/)
+    expect(listed.stderr).toMatch(/^warning: Run r cannot be read/)
     expect(linesOf(listed.stdout)).toEqual([
       expect.stringMatching(/^RUN-ID/),
       expect.stringMatching(/^whole/),
@@ -582,7 +582,7 @@ describe('state that was damaged', () => {
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
     expect(code).toBe(6)
     expect(stderr).toMatch(
-      /^Run r has stopped: \/.+\/runs\/r was deleted or moved while the run was going on\. Nothing was written since/m
+      /^Run r stopped: \/.+\/runs\/r was deleted or moved while the run was active\. Nothing was written since/m
     )
     expect(place.exists('never')).toBe(false)
   })

@@ -58,7 +58,7 @@ steps:
       "  command: echo 'no space left' >&2; test -e mended",
       '  error: exit code 1: no space left',
       `  folder: ${place.folder}`,
-      'Fix it, then go on with:',
+      'After fixing this, resume with:',
       `  dogear resume one --home '${home}'`
     ])
     place.write('mended', '')
@@ -186,7 +186,7 @@ describe('an earlier run', () => {
     await place.dogear(['run', 'w.yml', '--id', 'first', '--input', 'v=2'])
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--resume', '--input', 'v=3'])
     expect(code).toBe(4)
-    expect(stderr).toContain('Run first exists already, with another input')
+    expect(stderr).toContain('Run first already exists with another input')
   })
 
   test('an id that is in use is refused, and taken up with --resume', async () => {
@@ -241,17 +241,14 @@ describe('wrong use', () => {
     [['run', 'w.yml', '--home', ''], '--home needs a folder'],
     [['run', 'w.yml', '--run', 'x'], '--run needs --from-step or --restart-wave'],
     [['run', 'w.yml', '--from-step', 'a', '--id', 'x'], '--id is for a new run. With --from-step, --run says which'],
-    [
-      ['run', 'w.yml', '--from-step', 'a', '--restart-wave', 'b'],
-      "--from-step and --restart-wave can't be used together"
-    ],
+    [['run', 'w.yml', '--from-step', 'a', '--restart-wave', 'b'], '--from-step and --restart-wave cannot be combined'],
     [['rnu', 'w.yml'], 'Did you mean run?'],
     [['run', 'w.yml', '--jsn'], 'Did you mean --json?'],
     [['run'], "missing required argument 'file'"],
     [['run', 'w.yml', 'x'], 'too many arguments'],
     [['runs', '--status', 'fialed'], 'Did you mean "failed"?'],
     [['runs', '--output', 'yaml'], '--output is json or table, not "yaml"'],
-    [['resume', 'x', '--force', '--from-step', 'a'], "--force and --from-step can't be used together"],
+    [['resume', 'x', '--force', '--from-step', 'a'], '--force and --from-step cannot be combined'],
     [['resume', 'x', '--confirm', 'a'], '--confirm is STEP=again, STEP=keep, STEP=done or STEP=done:OUTPUT, not "a"'],
     [['resume', 'x', '--changes', 'all'], '--changes is strict, completed or ignore, not "all"']
   ])('dogear %s exits with 2', async (words, message) => {

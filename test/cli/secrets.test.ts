@@ -58,7 +58,7 @@ describe('a declared secret', () => {
       ended.map(({ stderr }) => stderr).join('\n')
     ).toEqual([75, 0, 1])
     expect(ended[2]?.stderr).toContain('no: ***')
-    expect(ended[0]?.stderr).toContain('warning: --input "url" has the value of a secret in it: steps see *** there\n')
+    expect(ended[0]?.stderr).toContain('warning: --input "url" contains the value of a secret: steps see *** instead\n')
     place.write('mended', '')
     ended.push(await dogear('resume', 'r', '--json'))
     for (const words of [
@@ -84,7 +84,7 @@ describe('a declared secret', () => {
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'], { environment: { TOKEN, SHORT: 'abc' } })
     expect(code).toBe(4)
     expect(stderr).toBe(
-      "dogear: Secrets can't be used. Looked for in the environment variables of this process:\n" +
+      'dogear: Cannot read these secrets in the environment variables of this process:\n' +
         '  OTHER is not set\n' +
         '  SHORT has fewer than 4 characters, and could not be hidden: other text is full of it\n' +
         'Nothing was changed\n' +

@@ -25,7 +25,7 @@ test('a failed step that was mended in the file runs anew, the one before it doe
     '  command: exit 1',
     '  error: exit code 1',
     `  folder: ${place.folder}`,
-    'Fix it, then go on with:',
+    'After fixing this, resume with:',
     `  dogear resume ${id}`
   ])
 

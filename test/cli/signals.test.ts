@@ -45,7 +45,7 @@ test.each([
   expect(linesOf(ended.stderr).slice(-4)).toEqual([
     `Stopping slow …${again}`,
     'Interrupted in step 2/3 slow',
-    'Go on with:',
+    'Resume with:',
     '  dogear resume r'
   ])
   expect(isAlive(grandchild())).toBe(false)
@@ -73,7 +73,7 @@ test.each([
   process.kill(running.pid, signal)
   const ended = await running.ended
   expect([signal, code]).toContain(ended.signal ?? ended.code)
-  expect(linesOf(ended.stderr).slice(-2)).toEqual(['Go on with:', '  dogear resume r'])
+  expect(linesOf(ended.stderr).slice(-2)).toEqual(['Resume with:', '  dogear resume r'])
   expect(isAlive(grandchild())).toBe(false)
 })
 
@@ -98,7 +98,7 @@ test('a second signal ends everything at once', async () => {
   expect(code === 130 || signal === 'SIGINT').toBe(true)
   expect(linesOf(stderr).slice(-3)).toEqual([
     'Stopping stubborn … press Ctrl+C again to end at once',
-    'Go on with:',
+    'Resume with:',
     '  dogear resume r'
   ])
   expect(performance.now() - before).toBeLessThan(2_000)

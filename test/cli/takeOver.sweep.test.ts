@@ -35,7 +35,7 @@ test('a resume supersedes a dead owner 30 s after its first look, even if the ow
   const { code, stderr } = await place.dogear(['resume', 'r'])
   const took = performance.now() - begun
   expect([code, place.read('log')]).toEqual([0, 'deploying\ndeploying\n'])
-  expect(stderr).toContain('Looking for a sign of life, for up to 30 s, on NFS 65 s …\n')
+  expect(stderr).toContain('Waiting for a sign of life for up to 30 s (65 s on NFS) …\n')
   expect(took).toBeGreaterThan(29_000)
   expect(took).toBeLessThan(40_000)
 })

@@ -67,13 +67,13 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     expect(code).toBe(4)
     expect(linesOf(stderr)).toEqual([
       expect.stringMatching(/^Run r is held by process \d+ on \S+ since \S+Z, which may be dead$/),
-      'Looking for a sign of life, for up to 30 s, on NFS 65 s …',
+      'Waiting for a sign of life for up to 30 s (65 s on NFS) …',
       'If you know that it is dead, take the run over:',
       '  dogear resume r --take-over',
       expect.stringMatching(/^dogear: Run r is already in progress: held by process \d+ on /),
       'Look at it with:',
       '  dogear show r',
-      'To let it stop at the next safe point, where it can be resumed:',
+      'To pause it at the next safe point:',
       '  dogear pause r'
     ])
     expect(place.read('log')).toBe('packed\ndeploying\n')
@@ -98,11 +98,11 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     const asked = await place.dogear(['resume', 'r', '--take-over'])
     expect(asked.code).toBe(2)
     expect(asked.stderr).toMatch(
-      /^dogear: Run r is held by process \d+ on \S+ since \S+, which may be dead\. If it lives all the same, deploy goes on there until it learns that it was superseded\. To agree, add --yes\nTo take it over:\n {2}dogear resume r --take-over --yes\n$/
+      /^dogear: Run r is held by process \d+ on \S+ since \S+, which may be dead\. If it is still alive, deploy continues there until it learns that it was superseded\. To agree, add --yes\nTo take it over:\n {2}dogear resume r --take-over --yes\n$/
     )
     const taken = await place.dogear(['resume', 'r', '--take-over', '--yes'])
     expect([taken.code, place.read('log')]).toEqual([0, 'packed\ndeploying\ndeploying\n'])
-    expect(taken.stderr).toContain('No sign of life of process ')
+    expect(taken.stderr).toContain('No sign of life from process ')
   })
 
   test('--take-over supersedes an undecided owner, and the step in flight that is not idempotent raises a question', async ({
@@ -130,7 +130,7 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     const shown = JSON.parse((await place.dogear(['show', 'r', '--json'])).stdout) as { readonly held_by: object }
     expect(shown.held_by).toMatchObject({ liveness: 'undecided' })
     const plan = await place.dogear(['plan', 'r'])
-    expect(plan.stdout).toContain('In progress, or left by a process that is dead: process ')
+    expect(plan.stdout).toContain('In progress, or abandoned by a dead process: process ')
     expect(plan.stdout).toContain('\n  dogear resume r --take-over\n')
   })
 
@@ -159,7 +159,7 @@ describe('an owner that may be dead', { concurrent: true }, () => {
 test('Ctrl+C ends the wait for an owner and changes nothing', async ({ expect, ...tools }) => {
   const place = await killed(tools)
   const resuming = place.start(['resume', 'r'])
-  await resuming.said('Looking for a sign of life')
+  await resuming.said('Waiting for a sign of life')
   process.kill(resuming.pid, 'SIGINT')
   const { code, stderr } = await resuming.ended
   expect([code, stderr.includes('Nothing was changed')]).toEqual([130, true])

@@ -135,7 +135,7 @@ steps:
     expect((await place.dogear(['resume', 'first'])).code).toBe(0)
     const { code, stdout } = await answering(asked, [offer, 'y\n'])
     expect(code).toBe(4)
-    expect(stdout).toContain('Run first went on in the meantime. Nothing was changed')
+    expect(stdout).toContain('Run first changed in the meantime. Nothing was done')
   })
 
   test.each([[{ LC_ALL: 'C' }], [{ LC_ALL: '', LC_CTYPE: '', LANG: 'C' }], [{ TERM: 'dumb' }]])(
@@ -179,7 +179,7 @@ steps:
       a: { shell: echo a, after: 'false' }
       b: { shell: sleep 1; echo b, after: 'false' }
 `
-  const whatNow = 'or stop here? [retry/continue/abort] '
+  const whatNow = 'or abort? [retry/continue/abort] '
 
   test('of checks that fail side by side one is asked about at a time, and its question is left alone', async () => {
     place = sandbox({ 'w.yml': checked })
@@ -191,7 +191,7 @@ steps:
     const { code, stdout } = await answering(
       running,
       [whatNow, 'continue\n'],
-      [/counts all the same[^]*abort\] $/, 'continue\n']
+      [/continuing anyway[^]*abort\] $/, 'continue\n']
     )
     expect(code).toBe(0)
     expect(stdout.split(`${whatNow}continue\n`)).toHaveLength(3)
@@ -202,7 +202,7 @@ steps:
     place = sandbox({ 'w.yml': text })
     const { code, stdout } = await answering(onTerminal(['run', 'w.yml']), ['Executing step', '\u0003'])
     expect(code).toBe(130)
-    expect(stdout).not.toContain('counts all the same')
+    expect(stdout).not.toContain('continuing anyway')
   })
 
   test('--force asks, and y restarts at the first step', async () => {
@@ -227,7 +227,7 @@ steps:
     expect((await place.dogear(['resume', 'first'])).code).toBe(0)
     const { code, stdout } = await answering(asked, [warning, 'y\n'])
     expect(code).toBe(4)
-    expect(stdout).toContain('Run first went on in the meantime. Nothing was changed')
+    expect(stdout).toContain('Run first changed in the meantime. Nothing was done')
     expect(place.read('log')).toBe('one\ntwo\n')
   })
 
@@ -262,7 +262,7 @@ steps:
       )
       const ended = await answering(onTerminal(['resume', 'first']), ['Go on from there? [y/N] ', answer])
       expect(ended.stdout).toContain('The newest state of run first is damaged')
-      expect(ended.stdout).toMatch(/These will run, some of them perhaps again: .*two/)
+      expect(ended.stdout).toMatch(/These will run, some possibly a second time: .*two/)
       expect(ended.code).toBe(code)
       expect(place.read('log').slice(-log.length)).toBe(log)
     }

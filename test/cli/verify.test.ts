@@ -54,7 +54,7 @@ describe('verify', () => {
   test('verify names missing secrets and where they are looked up', async () => {
     await failed()
     const stdout = await verified({})
-    expect(stdout).toContain("In the way of a resume:\n    Secrets can't be used. Looked for in ")
+    expect(stdout).toContain('Obstacles to a resume:\n    Cannot read these secrets in ')
     expect(stdout).toContain('      TOKEN is not set\n')
     expect(stdout).toContain('    When they are set:\n      dogear resume r\n')
     expect((await reportOf({})).obstacles).toEqual([
@@ -70,7 +70,7 @@ describe('verify', () => {
     await failed()
     place.write('gen.js', 'edited\n')
     const stdout = await verified()
-    expect(stdout).toContain('    "generate" completed, and what it made was changed since: gen.js\n')
+    expect(stdout).toContain('    "generate" completed, but its evidence changed since: gen.js\n')
     expect(stdout).toContain('      dogear resume r --confirm generate=keep\n')
     const { obstacles } = await reportOf()
     expect(obstacles.map(({ code }) => code)).toEqual(['Unconfirmed'])
@@ -83,12 +83,12 @@ describe('verify', () => {
     const { code, stdout } = await place.dogear(['verify', 'r'], { environment: SECRET })
     expect(code).toBe(0)
     expect(stdout).toContain(
-      '  Completed, and a resume runs them again:\n    generate: what it made is missing: gen.js\n    pack: "generate" runs again\n'
+      '  Completed, but a resume runs them again:\n    generate: evidence is missing: gen.js\n    pack: "generate" runs again\n'
     )
     expect(await reportOf()).toMatchObject({
       obstacles: [],
       runs_again: [
-        { step: 'generate', reason: 'EvidenceMissing', why: 'what it made is missing: gen.js' },
+        { step: 'generate', reason: 'EvidenceMissing', why: 'evidence is missing: gen.js' },
         { step: 'pack', reason: 'EarlierStepRunsAgain' }
       ]
     })
@@ -99,7 +99,7 @@ describe('verify', () => {
     place.write('gen.js', 'edited\n')
     place.write('w.yml', place.read('w.yml').replace('echo x > app.tgz', 'echo y > app.tgz'))
     const stdout = await verified({})
-    for (const what of ['"pack" was changed after it ran', 'was changed since: gen.js', 'TOKEN is not set'])
+    for (const what of ['"pack" was changed after it ran', 'its evidence changed since: gen.js', 'TOKEN is not set'])
       expect(stdout).toContain(what)
     const { obstacles } = await reportOf({})
     expect(obstacles.map(({ code }) => code)).toEqual(
@@ -126,7 +126,7 @@ describe('verify', () => {
     place.write('app.tgz', 'edited\n')
     const { code, stdout } = await place.dogear(['verify', 'r'], { environment: SECRET })
     expect(code).toBe(4)
-    expect(stdout).toContain('"pack" completed, and what it made was changed since: app.tgz\n')
+    expect(stdout).toContain('"pack" completed, but its evidence changed since: app.tgz\n')
     expect((await place.dogear(['verify'], { environment: SECRET })).code).toBe(0)
   })
 })
@@ -147,7 +147,7 @@ describe('verify of a killed run', () => {
     const { code, stdout } = await place.dogear(['verify', 'r'])
     expect(code).toBe(0)
     expect(stdout).toContain(
-      '  In flight when the process ended, so what they did may not be recorded:\n    send (attempt 1): a resume runs it again\n  Look at what they did, then resume:\n    dogear resume r\n'
+      '  In flight when the process ended, so their effects may be unrecorded:\n    send (attempt 1): a resume runs it again\n  Check their effects, then resume:\n    dogear resume r\n'
     )
     expect(await reportOf()).toMatchObject({ unrecorded: [{ step: 'send', attempt: 1, action: 'retry' }] })
   })
@@ -157,7 +157,7 @@ describe('verify of a killed run', () => {
     const stdout = await verified()
     expect(stdout).toContain('    send (attempt 1): a resume asks whether it is done\n')
     expect(stdout).toContain('dogear resume r --confirm send=again')
-    expect(stdout).toMatch(/\n {2}Look at what they did before that\n$/)
+    expect(stdout).toMatch(/\n {2}Check their effects first\n$/)
     expect(await reportOf()).toMatchObject({
       unrecorded: [{ step: 'send', attempt: 1, action: 'confirm' }],
       resume_command: null

@@ -36,11 +36,11 @@ describe('a wave whose `after` check failed, in a pipe,', () => {
     const { code, stderr } = await failed()
     expect(code).toBe(1)
     expect(stderr).toContain('error: it ran, but: test -e ok')
-    expect(stderr).toContain('Fix it, then look again with:\n  dogear resume r\n')
+    expect(stderr).toContain('After fixing it, repeat the check with:\n  dogear resume r\n')
     const [, restart = ''] = /^To run the groups of "checks" again:\n {2}(dogear resume r .+)$/m.exec(stderr) ?? []
     const again = await place.shell(restart)
     expect(again.stderr).toContain(
-      'Completed before, and run again:\n  checks/unit: asked for\n  checks/lint: asked for\n'
+      'Completed before, running again:\n  checks/unit: asked for\n  checks/lint: asked for\n'
     )
     expect(again.code).toBe(0)
     expect(ran()).toEqual(['js', 'unit', 'lint', 'unit', 'lint', 'publish'])
@@ -57,8 +57,9 @@ describe('a wave whose `after` check failed, in a pipe,', () => {
   test('the printed command names a group that is not idempotent, and runs it again', async () => {
     const { stderr } = await failed(harmful)
     const [, restart = ''] =
-      /^To run the groups of "checks" again, also what is not idempotent \(checks\/lint\):\n {2}(.+)$/m.exec(stderr) ??
-      []
+      /^To run the groups of "checks" again, including steps that are not idempotent \(checks\/lint\):\n {2}(.+)$/m.exec(
+        stderr
+      ) ?? []
     expect(restart).toBe('dogear resume r --restart-wave checks --yes')
     expect((await place.shell(restart)).code).toBe(0)
     expect(ran()).toEqual(['js', 'unit', 'lint', 'unit', 'lint', 'publish'])
@@ -104,7 +105,7 @@ steps:
 `,
       '--json'
     )
-    expect(stderr).toContain('error: not started: spec.txt of spec was changed')
+    expect(stderr).toContain('error: not started: spec.txt of spec changed')
     expect(stderr).not.toMatch(/^ {2}dogear resume r$/m)
     expect(JSON.parse(stdout)).toMatchObject({ questions: ['spec'] })
     const [, keep = ''] = /^ {2}(dogear resume r --confirm spec=keep)$/m.exec(stderr) ?? []
@@ -120,10 +121,8 @@ steps:
 })
 
 describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal,', () => {
-  const AFTER =
-    'Run its groups again, look again, let it count all the same, or stop here? [retry/look again/continue/abort] '
-  const BEFORE =
-    'Look again, run "build" again, start all the same, or stop here? [look again/previous wave/continue/abort] '
+  const AFTER = 'Run its groups again, look again, continue anyway, or abort? [retry/look again/continue/abort] '
+  const BEFORE = 'Look again, run "build" again, continue anyway, or abort? [look again/previous wave/continue/abort] '
   const once = ['js', 'unit', 'lint']
 
   const asked = async (text: string, ...dialogue: ReadonlyArray<readonly [string | RegExp, string]>) => {
@@ -141,7 +140,7 @@ describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal,', () =>
     const ended = await asked(workflow, [AFTER, answer])
     expect(ended.code).toBe(code)
     expect(ran()).toEqual(steps)
-    expect(ended.stdout.includes('Completed before, and run again:\n  checks/unit: asked for')).toBe(
+    expect(ended.stdout.includes('Completed before, running again:\n  checks/unit: asked for')).toBe(
       answer.includes('retry')
     )
     expect(ended.stdout.includes('dogear resume r --restart-wave checks')).toBe(code === 1)
@@ -154,14 +153,14 @@ describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal,', () =>
     ['abort\n', 1, ['js']]
   ])('a failed check before a wave prompts on a terminal, and %j is obeyed', async (answer, code, steps) => {
     const ended = await asked(waiting.replace('test -e ok ||', 'true ||'), [BEFORE, answer])
-    expect(ended.stdout).toContain('"checks" can not start:')
+    expect(ended.stdout).toContain('"checks" cannot start:')
     expect(ended.code).toBe(code)
     expect(ran()).toEqual(steps)
   })
 
   test('groups that are not idempotent run again only after a yes', async () => {
-    const agree = 'Completed, not idempotent, and to run again: checks/lint. Continue?'
-    const ended = await asked(harmful, [AFTER, 'retry\n'], [agree, 'n\n'], [/stop here[^]+stop here/, 'abort\n'])
+    const agree = 'Completed, not idempotent, and due to run again: checks/lint. Continue?'
+    const ended = await asked(harmful, [AFTER, 'retry\n'], [agree, 'n\n'], [/or abort\?[^]+or abort\?/, 'abort\n'])
     expect(ended.code).toBe(1)
     expect(ran()).toEqual(once)
     place.remove()

@@ -163,7 +163,7 @@ describe('a wave of many shell steps', () => {
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
     expect(code).toBe(1)
     expect(stderr.match(/^Step 1\/1 failed: many\/g\d+$/gm)).toHaveLength(10)
-    expect(stderr).toContain('\nmany: 20 more groups failed\nFix it, then go on with:\n  dogear resume r\n')
+    expect(stderr).toContain('\nmany: 20 more groups failed\nAfter fixing this, resume with:\n  dogear resume r\n')
   })
 })
 

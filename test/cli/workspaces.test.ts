@@ -113,7 +113,7 @@ describe('a worktree', () => {
     const { code, stderr } = await running.ended
     expect(code).toBe(143)
     expect(stderr).toContain(
-      `  worktree: ${join(place.folder, worktree)} (branch dogear/r)\nGo on with:\n  dogear resume r\n`
+      `  worktree: ${join(place.folder, worktree)} (branch dogear/r)\nResume with:\n  dogear resume r\n`
     )
     place.write(`${worktree}/mended`, '')
     expect((await dogear(['resume', 'r'])).code).toBe(0)
@@ -239,7 +239,7 @@ describe('a workspace that is gone', () => {
     expect(refused.stderr).toBe(
       'dogear: Workspace not found for run r. It may have been cleaned up.\n' +
         `The run works in ${join(place.folder, worktree)}\n` +
-        'Gone with it: one.txt of "one"\n' +
+        'Missing with it: one.txt of "one"\n' +
         'Nothing was executed. To start over, with a new workspace:\n  dogear resume r --force\n'
     )
     expect(await dogear(['plan', 'r'])).toMatchObject({ code: 4, stderr: refused.stderr })
@@ -302,7 +302,7 @@ describe('clean', () => {
     await dogear(['run', 'w.yml', '--id', 'done'])
     const asked = await dogear(['clean'])
     expect(asked).toMatchObject({ code: 2 })
-    expect(asked.stderr).toContain('This deletes what is listed\nTo agree:\n  dogear clean --yes\n')
+    expect(asked.stderr).toContain('This deletes the listed workspaces\nTo agree:\n  dogear clean --yes\n')
     const cleaned = await dogear(['clean', '-y'])
     expect(cleaned).toMatchObject({ code: 0 })
     expect(cleaned.stdout).toBe(
@@ -323,7 +323,7 @@ describe('clean', () => {
     const { code, stderr } = await dogear(['resume', 'failed'])
     expect(code).toBe(4)
     expect(stderr).toContain('Workspace not found for run failed. It may have been cleaned up.\n')
-    expect(stderr).toContain('Gone with it: one.txt of "one"\n')
+    expect(stderr).toContain('Missing with it: one.txt of "one"\n')
     expect(await sh('git worktree list | wc -l')).toBe('1')
   })
 
@@ -360,7 +360,7 @@ steps:
     expect(stderr).toContain(`  folder: ${own}\n`)
     await sh(`rm ${own}/made.txt; touch ${own}/mended`)
     expect((await dogear(['resume', 'r'])).stderr).toContain(
-      `What it made is in ${own}\nTo delete it:\n  dogear clean r\n`
+      `Its files are in ${own}\nTo delete it:\n  dogear clean r\n`
     )
     expect(place.read('.dogear/workspaces/r/made.txt')).toBe('made\n')
   })
@@ -385,7 +385,7 @@ steps:
     const failed = await dogear(['run', 'w.yml', '--id', 'r'])
     expect(failed).toMatchObject({ code: 1, stdout: '' })
     expect(failed.stderr).toContain(`  its own folder: ${own}\n`)
-    expect(failed.stderr).toContain('It may pass by itself. Wait, or fix it, then go on with:\n  dogear resume r\n')
+    expect(failed.stderr).toContain('It may pass by itself. Wait or fix it, then resume with:\n  dogear resume r\n')
     expect(await sh(`ls ${own}.attempt-1; ls ${own}`)).toBe('app-1\njunk\napp-2\njunk')
     place.write('mended', '')
     const built = await dogear(['resume', 'r'])
@@ -421,7 +421,7 @@ describe('the command that a failure prints', () => {
     const folder = await repository(flow, name)
     const home = join(place.folder, `st'ate of $(touch evil)`)
     const { stderr } = await dogear(['run', 'w.yml', '--id', 'r', '--home', home], { cwd: folder })
-    const [, resume = ''] = /^Fix it, then go on with:\n {2}(dogear .*)$/m.exec(stderr) ?? []
+    const [, resume = ''] = /^After fixing this, resume with:\n {2}(dogear .*)$/m.exec(stderr) ?? []
     const [, root = ''] = /^ {2}worktree: (.*) \(branch dogear\/r\)$/m.exec(stderr) ?? []
     expect(root).toBe(join(home, 'workspaces', 'r'))
     await sh('touch mended', root)

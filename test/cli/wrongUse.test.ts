@@ -46,7 +46,7 @@ describe('a failed run', () => {
     await failed()
     const { code, stderr } = await place.dogear(['resume', 'r', '--confirm', 'g=keep'])
     expect(code).toBe(4)
-    expect(stderr).toContain("'g' is answered for by its groups: 'g/a', 'g/b'")
+    expect(stderr).toContain("'g' needs an answer for each of its groups: 'g/a', 'g/b'")
   })
 
   test('another input is refused without a step, and the printed command applies it', async () => {
@@ -108,7 +108,7 @@ describe('a missing id', () => {
     await place.dogear(['run', 'w.yml', '--id', 'r', '--home', 'else where'])
     const refused = await place.dogear(['--home', 'else where', command])
     expect(refused.code).toBe(2)
-    const [, listing = ''] = /^Which runs there are:\n {2}(.*)$/m.exec(refused.stderr) ?? []
+    const [, listing = ''] = /^List the runs with:\n {2}(.*)$/m.exec(refused.stderr) ?? []
     expect((await place.shell(listing)).stdout).toContain('one')
     expect(await follow(refused)).toMatchObject({ code: 0 })
   })
@@ -129,11 +129,11 @@ describe('a file', () => {
     within({ 'w.yml': one, 'flows/x.yml': one })
     const refused = await place.dogear([command, 'w.yml'])
     expect(refused.code).toBe(3)
-    expect(refused.stderr).toContain('w.yml is a file: "dogear run" takes a file, this command takes the id of a run\n')
+    expect(refused.stderr).toContain('w.yml is a file: this command takes the id of a run; "dogear run" takes a file\n')
     expect(await follow(refused)).toMatchObject({ code: 0 })
     const below = await place.dogear([command, 'flows/x.yml'])
     expect(below.code).toBe(2)
-    expect(below.stderr).toContain('flows/x.yml is a file: "dogear run" takes a file')
+    expect(below.stderr).toContain('flows/x.yml is a file: this command takes the id of a run')
   })
 
   test.each(['', '\n# only a comment\n'])('an empty file is refused as such: %j', async (text) => {
@@ -152,7 +152,7 @@ describe('contradictory flags', () => {
     await place.dogear(['run', 'w.yml', '--id', 'r'])
     const { code, stderr } = await place.dogear(['resume', 'r', '--force', '--from-step', '1'])
     expect(code).toBe(2)
-    expect(stderr).toBe("dogear: --force and --from-step can't be used together. Give one of them\n")
+    expect(stderr).toBe('dogear: --force and --from-step cannot be combined; use one of them\n')
   })
 })
 

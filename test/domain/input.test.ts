@@ -107,7 +107,7 @@ describe('a plan with another input', () => {
     const plan = planResume(half, workflow, { input: { who: 'Bob' } })
     const problems = E.isLeft(plan) ? plan.left.problems : []
     assert.deepEqual(problems, [{ _tag: 'InputWithoutStep' }])
-    assert.match(problems.map(describeProblem).join(), /from which step on/)
+    assert.match(problems.map(describeProblem).join(), /name the step from which it applies/)
   })
 
   test.each([

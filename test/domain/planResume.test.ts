@@ -742,8 +742,8 @@ describe('restartWave', () => {
       problems(checkpoint, numbered(2), { restartWave }).map(describeProblem).join()
     )
     assert.deepEqual(told, [
-      "wave 'x' not found: the workflow has no waves. Run from a step on instead (fromStep). Available steps: 'step-0', 'step-1'",
-      "step 'step-1' is not a wave: the workflow has no waves. Run from that step on instead (fromStep)"
+      "wave 'x' not found: the workflow has no waves; run from a step instead (fromStep). Available steps: 'step-0', 'step-1'",
+      "step 'step-1' is not a wave: the workflow has no waves; run from that step instead (fromStep)"
     ])
   })
 })
@@ -885,7 +885,7 @@ describe('a plan in words', () => {
       explain(planned(checkpoint, workflow, { changes: 'ignore', evidence, restartWave: 'checks' })),
       `1/6 steps are done, 5 to run
   1/6  skip     build    completed
-  2/6  run      sign     what it made is missing: commit c0ffee, a.tgz, b.txt
+  2/6  run      sign     evidence is missing: commit c0ffee, a.tgz, b.txt
   3/6  run      upload   "sign" runs again
   4/6  run      idle     "sign" runs again
   5/6  run      checks   asked for

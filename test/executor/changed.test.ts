@@ -75,7 +75,7 @@ describe('an artifact edited by hand', () => {
         [['generate', 'EvidenceChanged']]
       )
       const text = RunError.describe({ ...error, questions })
-      assert.match(text, /"generate" completed, and what it made was changed since: gen\.js/)
+      assert.match(text, /"generate" completed, but its evidence changed since: gen\.js/)
       for (const answer of ['Again', 'Keep', 'Done'])
         assert.ok(text.includes(`confirm: new Map([["generate", { _tag: '${answer}' }]])`), text)
       assert.match(text, /File evidence/)

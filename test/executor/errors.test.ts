@@ -17,10 +17,7 @@ describe('the text of a failed save', () => {
     const process = newProcess(world, { around: failingSave(3, 'after') })
     const error = refused(await process.perform(run(two(world.log), 'r', {})), 'WriteFailed')
     assert.match(RunError.describe(error), /^Writing the disk failed: fdatasync: ENOSPC/)
-    assert.match(
-      RunError.describe(error),
-      /What was saved before is unharmed\. This write may have taken effect all the same/
-    )
+    assert.match(RunError.describe(error), /Earlier saves are intact\. This write may still have taken effect/)
     ended(await newProcess(world).perform(resume(two(world.log), 'r')), 'Completed')
     assert.deepEqual(world.log, ['one', 'two'])
   })
@@ -31,10 +28,10 @@ describe('the text of a RevisionConflict', () => {
 
   test('the text of a RevisionConflict is true for a store that lost saves and for a caller’s bug, and says what to do', () => {
     const text = RunError.describe(conflict)
-    assert.match(text, /^Run r can't be saved: the store expects revision 3, and revision 5 was given/)
-    assert.match(text, /lost acknowledged saves \(a failover to a copy that lagged behind\)/)
+    assert.match(text, /^Run r cannot be saved: the store expects revision 3, but got revision 5/)
+    assert.match(text, /lost acknowledged saves \(a failover to a stale replica\)/)
     assert.match(text, /or the caller of `save` has a bug/)
-    assert.match(text, /resume the run: it goes on from what is stored/)
+    assert.match(text, /resume the run; it continues from the stored state/)
   })
 
   test('the text of a RevisionConflict holds after a failover: a resume continues from the stored state', async () => {
@@ -77,13 +74,13 @@ describe('the text of an error mentions no command or file to a program', () => 
   const texts: ReadonlyArray<readonly [Errors.RunError, RegExp, RegExp]> = [
     [
       { _tag: 'Corrupt', runId: 'r', where: 'row 7', why: 'no JSON', cause: 0 },
-      /What is stored was left as it is$/,
+      /The stored state was not changed$/,
       /files/
     ],
     [{ _tag: 'RecoveryRefused', runId: 'r', from: 'a', lost: 'b', cause: 0 }, /`onRecovered`/, /--/],
     [
       { _tag: 'PlanError', problems: [{ _tag: 'InputWithoutStep' }] },
-      /^Cannot resume this run:\n {2}another input/,
+      /^Cannot resume this run:\n {2}the input differs from the recorded one/,
       /--/
     ]
   ]

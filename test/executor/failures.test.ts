@@ -66,10 +66,7 @@ describe('the text of a storage error', () => {
     const facts = { where: '/state/x', operation: 'lock', code, cause }
     assert.equal(RunError.describe({ _tag: 'ReadFailed', ...facts }), `Reading /state/x failed: lock: ${expected}`)
     const written = RunError.describe({ _tag: 'WriteFailed', ...facts })
-    assert.ok(
-      written.startsWith(`Writing /state/x failed: lock: ${expected}. What was saved before is unharmed. `),
-      written
-    )
+    assert.ok(written.startsWith(`Writing /state/x failed: lock: ${expected}. Earlier saves are intact. `), written)
   })
 })
 

@@ -76,7 +76,7 @@ describe('runOrResume without an input', () => {
     const world = newWorld()
     const process = newProcess(world)
     const error = refused(await process.perform(runOrResume(order(world), 'r')), 'InputMissing')
-    assert.match(RunError.describe(error), /^Run r does not exist yet, and its workflow needs an input/)
+    assert.match(RunError.describe(error), /^Run r does not exist, and its workflow requires an input/)
     assert.match(RunError.describe(error), /customer: string/)
     assert.deepEqual(
       process.calls.filter((call) => call !== 'load'),
@@ -145,7 +145,7 @@ describe('a replaced input', () => {
     const world = await failed()
     const before = await stored(memoryStorage(world.data))
     const error = refused(await newProcess(world).perform(resume(order(world), 'r', { input: bob })), 'InputChanged')
-    assert.match(RunError.describe(error), /from which step on/)
+    assert.match(RunError.describe(error), /name the step from which the new input applies/)
     assert.equal((await stored(memoryStorage(world.data))).revision, before.revision)
   })
 

@@ -59,9 +59,9 @@ describe('a new run that requires input', () => {
     const options = { id: 'order-1', storage: memoryStorage() }
     const outcome = await runOutcome(order(), options)
     assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'InputMissing')
-    assert.match(RunError.describe(outcome.error), /give `input`/)
+    assert.match(RunError.describe(outcome.error), /Pass `input`/)
     const again = await failure(runOrResume(order(), options))
-    assert.match(again.message, /^Run order-1 does not exist yet, and its workflow needs an input/)
+    assert.match(again.message, /^Run order-1 does not exist, and its workflow requires an input/)
   })
 })
 

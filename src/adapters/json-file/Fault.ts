@@ -67,7 +67,7 @@ export const insecure = (where: string, why: string): Insecure => ({ _tag: 'Inse
 export const foreign = (where: string, uid: number): Insecure =>
   insecure(
     where,
-    `it belongs to user ${uid}, who may have put anything there. If you trust it, make it your own (chown), or run as that user`
+    `it belongs to user ${uid}, who may have tampered with it; if you trust it, chown it to yourself or run as that user`
   )
 
 /**

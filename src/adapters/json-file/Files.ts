@@ -44,7 +44,7 @@ const useFile = <A, Failure>(
   facts: Facts,
   use: (fd: number, facts: Facts) => Promise<E.Either<Failure, A>>
 ): Promise<E.Either<Failure | FileError, A>> => {
-  if (facts.kind !== 'file') return Promise.resolve(E.left(insecure(path, 'it is no regular file')))
+  if (facts.kind !== 'file') return Promise.resolve(E.left(insecure(path, 'it is not a regular file')))
   return facts.foreign === undefined ? use(fd, facts) : Promise.resolve(E.left(foreign(path, facts.foreign)))
 }
 
@@ -133,14 +133,14 @@ export const isFolder = (fs: FileSystem, path: string): E.Either<FileError, bool
     if (facts === undefined) return E.right(false)
     if (facts.foreign !== undefined) return E.left(foreign(path, facts.foreign))
     if (facts.kind === 'folder') return E.right(true)
-    return E.left(insecure(path, facts.kind === 'link' ? LINKED : 'it is no folder. Move it away'))
+    return E.left(insecure(path, facts.kind === 'link' ? LINKED : 'it is not a folder; move it away'))
   } catch (cause) {
     return E.left(readFailed(path, 'lstat', cause))
   }
 }
 
 const LINKED =
-  'it is a symbolic link. To keep state elsewhere, move the root (a link to that is fine), or name another one'
+  'it is a symbolic link; to keep state elsewhere, move the root (a link to the root is fine) or choose another one'
 
 /** Checks that this user or root owns the root and the target of a link. A missing root passes. */
 export const ownRoot = (fs: FileSystem, root: string): E.Either<FileError, void> => {

@@ -246,13 +246,13 @@ const stranger = (record: JsonObject, runId: string, number: number): string | u
 
 const takeClaim = (draft: Draft, record: JsonObject): string | undefined => {
   const { lineage, token, owner, since, process } = record
-  if (!isToken(lineage) || !isToken(token) || typeof since !== 'string') return 'it is no claim'
-  if (!isObject(owner ?? null) || !isObject(process ?? null)) return 'it is no claim'
+  if (!isToken(lineage) || !isToken(token) || typeof since !== 'string') return 'it is not a claim'
+  if (!isObject(owner ?? null) || !isObject(process ?? null)) return 'it is not a claim'
   const { host, pid } = owner as JsonObject
   const identity = processIdentity(process as JsonObject)
-  if (typeof host !== 'string' || typeof pid !== 'number' || identity === undefined) return 'it is no claim'
+  if (typeof host !== 'string' || typeof pid !== 'number' || identity === undefined) return 'it is not a claim'
   const socket = record['socket'] === undefined ? {} : socketRecord(record['socket'])
-  if (socket === undefined) return 'it is no claim'
+  if (socket === undefined) return 'it is not a claim'
   draft.claim = {
     runId: record['runId'] as string,
     epoch: record['epoch'] as number,

@@ -98,7 +98,7 @@ export const lockPlainly: Lock = async (path, { stale, update, onCompromised }) 
     state = 'waiting'
     if (isOurs) return
     end()
-    onCompromised(new Error('somebody else touched or deleted it'))
+    onCompromised(new Error('another process touched or deleted it'))
   }
 
   const hasEnded = (): boolean => state === 'ended'

@@ -317,7 +317,7 @@ const fromJournal = ({ number, journal }: Numbered, above: ReadonlyArray<string>
         : {
             _tag: 'Recovered',
             from: `history/${Layout.journalName(number)}, revision ${revision}`,
-            lost: `${damage.join('; ')}. What is lost: ${whatIsGone(journal, above, revision)}`
+            lost: `${damage.join('; ')}. Lost: ${whatIsGone(journal, above, revision)}`
           }
   }
 }
@@ -325,7 +325,7 @@ const fromJournal = ({ number, journal }: Numbered, above: ReadonlyArray<string>
 const whatIsGone = ({ damage }: Journal.Journal, above: ReadonlyArray<string>, revision: number): string =>
   above.length === 0 && damage.every(({ line }) => line === 1)
     ? 'no revision, only who wrote them'
-    : `every revision after ${revision} that was saved there`
+    : `every saved revision after ${revision}`
 
 const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, reached: number): Content => ({
   revision: of.revision,
@@ -334,7 +334,7 @@ const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, r
   found: {
     _tag: 'Recovered',
     from: `checkpoint.json, revision ${of.revision}`,
-    lost: `${[...damage, ...shortfallOf(newest, reached)].join('; ')}. What is lost: every revision after ${of.revision} that was saved`
+    lost: `${[...damage, ...shortfallOf(newest, reached)].join('; ')}. Lost: every saved revision after ${of.revision}`
   }
 })
 

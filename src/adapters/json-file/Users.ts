@@ -76,7 +76,7 @@ const foldersAbove = (path: string): ReadonlyArray<string> => {
  *
  * assert.equal(
  *   describeExposure({ where: '/srv/state', by: 'everybody', how: 'write' }),
- *   '/srv/state: every user can write to it, and so delete or move the state of runs; take that right away (chmod go-w)'
+ *   '/srv/state: every user can write to it and delete or move the state of runs; remove that permission (chmod go-w)'
  * )
  *
  * @category destructors
@@ -85,10 +85,10 @@ const foldersAbove = (path: string): ReadonlyArray<string> => {
 export const describeExposure = ({ where, by, how }: Exposure): string => {
   const who = { everybody: 'every user', group: 'every user of its group', owner: 'the user who owns it' }[by]
   return how === 'write'
-    ? `${where}: ${who} can write to it, and so delete or move the state of runs; take that right away (chmod go-w)`
-    : `${where}: ${who} can delete or move what is in it, the state of runs too; ${
+    ? `${where}: ${who} can write to it and delete or move the state of runs; remove that permission (chmod go-w)`
+    : `${where}: ${who} can delete or move its contents, including the state of runs; ${
         by === 'owner'
-          ? 'run as that user, or keep the state elsewhere'
-          : 'take that right away (chmod go-w, or chmod +t)'
+          ? 'run as that user or keep the state elsewhere'
+          : 'remove that permission (chmod go-w or chmod +t)'
       }`
 }

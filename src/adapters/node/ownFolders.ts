@@ -36,10 +36,10 @@ const orMissing = (looking: Promise<BigIntStats>): Promise<BigIntStats | undefin
 
 const wrongWith = async (state: string, found: BigIntStats): Promise<string | undefined> => {
   if (found.isSymbolicLink())
-    return 'it is a symbolic link. To keep workspaces elsewhere, move the state folder (a link to that is fine)'
-  if (!found.isDirectory()) return 'it is no folder. Move it away'
+    return 'it is a symbolic link; to keep workspaces elsewhere, move the state folder (a link to the state folder is fine)'
+  if (!found.isDirectory()) return 'it is not a folder; move it away'
   if (await isOurs(state, Number(found.uid))) return undefined
-  return `it belongs to user ${found.uid}, who may have put anything there. If you trust it, make it your own (chown), or run as that user`
+  return `it belongs to user ${found.uid}, who may have tampered with it; if you trust it, chown it to yourself or run as that user`
 }
 
 const isOurs = async (state: string, uid: number): Promise<boolean> => {

@@ -32,7 +32,7 @@ const askOne = async (context: Asking, program: Steps, failed: FailedCheck): Pro
   const { prompt, screen, signals } = context
   if (signals.interrupt.signal.aborted) return 'abort'
   const name = unitName(failed)
-  screen.line(screen.style.yellow(`"${name}" ${failed.when === 'before' ? 'can not start' : 'ran, but'}:`))
+  screen.line(screen.style.yellow(`"${name}" ${failed.when === 'before' ? 'cannot start' : 'ran, but'}:`))
   for (const one of failed.wrong) screen.line(`  ${one}`)
   const words = failed.answers.map((answer) => WORDS[answer])
   for (;;) {
@@ -53,10 +53,10 @@ const WORDS: Readonly<Record<CheckAnswer, string>> = {
 }
 
 const questionOf = ({ answers, when, previousWave }: FailedCheck): string => {
-  if (!answers.includes('lookAgain')) return 'Try it again, let it count all the same, or stop here?'
-  if (when === 'after') return 'Run its groups again, look again, let it count all the same, or stop here?'
+  if (!answers.includes('lookAgain')) return 'Retry, continue anyway, or abort?'
+  if (when === 'after') return 'Run its groups again, look again, continue anyway, or abort?'
   const back = previousWave === undefined ? '' : ` run "${previousWave}" again,`
-  return `Look again,${back} start all the same, or stop here?`
+  return `Look again,${back} continue anyway, or abort?`
 }
 
 /** A completed unit that is not idempotent runs again only after explicit consent. */
@@ -74,7 +74,7 @@ const mayRunTwice = async (
 
 /** The warning before completed units that are not idempotent run again. */
 export const warningOf = (units: ReadonlyArray<string>): string =>
-  `Completed, not idempotent, and to run again: ${units.join(', ')}.`
+  `Completed, not idempotent, and due to run again: ${units.join(', ')}.`
 
 /** The units that are not idempotent, from the named step to the index (exclusive). A map counts as one unit. */
 export const harmfulFrom = ({ steps }: Steps, from: string, end = steps.length): ReadonlyArray<string> =>

@@ -155,7 +155,7 @@ const agree = async (
   if (yes === true) return E.right(undefined)
   if (!context.interactive) {
     return E.left(
-      usage('This deletes what is listed', [{ text: 'To agree:', command: sameCommand(context, ['--yes']) }])
+      usage('This deletes the listed workspaces', [{ text: 'To agree:', command: sameCommand(context, ['--yes']) }])
     )
   }
   const count = candidates.reduce((sum, { folders }) => sum + folders.length, 0)

@@ -197,6 +197,6 @@ const withPlainText = (report: Report): Report => ({ ...report, results: report.
 
 /** Reports an exception that no case can catch, such as one from a timer of the store. */
 const tellStray = ({ screen }: Context, current: string, text: string): void => {
-  screen.line(`${screen.style.red('dogear:')} while ${current} ran, this was thrown, and nobody caught it:`)
+  screen.line(`${screen.style.red('dogear:')} uncaught exception during ${current}:`)
   for (const line of withoutOurs(text)) screen.line(`  ${line}`)
 }

@@ -195,9 +195,11 @@ export const execute = async (
 
 /** What has passed may be gone when it is tried again; everything else needs somebody. */
 const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
-  if (outcome._tag !== 'Failed') return 'Go on with:'
-  if (failedCheckOf(program, outcome) === 'after') return 'Fix it, then look again with:'
-  return outcome.retryable ? 'It may pass by itself. Wait, or fix it, then go on with:' : 'Fix it, then go on with:'
+  if (outcome._tag !== 'Failed') return 'Resume with:'
+  if (failedCheckOf(program, outcome) === 'after') return 'After fixing it, repeat the check with:'
+  return outcome.retryable
+    ? 'It may pass by itself. Wait or fix it, then resume with:'
+    : 'After fixing this, resume with:'
 }
 
 /** What a resume would ask. Evidence is looked at only if it may be why a wave did not start. */
@@ -263,7 +265,7 @@ const tellOfSignals = ({ screen, signals }: Attended, narrator: Narrator.Narrato
   const onSignal = (signal: NodeJS.Signals): void => {
     // The handlers are taken away by the second signal, and by nothing else while steps run.
     if (process.listenerCount(signal) > (before.get(signal) ?? 0)) return
-    screen.line('Go on with:')
+    screen.line('Resume with:')
     screen.line(`  ${screen.style.bold(resume)}`)
     end()
     process.kill(process.pid, signal)

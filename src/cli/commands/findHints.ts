@@ -14,19 +14,19 @@ export const ofNoRunOf = (place: Place, shown: string): ReadonlyArray<Hint> => [
 /** For a run that was not found, with the folder searched. `tooShortFor`: the minimum length of an id prefix, if this one is shorter. */
 export const ofNoRun = ({ home }: Place, tooShortFor?: number): ReadonlyArray<Hint> => [
   { text: `Looked in ${home}` },
-  ...(tooShortFor === undefined ? [] : [{ text: `The beginning of an id needs at least ${tooShortFor} characters` }])
+  ...(tooShortFor === undefined ? [] : [{ text: `An id prefix needs at least ${tooShortFor} characters` }])
 ]
 
 /** For a workflow file passed in place of a run. */
 export const ofFile = (file: string): Hint => ({
-  text: `${file} is a file: "dogear run" takes a file, this command takes the id of a run`
+  text: `${file} is a file: this command takes the id of a run; "dogear run" takes a file`
 })
 
 /** For a run whose workflow file is unreadable. */
 export const ofMissingFile = (place: Place, runId: string): ReadonlyArray<Hint> => [
   { text: `Run ${runId} was started from it. Put it back, then resume` },
   {
-    text: 'Or, if it was moved, go on with the file where it is now:',
+    text: 'Or, if it was moved, resume with its new path:',
     command: dogearCommand(place, ['run', 'NEWPATH', '--id', runId, '--resume'])
   }
 ]

@@ -110,7 +110,7 @@ export const ofFailedCheck = (place: Place, workflow: Workflow, outcome: RunOutc
   const plan = planResume(outcome.checkpoint, workflow, { restartWave: wave })
   if (E.isLeft(plan) || openQuestions(plan.right).length > 0) return []
   const harmful = harmfulFrom(workflow, wave, end)
-  const named = harmful.length === 0 ? '' : `, also what is not idempotent (${harmful.join(', ')})`
+  const named = harmful.length === 0 ? '' : `, including steps that are not idempotent (${harmful.join(', ')})`
   const what = when === 'after' ? `To run the groups of "${wave}" again` : `To run again from "${wave}" on`
   const yes = harmful.length === 0 ? {} : { yes: true }
   return [{ text: `${what}${named}:`, command: resumeLine(place, outcome.runId, { restartWave: wave, ...yes }) }]
@@ -123,14 +123,14 @@ export const ofFailedCheck = (place: Place, workflow: Workflow, outcome: RunOutc
  * @since 0.1.0
  */
 export const ofPending = (place: Place, runId: string): ReadonlyArray<Hint> => [
-  { text: 'Ask what became of it with:', command: dogearCommand(place, ['poll', runId]) }
+  { text: 'Poll it with:', command: dogearCommand(place, ['poll', runId]) }
 ]
 
 /** For a run that this process has lost. `isThere`: the run still exists; it may also have been deleted. */
 export const ofTakenOver = (place: Place, runId: string, isThere: boolean): Hint =>
   isThere
     ? looking(place, runId)
-    : { text: 'It no longer exists. Which runs there are:', command: dogearCommand(place, ['runs']) }
+    : { text: 'It no longer exists. List the runs with:', command: dogearCommand(place, ['runs']) }
 
 /**
  * The command lines that answer the open questions.
@@ -157,12 +157,12 @@ export const answers = (
     )
   if (questions.some(isEdited))
     return [
-      { text: 'To run again, over what is there now:', command: answering('again') },
+      { text: 'To run again and overwrite the changes:', command: answering('again') },
       ...(questions.some((question) => !mayKeep(workflow, question))
         ? []
-        : [{ text: 'To keep what is there now, and run nothing for it:', command: answering('keep') }]),
-      { text: 'To take as done, and run what follows again:', command: answering('done') },
-      ...(questions.length === 1 ? [] : [{ text: '(or a mixture of these)' }]),
+        : [{ text: 'To keep the changes and run nothing for them:', command: answering('keep') }]),
+      { text: 'To count as done and run all later steps again:', command: answering('done') },
+      ...(questions.length === 1 ? [] : [{ text: '(or a combination)' }]),
       ...ofLaterRuns(questions)
     ]
   return [
@@ -183,8 +183,8 @@ export const forcedAnswers = (
   const again = [...questions.flatMap((one) => ['--confirm', `${unitName(one)}=again`]), ...pin]
   const { force: _, fromStep: __, restartWave: ___, input: ____, ...others } = flags
   return [
-    { text: 'To run again, over what is there now:', command: resumeLine(place, runId, flags, again) },
-    { text: 'To go on where the run stands instead, and be asked first:', command: resumeLine(place, runId, others) }
+    { text: 'To run again and overwrite the changes:', command: resumeLine(place, runId, flags, again) },
+    { text: 'To resume from the current step instead, after a question:', command: resumeLine(place, runId, others) }
   ]
 }
 
@@ -209,7 +209,7 @@ const ofLaterRuns = (questions: ReadonlyArray<Confirm>): ReadonlyArray<Hint> => 
   if (files === '') return []
   return [
     {
-      text: `If that may change at any time, let the step ask only that it is there, in later runs: expect: { files: [${files}] } in place of artifacts`
+      text: `If these files may change at any time, require only that they exist in later runs: expect: { files: [${files}] } instead of artifacts`
     }
   ]
 }
@@ -394,7 +394,7 @@ export const ofTaken = (place: Place, run: RunSummary, start: ReadonlyArray<stri
 ]
 
 const another = (place: Place, start: ReadonlyArray<string>): Hint => ({
-  text: 'To start a run with an id of its own:',
+  text: 'To start a run with a generated id:',
   command: dogearCommand(place, start)
 })
 
@@ -418,23 +418,23 @@ export const ofOtherInput = (
   start: ReadonlyArray<string>
 ): ReadonlyArray<Hint> => [
   ...differences.map(({ name, given, recorded }) => ({
-    text: `  ${name}: given ${quoted(given)}, ${recorded === undefined ? 'which it was started without' : `started with ${quoted(recorded)}`}`
+    text: `  ${name}: given ${quoted(given)}, ${recorded === undefined ? 'started without it' : `started with ${quoted(recorded)}`}`
   })),
-  { text: 'To go on with the input that it has:', command: resumeLine(place, runId, how) },
+  { text: 'To resume with its recorded input:', command: resumeLine(place, runId, how) },
   {
-    text: 'To use what is given from a step on:',
+    text: 'To use the new input from a step on:',
     command: dogearCommand(place, ['resume', runId, '--from-step', 'STEP', ...given])
   },
-  { text: 'To start a new run with what is given:', command: dogearCommand(place, start) }
+  { text: 'To start a new run with the new input:', command: dogearCommand(place, start) }
 ]
 
 /** The step from which a run has another input, and the differences. */
 export const inputReplaced = (step: string, differences: ReadonlyArray<Difference>): string => {
   const values = differences.map(({ name, given, recorded }) => {
-    const was = recorded === undefined ? ', which it was started without' : ` instead of ${quoted(recorded)}`
+    const was = recorded === undefined ? ', previously unset' : ` instead of ${quoted(recorded)}`
     return `${name} ${quoted(given)}${was}`
   })
-  return `From step ${quoted(step)} on, another input: ${values.join('; ')}`
+  return `Input replaced from step ${quoted(step)} on: ${values.join('; ')}`
 }
 
 const MAX_VALUE = 60
@@ -444,7 +444,7 @@ const quoted = (value: string): string =>
 
 /** For a run whose newest state is damaged. */
 export const ofDamage = (place: Place, runId: string, flags: Flags): ReadonlyArray<Hint> => [
-  { text: 'To go on from what was recovered:', command: resumeLine(place, runId, { ...flags, yes: true }) }
+  { text: 'To resume from the recovered state:', command: resumeLine(place, runId, { ...flags, yes: true }) }
 ]
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -130,7 +130,7 @@ export const replacementOf = (
 const needsStep = (context: Pick<Context, 'home' | 'folder'>, runId: string, input: ReadonlyArray<string>): CliError =>
   usage('--input needs --from-step or --force: a run keeps its input, unless steps run again', [
     {
-      text: 'To run all of it again, with this input:',
+      text: 'To run all steps again with this input:',
       command: dogearCommand(context, ['resume', runId, '--force', ...input.flatMap((one) => ['--input', one])])
     }
   ])
@@ -156,4 +156,4 @@ export const warningsOf = (
 export const hiddenIn = (typed: Given, given: Given): ReadonlyArray<string> =>
   Object.keys(typed)
     .filter((name) => given[name] !== typed[name])
-    .map((name) => `--input "${name}" has the value of a secret in it: steps see *** there`)
+    .map((name) => `--input "${name}" contains the value of a secret: steps see *** instead`)

@@ -55,7 +55,7 @@ const inFull = (word: string, { prefix, candidates: [first] }: CliError & { read
     ? `${word.slice(0, word.length - prefix.length)}${first.runId}`
     : word
 
-const listing = (typed: Typed): Hint => ({ text: 'Which runs there are:', command: dogearCommand(typed, ['runs']) })
+const listing = (typed: Typed): Hint => ({ text: 'List the runs with:', command: dogearCommand(typed, ['runs']) })
 
 const again = (typed: Typed, text = 'After fixing this:'): Hint => ({ text, command: sameCommand(typed) })
 
@@ -78,7 +78,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
       return [
         look,
         {
-          text: 'To let it stop at the next safe point, where it can be resumed:',
+          text: 'To pause it at the next safe point:',
           command: dogearCommand(typed, ['pause', error.runId])
         }
       ]
@@ -88,11 +88,11 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'InputChanged':
       return withoutId(typed).length === typed.words.length
         ? [error._tag === 'WorkspaceTaken' ? again(typed) : listing(typed)]
-        : [{ text: 'To run under an id of its own:', command: sameCommand({ ...typed, words: withoutId(typed) }) }]
+        : [{ text: 'To run with a generated id:', command: sameCommand({ ...typed, words: withoutId(typed) }) }]
     case 'Corrupt':
       return [
         {
-          text: `Put its folder back from a copy (${join(typed.home, 'runs', error.runId)}), or start a new run. To check the copy:`,
+          text: `Restore its folder from a backup (${join(typed.home, 'runs', error.runId)}), or start a new run. To check the backup:`,
           command: dogearCommand(typed, ['verify', error.runId])
         }
       ]
@@ -127,7 +127,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
 }
 
 const planning = (typed: Typed, runId: string): Hint => ({
-  text: 'What a resume would do:',
+  text: 'To see what a resume would do:',
   command: dogearCommand(typed, ['plan', runId])
 })
 
@@ -135,7 +135,7 @@ const planning = (typed: Typed, runId: string): Hint => ({
 const ofPlan = (typed: Typed, problems: ReadonlyArray<PlanProblem>, runId: string | undefined): Hint => {
   if (runId === undefined || !problems.every(({ _tag }) => OF_FLAGS.has(_tag))) return again(typed)
   return problems.some(({ _tag }) => _tag === 'JobPending')
-    ? { text: 'Ask what became of the job with:', command: dogearCommand(typed, ['poll', runId]) }
+    ? { text: 'Poll the job with:', command: dogearCommand(typed, ['poll', runId]) }
     : planning(typed, runId)
 }
 

@@ -30,7 +30,7 @@ export const overwritten = async (
   const evidence = await collectEvidence(checkpoint)(environmentFor(context, { tree }))()
   if (E.isLeft(evidence))
     return E.left(
-      `warning: what steps left can't be looked at, so what was changed of it is not known: ${describe(notDone(evidence.left)).join(' ')}`
+      `warning: cannot read the evidence of steps, so changes to it are unknown: ${describe(notDone(evidence.left)).join(' ')}`
     )
   const whole = { name: program.name, steps: expandDefinition(program.steps, checkpoint.workflow) }
   const { edited } = planEvidence(checkpoint, whole, { evidence: evidence.right }, Infinity)
@@ -52,5 +52,5 @@ export const overwritten = async (
 /** The warning that names the changes to be overwritten. */
 export const madeAgain = (edited: ReadonlyArray<Overwriting>): string => {
   const names = edited.map((one) => `${describeChanged(one.reason.changed)} of ${unitName(one)}`)
-  return `Changed since it was made, and to be made again: ${listed(names)}.`
+  return `This would overwrite changes to ${listed(names)}.`
 }

@@ -62,9 +62,9 @@ export const heldError = (context: Context, runId: string, holder: Holder, flags
 
 const tellOfWait = (context: Attended, runId: string, holder: Holder, flags: TakeOverFlags): void => {
   const { screen } = context
-  const howLong = flags.takeOver === true ? `${TAKE_OVER_MILLIS / 1_000} s` : 'up to 30 s, on NFS 65 s'
+  const howLong = flags.takeOver === true ? `${TAKE_OVER_MILLIS / 1_000} s` : 'up to 30 s (65 s on NFS)'
   screen.line(`Run ${runId} is held by ${holderText(holder)}`)
-  screen.line(`Looking for a sign of life, for ${howLong} …`)
+  screen.line(`Waiting for a sign of life for ${howLong} …`)
   if (flags.takeOver !== true) for (const line of linesOf(ofHeld(context, runId, holder, flags))) screen.line(line)
 }
 
@@ -86,8 +86,8 @@ const watch = async (context: Attended, found: RunView, limitMillis: number): Pr
 /** The risk of superseding the owner. */
 const riskOf = ({ checkpoint: { state } }: RunView): string => {
   const units = inFlight(state).map((one) => unitName({ ...one, step: state.step }))
-  const work = units.length === 0 ? 'what it does' : units.join(', ')
-  return `If it lives all the same, ${work} goes on there until it learns that it was superseded.`
+  const work = units.length === 0 ? 'its work' : units.join(', ')
+  return `If it is still alive, ${work} continues there until it learns that it was superseded.`
 }
 
 /** A pipe cannot answer prompts. */
@@ -103,7 +103,7 @@ const agreeToTakeOver = async (
   { yes }: TakeOverFlags
 ): Promise<E.Either<CliError, void>> => {
   const who = holderText({ ...holder, liveness: 'alive' })
-  screen.line(screen.style.yellow(`No sign of life of ${who}. ${riskOf(view)}`))
+  screen.line(screen.style.yellow(`No sign of life from ${who}. ${riskOf(view)}`))
   if (yes === true) return E.right(undefined)
   const answer = await confirm(prompt, `Take run ${view.runId} over?`, false)
   return isYes(answer) ? E.right(undefined) : E.left({ _tag: 'Declined' })

@@ -44,7 +44,7 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
   if (json) screen.out(printed({ run_id: runId, requested, status: requested ? 'running' : answer.status }))
   else if (requested) {
     const { pid, host } = answer.holder
-    screen.print(`Run ${runId} pauses when what it runs now has ended (process ${pid} on ${host})`)
+    screen.print(`Run ${runId} pauses once its current steps have ended (process ${pid} on ${host})`)
   } else {
     screen.print(`Run ${runId} ${AT_REST[answer.status]}`)
     const isOfProgram = view.right.workflow.path === undefined
@@ -57,7 +57,7 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
 const nextFor = (context: Context, runId: string, status: Status): Hint => {
   switch (status) {
     case 'pending':
-      return { text: 'Ask what became of it with:', command: dogearCommand(context, ['poll', runId]) }
+      return { text: 'Poll it with:', command: dogearCommand(context, ['poll', runId]) }
     case 'completed':
       return looking(context, runId)
     case 'running':
@@ -66,7 +66,7 @@ const nextFor = (context: Context, runId: string, status: Status): Hint => {
     case 'failed':
     case 'interrupted':
     case 'paused':
-      return { text: 'Go on with:', command: dogearCommand(context, ['resume', runId]) }
+      return { text: 'Resume with:', command: dogearCommand(context, ['resume', runId]) }
   }
 }
 

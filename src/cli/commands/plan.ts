@@ -130,7 +130,7 @@ const planLines = (
 const inProgress = ({ host, pid, liveness }: Holder): string =>
   liveness === 'alive'
     ? `In progress: process ${pid} on ${host}`
-    : `In progress, or left by a process that is dead: process ${pid} on ${host}`
+    : `In progress, or abandoned by a dead process: process ${pid} on ${host}`
 
 /** What to do next; `yes`: to agree to go on from what was recovered. */
 const nextLines = (

@@ -40,7 +40,7 @@ export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either
     ...(flags.fromStep === undefined ? [] : ['--from-step']),
     ...(flags.restartWave === undefined ? [] : ['--restart-wave'])
   ]
-  if (restarts.length > 1) return E.left(usage(`${restarts.join(' and ')} can't be used together. Give one of them`))
+  if (restarts.length > 1) return E.left(usage(`${restarts.join(' and ')} cannot be combined; use one of them`))
   const changes = CHANGES.find((one) => one === flags.changes)
   if (flags.changes !== undefined && changes === undefined) {
     const hint = didYouMean(flags.changes, CHANGES)

@@ -117,7 +117,7 @@ const tell = async (
 /** A run with an owner cannot be resumed. */
 const nextFor = (context: Attended, runId: string, isOpen: boolean, heldBy: O.Option<Holder>): Required<Hint> => {
   if (isOpen) return { text: 'Ask again with:', command: dogearCommand(context, ['poll', runId]) }
-  if (O.isNone(heldBy)) return { text: 'Go on with:', command: resumeLine(context, runId) }
+  if (O.isNone(heldBy)) return { text: 'Resume with:', command: resumeLine(context, runId) }
   const { pid, host } = heldBy.value
   return {
     text: `It is in progress: process ${pid} on ${host}. Look at it with:`,

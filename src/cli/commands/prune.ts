@@ -98,7 +98,7 @@ const agree = async (
   if (!interactive) {
     return E.left(
       usage(`${count(runs)} would be deleted`, [
-        { text: 'Which they are:', command: sameCommand(context, ['--dry-run']) },
+        { text: 'List them with:', command: sameCommand(context, ['--dry-run']) },
         { text: 'To agree:', command: sameCommand(context, ['--yes']) }
       ])
     )
@@ -115,7 +115,7 @@ const tell = (context: Attended, flags: PruneFlags, runs: ReadonlyArray<RunSumma
   if (context.json) screen.out(printed(documentOf(flags, runs, pruned)))
   else screen.print(`Deleted ${count(pruned.removed)}`)
   for (const { run, why } of pruned.left)
-    screen.line(screen.style.yellow(`warning: run ${run.runId} is still there: ${why}`))
+    screen.line(screen.style.yellow(`warning: run ${run.runId} was not removed: ${why}`))
   if (pruned.isStopped) {
     screen.line(screen.style.yellow('Stopped: not all were deleted'))
     const received = signals.received()

@@ -123,7 +123,7 @@ const tellInput = ({ screen }: Attended, view: RunView, { input, decisions }: Re
 }
 
 const reviewing = (context: Attended, runId: string, flags: ResumeFlags): Hint => ({
-  text: 'What a resume would do now:',
+  text: 'To see what a resume would do now:',
   command: dogearCommand(context, ['plan', runId, ...wordsOf(flags)])
 })
 
@@ -151,8 +151,8 @@ const agreeToRecovery = async (
     : plan.right.decisions.filter((decision) => decision._tag !== 'Skip').map((decision) => unitName(decision))
   const { screen } = context
   screen.line(screen.style.yellow(`The newest state of run ${runId} is damaged: ${lost}`))
-  screen.line(`What can be recovered is from ${from}`)
-  if (again.length > 0) screen.line(`These will run, some of them perhaps again: ${listed(again)}`)
+  screen.line(`The recovered state is from ${from}`)
+  if (again.length > 0) screen.line(`These will run, some possibly a second time: ${listed(again)}`)
   const answer = await confirm(context.prompt, 'Go on from there?', false)
   return isYes(answer) ? E.right(O.some(`${userName()} (asked)`)) : E.left(refused)
 }
@@ -199,7 +199,7 @@ const agreeToForce = async (
     ...(flags.yes !== true && flags.force === true && completed > 0
       ? [`Force restart will lose ${completed} completed step${completed === 1 ? '' : 's'}.`]
       : []),
-    ...(flags.yes !== true && E.isLeft(found) ? ['What was changed by hand can not be named.'] : [])
+    ...(flags.yes !== true && E.isLeft(found) ? ['Changes made by hand are unknown.'] : [])
   ]
   if (warnings.length === 0) return E.right(undefined)
   if (!context.interactive) {
@@ -282,9 +282,9 @@ const answerTo = async (context: Attended, program: AnyProgram, question: Confir
   const canKeep = mayKeep(program, question)
   const words = canKeep ? ['again', 'keep', 'done'] : ['again', 'done']
   const text = canKeep
-    ? 'Run it again over that, keep what is there now, or take it as done?'
+    ? 'Run it again and overwrite the changes, keep the changes, or count it as done?'
     : isEdited
-      ? 'Run it again over that, or take it as done?'
+      ? 'Run it again and overwrite the changes, or count it as done?'
       : 'Run it again, or is it done?'
   for (;;) {
     const answer = await prompt.ask(`${text} [${words.join('/')}] `)

@@ -242,14 +242,12 @@ const sayRunning = (context: Context, runs: ReadonlyArray<RunSummary>, given: Gi
   const running = runs.find((one) => O.isSome(one.heldBy) && differencesFrom(one, given).length === 0)
   if (running === undefined || O.isNone(running.heldBy)) return
   const { pid, host } = running.heldBy.value
-  context.screen.line(
-    `Run ${running.runId} of this workflow is in progress (process ${pid} on ${host}). To look at it:`
-  )
+  context.screen.line(`Run ${running.runId} of this workflow is in progress (process ${pid} on ${host}). To show it:`)
   context.screen.line(`  ${looking(context, running.runId).command}`)
 }
 
 const sayEarlier = (context: Attended, run: RunSummary): void => {
-  context.screen.line(`An earlier run is unfinished (${positionOf(run)}). To go on with it instead:`)
+  context.screen.line(`An earlier run is unfinished (${positionOf(run)}). To resume it instead:`)
   context.screen.line(`  ${resumeLine(context, run.runId)}`)
 }
 

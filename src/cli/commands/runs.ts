@@ -70,7 +70,7 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
     for (const line of table(runs.right, shown, unreadable, screen.outStyle)) screen.print(line)
   }
   if (runs.right.damaged.length === 0) return E.right(ExitCode.done)
-  const check = { text: 'What is wrong:', command: dogearCommand(context, ['verify']) }
+  const check = { text: 'Check it with:', command: dogearCommand(context, ['verify']) }
   for (const line of linesOf([check], screen.style)) screen.line(line)
   return E.right(runs.right.runs.length === 0 ? ExitCode.storage : ExitCode.done)
 }
@@ -92,7 +92,7 @@ const warnOfRecovered = (context: Context, { runs }: Runs): void => {
   for (const { runId, found } of runs) {
     if (found._tag === 'Exact') continue
     const look = dogearCommand(context, ['verify', runId])
-    screen.line(screen.style.yellow(`warning: the newest state of run ${runId} is damaged. What is lost: ${look}`))
+    screen.line(screen.style.yellow(`warning: the newest state of run ${runId} is damaged. Check it with: ${look}`))
   }
 }
 

@@ -103,21 +103,21 @@ const outlookLines = (
   runId: string,
   { obstacles, again, unrecorded }: Outlook
 ): ReadonlyArray<string> => [
-  ...under('In the way of a resume:', obstacles.flatMap(obstacleLines)),
+  ...under('Obstacles to a resume:', obstacles.flatMap(obstacleLines)),
   ...under(
-    'Completed, and a resume runs them again:',
+    'Completed, but a resume runs them again:',
     again.map((one) => `${unitName(one)}: ${describeReason(one)}`)
   ),
   ...(unrecorded.length === 0
     ? []
     : [
         ...under(
-          'In flight when the process ended, so what they did may not be recorded:',
+          'In flight when the process ended, so their effects may be unrecorded:',
           unrecorded.map(unrecordedLine)
         ),
         ...(obstacles.length === 0
-          ? under('Look at what they did, then resume:', [resumeLine(context, runId)])
-          : ['  Look at what they did before that'])
+          ? under('Check their effects, then resume:', [resumeLine(context, runId)])
+          : ['  Check their effects first'])
       ])
 ]
 

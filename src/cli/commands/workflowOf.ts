@@ -31,7 +31,7 @@ export const workflowOf = async (
 
 /** The refusal to resume a run whose steps are in a program. */
 export const ofProgram = (context: Context, runId: string): CliError =>
-  usage(`Run ${runId} was started by a program: resume it there. Questions are answered with the option \`confirm\``, [
+  usage(`Run ${runId} was started by a program: resume it there, and answer questions with its option \`confirm\``, [
     looking(context, runId)
   ])
 

@@ -144,7 +144,7 @@ export const settleWorkspace = async (
   if (workspace.kind === 'worktree')
     return settleWorktree(context, { runId, worktree: workspace, redaction }, flags, worked)
   nothing(`run ${runId} has a folder of its own, and no worktree`)
-  screen.line(`What it made is in ${workspace.path}`)
+  screen.line(`Its files are in ${workspace.path}`)
   for (const line of linesOf([deleting(context, runId)], screen.style)) screen.line(line)
   return workspaceJson(workspace, 'kept')
 }

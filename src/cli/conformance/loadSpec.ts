@@ -39,8 +39,8 @@ export const loadSpec = async (wanted: Wanted): Promise<E.Either<CliError, Stora
   const { folder, module, exportName } = wanted
   const path = resolve(folder, module)
   const kind = statSync(path, { throwIfNoEntry: false })
-  if (kind === undefined) return E.left(usage(`There is no ${path}: the module that exports the spec`))
-  if (kind.isDirectory()) return E.left(usage(`${path} is a folder. Name the module in it that exports the spec`))
+  if (kind === undefined) return E.left(usage(`${path} does not exist; name the module that exports the spec`))
+  if (kind.isDirectory()) return E.left(usage(`${path} is a folder; name the module in it that exports the spec`))
   const loading = { ...wanted, limitMillis: Math.max(LOADING_MILLIS, wanted.limitMillis) }
   const exported = await settled(loading, () => import(pathToFileURL(path).href) as Promise<Exported>)
   if (E.isLeft(exported)) return E.left(notLoaded(wanted, exported.left))
@@ -51,7 +51,7 @@ export const loadSpec = async (wanted: Wanted): Promise<E.Either<CliError, Stora
   const problems = specProblems(spec.right)
   return problems.length === 0
     ? E.right(spec.right as StorageSpec<unknown>)
-    : E.left(usage(`${exportName} of ${module} is no spec of a store:`, [...problems.map(indented), ABOUT]))
+    : E.left(usage(`${exportName} of ${module} is not a store spec:`, [...problems.map(indented), ABOUT]))
 }
 
 const ABOUT = { text: 'What a spec has: docs/guide/testing.md, and the type StorageSpec of dogear/testing' }

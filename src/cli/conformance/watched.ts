@@ -84,8 +84,8 @@ const lostResult = (
   if (one === undefined) return undefined
   const why =
     ending._tag === 'Blocked'
-      ? `it blocked its process for longer than ${ending.limitMillis} ms; make the call asynchronous, or let it give up. What \`create\` made was not cleaned up`
-      : `its process ended: ${ending.how}; a store reports an error, and never ends the process`
+      ? `it blocked its process for longer than ${ending.limitMillis} ms; make the call asynchronous, or give it a timeout. The data of \`create\` was not cleaned up`
+      : `its process ended: ${ending.how}; a store must report an error, never end the process`
   const millis = ending._tag === 'Blocked' ? ending.limitMillis : 0
   return resultOf(one, failedOutcome(one, capabilities, why), millis)
 }

@@ -248,7 +248,7 @@ const paused = (
       ? []
       : [
           style.yellow(
-            `warning: nothing is committed, since it can't be told who asked, and for what: ${describeRequest(unreadable)}`
+            `warning: nothing was committed, because the pause request cannot be attributed: ${describeRequest(unreadable)}`
           )
         ]),
     ...problems.map((problem) => style.yellow(`warning: ${describe(problem)}`))
@@ -265,14 +265,14 @@ const checkFailed = (telling: Telling, event: Event & { readonly _tag: 'CheckFai
 const whatNow = ({ answer, previousWave }: Event & { readonly _tag: 'CheckFailed' }): string => {
   switch (answer) {
     case 'retry':
-      return 'it is tried again'
+      return 'retrying'
     case 'lookAgain':
-      return 'it is looked at again'
+      return 'repeating the check'
     case 'previousWave':
-      return `${previousWave ?? 'the wave before'} runs again`
+      return `running ${previousWave ?? 'the previous wave'} again`
     case 'continue':
     case 'abort':
-      return 'it counts all the same'
+      return 'continuing anyway'
   }
 }
 
@@ -290,15 +290,15 @@ const planned = (
 const keptLines = ({ screen: { style } }: Telling, { decisions }: ResumePlan): ReadonlyArray<string> => {
   const kept = decisions.flatMap((one) =>
     one._tag === 'Skip' && one.reason._tag === 'EvidenceChanged' && one.reason.changed.length > 0
-      ? [`Kept as it is now: ${describeKept(one.reason.changed)} of ${unitName(one)}`]
+      ? [`Kept with changes: ${describeKept(one.reason.changed)} of ${unitName(one)}`]
       : []
   )
-  return some(kept, 'more are kept as they are now').map(style.yellow)
+  return some(kept, 'more are kept with changes').map(style.yellow)
 }
 
 const againLines = ({ screen: { style } }: Telling, units: ReadonlyArray<Run>): ReadonlyArray<string> => {
   const lines = units.map((unit) => `  ${unitName(unit)}: ${describeReason(unit)}`)
-  return ['Completed before, and run again:', ...some(lines, 'more')].map(style.yellow)
+  return ['Completed before, running again:', ...some(lines, 'more')].map(style.yellow)
 }
 
 /** The maximum number of listed units of one kind. */

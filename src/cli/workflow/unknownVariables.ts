@@ -121,12 +121,11 @@ const unknown = (name: string): string => `unknown variable "${name}"`
 const messageFor = ({ input, secrets }: WorkflowFile, name: string, scope: Scope): string => {
   if (secrets.includes(name))
     return `"${name}" is a secret, and others can see the arguments of a command: let it read its environment, or use "shell"`
-  if (Object.hasOwn(input, name))
-    return `${unknown(name)}. The run keeps the input that it was started with, which had none`
+  if (Object.hasOwn(input, name)) return `${unknown(name)}. The run keeps its input, which does not set it`
   const known = scope.names()
   const near = didYouMean(name, known)
   if (near !== '') return `${unknown(name)}${near}`
   return known.length === 0
-    ? `${unknown(name)}. None is set here: give it with --input, or capture it in an earlier step`
+    ? `${unknown(name)}. No variable is set here; pass it with --input, or capture it in an earlier step`
     : `${unknown(name)}. Set here: ${listed(known)}`
 }

@@ -97,8 +97,8 @@ export const make = (
  * @internal
  */
 export const BEYOND: ReadonlyArray<string> = [
-  'power cuts: whether what was acknowledged survives one',
-  'lost replies: calls that take effect though their answer never arrives'
+  'power cuts: whether acknowledged saves survive one',
+  'lost replies: calls that take effect although their reply never arrives'
 ]
 
 const LEVELS: ReadonlyArray<Level> = ['core', 'capability', 'stress']
@@ -109,7 +109,7 @@ const untriedOf = (results: ReadonlyArray<CaseResult>, { levels = LEVELS, beyond
   )
   return [
     ...beyond,
-    ...LEVELS.filter((level) => !levels.includes(level)).map((level) => `${level} cases: they were left out`),
+    ...LEVELS.filter((level) => !levels.includes(level)).map((level) => `${level} cases: not selected`),
     ...[...new Set(lacking)].map((one) => `\`${one}\`: not claimed, and the spec has no tool to try it`)
   ]
 }

@@ -48,7 +48,7 @@ export const atEachPlace = async (
   for (let place = 0; place < PLACES && !isOver(); place++) {
     const stalling = await stall()
     const isHeld = await attempt(stallAt(stalling, place), place).finally(() => stalling.letGo())
-    assert.ok(isHeld || place > 0, 'a call ended though every call below the store was held')
+    assert.ok(isHeld || place > 0, 'a call ended although every call below the store was held')
     if (!isHeld) return
   }
 }
@@ -96,7 +96,7 @@ const comesTo = async (stalling: Stalling, outcome: Promise<unknown>, place: num
   for (let passed = 0; ; passed++) {
     const limit = Date.now() + REACH_MILLIS
     while (!ended && (await stalling.held()) === 0) {
-      if (Date.now() > limit) assert.fail('a call has neither ended nor is it held: see `stall` of the spec')
+      if (Date.now() > limit) assert.fail('a call has neither ended nor been held; check `stall` of the spec')
       await pause(0)
     }
     if (ended) return false

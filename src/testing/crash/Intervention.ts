@@ -140,7 +140,7 @@ export const describeIntervention = (one: Intervention): string => {
     case 'Gone':
       return `before process ${one.life} what ${one.unit} left vanishes`
     case 'Edited':
-      return `before process ${one.life} somebody edits what ${one.unit} left, and answers ${one.answer}`
+      return `before process ${one.life} a user edits the evidence of ${one.unit} and answers ${one.answer}`
     case 'Pause': {
       const asked = `process ${one.life} is asked to pause while ${one.unit} runs`
       return one.when === 'late' ? `${asked}, and the request comes only to the next process` : asked

@@ -108,6 +108,6 @@ export const describeEntry = (entry: TraceEntry): string => {
 
 const ANSWERS = {
   again: (unit: string) => `answer: run ${unit} again`,
-  keep: (unit: string) => `answer: keep what ${unit} left`,
+  keep: (unit: string) => `answer: keep the evidence of ${unit}`,
   done: (unit: string) => `answer: ${unit} is done`
 }

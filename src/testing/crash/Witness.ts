@@ -265,11 +265,10 @@ const atFirst = (found: Note, course: Course, changes: ReadonlyArray<Change>): v
   const law = lawOf(course)
   const now = copyOf(given)
   for (const unit of due.open)
-    found('EvidenceSeen', `what ${unit} left was edited, and something is recorded unasked`, unit)
+    found('EvidenceSeen', `the evidence of ${unit} was edited, and a change was recorded without an answer`, unit)
   const kept = new Set(changes.flatMap((one) => (one._tag === 'Confirmed' && one.evidence ? [unitName(one)] : [])))
   for (const unit of due.kept)
-    if (!kept.has(unit))
-      found('EvidenceSeen', `what ${unit} left was edited and is kept, and that is not recorded`, unit)
+    if (!kept.has(unit)) found('EvidenceSeen', `the edited evidence of ${unit} is kept, but that is not recorded`, unit)
   const taken = new Set<string>()
   const places = placesOf(program)
   for (const change of changes) {
@@ -337,9 +336,10 @@ const atLast = (
   { records, jobs }: Standing
 ): void => {
   const { due, saves, given, endedWell } = course
-  for (const unit of due.open) found('EvidenceSeen', `what ${unit} left was edited, and it went on unasked`, unit)
+  for (const unit of due.open)
+    found('EvidenceSeen', `the evidence of ${unit} was edited, and the process went on without an answer`, unit)
   for (const unit of saves === 0 ? due.kept : [])
-    found('EvidenceSeen', `what ${unit} left was edited and is kept, and nothing is recorded`, unit)
+    found('EvidenceSeen', `the edited evidence of ${unit} is kept, but nothing is recorded`, unit)
   if (due.refused) found('OverrideKept', 'what was to be taken as done has lost its evidence, and it went on')
   const isIgnored =
     saves === 0 && given !== undefined && (dueUnits(course).length > 0 || toAssume(course, given).length > 0)

@@ -63,7 +63,7 @@ export const dueIn = (
       isDue: ({ stepIndex }) => stepIndex >= forced,
       from: forced,
       refused: missing.some(({ stepIndex }) => stepIndex < forced),
-      why: `it is to run from ${named} on`,
+      why: `it must run from ${named} on`,
       open: [],
       kept: units.map(unitName)
     }

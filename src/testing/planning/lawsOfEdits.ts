@@ -33,7 +33,7 @@ import type { Moment } from './Tape.js'
 export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   law(
     'PL-EDIT-03',
-    'a plan for an edited workflow has what is recorded as it ran, or as a plan accepted it before, in its order, and nothing new before it',
+    'a plan for an edited workflow keeps all records in order, each as it ran or as a plan accepted it, and puts nothing new before them',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const edited = edit(workflow, change).workflow

@@ -20,7 +20,7 @@ import type { Moment } from './Tape.js'
 export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   law(
     'PL-CHANGED-01',
-    'changed evidence is a question at the last unit that recorded it, unless what was begun since then explains it; until somebody answers nothing else is another',
+    'changed evidence raises a question at the last unit that recorded it, unless a unit that started since explains it; until it is answered all other decisions stay the same',
     (of) => momentAndChange(of),
     ([found, evidence]) => {
       const plain = planOf(found)
@@ -34,7 +34,7 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-CHANGED-02',
-    'to keep changed evidence lets nothing run for it, and is on record: from then on what is there is what was recorded last',
+    'keeping changed evidence runs nothing and is recorded: the last record then equals the current state',
     (of) => momentAndChange(of),
     ([found, evidence]) => {
       const asked = askedAbout(found, evidence)
@@ -51,13 +51,13 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
         for (const changes of asked.values())
           for (const { was, is } of changes)
             if (is?._tag === 'Artifact') assert.deepEqual(now.get(placeOf(was))?.was, is, placeOf(was))
-            else assert.ok(!now.has(placeOf(was)), `${placeOf(was)} is on record though it was changed`)
+            else assert.ok(!now.has(placeOf(was)), `${placeOf(was)} is recorded although it changed`)
       }
     }
   ),
   law(
     'PL-CHANGED-03',
-    'to run a unit again for its changed evidence runs all that recorded that, and what comes after; nothing else, as if it were missing',
+    'running a unit again for its changed evidence runs all units that recorded it and all later ones, as if it were missing, and nothing else',
     (of) => momentAndChange(of),
     ([found, evidence]) => {
       const [first] = askedAbout(found, evidence)

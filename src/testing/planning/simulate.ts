@@ -168,7 +168,7 @@ export const answered = (
     if (questions.length === 0) return E.right({ workflow, plan: plan.right, options })
     for (const question of questions) {
       const name = unitName(question)
-      if (said.has(name)) return assert.fail('a question that was answered is asked again')
+      if (said.has(name)) return assert.fail('an answered question is asked again')
       said.add(name)
       confirm.set(name, answer({ checkpoint, workflow }, question, dice, samples))
     }

@@ -193,8 +193,8 @@ describe('the pointer to the run that paused last', () => {
   test.each([
     ['no JSON', 'a JSON object', (path: string) => writeFileSync(path, '{')],
     ['a list', 'a JSON object', (path: string) => writeFileSync(path, '[]')],
-    ['a folder', 'it is no regular file', (path: string) => mkdirSync(path)],
-    ['a FIFO', 'it is no regular file', (path: string) => execFileSync('mkfifo', [path])],
+    ['a folder', 'it is not a regular file', (path: string) => mkdirSync(path)],
+    ['a FIFO', 'it is not a regular file', (path: string) => execFileSync('mkfifo', [path])],
     ['too large', 'it has 16777217 bytes', (path: string) => writeFileSync(path, Buffer.alloc(16_777_217))]
   ])('that is %s is refused, and it is said why', async (_, why, spoil) => {
     spoil(join(root, 'continue-here.json'))

@@ -65,7 +65,7 @@ describe('the kit', () => {
       results.flatMap(({ id, outcome }) => (outcome._tag === 'Failed' ? [id, outcome.why.split(': ')[0]] : [])),
       [
         'CS-ERROR-01',
-        'a claim was granted while reads failed; a call that reads and writes has to fail as a read and as a write'
+        'a claim was granted while reads failed; a call that reads and writes must fail both as a read and as a write'
       ]
     )
   })

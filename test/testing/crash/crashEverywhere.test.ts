@@ -386,7 +386,7 @@ describe('what a process is told, and what vanishes between two', () => {
       .step('publish', () => 3)
 
   test.each([
-    ['keep', ['answer: keep what pack left', 'on record: pack kept']],
+    ['keep', ['answer: keep the evidence of pack', 'on record: pack kept']],
     [
       'done',
       [
@@ -421,7 +421,7 @@ describe('what a process is told, and what vanishes between two', () => {
         return trace.filter((line) => !/ends|is done$/.test(line) || line.startsWith('answer'))
       }
       assert.deepEqual(await shown(), [
-        `before process 2 somebody edits what pack left, and answers ${answer}: app.tgz`,
+        `before process 2 a user edits the evidence of pack and answers ${answer}: app.tgz`,
         ...lines
       ])
       for (let n = 1; n <= 8; n++)

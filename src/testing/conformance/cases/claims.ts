@@ -289,7 +289,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-CLAIM-18',
-    'a refused claim leaves the host, the pid and the since of the holder as they were',
+    'a refused claim leaves the host, pid and since of the holder unchanged',
     async ({ storage }) => {
       const claim = await claimed(storage, 'a', OWNER)
       await right(storage.save(claim, revisions([1])))
@@ -305,7 +305,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-CLAIM-19',
-    'since when a run is held stays the same, at each look and after each save',
+    'the since of a holder stays the same at each look and after each save',
     async ({ storage }) => {
       const claim = await claimed(storage, 'a', OWNER)
       await right(storage.save(claim, revisions(upTo(1))))

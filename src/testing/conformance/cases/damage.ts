@@ -131,7 +131,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-DAMAGE-06',
-    'a damaged run can be removed, and its id starts from nothing',
+    'a damaged run can be removed, and its id can start a new run',
     async ({ storage, reopen, damage }) => {
       for (const runId of ['a', 'b']) await seed(storage, runId, PAYLOADS)
       await damage('a')
@@ -162,7 +162,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-DAMAGE-08',
-    'content that belongs to another run is noticed',
+    'the store detects content that belongs to another run',
     async ({ storage, reopen, swap, digest }) => {
       for (const [revision] of PAYLOADS.entries()) {
         const [one, other] = [`one-${revision}`, `other-${revision}`]
@@ -179,7 +179,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-DAMAGE-09',
-    'content that belongs to another revision is noticed',
+    'the store detects content that belongs to another revision',
     async ({ storage, reopen, swap }) => {
       for (const [first, second] of [
         [0, 1],
@@ -218,7 +218,7 @@ const assertIsTrueOrNoticed = async (storage: CheckpointStorage, runId: string):
     assertCarries(stored, isExact ? payloads : payloads.slice(0, stored.revision + 1), what)
   }
   const loaded = await answerOf(storage.load(runId))
-  assert.ok(E.isLeft(loaded) || O.isSome(loaded.right), `${runId}, whose content was exchanged, is said not to exist`)
+  assert.ok(E.isLeft(loaded) || O.isSome(loaded.right), `${runId}, whose content was exchanged, is reported as missing`)
   assertIsTrue(loaded, `a load of ${runId}`)
   for (const [revision] of payloads.entries()) {
     const found = await answerOf(storage.loadRevision(runId, revision))

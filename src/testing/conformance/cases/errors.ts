@@ -34,7 +34,7 @@ const assertHasFacts = ({ where, operation, code }: ReadFailed | WriteFailed, ex
 const assertFailed = (
   result: E.Either<StorageError, unknown>,
   code: string,
-  ifRight = 'it resolved, though what is below the store failed'
+  ifRight = 'it resolved although the storage below the store failed'
 ): void => {
   if (E.isRight(result)) assert.fail(`${ifRight}: ${inWords(result.right)}`)
   const error = result.left
@@ -43,7 +43,7 @@ const assertFailed = (
 }
 
 const GRANTED_UNREAD =
-  'a claim was granted while reads failed; a call that reads and writes has to fail as a read and as a write'
+  'a claim was granted while reads failed; a call that reads and writes must fail both as a read and as a write'
 
 /** The number of writes that succeed before a save fails. */
 const AFTER = [0, 1, 2, 3, 4]
@@ -188,7 +188,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
         payloads = [...payloads, `more ${round}`]
         await right(storage.save(again.claim, revisions(payloads)))
         const zombie = await answerOf(storage.save(claim, revisions([...payloads, 'zombie'])))
-        assert.ok(E.isLeft(zombie), 'a save was accepted whose claim had failed and was superseded')
+        assert.ok(E.isLeft(zombie), 'a save was accepted although its claim had failed and was superseded')
         await right(storage.release(again.claim))
         await assertLoads(storage, 'a', payloads)
       }
@@ -198,7 +198,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-ERROR-08',
-    'a save that failed counts in the memory of its instance as little as it does in the store',
+    'a failed save counts neither in the memory of its instance nor in the store',
     async ({ faulty, reopen }) => {
       for (const after of AFTER) {
         await assertForgets(await faulty(), reopen, `looked-at-${after}`, after, false)
@@ -210,7 +210,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-ERROR-09',
-    'a save of several revisions that fails in its middle is stored whole, or nothing of it is',
+    'a save of several revisions that fails midway is stored completely or not at all',
     async ({ faulty, reopen }) => {
       for (const after of AFTER) {
         const runId = `run-${after}`
@@ -249,8 +249,8 @@ const assertForgets = async (
   const next = await reopen()
   const found = some(await right(next.load(runId)), 'what was acknowledged')
   assertCarries(found, [1, 2, 3].slice(0, found.revision + 1))
-  assert.ok(found.revision >= seen, `revision ${seen} was loaded, which a new instance does not find`)
-  assert.ok(found.revision >= told, `revision ${told} was in the history, which a new instance does not find`)
+  assert.ok(found.revision >= seen, `revision ${seen} was loaded, but a new instance does not find it`)
+  assert.ok(found.revision >= told, `revision ${told} was in the history, but a new instance does not find it`)
   if (isSaved) assert.equal(found.revision, 2, 'the newest revision after a save that was accepted')
   const kept = (await right(next.history(runId))).map(({ revision }) => revision)
   const gap = kept.find((revision, n) => n > 0 && revision + 1 !== kept[n - 1])

@@ -132,7 +132,7 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-ID-09',
-    'an id is never normalized: what looks like another id is refused, and reported as it was given',
+    'an id is never normalized: a look-alike of another id is refused and reported verbatim',
     async ({ storage }) => {
       const ids = ['a', 'fi', 'release', 's']
       for (const runId of ids) await seed(storage, runId, [runId])

@@ -45,7 +45,7 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-PROC-02',
-    'the run of a process that was killed is claimed once the store can know of it, with every save that resolved',
+    'the run of a killed process can be claimed once the store can detect the death, with every save that resolved',
     async ({ storage, beside }) => {
       const other = await beside()
       const claim = await claimed(other.storage, 'a', OTHER)

@@ -40,7 +40,7 @@ const PAYLOADS: ReadonlyArray<readonly [id: string, title: string, payload: Json
     ],
     [
       'CS-TRIP-21',
-      'decomposed and composed characters, in texts and in keys',
+      'decomposed and composed characters, in strings and in keys',
       [{ 'e\u0301': 'e\u0301', '\u00e9': '\u00e9' }, 'A\u030a \u00c5 \u212b', '\u1100\u1161 \uac00', '\ufb01 fi']
     ],
     [
@@ -56,7 +56,7 @@ const PAYLOADS: ReadonlyArray<readonly [id: string, title: string, payload: Json
         '2026-01-02 03:04:05'
       ]
     ],
-    ['CS-TRIP-23', 'a text of 13 million characters', 'x'.repeat(13_000_000), ['large']]
+    ['CS-TRIP-23', 'a string of 13 million characters', 'x'.repeat(13_000_000), ['large']]
   ]
 
 const MEGABYTE = 1_000_000

@@ -32,7 +32,7 @@ const NEW = ['new', 'new, second', 'new, third', 'new, fourth', 'new, fifth']
 export const stallCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-STALL-01',
-    'a save that waits below the store while its run is taken over is found by the new owner, or refused',
+    'a save held below the store during a takeover is found by the new owner, or refused',
     ({ reopen, ...bench }) =>
       atEachPlace(bench, async ({ storage: former, hold, meanwhile }, place) => {
         const runId = `run-${place}`
@@ -50,7 +50,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-STALL-02',
-    'a load that waits below the store while its run is removed and made anew never mixes the two',
+    'a load held below the store while its run is removed and created again never mixes the two',
     async (bench) => {
       await assertLooksAreWhole(bench, 'load', (storage, runId) => storage.load(runId))
       await assertLooksAreWhole(bench, 'revision', (storage, runId) => storage.loadRevision(runId, 1))
@@ -60,7 +60,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-STALL-03',
-    'a claim that waits below the store while another one is granted is refused, or comes after it',
+    'a claim held below the store while another one is granted is refused, or comes after it',
     async (bench) => {
       await assertClaimsAreInOrder(bench, 'released')
       await assertClaimsAreInOrder(bench, 'held')
@@ -70,7 +70,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-STALL-04',
-    'a removal that waits below the store while its run is claimed deletes nothing that the new owner saves',
+    'a removal held below the store while its run is claimed deletes nothing that the new owner saves',
     ({ reopen, ...bench }) =>
       atEachPlace(bench, async ({ storage: former, hold, meanwhile }, place) => {
         const runId = `run-${place}`
@@ -93,7 +93,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-STALL-05',
-    'a release that waits below the store while its run is taken over frees nothing',
+    'a release held below the store during a takeover frees nothing',
     ({ reopen, ...bench }) =>
       atEachPlace(bench, async ({ storage: former, hold, meanwhile }, place) => {
         const runId = `run-${place}`
@@ -128,7 +128,7 @@ const assertLooksAreWhole = (
       await seed(other, runId, NEW)
     })
     const result = await look.outcome
-    if (E.isLeft(result)) assert.fail(`a look at a run that was removed meanwhile failed: ${inWords(result.left)}`)
+    if (E.isLeft(result)) assert.fail(`a load failed while its run was removed: ${inWords(result.left)}`)
     if (O.isSome(result.right)) assertIsOneOf(result.right.value, [OLD, NEW])
     await assertLoads(other, runId, NEW)
     return look.isHeld
@@ -145,7 +145,9 @@ const assertIsOneOf = (stored: Stored, runs: ReadonlyArray<ReadonlyArray<Json>>)
     }
   }
   if (!runs.some(isOf))
-    assert.fail(`what was loaded is neither of the old run nor of the new one: ${inWords({ ...stored, heldBy: null })}`)
+    assert.fail(
+      `the loaded state belongs neither to the old run nor to the new one: ${inWords({ ...stored, heldBy: null })}`
+    )
 }
 
 /** `between`: what the other claim does before the held one proceeds. */
@@ -179,10 +181,10 @@ const assertIsBeforeOrAfter = async (
   assert.notEqual(claim.epoch, epoch, 'the epochs of two claims')
   if (claim.epoch < epoch)
     return void (await left(storage.save(claim, revisions(['first', 'second', 'zombie'])), 'Fenced'))
-  assert.equal(between, 'released', 'a run was granted that another owner holds; it')
+  assert.equal(between, 'released', 'a claim was granted while another owner holds the run; the other claim')
   assertHolds(some(stored, 'what the other owner saved'), ['first', 'second'], 'what the claim that waited returned')
   // Its process counts as dead, so the claim may be lost as soon as it is granted.
   const saved = await answerOf(storage.save(claim, revisions(['first', 'second', 'third'])))
   if (E.isLeft(saved))
-    assert.ok(claim.lost.aborted, `a claim was granted, and its save refused: ${inWords(saved.left)}`)
+    assert.ok(claim.lost.aborted, `a claim was granted, but its save was refused: ${inWords(saved.left)}`)
 }

@@ -26,15 +26,15 @@ const TAKE_OVER = { takeOver: true }
 export const takeOverCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-TAKE-01',
-    'a claim with takeOver is refused while the owner is proven alive, and disturbs it in nothing',
+    'a claim with takeOver is refused while the owner is proven alive, and does not affect it',
     async ({ storage }) => {
       const claim = await claimed(storage, 'a', OWNER)
       await right(storage.save(claim, revisions([1])))
       const { holder } = await left(storage.claim('a', OTHER, TAKE_OVER), 'HeldBy')
-      assertSame(holder.liveness, 'alive', 'what is known of an owner that lives')
+      assertSame(holder.liveness, 'alive', 'the liveness of a living owner')
       const seen = some(some(await right(storage.load('a'))).heldBy, 'who holds the run')
-      assertSame(seen.liveness, 'alive', 'what a load says is known of an owner that lives')
-      assert.equal(claim.lost.aborted, false, 'the lost signal of an owner fired that nobody superseded')
+      assertSame(seen.liveness, 'alive', 'the liveness of a living owner in a load')
+      assert.equal(claim.lost.aborted, false, 'the lost signal fired for an owner that was not superseded')
       await right(storage.save(claim, revisions([1, 2])))
       await assertLoads(storage, 'a', [1, 2])
     }
@@ -42,7 +42,7 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-TAKE-02',
-    'where nobody holds a run, a claim with takeOver is granted like any other',
+    'a claim with takeOver on a free run is granted like any other',
     async ({ storage, reopen }) => {
       const first = (await right(storage.claim('a', OWNER, TAKE_OVER))).claim
       await right(storage.save(first, revisions([1])))
@@ -60,16 +60,16 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-TAKE-03',
-    'an owner whose liveness is undecided holds its run, and claims, loads and removals say that it is undecided',
+    'an owner whose liveness is undecided holds its run, and claims, loads and removals report it as undecided',
     async (bench) => {
       const { other, zombie, storage } = await undecided(bench)
       const { holder } = await left(other.claim('a', OTHER), 'HeldBy')
-      assertSame({ host: holder.host, pid: holder.pid }, OWNER, 'who a refused claim says holds the run')
-      assertSame(holder.liveness, 'undecided', 'what a refused claim says of its liveness')
+      assertSame({ host: holder.host, pid: holder.pid }, OWNER, 'the holder that a refused claim reports')
+      assertSame(holder.liveness, 'undecided', 'the liveness that a refused claim reports')
       const seen = some(some(await right(other.load('a'))).heldBy, 'who holds the run')
-      assertSame(seen.liveness, 'undecided', 'what a load says of its liveness')
+      assertSame(seen.liveness, 'undecided', 'the liveness that a load reports')
       await left(other.remove('a'), 'HeldBy')
-      assert.equal(zombie.lost.aborted, false, 'the lost signal of an owner fired that nobody superseded')
+      assert.equal(zombie.lost.aborted, false, 'the lost signal fired for an owner that was not superseded')
       await right(storage.save(zombie, revisions(['first', 'second'])))
     },
     { needs }
@@ -77,7 +77,7 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-TAKE-04',
-    'a claim with takeOver supersedes an undecided owner, and is told of every save that resolved',
+    'a claim with takeOver supersedes an undecided owner, and returns every save that resolved',
     async (bench) => {
       const { other, zombie, storage } = await undecided(bench)
       await right(storage.save(zombie, revisions(['first', 'second', 'third'], 2)))
@@ -93,7 +93,7 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-TAKE-05',
-    'an owner that was superseded by takeOver is fenced for ever: its saves store nothing, and it is told',
+    'an owner superseded by takeOver stays fenced: its saves store nothing, and its lost signal fires',
     async (bench) => {
       const { other, zombie, storage } = await undecided(bench)
       const { claim } = await right(other.claim('a', OTHER, TAKE_OVER))
@@ -110,13 +110,13 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-TAKE-06',
-    'of claims with takeOver at once one is granted, and the others are refused by it, which lives',
+    'of concurrent claims with takeOver one is granted, and the others are refused because it lives',
     async (bench) => {
       const { other } = await undecided(bench)
       const results = await atOnce(Array.from({ length: 10 }, () => other.claim('a', OTHER, TAKE_OVER)))
       assert.deepEqual(tally(results), { granted: 1, HeldBy: 9 })
       const { holder } = await left(other.claim('a', OWNER, TAKE_OVER), 'HeldBy')
-      assertSame(holder.liveness, 'alive', 'what is known of the owner that was granted the run')
+      assertSame(holder.liveness, 'alive', 'the liveness of the owner that was granted the run')
     },
     { needs }
   )
