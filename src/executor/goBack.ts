@@ -5,11 +5,13 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/Change.js'
+import { unitsInNeed } from '../domain/evidenceOf.js'
 import { overrides } from '../domain/Overrides.js'
-import type { ResumePlan } from '../domain/Plan.js'
+import type { PlanOptions, ResumePlan } from '../domain/Plan.js'
 import { openQuestions, runsAgain } from '../domain/Plan.js'
 import { planResume } from '../domain/planResume.js'
 import { replay } from '../domain/Transition.js'
+import { collectEvidence } from './evidence.js'
 import type { RunError } from './RunError.js'
 import type { RunScope, StepEnd } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
@@ -30,8 +32,10 @@ export const goBack = async (
   const now = replay(recorder.checkpoint(), carry)
   if (E.isLeft(now)) return now
   const step = definition.steps[stepIndex]?.name ?? ''
-  const options = { restartWave: step }
-  const planned = planResume(now.right, definition, options)
+  const options: PlanOptions = { restartWave: step }
+  const evidence = await collectEvidence(unitsInNeed(now.right, definition, options))(environment)()
+  if (E.isLeft(evidence)) return evidence
+  const planned = planResume(now.right, definition, { ...options, evidence: evidence.right })
   if (E.isLeft(planned)) return planned
   const [question, ...others] = openQuestions(planned.right)
   if (question !== undefined) return E.left({ _tag: 'Unconfirmed', questions: [question, ...others] })
