@@ -39,7 +39,7 @@ import type { Secured } from './secrets.js'
 import { secure } from './secrets.js'
 import { holding, lossOf, restoreStored } from './stored.js'
 import { make as makeValues } from './Values.js'
-import { hasWorkspace, makeReady, treeOf, unlessGone, workspaceFor } from './workspace.js'
+import { atWorkspace, hasWorkspace, makeReady, unlessGone, workspaceFor } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -293,7 +293,7 @@ const evidenceFor = async (
   options: PlanOptions
 ): Promise<E.Either<RunError, ReadonlyArray<FoundEvidence>>> =>
   options.evidence === undefined
-    ? await collectEvidence(unitsInNeed(checkpoint, program, options))(environment)()
+    ? await collectEvidence(unitsInNeed(checkpoint, program, options))(atWorkspace(environment, checkpoint))()
     : E.right(options.evidence)
 
 /** The plan that may be executed: the one that was reviewed, without open questions. */
@@ -408,7 +408,7 @@ export const scopeOf = <Outputs, Input>(
   const { stopping, stop, dispose } = stopOn(environment, claim)
   let known: { readonly workflow: WorkflowIdentity; readonly program: Program<unknown, never> } | undefined
   const scope: RunScope = {
-    environment: { ...environment, tree: treeOf(environment, checkpoint.workspace) },
+    environment: atWorkspace(environment, checkpoint),
     definition: program,
     get program() {
       const { workflow } = recorder.checkpoint()

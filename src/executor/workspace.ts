@@ -100,6 +100,20 @@ export const treeOf = ({ tree, workspaces }: Environment, workspace: Workspace |
   isOwn(workspace) && workspaces !== undefined ? workspaces.tree(workspace.path) : tree
 
 /**
+ * An environment whose tree is the run's.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const atWorkspace = <A extends Environment>(
+  environment: A,
+  { workspace }: Pick<Checkpoint, 'workspace'>
+): A => ({
+  ...environment,
+  tree: treeOf(environment, workspace)
+})
+
+/**
  * Makes the workspace where the plan needs a new one: when it is durable that there is to be one, and before anything that
  * counts is done in it. Gives what is still to be recorded.
  *

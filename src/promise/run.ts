@@ -25,7 +25,7 @@ import type { RunError } from '../executor/RunError.js'
 import { describe, describeFenced, retryLater } from '../executor/RunError.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import { viewRun } from '../executor/runs.js'
-import { hasWorkspace, unlessGone } from '../executor/workspace.js'
+import { atWorkspace, hasWorkspace, unlessGone } from '../executor/workspace.js'
 import type { CheckpointStorage } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 
@@ -302,7 +302,7 @@ export const plan = async <Outputs, Input>(
   const needed = unitsInNeed(checkpoint, program, asked.right)
   const gone =
     there.right && options.evidence === undefined
-      ? await collectEvidence(needed)(environmentOf(options))()
+      ? await collectEvidence(needed)(atWorkspace(environmentOf(options), checkpoint))()
       : E.right([])
   if (E.isLeft(gone)) return refuse(gone.left)
   const recovered = how._tag === 'Recovered'
