@@ -189,7 +189,7 @@ const addRun = (program: Command, common: Common, perform: Perform): void => {
   interface Flags extends RunFlags, CommonFlags {
     readonly verbose?: boolean
   }
-  program
+  const command = program
     .command('run')
     .summary('run a workflow file')
     .description('Runs a workflow file. An unfinished earlier run of it is found and offered.')
@@ -200,8 +200,7 @@ const addRun = (program: Command, common: Common, perform: Perform): void => {
     .option('--from-step <step>', 'resume an earlier run from this step on, with its input; --input replaces values')
     .option('--restart-wave <wave>', 'take up an earlier run, and run all groups of this wave again')
     .option('--run <id>', 'with these two: which earlier run (default: the newest of the workflow)')
-    .option('--merge', 'when it has completed: merge its worktree, and remove that')
-    .option('--no-merge', 'keep it, without asking')
+  withMergeFlags(command)
     .option('-y, --yes', 'answer yes to every question')
     .option('-v, --verbose', 'tell more')
     .option('--json', 'print the result as JSON; what steps print goes to standard error')
@@ -212,6 +211,19 @@ const addRun = (program: Command, common: Common, perform: Perform): void => {
         return attending(context, flags.verbose === true, (attended) => runCommand(attended, file, flags))
       })
     )
+}
+
+/** To commander the two flags are one, of which the last counts. */
+const withMergeFlags = (command: Command): Command => {
+  const given = new Set<string>()
+  const give = (flag: string) => (): void => {
+    if (given.add(flag).size > 1) command.error("--merge and --no-merge can't be used together. Give one of them")
+  }
+  return command
+    .option('--merge', 'when it has completed: merge its worktree, and remove that')
+    .option('--no-merge', 'keep it, without asking')
+    .on('option:merge', give('merge'))
+    .on('option:no-merge', give('no-merge'))
 }
 
 const withPlanFlags = (command: Command): Command =>
@@ -240,8 +252,7 @@ const addResume = (program: Command, common: Common, perform: Perform): void => 
   withPlanFlags(command)
     .option('--plan <hash>', 'only if the plan is the one that "dogear plan" showed')
     .option('--take-over', 'supersede a process that may be dead; asks first')
-    .option('--merge', 'when it has completed: merge its worktree, and remove that')
-    .option('--no-merge', 'keep it, without asking')
+  withMergeFlags(command)
     .option('-y, --yes', 'answer yes to every question')
     .option('-v, --verbose', 'tell more')
     .option('--json', 'print the result as JSON; what steps print goes to standard error')

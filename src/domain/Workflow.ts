@@ -455,7 +455,7 @@ export const describeProblem = (problem: WorkflowProblem): string => {
     case 'NoGroups':
       return `wave "${problem.step}" needs at least one group`
     case 'DuplicateName':
-      return `the name "${problem.name}" is used twice in "${problem.within}"`
+      return `the name "${problem.name}" is used more than once in "${problem.within}"`
     case 'DuplicateCapture':
       return `variable "${problem.variable}" is captured by more than one step: ${listed(problem.places)}`
     case 'UnknownNeed':

@@ -200,6 +200,35 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
   }
 )
 
+test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
+  'Ctrl+\\ that also ends the shell above, so that the terminal hangs up, is recorded as one interruption',
+  async () => {
+    place = sandbox({ 'w.yml': workflow })
+    const terminal = watch(
+      spawn('script', ['-qefc', "sh -c 'echo $$ > pid; exec .bin/dogear run w.yml --id r' 2> err; true", '/dev/null'], {
+        cwd: place.folder,
+        env: { ...process.env, SHELL: '/bin/sh', TERM: 'xterm', DOGEAR_HOME: '' },
+        stdio: ['pipe', 'pipe', 'pipe']
+      })
+    )
+    await terminal.said('ready')
+    terminal.child.stdin?.write('\x1c')
+    await terminal.ended
+    await until(() => !isAlive(Number(place.read('pid'))))
+    expect(linesOf(place.read('err')).slice(-4)).toEqual([
+      'Stopping slow …',
+      'Interrupted in step 2/3 slow',
+      'Go on with:',
+      '  dogear resume r'
+    ])
+    expect(isAlive(grandchild())).toBe(false)
+    expect((await place.dogear(['show', 'r'])).stdout).toContain('⚡   2 slow   was stopped (signal)\n')
+    place.write('mended', '')
+    expect((await place.dogear(['resume'])).code).toBe(0)
+    expect(place.read('log')).toBe('first\nlast\n')
+  }
+)
+
 const until = async (met: () => boolean): Promise<void> => {
   while (!met()) await new Promise((resolve) => setTimeout(resolve, 50))
 }

@@ -187,7 +187,7 @@ steps:
       "w.yml:18:7: group "unit" of wave "checks" needs "nope", which is no group of that wave",
       "w.yml:19:7: variable "x" is captured by more than one step: checks/unit, checks/lint",
       "w.yml:20:11: wave "empty" needs at least one group",
-      "w.yml:23:13: the name "dup" is used twice in "fallback"",
+      "w.yml:23:13: the name "dup" is used more than once in "fallback": at 22:13 and 23:13",
       "w.yml:23:37: "LD_PRELOAD" can't be a variable: it would change how commands are found or started",
       "w.yml:24:5: a step is a mapping like "shell: npm test", not the text "just text"",
       "w.yml:26:5: it begins with "*", which makes an alias of it: put it in quotes. Aliases are not supported",
@@ -256,17 +256,27 @@ test.each([
     [
       '2:13: wave "w" needs at least one group',
       '3:13: wave "w" needs at least one group',
-      '3:13: the name "w" is used twice in "fallback"'
+      '3:13: the name "w" is used more than once in "fallback": at 2:13 and 3:13'
     ]
   ],
   [
     'steps:\n  - { name: a b, shell: x }\n  - { name: a b, shell: x }',
-    [expect.stringContaining('3:13: "a b" is not a valid name'), '3:13: the name "a b" is used twice in "fallback"']
+    [
+      expect.stringContaining('3:13: "a b" is not a valid name'),
+      '3:13: the name "a b" is used more than once in "fallback": at 2:13 and 3:13'
+    ]
   ]
 ])('what is wrong is told once, and nothing that comes of it: %s', (text, problems) => {
   expect(problemsOf(text)).toEqual(
     problems.map((problem: unknown) => (typeof problem === 'string' ? `w.yml:${problem}` : problem))
   )
+})
+
+test('of 9,000 steps with one name the problem names the first two places and counts the rest', () => {
+  const step = '  - { name: a, shell: x }\n'
+  expect(problemsOf(`steps:\n${step.repeat(9_000)}`)).toEqual([
+    'w.yml:3:13: the name "a" is used more than once in "fallback": at 2:13, 3:13 and 8998 more'
+  ])
 })
 
 const WITH_COLON = 'a text with ": " in it, or ":" at its end, needs quotes, or "|" and the text on the next lines'

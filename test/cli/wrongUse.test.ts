@@ -154,6 +154,43 @@ describe('contradictory flags', () => {
     expect(code).toBe(2)
     expect(stderr).toBe('dogear: --force and --from-step cannot be combined; use one of them\n')
   })
+
+  test.each([
+    ['run', '--merge', '--no-merge', 'w.yml'],
+    ['run', 'w.yml', '--no-merge', '--merge'],
+    ['resume', '--merge', '--no-merge']
+  ])('are refused before anything runs: dogear %s %s %s %s', async (...words) => {
+    within({ 'w.yml': one, fixed: '' })
+    const { code, stderr } = await place.dogear(words.filter((word) => word !== undefined))
+    expect(code).toBe(2)
+    expect(stderr).toBe(
+      `dogear: --merge and --no-merge can't be used together. Give one of them\nWhat it takes:\n  dogear help ${words[0]}\n`
+    )
+    expect(place.exists('log')).toBe(false)
+  })
+})
+
+describe('a flag about the worktree of a run that has none', () => {
+  test.each(['--merge', '--no-merge'])('is reported to have no effect: %s', async (flag) => {
+    within({ 'w.yml': one, fixed: '' })
+    const warning = `warning: ${flag} has no effect: run r has no worktree`
+    for (const words of [
+      ['run', 'w.yml', '--id', 'r', flag],
+      ['resume', 'r', flag]
+    ]) {
+      const { code, stderr } = await place.dogear(words)
+      expect(code).toBe(0)
+      expect(linesOf(stderr)).toContain(warning)
+    }
+  })
+
+  test('is reported where every run is completed, too', async () => {
+    within({ 'w.yml': one, fixed: '' })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    const { code, stderr } = await place.dogear(['resume', '--no-merge'])
+    expect(code).toBe(0)
+    expect(linesOf(stderr)).toContain('warning: --no-merge has no effect: run r has no worktree')
+  })
 })
 
 describe('commands to copy keep the state folder', () => {

@@ -127,12 +127,12 @@ describe('a definition', () => {
     [
       { _tag: 'DuplicateName', name: 'a', within: 'release' },
       [W.task('a'), W.task('a'), W.wave('a', [group('x')])],
-      'the name "a" is used twice in "release"'
+      'the name "a" is used more than once in "release"'
     ],
     [
       { _tag: 'DuplicateName', name: 'x', within: 'w' },
       [W.wave('w', [group('x'), group('x')])],
-      'the name "x" is used twice in "w"'
+      'the name "x" is used more than once in "w"'
     ],
     [
       { _tag: 'DuplicateCapture', variable: '__proto__', places: ['a', 'w/x'] },

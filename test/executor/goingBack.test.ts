@@ -9,7 +9,7 @@ import { Program, resume, run } from '../../src/index.js'
 import type { Life } from '../../src/testing/crash/Life.js'
 import { never } from '../../src/testing/crash/Life.js'
 import type { Process, World } from './fixtures.js'
-import { ended, newLife, newProcess, newWorld } from './fixtures.js'
+import { ended, newLife, newProcess, newWorld, refused } from './fixtures.js'
 
 const doing = (world: World, name: string) => TE.fromIO(() => void world.log.push(name))
 
@@ -261,6 +261,67 @@ describe('before a wave whose check failed', () => {
     ended(await process.perform(run(program, 'r', {})), 'Completed')
     assert.deepEqual(process.asked[0]?.wrong, ['js of build/js is missing'])
     assert.deepEqual(world.log, ['js', 'tidy', 'js', 'tidy', 'unit'])
+  })
+})
+
+describe('evidence that changes while the question of a wave is open', () => {
+  /** A step and a group that leave a file each, and a wave whose check fails once; `meanwhile` runs at its question. */
+  const asking = (world: World, answer: CheckAnswer, around: 'before' | 'after', meanwhile: () => void) => {
+    const making = (name: string) => ({
+      evidence: [{ _tag: 'Artifact', path: name }] as const,
+      run: () =>
+        pipe(
+          doing(world, name),
+          TE.map(() => void world.tree.files.set(name, name))
+        )
+    })
+    const program = pipe(
+      Program.start('release'),
+      Program.step('fetch', making('fetch')),
+      Program.wave('build', { js: making('js') }),
+      Program.wave('checks', { unit: { run: () => doing(world, 'unit') } }, { [around]: failing(1).check })
+    )
+    let asked = 0
+    const process = newProcess(world, {
+      onCheckFailed: () => {
+        meanwhile()
+        return Promise.resolve(asked++ === 0 ? answer : 'abort')
+      }
+    })
+    return { program, process }
+  }
+
+  const back = [
+    ['retry', 'after', ['fetch', 'js', 'unit']],
+    ['previousWave', 'before', ['fetch', 'js']]
+  ] as const
+
+  test.each(back)('evidence that is missing by then makes its step run again first: %s', async (answer, around, ran) => {
+    const world = newWorld()
+    const { program, process } = asking(world, answer, around, () => void world.tree.files.delete('fetch'))
+    ended(await process.perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(world.log, [...ran, 'fetch', 'js', 'unit'])
+    world.log.length = 0
+    ended(await newProcess(world).perform(resume(program, 'r')), 'Completed')
+    assert.deepEqual(world.log, [])
+  })
+
+  test.each(back)('evidence that was edited by then raises a question that names it, as for a resume: %s', async (answer, around, ran) => {
+    const world = newWorld()
+    const edit = () => void world.tree.files.set('fetch', 'by hand')
+    const { program, process } = asking(world, answer, around, edit)
+    const { questions } = refused(await process.perform(run(program, 'r', {})), 'Unconfirmed')
+    assert.deepEqual(
+      questions.map(({ step, reason }) => [step, reason._tag]),
+      [['fetch', 'EvidenceChanged']]
+    )
+    assert.deepEqual(world.log, ran)
+    const restartWave = around === 'after' ? 'checks' : 'build'
+    const restarted = await newProcess(world).perform(resume(program, 'r', { restartWave }))
+    assert.deepEqual(refused(restarted, 'Unconfirmed').questions, questions)
+    const kept = { restartWave, confirm: new Map([['fetch', { _tag: 'Keep' } as const]]) }
+    ended(await newProcess(world).perform(resume(program, 'r', kept)), 'Completed')
+    assert.equal(world.tree.files.get('fetch'), 'by hand')
   })
 })
 

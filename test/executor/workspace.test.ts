@@ -6,7 +6,7 @@ import { describe, test } from 'vitest'
 import type { WorkspaceFailed, Workspaces } from '../../src/index.js'
 import { cleanWorkspace, poll, Program, resume, run, runOrResume } from '../../src/index.js'
 import { planRun } from '../../src/promise/index.js'
-import { memoryTree } from '../../src/testing/memoryTree.js'
+import { memoryTree, treeData } from '../../src/testing/memoryTree.js'
 import type { World } from './fixtures.js'
 import { ended, newProcess, newWorld, right, stored } from './fixtures.js'
 
@@ -67,6 +67,30 @@ const failing = (world: World) =>
   )
 
 describe('the workspace of a run', () => {
+  test('is where a resume looks for evidence: a completed step never runs again', async () => {
+    const world = newWorld()
+    const workspaces = noted(world)
+    const elsewhere = { workspaces, tree: memoryTree(treeData()) }
+    ended(
+      await newProcess(world, elsewhere).perform(run(failing(world), 'r', {}, { workspace: 'directory' })),
+      'Failed'
+    )
+    world.log.splice(0, world.log.length, 'mended')
+    const process = newProcess(world, elsewhere)
+    const {
+      plan: { decisions }
+    } = await planRun(failing(world), { id: 'r', storage: process.storage, environment: elsewhere })
+    assert.deepEqual(
+      decisions.map(({ step, _tag }) => [step, _tag]),
+      [
+        ['one', 'Skip'],
+        ['two', 'Retry']
+      ]
+    )
+    ended(await process.perform(resume(failing(world), 'r')), 'Completed')
+    assert.deepEqual(world.log, ['mended', 'two'])
+  })
+
   test('is made when it is on record, and before anything is attempted', async () => {
     const world = newWorld()
     const process = newProcess(world, { workspaces: noted(world) })

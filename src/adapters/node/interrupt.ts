@@ -81,7 +81,7 @@ export const neverInterrupted: Interrupt = {
  */
 export const interruptFrom = (signal: AbortSignal): Interrupt => ({ signal, reason: () => 'aborted' })
 
-/** How long after the first signal the same one is that signal once more. */
+/** How long after the first signal the same one, or the key that made a terminal hang up, is no second request. */
 const REPEATED_MILLIS = 500
 
 /** The signals that a terminal, a service manager or a user sends to end a program. */
@@ -98,7 +98,8 @@ const taken = (): void => undefined
  * dies of another signal leaves its commands running, so name every signal you expect.
  *
  * The same signal within half a second of the first is no second one: of a Ctrl+C under npm a program hears twice, from
- * the terminal and from npm.
+ * the terminal and from npm. Nor is a SIGHUP ever: the terminal hangs up when Ctrl+\\ ends the shell that started the
+ * program. As the two may arrive in either order, any signal within half a second of a first SIGHUP is no second one.
  *
  * The second signal also ends the commands that still run. The process then dies of the signal, as a shell expects
  * (it reports 130 for SIGINT, 143 for SIGTERM); where that can't be, because another handler takes the signal or the
@@ -136,7 +137,7 @@ export const abortOnSignals = (options: { readonly signals?: ReadonlyArray<StopS
       received = O.some(signal as StopSignal)
       receivedAt = performance.now()
       stop.abort(new DOMException(`The process received ${signal}`, 'AbortError'))
-    } else if (signal !== received.value || performance.now() - receivedAt >= REPEATED_MILLIS) {
+    } else if (isAnother(received.value, signal, performance.now() - receivedAt)) {
       dispose()
       endNow(signal as StopSignal)
     }
@@ -146,6 +147,9 @@ export const abortOnSignals = (options: { readonly signals?: ReadonlyArray<StopS
 
   return { interrupt: { signal: stop.signal, reason: () => 'signal' }, received: () => received, dispose }
 }
+
+const isAnother = (first: StopSignal, signal: NodeJS.Signals, afterMillis: number): boolean =>
+  signal !== 'SIGHUP' && ((signal !== first && first !== 'SIGHUP') || afterMillis >= REPEATED_MILLIS)
 
 const endNow = (signal: StopSignal): void => {
   killAll()

@@ -295,10 +295,9 @@ const named = (names: ReadonlyArray<string>): string =>
     : `${names.slice(0, MAX_NAMED).join(', ')} and ${grouped(names.length - MAX_NAMED)} more`
 
 /** Node aborts when it ends on a terminal that is gone: let the signal end the process, as it would have. */
-const endOnHangUp = ({ stdin }: Context, signals: SignalHandlers): void => {
-  const received = signals.received()
+const endOnHangUp = ({ stdin }: Context): void => {
   const onTerminal = stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY
-  if (!onTerminal || O.toUndefined(received) !== 'SIGHUP') return
+  if (!onTerminal) return
   process.removeAllListeners('SIGHUP')
   process.kill(process.pid, 'SIGHUP')
 }
@@ -319,6 +318,11 @@ export const attended = async (
   tools: { readonly signals: SignalHandlers; readonly prompt: Prompt },
   body: (context: Attended) => Promise<Result>
 ): Promise<Result> => {
+  let hungUp = false
+  const onHangUp = (): void => {
+    hungUp = true
+  }
+  process.on('SIGHUP', onHangUp)
   try {
     const result = await body({ ...context, ...tools, verbose })
     const { signals } = tools
@@ -331,7 +335,8 @@ export const attended = async (
     tools.signals.dispose()
     // How it ended is decided: a signal in the last moments of the process changes nothing. A second one still ends it.
     for (const signal of SIGNALS) process.once(signal, () => undefined)
-    endOnHangUp(context, tools.signals)
+    process.off('SIGHUP', onHangUp)
+    if (hungUp) endOnHangUp(context)
   }
 }
 

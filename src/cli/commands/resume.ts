@@ -35,7 +35,7 @@ export const resumeCommand = async (context: Attended, id: string | undefined, f
   const view = O.isSome(pointed.right) ? E.right(pointed.right.value) : await findOrOnly(context, id)
   if (E.isLeft(view)) {
     if (!isAllDone(view.left, flags)) return view
-    return flags.merge === true ? E.left(WHICH) : nothingLeft(context, view.left.completed)
+    return flags.merge === true ? E.left(WHICH) : nothingLeft(context, view.left.completed, flags)
   }
   const workflow = await workflowOf(context, view.right.checkpoint, namesIn(flags))
   if (E.isRight(workflow)) {
@@ -58,9 +58,9 @@ const isAllDone = (error: CliError, flags: ResumeFlags): error is AllDone =>
   error._tag === 'NothingToResume' && error.completed !== undefined && wordsOf(flags).length === 0
 
 /** The newest run stands for all. */
-const nothingLeft = async (context: Attended, newest: string): Promise<Result> => {
+const nothingLeft = async (context: Attended, newest: string, flags: MergeFlags): Promise<Result> => {
   const view = await viewOf(context, newest)
-  return E.isLeft(view) ? view : sayDone(context, view.right, {})
+  return E.isLeft(view) ? view : sayDone(context, view.right, flags)
 }
 
 const sayDone = async (context: Attended, { runId, checkpoint }: RunView, flags: MergeFlags): Promise<Result> => {

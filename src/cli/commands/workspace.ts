@@ -131,7 +131,8 @@ export const settleWorkspace = async (
   const { screen } = context
   const redaction = redactionFor(context, { secrets: workflow.secrets ?? [] })
   const nothing = (why: string): JsonObject => {
-    if (flags.merge === true) screen.line(screen.style.yellow(`Nothing is merged: ${why}`))
+    if (flags.merge !== undefined)
+      screen.line(screen.style.yellow(`warning: ${flags.merge ? '--merge' : '--no-merge'} has no effect: ${why}`))
     return {}
   }
   if (!isOwn(workspace)) return nothing(`run ${runId} has no worktree`)

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { WorkflowProblem } from '../../domain/Workflow.js'
 import * as W from '../../domain/Workflow.js'
 import type { Position, Problem } from './Problem.js'
@@ -29,10 +30,15 @@ export const definitionProblems = (
   secrets: ReadonlyArray<string> = []
 ): ReadonlyArray<Problem> => {
   const placeOf = placesIn(workflow, steps, stepsAt)
+  const placesOf = allOf(steps)
   const found = new Map<string, Problem>()
   for (const problem of W.problems({ name: workflow.name, steps: steps.map(sketchOf), secrets })) {
     if (problem._tag === 'NoSteps' || problem._tag === 'NoGroups') continue
-    const placed = { at: placeOf(problem), message: W.describeProblem(problem) }
+    const message = W.describeProblem(problem)
+    const placed =
+      problem._tag === 'DuplicateName'
+        ? duplicateOf(message, placesOf.get(problem.name) ?? [stepsAt])
+        : { at: placeOf(problem), message }
     found.set(`${placed.at.line}:${placed.at.column} ${placed.message}`, placed)
   }
   return [...found.values()]
@@ -56,7 +62,15 @@ const sketchOf = (step: StepEntry): W.Step => {
 const taskSketch = ({ name, capture }: TaskEntry): W.Task =>
   W.task(name, capture === undefined ? {} : { captures: [capture] })
 
-type Placed = Exclude<WorkflowProblem, { readonly _tag: 'NoSteps' | 'NoGroups' }>
+/** Groups of one wave are keys of one mapping, so only steps can share a name. */
+const duplicateOf = (message: string, places: ReadonlyNonEmptyArray<Position>): Problem => {
+  const [first, second = first, ...more] = places
+  const [one, other] = [first, second].map(({ line, column }) => `${line}:${column}`)
+  const all = more.length === 0 ? `${one} and ${other}` : `${one}, ${other} and ${more.length} more`
+  return { at: second, message: `${message}: at ${all}` }
+}
+
+type Placed = Exclude<WorkflowProblem, { readonly _tag: 'NoSteps' | 'NoGroups' | 'DuplicateName' }>
 
 /** The position of a problem's subject; of several with one name the last. Indexes each name once. */
 const placesIn = (
@@ -81,8 +95,6 @@ const placesIn = (
         return ofUnits.get(problem.name)
       case 'InvalidSetting':
         return ofUnits.get(problem.place.slice(problem.place.indexOf('/') + 1))
-      case 'DuplicateName':
-        return ofSteps.get(problem.name)
       case 'NeedCycle':
         return ofSteps.get(problem.step)
       case 'UnknownNeed':
@@ -96,3 +108,13 @@ const placesIn = (
 
 const lastOf = (all: ReadonlyArray<Named>): ReadonlyMap<string, Position> =>
   new Map(all.map(({ name, at }) => [name, at]))
+
+const allOf = (all: ReadonlyArray<Named>): ReadonlyMap<string, ReadonlyNonEmptyArray<Position>> => {
+  const places = new Map<string, [Position, ...Position[]]>()
+  for (const { name, at } of all) {
+    const known = places.get(name)
+    if (known === undefined) places.set(name, [at])
+    else known.push(at)
+  }
+  return places
+}

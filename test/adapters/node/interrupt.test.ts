@@ -80,7 +80,7 @@ describe('signal handlers', () => {
     assert.deepEqual(await ended, { code: null, signal: 'SIGTERM' })
   })
 
-  for (const signal of SIGNALS) {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGQUIT'] as const) {
     test(`the first ${signal} asks to stop and says which it was; a second one ends the process at once`, async () => {
       const { child, printed, ended } = program(LIVES_ON)
       await until('it is ready', () => printed() === 'ready\n')
@@ -108,6 +108,36 @@ describe('signal handlers', () => {
     child.kill('SIGINT')
     assert.deepEqual(await ended, { code: null, signal: 'SIGINT' })
   })
+
+  test('the first SIGHUP asks to stop, and a later one changes nothing', async () => {
+    const { child, printed, ended } = program(LIVES_ON)
+    await until('it is ready', () => printed() === 'ready\n')
+    child.kill('SIGHUP')
+    await until('it was told', () => printed() === 'ready\nSIGHUP signal AbortError\n')
+    await wait(REPEATED_MILLIS + 50)
+    child.kill('SIGHUP')
+    await wait(100)
+    assert.equal(child.exitCode ?? child.signalCode, null)
+    child.kill('SIGTERM')
+    assert.deepEqual(await ended, { code: null, signal: 'SIGTERM' })
+  })
+
+  for (const [first, then] of [
+    ['SIGQUIT', 'SIGHUP'],
+    ['SIGHUP', 'SIGQUIT']
+  ] as const) {
+    test(`${first}, then ${then}, is one request, as Ctrl+\\ makes of a shell that dies; SIGQUIT later ends the process at once`, async () => {
+      const { child, printed, ended } = program(LIVES_ON)
+      await until('it is ready', () => printed() === 'ready\n')
+      child.kill(first)
+      await until('it was told', () => printed() === `ready\n${first} signal AbortError\n`)
+      child.kill(then)
+      await wait(REPEATED_MILLIS + 50)
+      assert.equal(child.exitCode ?? child.signalCode, null)
+      child.kill('SIGQUIT')
+      assert.deepEqual(await ended, { code: null, signal: 'SIGQUIT' })
+    })
+  }
 
   test('the second signal may be another one than the first', async () => {
     const { child, printed, ended } = program(LIVES_ON)
