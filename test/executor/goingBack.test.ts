@@ -296,33 +296,39 @@ describe('evidence that changes while the question of a wave is open', () => {
     ['previousWave', 'before', ['fetch', 'js']]
   ] as const
 
-  test.each(back)('evidence that is missing by then makes its step run again first: %s', async (answer, around, ran) => {
-    const world = newWorld()
-    const { program, process } = asking(world, answer, around, () => void world.tree.files.delete('fetch'))
-    ended(await process.perform(run(program, 'r', {})), 'Completed')
-    assert.deepEqual(world.log, [...ran, 'fetch', 'js', 'unit'])
-    world.log.length = 0
-    ended(await newProcess(world).perform(resume(program, 'r')), 'Completed')
-    assert.deepEqual(world.log, [])
-  })
+  test.each(back)(
+    'evidence that is missing by then makes its step run again first: %s',
+    async (answer, around, ran) => {
+      const world = newWorld()
+      const { program, process } = asking(world, answer, around, () => void world.tree.files.delete('fetch'))
+      ended(await process.perform(run(program, 'r', {})), 'Completed')
+      assert.deepEqual(world.log, [...ran, 'fetch', 'js', 'unit'])
+      world.log.length = 0
+      ended(await newProcess(world).perform(resume(program, 'r')), 'Completed')
+      assert.deepEqual(world.log, [])
+    }
+  )
 
-  test.each(back)('evidence that was edited by then raises a question that names it, as for a resume: %s', async (answer, around, ran) => {
-    const world = newWorld()
-    const edit = () => void world.tree.files.set('fetch', 'by hand')
-    const { program, process } = asking(world, answer, around, edit)
-    const { questions } = refused(await process.perform(run(program, 'r', {})), 'Unconfirmed')
-    assert.deepEqual(
-      questions.map(({ step, reason }) => [step, reason._tag]),
-      [['fetch', 'EvidenceChanged']]
-    )
-    assert.deepEqual(world.log, ran)
-    const restartWave = around === 'after' ? 'checks' : 'build'
-    const restarted = await newProcess(world).perform(resume(program, 'r', { restartWave }))
-    assert.deepEqual(refused(restarted, 'Unconfirmed').questions, questions)
-    const kept = { restartWave, confirm: new Map([['fetch', { _tag: 'Keep' } as const]]) }
-    ended(await newProcess(world).perform(resume(program, 'r', kept)), 'Completed')
-    assert.equal(world.tree.files.get('fetch'), 'by hand')
-  })
+  test.each(back)(
+    'evidence that was edited by then raises a question that names it, as for a resume: %s',
+    async (answer, around, ran) => {
+      const world = newWorld()
+      const edit = () => void world.tree.files.set('fetch', 'by hand')
+      const { program, process } = asking(world, answer, around, edit)
+      const { questions } = refused(await process.perform(run(program, 'r', {})), 'Unconfirmed')
+      assert.deepEqual(
+        questions.map(({ step, reason }) => [step, reason._tag]),
+        [['fetch', 'EvidenceChanged']]
+      )
+      assert.deepEqual(world.log, ran)
+      const restartWave = around === 'after' ? 'checks' : 'build'
+      const restarted = await newProcess(world).perform(resume(program, 'r', { restartWave }))
+      assert.deepEqual(refused(restarted, 'Unconfirmed').questions, questions)
+      const kept = { restartWave, confirm: new Map([['fetch', { _tag: 'Keep' } as const]]) }
+      ended(await newProcess(world).perform(resume(program, 'r', kept)), 'Completed')
+      assert.equal(world.tree.files.get('fetch'), 'by hand')
+    }
+  )
 })
 
 describe('a process that dies while going back', () => {
