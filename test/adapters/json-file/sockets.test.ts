@@ -179,6 +179,8 @@ describe('a file in place of the socket', LINUX, () => {
   test('an owner is undecided in a copy of the store, and the original is unchanged', async () => {
     const root = folder()
     const owner = await holding(root)
+    // The owner renames a temporary file, which `cp` would miss.
+    await untilCopied(root, 0)
     const copy = folder()
     execFileSync('cp', ['-a', `${root}/.`, copy])
     assert.equal(socketsIn(copy).length, 1)
