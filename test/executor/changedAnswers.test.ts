@@ -288,6 +288,21 @@ describe('to take as done', () => {
   )
 })
 
+test('a commit that two groups recorded is one question, and no answer to it asks about the other group', async () => {
+  for (const answer of ['Keep', 'Done'] as const) {
+    const world = newWorld()
+    const committing = { evidence: [{ _tag: 'Commit', hash: 'c0ffee' }], run: () => TE.right(undefined) } as const
+    const program = pipe(Program.start('p'), Program.wave('wave', { a: committing, b: committing }))
+    world.tree.commits = ['c0ffee']
+    await started(world, program)
+    world.tree.commits = ['amended']
+    world.tree.otherCommits = ['c0ffee']
+    assert.deepEqual(await asked(world, program), [['wave/b', 'EvidenceChanged']])
+    ended(await go(world, program, confirm({ 'wave/b': answer })), 'Completed')
+    await nothingLeft(world, program)
+  }
+})
+
 test('what a failed step wrote over is kept by fromStep of a later one, and nobody is asked about it', async () => {
   const world = newWorld()
   const program = pipe(
