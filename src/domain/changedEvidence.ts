@@ -235,7 +235,12 @@ const keepBefore = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | u
 /** Accepts one place for its last recorder; a commit for all recorders, since each record has its own. */
 const keepAll = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefined): void => {
   const last = all.at(-1)
-  for (const one of all) if (one === last || one.was._tag === 'Commit') keepOne(draft, one, is, one === last)
+  if (last !== undefined) keepOne(draft, last, is, true)
+  keepCommits(draft, all.slice(0, -1), is)
+}
+
+const keepCommits = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefined): void => {
+  for (const one of all) if (one.was._tag === 'Commit') keepOne(draft, one, is, false)
 }
 
 const keepOne = ({ kept }: Draft, { unit, record, was }: Recorder, is: Evidence | undefined, own: boolean): void => {
@@ -267,8 +272,10 @@ const judge = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefi
     return
   }
   if (answer === 'Keep') keepAll(draft, all, is)
-  else if (answer === 'Done' && !last.isWhole) add(draft.due, last, is)
-  else if (answer === undefined && !isExempt(last)) draft.open.add(last.unit)
+  else if (answer === 'Done' && !last.isWhole) {
+    add(draft.due, last, is)
+    keepCommits(draft, all.slice(0, -1), is)
+  } else if (answer === undefined && !isExempt(last)) draft.open.add(last.unit)
   for (const one of all) {
     if (!isExempt(one)) add(draft.edited, one, is)
     if (one.isWhole && answerOf(one) === 'Done') {

@@ -294,6 +294,21 @@ describe('declaring a unit done', () => {
   )
 })
 
+test('a commit that two groups recorded raises one question, whatever the answer', async () => {
+  for (const answer of ['Keep', 'Done'] as const) {
+    const world = newWorld()
+    const committing = { evidence: [{ _tag: 'Commit', hash: 'c0ffee' }], run: () => TE.right(undefined) } as const
+    const program = pipe(Program.start('p'), Program.wave('wave', { a: committing, b: committing }))
+    world.tree.commits = ['c0ffee']
+    await started(world, program)
+    world.tree.commits = ['amended']
+    world.tree.otherCommits = ['c0ffee']
+    assert.deepEqual(await asked(world, program), [['wave/b', 'EvidenceChanged']])
+    ended(await go(world, program, confirm({ 'wave/b': answer })), 'Completed')
+    await nothingLeft(world, program)
+  }
+})
+
 test('fromStep of a later step keeps what a failed step overwrote, without a question', async () => {
   const world = newWorld()
   const program = pipe(

@@ -1,11 +1,13 @@
 /** Laws about plans that find changed evidence. */
 import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../../domain/CompletedStep.js'
+import { otherAt } from '../../domain/evidenceOf.js'
 import { itemOf } from '../../domain/Expansion.js'
-import type { Answer, Changed, ChangedEvidence, Decision } from '../../domain/Plan.js'
+import type { Answer, Changed, ChangedEvidence, Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
 import { openQuestions, unitName } from '../../domain/Plan.js'
 import { diceOf, numbers } from './Dice.js'
 import { runAgain } from './lawsOfRequests.js'
@@ -14,7 +16,8 @@ import type { PlanLaw } from './PlanLaw.js'
 import { law, planOf, scheduled, unit, unitsOf, works } from './PlanLaw.js'
 import type { RunsOf } from './runs.js'
 import { moment } from './runs.js'
-import { overrideOnly } from './simulate.js'
+import type { Samples } from './Samples.js'
+import { answered, overrideOnly } from './simulate.js'
 import type { Moment } from './Tape.js'
 
 export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
@@ -78,8 +81,86 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
         assert.equal(decision._tag !== 'Skip', due, unitName(decision))
       }
     }
+  ),
+  law(
+    'PL-CHANGED-04',
+    'an answer about changed evidence survives a crash: while that content is there a plain resume asks nothing, and runs what was answered',
+    (of) => fc.tuple(momentAndChange(of), numbers),
+    ([[found, evidence], chance], samples) => {
+      const decided = decide(found, evidence, chance, samples)
+      if (decided === undefined) return
+      const { plan, saved } = decided
+      const changes = [...askedAbout(found, evidence).values()].flat()
+      const now = new Map(changes.map(({ was, is }) => [placeOf(was), is]))
+      const again = planOf(saved, { evidence: lookAt(saved.checkpoint, now) })
+      assert.deepEqual(openQuestions(again).map(unitName), [])
+      assert.deepEqual(scheduled(again, found.workflow), scheduled(plan, found.workflow))
+    }
+  ),
+  law(
+    'PL-CHANGED-05',
+    'an answer that accepts changed evidence holds for that content alone: other content is a question again',
+    (of) => fc.tuple(momentAndChange(of), numbers),
+    ([[found, evidence], chance], samples) => {
+      const decided = decide(found, evidence, chance, samples)
+      if (decided === undefined) return
+      const { options, saved } = decided
+      const accepted = [...askedAbout(found, evidence)].filter(([name]) => options.confirm?.get(name)?._tag !== 'Again')
+      const other = new Map(accepted.flatMap(([, changes]) => changes).flatMap(({ is }) => otherThan(is)))
+      const looked = lookAt(saved.checkpoint, other)
+      const places = looked.flatMap(({ changed }) => changed).map(({ was }) => placeOf(was))
+      assert.deepEqual(new Set(places), new Set(other.keys()))
+      const questions = openQuestions(planOf(saved, { evidence: looked }))
+      assert.deepEqual(questions.map(unitName).sort(), [...askedAbout(saved, looked).keys()].sort())
+    }
   )
 ]
+
+/** The plan once everything is answered as chance has it, and the run of a process that dies when that is recorded. */
+const decide = (
+  found: Moment,
+  evidence: ReadonlyArray<ChangedEvidence>,
+  chance: ReadonlyArray<number>,
+  samples: Samples
+): { readonly plan: ResumePlan; readonly options: PlanOptions; readonly saved: Moment } | undefined => {
+  const chosen = answered(found.checkpoint, found.workflow, diceOf(chance), { evidence }, samples)
+  if (E.isLeft(chosen)) return undefined
+  const { plan, options } = chosen.right
+  return { plan, options, saved: overrideOnly(found, plan, options, samples) }
+}
+
+/** Other content in place of what is there. */
+const otherThan = (is: Evidence | undefined): ReadonlyArray<readonly [place: string, other: Evidence]> => {
+  if (is?._tag === 'Artifact') return [[is.path, { ...is, size: is.size + 1 }]]
+  return is === undefined ? [] : [[placeOf(is), { _tag: 'Commit', hash: 'facade' }]]
+}
+
+/** What a look finds changed where these places have other content, and all others the content that was recorded last. */
+const lookAt = (
+  checkpoint: Checkpoint,
+  now: ReadonlyMap<string, Evidence | undefined>
+): ReadonlyArray<ChangedEvidence> => {
+  const places = new Map<string, Array<Evidence>>()
+  for (const { was } of recorders(checkpoint)) places.set(placeOf(was), [...(places.get(placeOf(was)) ?? []), was])
+  const other = new Set<Evidence>()
+  for (const [place, left] of places) {
+    if (!now.has(place)) continue
+    const is = now.get(place)
+    for (const was of otherAt(left, (one) => isArtifactAs(one, is))) other.add(was)
+  }
+  return [...checkpoint.completedSteps].flatMap(({ step, group, evidence }): ReadonlyArray<ChangedEvidence> => {
+    const [first, ...more] = evidence
+      .filter((was) => other.has(was))
+      .map((was): Changed => {
+        const is = now.get(placeOf(was))
+        return { was, ...(is === undefined ? {} : { is }) }
+      })
+    return first === undefined ? [] : [{ ...unit(step, group), changed: [first, ...more] }]
+  })
+}
+
+const isArtifactAs = (one: Evidence, is: Evidence | undefined): boolean =>
+  one._tag === 'Artifact' && is?._tag === 'Artifact' && one.size === is.size && one.sha256 === is.sha256
 
 const momentAndChange = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<ChangedEvidence>]> =>
   fc.tuple(moment(of), numbers).map(([found, chance]) => [found, chooseChanged(diceOf(chance), found.checkpoint)])

@@ -80,6 +80,24 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
+    'forgets the changed evidence of what is taken as done',
+    'PL-CHANGED-04',
+    {
+      module: 'Overrides.ts',
+      text: "'evidence' in reason ? reason.evidence",
+      instead: "reason._tag === 'EvidenceChanged' ? reason.evidence"
+    }
+  ],
+  [
+    'accepts any content where somebody has accepted one',
+    'PL-CHANGED-05',
+    {
+      module: 'Overrides.ts',
+      text: '...placeOf(decision), evidence }',
+      instead: '...placeOf(decision), evidence: [] }'
+    }
+  ],
+  [
     'takes as done what has lost its evidence',
     'PL-ASSUME-01',
     { module: 'decideStep.ts', text: 'if (gone === undefined) return\n', instead: 'if (gone !== undefined) return\n' }
