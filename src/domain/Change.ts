@@ -128,8 +128,15 @@ export interface AttemptFailed extends StepFact {
   readonly delayBeforeNextMillis: number
 }
 
-/** What a completed task leaves. */
-interface Completion extends StepFact {
+/**
+ * A unit ended well: a task with its output, or a wave all of whose groups did.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface UnitCompleted extends StepFact {
+  readonly _tag: 'UnitCompleted'
+  readonly group?: string
   readonly output?: Json
   readonly captured: ReadonlyArray<string>
   readonly attempts: number
@@ -139,49 +146,15 @@ interface Completion extends StepFact {
 }
 
 /**
- * A step ended well: a task with what it gave, or a wave all of whose groups did.
+ * A unit ended badly, its retries spent. `last`: the last failed attempt, absent for a wave whose groups failed. Siblings of a
+ * group may still run.
  *
  * @category model
  * @since 0.1.0
  */
-export interface StepCompleted extends Completion {
-  readonly _tag: 'StepCompleted'
-}
-
-/**
- * One group of a wave ended well.
- *
- * @category model
- * @since 0.1.0
- */
-export interface GroupCompleted extends Completion {
-  readonly _tag: 'GroupCompleted'
-  readonly group: string
-}
-
-/**
- * One group of a wave ended badly, its retries spent; its siblings may still run.
- *
- * @category model
- * @since 0.1.0
- */
-export interface GroupFailed extends StepFact {
-  readonly _tag: 'GroupFailed'
-  readonly group: string
-  readonly attempt: number
-  readonly startedAt: string
-  readonly error: StepError
-  readonly outcome: Outcome
-}
-
-/**
- * A step ended badly, its retries spent. For a task with its last failed attempt; a wave's failures are there already.
- *
- * @category model
- * @since 0.1.0
- */
-export interface StepFailed extends StepFact {
-  readonly _tag: 'StepFailed'
+export interface UnitFailed extends StepFact {
+  readonly _tag: 'UnitFailed'
+  readonly group?: string
   readonly retryable: boolean
   readonly last?: {
     readonly attempt: number
@@ -207,7 +180,7 @@ export interface JobSubmitted extends StepFact {
 
 /**
  * A pending job failed, is missing, or gave what can't be kept: the task fails with it, or the group. One that ended well
- * is a `StepCompleted` or `GroupCompleted` like any other.
+ * is a `UnitCompleted` like any other.
  *
  * @category model
  * @since 0.1.0
@@ -284,10 +257,8 @@ export type Change =
   | Expanded
   | AttemptStarted
   | AttemptFailed
-  | StepCompleted
-  | GroupCompleted
-  | GroupFailed
-  | StepFailed
+  | UnitCompleted
+  | UnitFailed
   | JobSubmitted
   | JobEnded
   | Interrupted

@@ -70,13 +70,12 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
     group: optional(t.string),
     delayBeforeNextMillis: millis
   }),
-  StepCompleted: member('StepCompleted', completion),
-  GroupCompleted: member('GroupCompleted', { ...completion, group: t.string }),
-  GroupFailed: member('GroupFailed', { ...place, ...failedAttempt, group: t.string }),
-  StepFailed: member('StepFailed', {
+  UnitCompleted: member('UnitCompleted', { ...completion, group: optional(t.string) }),
+  UnitFailed: member('UnitFailed', {
     ...place,
+    group: optional(t.string),
     retryable: t.boolean,
-    last: optional(fields<NonNullable<Change.StepFailed['last']>>('the last attempt', failedAttempt))
+    last: optional(fields<NonNullable<Change.UnitFailed['last']>>('the last attempt', failedAttempt))
   }),
   JobSubmitted: member('JobSubmitted', {
     ...place,

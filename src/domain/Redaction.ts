@@ -240,13 +240,11 @@ export const change = (self: Redaction, one: Change): Change => {
     case 'Recovered':
       return { ...one, from: text(self, one.from), lost: text(self, one.lost), agreedBy: text(self, one.agreedBy) }
     case 'AttemptFailed':
-    case 'GroupFailed':
     case 'JobEnded':
       return { ...one, error: error(self, one.error) }
-    case 'StepFailed':
+    case 'UnitFailed':
       return one.last === undefined ? one : { ...one, last: { ...one.last, error: error(self, one.last.error) } }
-    case 'StepCompleted':
-    case 'GroupCompleted':
+    case 'UnitCompleted':
       return { ...withOutput(self, one), evidence: one.evidence.map((left) => evidence(self, left)) }
     case 'JobSubmitted':
       return one.job === undefined ? one : { ...one, job: json(self, one.job) }

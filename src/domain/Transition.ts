@@ -126,14 +126,10 @@ const replaced = (self: Fields, change: Change.Change): Result => {
       return attemptStarted(self, change)
     case 'AttemptFailed':
       return attemptFailed(self, change)
-    case 'StepCompleted':
-      return stepCompleted(self, change)
-    case 'GroupCompleted':
-      return groupCompleted(self, change)
-    case 'GroupFailed':
-      return groupFailed(self, change)
-    case 'StepFailed':
-      return stepFailed(self, change)
+    case 'UnitCompleted':
+      return isOfGroup(change) ? groupCompleted(self, change) : stepCompleted(self, change)
+    case 'UnitFailed':
+      return isOfGroup(change) ? groupFailed(self, change) : stepFailed(self, change)
     case 'JobSubmitted':
       return jobSubmitted(self, change)
     case 'JobEnded':
@@ -148,6 +144,10 @@ const replaced = (self: Fields, change: Change.Change): Result => {
       return confirmed(self, change)
   }
 }
+
+type OfGroup<A> = A & { readonly group: string }
+
+const isOfGroup = <A extends { readonly group?: string }>(change: A): change is OfGroup<A> => change.group !== undefined
 
 /** Records stay valid as facts about the old input; an open attempt or job would mix both inputs. */
 const inputReplaced = (self: Fields, change: Change.InputReplaced): Result => {
@@ -215,7 +215,7 @@ const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
   return E.right({ state: State.beforeStep(change.stepIndex, change.step, inFlight, failures) })
 }
 
-const stepCompleted = (self: Fields, change: Change.StepCompleted): Result => {
+const stepCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   const step = stepAt(self.workflow, change)
   if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
   if (Steps.hasStep(self.completedSteps, change.stepIndex)) return refuse(self, change, 'AlreadyCompleted', change.step)
@@ -240,7 +240,7 @@ const withoutJob = ({ pending, submissions }: Fields, unit: Unit): Pick<Fields, 
   submissions: Job.without(submissions, unit)
 })
 
-const groupCompleted = (self: Fields, change: Change.GroupCompleted): Result => {
+const groupCompleted = (self: Fields, change: OfGroup<Change.UnitCompleted>): Result => {
   const step = stepAt(self.workflow, change)
   const group = step === undefined ? undefined : groupOf(step, change.group)
   if (step === undefined || group === undefined)
@@ -256,16 +256,18 @@ const groupCompleted = (self: Fields, change: Change.GroupCompleted): Result => 
   return E.right({ state, completedSteps, ...withoutJob(self, change) })
 }
 
-const groupFailed = (self: Fields, change: Change.GroupFailed): Result => {
+const groupFailed = (self: Fields, change: OfGroup<Change.UnitFailed>): Result => {
   if (groupAt(self.workflow, change) === undefined) return refuse(self, change, 'UnknownUnit', unitName(change))
   const before = here(self.state, change.stepIndex)
-  if (!isInFlight(before.inFlight, change)) return notInFlight(self, change)
-  const failures = withAttempt(before.failures, change.group, change, attemptOf(change))
+  const { group, last } = change
+  if (last === undefined || !isInFlight(before.inFlight, { group, attempt: last.attempt }))
+    return notInFlight(self, change)
+  const failures = withAttempt(before.failures, group, last, attemptOf({ ...last, at: change.at }))
   const inFlight = withoutGroup(before.inFlight, change.group)
   return E.right({ state: State.beforeStep(change.stepIndex, change.step, inFlight, failures) })
 }
 
-const stepFailed = (self: Fields, change: Change.StepFailed): Result => {
+const stepFailed = (self: Fields, change: Change.UnitFailed): Result => {
   const step = stepAt(self.workflow, change)
   if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
   if (Steps.hasStep(self.completedSteps, change.stepIndex)) return refuse(self, change, 'AlreadyCompleted', change.step)

@@ -108,7 +108,7 @@ export const isCollected = (
  */
 export const taskAfterJob = (
   { state, completedSteps }: Fields,
-  { stepIndex, step }: Change.StepCompleted
+  { stepIndex, step }: Change.UnitCompleted
 ): CheckpointState => {
   const isNext = stepIndex === state.stepIndex + 1 && Steps.hasStep(completedSteps, state.stepIndex)
   return stepIndex === state.stepIndex || isNext ? State.completed(stepIndex, step) : state
@@ -120,7 +120,7 @@ export const taskAfterJob = (
  * @category transitions
  * @since 0.1.0
  */
-export const groupAfterJob = ({ state, pending }: Fields, { stepIndex }: Change.GroupCompleted): CheckpointState =>
+export const groupAfterJob = ({ state, pending }: Fields, { stepIndex }: Change.UnitCompleted): CheckpointState =>
   state._tag === 'Interrupted' && state.reason === 'pending' && state.stepIndex === stepIndex && pending.length === 1
     ? State.beforeStep(stepIndex, state.step, state.inFlight, state.failures)
     : state

@@ -167,7 +167,7 @@ export const recordOf = (change: Completion, step: StepIdentity, group?: TaskIde
   group === undefined ? stepRecord(change, step) : groupRecord(change, step, group)
 
 type Completion = Pick<
-  Change.StepCompleted,
+  Change.UnitCompleted,
   'at' | 'stepIndex' | 'output' | 'captured' | 'attempts' | 'startedAt' | 'durationMillis' | 'evidence'
 >
 

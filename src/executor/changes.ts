@@ -143,10 +143,10 @@ export const taskCompleted = (
   const captured = output === undefined ? [] : task.captures
   add(scope.values, place, output, captured)
   scope.values.evident ||= evidence.length > 0
-  const completion = {
+  return {
+    _tag: 'UnitCompleted',
     at: timestamp(result.endedAt),
-    stepIndex: place.stepIndex,
-    step: place.step,
+    ...place,
     ...(output === undefined ? {} : { output }),
     captured,
     attempts: result.attempt,
@@ -154,9 +154,6 @@ export const taskCompleted = (
     durationMillis: Math.max(0, result.endedAt - result.startedAt),
     evidence
   }
-  return place.group === undefined
-    ? { _tag: 'StepCompleted', ...completion }
-    : { _tag: 'GroupCompleted', ...completion, group: place.group }
 }
 
 /**
@@ -174,7 +171,7 @@ export const waveCompleted = (
   const now = scope.environment.clock.now()
   scope.values.evident ||= evidence.length > 0
   return {
-    _tag: 'StepCompleted',
+    _tag: 'UnitCompleted',
     at: timestamp(now),
     ...place,
     captured: [],
@@ -192,13 +189,9 @@ export const waveCompleted = (
  * @since 0.1.0
  */
 export const taskFailed = (place: Place, result: Ended & { readonly failure: StepFailure }): Change => {
-  const { stepIndex, step, group } = place
-  const { error, outcome } = result.failure
+  const { _tag, error, outcome } = result.failure
   const last = { attempt: result.attempt, startedAt: timestamp(result.startedAt), error, outcome }
-  const at = timestamp(result.endedAt)
-  return group === undefined
-    ? { _tag: 'StepFailed', at, stepIndex, step, retryable: result.failure._tag === 'Transient', last }
-    : { _tag: 'GroupFailed', at, stepIndex, step, group, ...last }
+  return { _tag: 'UnitFailed', at: timestamp(result.endedAt), ...place, retryable: _tag === 'Transient', last }
 }
 
 /**
@@ -232,14 +225,11 @@ export const eventsOf = (program: Program<unknown, never>, runId: string, change
         const unit = unitOf(runId, { ...change, ...(group === undefined ? {} : { group }) })
         return { _tag: 'StepStarted', ...unit, summary: taskAt(program, unit)?.summary ?? unit.step, attempt }
       })
-    case 'StepCompleted':
-    case 'GroupCompleted': {
+    case 'UnitCompleted': {
       const { attempts, durationMillis } = change
       return [{ _tag: 'StepCompleted', ...unitOf(runId, change), attempts, durationMillis }]
     }
-    case 'GroupFailed':
-      return [{ _tag: 'StepFailed', ...unitOf(runId, change), error: change.error, attempts: change.attempt }]
-    case 'StepFailed': {
+    case 'UnitFailed': {
       const { last } = change
       return last === undefined
         ? []

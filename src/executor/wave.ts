@@ -256,7 +256,7 @@ const conclude = async (
     inFlightOf(scope, group).map((attempt) => leftUndone(scope, { ...place, group }, attempt, NOT_RESUMED))
   )
   const at = timestamp(scope.environment.clock.now())
-  scope.recorder.stage([...undone, { _tag: 'StepFailed', at, ...place, retryable }])
+  scope.recorder.stage([...undone, { _tag: 'UnitFailed', at, ...place, retryable }])
   const saved = await scope.recorder.commit()
   return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed' })
 }

@@ -107,7 +107,7 @@ test('`show --json --history` has it all for programs', async () => {
   })
   const { history } = JSON.parse(stdout) as { readonly history: readonly { readonly change: string }[] }
   expect(history.at(-1)?.change).toBe('Started')
-  expect(history[0]?.change).toBe('StepFailed')
+  expect(history[0]?.change).toBe('UnitFailed')
 })
 
 test('`show --history` says of each revision what it is about', async () => {
@@ -117,10 +117,10 @@ test('`show --history` says of each revision what it is about', async () => {
   const told = history.map((line) => line.replace(/^ +(\d+) {2}\S+ {2}/, '').replace(/\d+ms/, 'Nms'))
   expect(told).toEqual(
     expect.arrayContaining([
-      'StepFailed      checks',
-      'GroupFailed     checks/lint, attempt 1: exit code 1: no semicolons',
-      'GroupCompleted  checks/unit, attempt 1, Nms',
-      'StepCompleted   version, attempt 1, Nms',
+      'UnitFailed      checks',
+      'UnitFailed      checks/lint, attempt 1: exit code 1: no semicolons',
+      'UnitCompleted   checks/unit, attempt 1, Nms',
+      'UnitCompleted   version, attempt 1, Nms',
       'AttemptStarted  version, attempt 1',
       'Started'
     ])

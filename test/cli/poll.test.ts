@@ -118,7 +118,8 @@ describe('a step with a job', () => {
     if ((await place.dogear(['poll', 'nightly'])).code !== 0) expect.fail('nobody has its result')
     expect((await place.dogear(['resume'])).code).toBe(0)
     const history = await place.dogear(['show', 'nightly', '--history'])
-    expect(history.stdout.match(/GroupCompleted/g)).toHaveLength(2)
+    // Two groups, their wave, and the report: each once.
+    expect(history.stdout.match(/UnitCompleted/g)).toHaveLength(4)
     expect(linesOf(place.read('log')).filter((line) => line.startsWith('got'))).toEqual(['got model of job-7'])
     expect(submissions()).toHaveLength(1)
   })

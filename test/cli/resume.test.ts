@@ -506,7 +506,7 @@ describe('state that was damaged', () => {
   const damage = (): void => {
     const lines = readFileSync(newestJournal(), 'utf8').split('\n')
     const at = lines.length - 4
-    lines[at] = (lines[at] ?? '').replace('StepCompleted', 'StepC0mpleted').replace('AttemptStarted', 'AttemptSt4rted')
+    lines[at] = (lines[at] ?? '').replace('UnitCompleted', 'UnitC0mpleted').replace('AttemptStarted', 'AttemptSt4rted')
     writeFileSync(newestJournal(), lines.join('\n'))
   }
 

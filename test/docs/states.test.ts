@@ -15,10 +15,8 @@ const TAGS: Readonly<Record<Tag, true>> = {
   Expanded: true,
   AttemptStarted: true,
   AttemptFailed: true,
-  StepCompleted: true,
-  GroupCompleted: true,
-  GroupFailed: true,
-  StepFailed: true,
+  UnitCompleted: true,
+  UnitFailed: true,
   JobSubmitted: true,
   JobEnded: true,
   Interrupted: true,
@@ -32,6 +30,7 @@ const rows = table(read('docs/guide/command-line.md'), 'States of a run').rows.f
     from: one,
     change: codes(change ?? '')[0] as Tag,
     keeps: codes(change ?? '')[1] === 'evidence',
+    ofGroup: codes(change ?? '')[1] === 'group',
     to: codes(to ?? '')[0] ?? one
   }))
 )
@@ -61,7 +60,7 @@ const failed = { attempt: 1, startedAt: at, error, outcome: 'unknown' } as const
 const done = { captured: [], attempts: 1, startedAt: at, durationMillis: 0, evidence: [] }
 
 /** A change of each kind, about the step where a run in this state stands, or about the next one. */
-const changeOf = (tag: Tag, from: string, keeps = false): AnyChange => {
+const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {}): AnyChange => {
   const next = from === 'Completed' ? b : a
   switch (tag) {
     case 'Started':
@@ -72,14 +71,10 @@ const changeOf = (tag: Tag, from: string, keeps = false): AnyChange => {
       return { _tag: tag, ...next, attempts: [{ attempt: 1 }] }
     case 'AttemptFailed':
       return { _tag: tag, ...a, ...failed, delayBeforeNextMillis: 5 }
-    case 'GroupCompleted':
-      return { _tag: tag, ...a, ...done, group: 'g' }
-    case 'GroupFailed':
-      return { _tag: tag, ...a, ...failed, group: 'g' }
-    case 'StepCompleted':
-      return { _tag: tag, ...a, ...done }
-    case 'StepFailed':
-      return { _tag: tag, ...a, retryable: false, last: failed }
+    case 'UnitCompleted':
+      return { _tag: tag, ...a, ...done, ...(ofGroup ? { group: 'g' } : {}) }
+    case 'UnitFailed':
+      return { _tag: tag, ...a, retryable: false, last: failed, ...(ofGroup ? { group: 'g' } : {}) }
     case 'JobSubmitted':
       return { _tag: tag, ...a, attempt: 1, job: 'j1' }
     case 'JobEnded':
@@ -108,9 +103,9 @@ const runIn = (state: string, groups: boolean, workflow = groups ? wave : tasks)
   const running = replayed(started(workflow), [{ _tag: 'AttemptStarted', ...a, attempts: [attempt], submissions }])
   switch (state) {
     case 'Completed':
-      return replayed(running, [changeOf('StepCompleted', 'BeforeStep')])
+      return replayed(running, [changeOf('UnitCompleted', 'BeforeStep')])
     case 'Failed':
-      return replayed(running, [changeOf('StepFailed', 'BeforeStep')])
+      return replayed(running, [changeOf('UnitFailed', 'BeforeStep')])
     case 'Interrupted':
       return replayed(running, [changeOf('Interrupted', 'BeforeStep')])
     default:
@@ -133,7 +128,7 @@ describe('the states of a run in the guide', () => {
     const built = runIn('Completed', false)
     const running = replayed(built, [{ _tag: 'AttemptStarted', ...b, attempts: [{ attempt: 1 }] }])
     const ends: Partial<Record<string, AnyChange>> = {
-      Failed: { _tag: 'StepFailed', ...b, retryable: false, last: failed },
+      Failed: { _tag: 'UnitFailed', ...b, retryable: false, last: failed },
       Interrupted: { _tag: 'Interrupted', ...b, reason: 'signal' }
     }
     const end = ends[state]
@@ -143,22 +138,22 @@ describe('the states of a run in the guide', () => {
   test.each(rows.filter(({ keeps }) => keeps))(
     '$from is unchanged by $change of kept evidence',
     ({ from, change, to }) => {
-      const after = replayed(laterIn(from), [changeOf(change, from, true)])
+      const after = replayed(laterIn(from), [changeOf(change, from, { keeps: true })])
       expect([after.state, to]).toEqual([laterIn(from).state, from])
     }
   )
 
   test.each(rows.filter(({ from, keeps }) => from !== '' && !keeps))(
     '$from becomes $to with $change',
-    ({ from, change, to }) => {
-      const found = change === 'Expanded' ? runIn(from, false, map) : runIn(from, change.startsWith('Group'))
+    ({ from, change, to, ofGroup }) => {
+      const found = change === 'Expanded' ? runIn(from, false, map) : runIn(from, ofGroup)
       // A run knows the end of a job only after its submission.
       const submitted = [changeOf('JobSubmitted', from), changeOf(from as Tag, from)]
       // No attempt may have seen the old input.
       const fresh = change === 'InputReplaced' && from === 'BeforeStep' ? started(tasks) : found
       const before = change === 'JobEnded' ? replayed(runIn('BeforeStep', false), submitted) : fresh
       expect(before.state._tag).toBe(from)
-      const after = Transition.apply(before, changeOf(change, from))
+      const after = Transition.apply(before, changeOf(change, from, { ofGroup }))
       expect(E.isRight(after) ? after.right.state._tag : after.left).toBe(to)
     }
   )

@@ -516,15 +516,13 @@ describe('a journal of changes of format 1', () => {
       'AttemptFailed',
       'AttemptStarted',
       'Confirmed',
-      'GroupCompleted',
-      'GroupFailed',
       'InputReplaced',
       'Interrupted',
       'Recovered',
       'Rewound',
       'Started',
-      'StepCompleted',
-      'StepFailed',
+      'UnitCompleted',
+      'UnitFailed',
       'WorkflowEdited'
     ])
     assert.deepEqual(changes, lines)

@@ -36,10 +36,10 @@ const completed = { output: 'it', captured: ['made'], attempts: 1, startedAt: at
 const starts = (place: typeof one): Change => ({ _tag: 'AttemptStarted', ...place, attempts: [{ attempt: 1 }] })
 const replaces = (input: Json): Change => ({ _tag: 'InputReplaced', at, input })
 
-const half = from(begun, starts(one), { _tag: 'StepCompleted', ...one, ...completed })
+const half = from(begun, starts(one), { _tag: 'UnitCompleted', ...one, ...completed })
 const running = from(half, starts(two))
 const failed = from(running, {
-  _tag: 'StepFailed',
+  _tag: 'UnitFailed',
   ...two,
   retryable: false,
   last: { attempt: 1, startedAt: at, error, outcome: 'unknown' }
@@ -115,7 +115,7 @@ describe('a plan with another input', () => {
     ['waiting for a job', waiting],
     ['in flight', running],
     ['before its first step', begun],
-    ['completed', from(running, { _tag: 'StepCompleted', ...two, ...completed, captured: [] })]
+    ['completed', from(running, { _tag: 'UnitCompleted', ...two, ...completed, captured: [] })]
   ])(
     'a plan with another input records it after all rewinds, and the change can follow: a run that is %s',
     (_, checkpoint) => {

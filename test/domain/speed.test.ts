@@ -53,7 +53,7 @@ function* stepsDone(count: number): Iterable<Change> {
     const place = { at: AT, stepIndex, step: `step-${stepIndex}` }
     yield { _tag: 'AttemptStarted', ...place, attempts: [{ attempt: 1 }] }
     yield {
-      _tag: 'StepCompleted',
+      _tag: 'UnitCompleted',
       ...place,
       ...ended,
       output: { n: stepIndex, s: 'text' },
@@ -67,7 +67,7 @@ function* groupsDone(count: number): Iterable<Change> {
   for (let index = 0; index < count; index++) {
     const place = { at: AT, stepIndex: 0, step: 'all' }
     yield { _tag: 'AttemptStarted', ...place, attempts: [{ group: `g-${index}`, attempt: 1 }] }
-    yield { _tag: 'GroupCompleted', ...place, ...ended, group: `g-${index}`, captured: [] }
+    yield { _tag: 'UnitCompleted', ...place, ...ended, group: `g-${index}`, captured: [] }
   }
 }
 

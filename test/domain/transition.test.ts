@@ -56,12 +56,12 @@ const startsGroups = (...groups: ReadonlyArray<string>): Change => ({
   attempts: groups.map((group) => ({ group, attempt: 1 }))
 })
 const completes = (place: typeof build | typeof wave | typeof publish): Change => ({
-  _tag: 'StepCompleted',
+  _tag: 'UnitCompleted',
   ...place,
   ...ended
 })
-const completesGroup = (group: string): Change => ({ _tag: 'GroupCompleted', ...wave, ...ended, group })
-const failsGroup = (group: string): Change => ({ _tag: 'GroupFailed', ...wave, ...lost, group })
+const completesGroup = (group: string): Change => ({ _tag: 'UnitCompleted', ...wave, ...ended, group })
+const failsGroup = (group: string): Change => ({ _tag: 'UnitFailed', ...wave, retryable: false, last: lost, group })
 const failsAttempt = (attempt: number, delayBeforeNextMillis = 100): Change => ({
   _tag: 'AttemptFailed',
   ...build,
@@ -172,7 +172,7 @@ const rows: ReadonlyArray<Row> = [
   ],
   [
     'a task fails only in flight',
-    { _tag: 'StepFailed', ...build, retryable: true, last: lost },
+    { _tag: 'UnitFailed', ...build, retryable: true, last: lost },
     after(starts(build)),
     queued,
     'NotInFlight',
@@ -180,7 +180,7 @@ const rows: ReadonlyArray<Row> = [
   ],
   [
     'a task fails with its last attempt',
-    { _tag: 'StepFailed', ...build, retryable: true, last: lost },
+    { _tag: 'UnitFailed', ...build, retryable: true, last: lost },
     after(starts(build)),
     after(starts(build, 2)),
     'NotInFlight',
@@ -188,7 +188,7 @@ const rows: ReadonlyArray<Row> = [
   ],
   [
     'a wave fails when nothing of it runs',
-    { _tag: 'StepFailed', ...wave, retryable: true },
+    { _tag: 'UnitFailed', ...wave, retryable: true },
     from(built, startsGroups('unit'), failsGroup('unit')),
     from(built, startsGroups('unit', 'lint'), failsGroup('unit')),
     'WaveUnfinished',
@@ -196,7 +196,7 @@ const rows: ReadonlyArray<Row> = [
   ],
   [
     'a wave fails only if a group did',
-    { _tag: 'StepFailed', ...wave, retryable: true },
+    { _tag: 'UnitFailed', ...wave, retryable: true },
     from(built, startsGroups('unit'), failsGroup('unit')),
     built,
     'NotInFlight',
@@ -204,7 +204,7 @@ const rows: ReadonlyArray<Row> = [
   ],
   [
     'a completed wave does not fail',
-    { _tag: 'StepFailed', ...wave, retryable: true },
+    { _tag: 'UnitFailed', ...wave, retryable: true },
     from(built, startsGroups('unit'), failsGroup('unit')),
     checked,
     'AlreadyCompleted',
@@ -323,10 +323,10 @@ describe('a change follows only what it can follow:', () => {
       ...[named, beyond].flatMap((place): ReadonlyArray<readonly [Checkpoint, Change]> => [
         [queued, { _tag: 'AttemptStarted', ...place, attempts: [{ attempt: 1 }] }],
         [running, { _tag: 'AttemptFailed', ...place, ...lost, delayBeforeNextMillis: 1 }],
-        [running, { _tag: 'StepCompleted', ...place, ...ended }],
-        [running, { _tag: 'GroupCompleted', ...place, ...ended, group: 'unit' }],
-        [running, { _tag: 'GroupFailed', ...place, ...lost, group: 'unit' }],
-        [running, { _tag: 'StepFailed', ...place, retryable: true, last: lost }],
+        [running, { _tag: 'UnitCompleted', ...place, ...ended }],
+        [running, { _tag: 'UnitCompleted', ...place, ...ended, group: 'unit' }],
+        [running, { _tag: 'UnitFailed', ...place, retryable: false, last: lost, group: 'unit' }],
+        [running, { _tag: 'UnitFailed', ...place, retryable: true, last: lost }],
         [running, { _tag: 'Interrupted', ...place, reason: 'signal' }],
         [running, { _tag: 'Rewound', ...place, why: 'Forced' }],
         [queued, { _tag: 'Assumed', ...place, captured: [] }],
@@ -337,8 +337,8 @@ describe('a change follows only what it can follow:', () => {
       [queued, { _tag: 'AttemptStarted', ...build, attempts: [{ attempt: 1 }, { attempt: 2 }] }],
       [built, { _tag: 'AttemptStarted', ...wave, attempts: [{ attempt: 1 }] }],
       [built, { _tag: 'AttemptStarted', ...wave, attempts: [{ group: 'x', attempt: 1 }] }],
-      [runningGroup, { _tag: 'GroupCompleted', ...wave, ...ended, group: 'constructor' }],
-      [runningGroup, { _tag: 'GroupFailed', ...wave, ...lost, group: 'x' }],
+      [runningGroup, { _tag: 'UnitCompleted', ...wave, ...ended, group: 'constructor' }],
+      [runningGroup, { _tag: 'UnitFailed', ...wave, retryable: false, last: lost, group: 'x' }],
       [checked, { _tag: 'Rewound', ...wave, groups: ['unit', 'x'], why: 'Forced' }],
       [checked, { _tag: 'Rewound', ...build, groups: ['unit'], why: 'Forced' }],
       [built, { _tag: 'Assumed', ...wave, group: 'x', captured: [] }],
@@ -373,7 +373,7 @@ describe('an attempt', () => {
       { ...failsAttempt(2, 250), at: timeOf(9) },
       starts(build, 3),
       {
-        _tag: 'StepFailed',
+        _tag: 'UnitFailed',
         ...build,
         at: timeOf(11),
         retryable: true,
@@ -454,7 +454,7 @@ describe('an attempt', () => {
   })
 
   test('of a new budget forgets the spent one, a further attempt does not', () => {
-    const spent = after(starts(build), { _tag: 'StepFailed', ...build, retryable: true, last: lost }, starts(build))
+    const spent = after(starts(build), { _tag: 'UnitFailed', ...build, retryable: true, last: lost }, starts(build))
     assert.deepEqual(State.failures(spent.state), [])
     const further = after(starts(build), failsAttempt(1), starts(build, 2))
     assert.equal(State.failures(further.state).length, 1)
@@ -635,7 +635,7 @@ describe('the status of a run', () => {
     ['between steps', built, 'running', 'interrupted'],
     ['in a wave', from(built, startsGroups('unit')), 'running', 'interrupted'],
     ['completed', published, 'completed', 'completed'],
-    ['failed', after(starts(build), { _tag: 'StepFailed', ...build, retryable: true, last: lost }), 'failed', 'failed'],
+    ['failed', after(starts(build), { _tag: 'UnitFailed', ...build, retryable: true, last: lost }), 'failed', 'failed'],
     ['stopped by a signal', stopped('signal'), 'interrupted', 'interrupted'],
     ['stopped by its host', stopped('aborted'), 'interrupted', 'interrupted'],
     ['paused', stopped('paused'), 'paused', 'paused'],
@@ -707,7 +707,7 @@ describe('an edit that is adopted', () => {
       edited(running, W.task('setup'), first, less).state,
       State.beforeStep(2, 'checks', [{ group: 'lint', attempt: 1 }])
     )
-    const failed = from(checked, starts(publish), { _tag: 'StepFailed', ...publish, retryable: false, last: lost })
+    const failed = from(checked, starts(publish), { _tag: 'UnitFailed', ...publish, retryable: false, last: lost })
     const { state } = edited(failed, first, second, W.task('setup'), third)
     assert.deepEqual([state.stepIndex, State.failures(state).length], [3, 1])
   })
@@ -719,7 +719,7 @@ describe('an edit that is adopted', () => {
   })
 
   test('puts a run whose step is gone before the first open step, or at the end', () => {
-    const failed = from(checked, starts(publish), { _tag: 'StepFailed', ...publish, retryable: false, last: lost })
+    const failed = from(checked, starts(publish), { _tag: 'UnitFailed', ...publish, retryable: false, last: lost })
     assert.deepEqual(edited(failed, first, second, W.task('deploy')).state, State.beforeStep(2, 'deploy'))
     assert.deepEqual(edited(failed, first, second).state, State.completed(1, 'checks'))
   })

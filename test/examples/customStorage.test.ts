@@ -74,7 +74,7 @@ describe('the process of the example', () => {
       const path = ${JSON.stringify(path)}
       const storage = fileStorage(path)
       const owner = { host: 'here', pid: 1 }
-      const change = { _tag: 'StepCompleted', at: '2026-01-02T03:04:05.678Z' }
+      const change = { _tag: 'UnitCompleted', at: '2026-01-02T03:04:05.678Z' }
       const claimed = await storage.claim('a', owner)()
       // A folder in its place makes the write fail.
       mkdirSync(path + '.tmp')

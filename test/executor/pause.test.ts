@@ -88,7 +88,7 @@ describe('a pause', () => {
       [2, 'three', false, 'paused']
     )
     assert.deepEqual(process.world.log, ['one', 'two'])
-    assert.deepEqual((await historyOf(process.storage)).slice(-2), ['StepCompleted', 'Interrupted'])
+    assert.deepEqual((await historyOf(process.storage)).slice(-2), ['UnitCompleted', 'Interrupted'])
     nothingIsLeft(pauses)
   })
 

@@ -27,7 +27,7 @@ const recording = async () => {
 
 const recovered: Change.Change = { _tag: 'Recovered', at: AT, from: 'a', lost: 'b', agreedBy: 'c' }
 /** No change of a run that has not failed. */
-const invalid: Change.Change = { _tag: 'StepFailed', at: AT, stepIndex: 7, step: 'seven', retryable: false }
+const invalid: Change.Change = { _tag: 'UnitFailed', at: AT, stepIndex: 7, step: 'seven', retryable: false }
 
 describe('a recorder', () => {
   test('shows staged changes at once, and saves them all with the next commit', async () => {

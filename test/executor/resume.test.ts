@@ -188,11 +188,11 @@ describe('durability', () => {
       process.saves.map((changes) => changes.map(({ _tag }) => _tag)),
       [
         ['Started', 'AttemptStarted'],
-        ['StepCompleted', 'AttemptStarted'],
-        ['StepCompleted', 'AttemptStarted'],
-        ['StepCompleted', 'AttemptStarted'],
-        ['StepCompleted', 'AttemptStarted'],
-        ['StepCompleted']
+        ['UnitCompleted', 'AttemptStarted'],
+        ['UnitCompleted', 'AttemptStarted'],
+        ['UnitCompleted', 'AttemptStarted'],
+        ['UnitCompleted', 'AttemptStarted'],
+        ['UnitCompleted']
       ]
     )
     const states = (await statesOf(process.storage)).map(({ state }) => `${state._tag} ${state.stepIndex}`)

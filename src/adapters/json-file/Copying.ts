@@ -33,7 +33,7 @@ export const consider = (holding: Holding): void => {
 }
 
 const isAtRest = ({ released, saved }: Holding): boolean =>
-  released || saved?.revision.change._tag === 'StepFailed' || saved?.revision.change._tag === 'Interrupted'
+  released || saved?.revision.change._tag === 'UnitFailed' || saved?.revision.change._tag === 'Interrupted'
 
 /** Before a journal's first copy, its base predicts the size. */
 const isTooLarge = ({ baseBytes, copyBytes }: Holding): boolean => (copyBytes || baseBytes) > RUNNING_BYTES

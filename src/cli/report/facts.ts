@@ -34,15 +34,12 @@ export const factsOf = (change: Change): string => {
       const next = `next in ${Duration.show(change.delayBeforeNextMillis)}`
       return `${unitName(change)}, attempt ${change.attempt}: ${firstLine(change.error.message)}; ${next}`
     }
-    case 'StepCompleted':
-    case 'GroupCompleted':
+    case 'UnitCompleted':
       return `${unitName(change)}${attempt(change.attempts)}, ${Duration.show(change.durationMillis)}`
-    case 'GroupFailed':
-      return `${unitName(change)}${attempt(change.attempt)}: ${firstLine(change.error.message)}`
-    case 'StepFailed':
+    case 'UnitFailed':
       return change.last === undefined
-        ? change.step
-        : `${change.step}${attempt(change.last.attempt)}: ${firstLine(change.last.error.message)}`
+        ? unitName(change)
+        : `${unitName(change)}${attempt(change.last.attempt)}: ${firstLine(change.last.error.message)}`
     case 'JobSubmitted':
       return `${unitName(change)}${attempt(change.attempt)}${change.job === undefined ? '' : `: ${describeJob(change.job)}`}`
     case 'JobEnded':

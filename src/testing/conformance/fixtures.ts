@@ -26,7 +26,7 @@ export const OTHER = { host: 'build-2', pid: 200 }
 export const AT = '2026-01-02T03:04:05.678Z'
 
 const change = (payload: Json): Change => ({
-  _tag: 'StepCompleted',
+  _tag: 'UnitCompleted',
   at: AT,
   stepIndex: 0,
   step: 'pack',

@@ -115,8 +115,7 @@ export const isInRange = (
 /** Takes a change in. */
 export const follow = ({ records, assumed, jobs, takenBack }: Standing, change: Change): void => {
   switch (change._tag) {
-    case 'StepCompleted':
-    case 'GroupCompleted':
+    case 'UnitCompleted':
     case 'Assumed':
       records.set(unitName(change), change)
       if (change._tag === 'Assumed') assumed.add(unitName(change))
@@ -147,8 +146,7 @@ export const follow = ({ records, assumed, jobs, takenBack }: Standing, change: 
     case 'Expanded':
     case 'AttemptStarted':
     case 'AttemptFailed':
-    case 'GroupFailed':
-    case 'StepFailed':
+    case 'UnitFailed':
     case 'Interrupted':
     case 'Confirmed':
       break

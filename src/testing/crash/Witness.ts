@@ -228,10 +228,8 @@ const tracesOf = (
     case 'Expanded':
     case 'AttemptStarted':
     case 'AttemptFailed':
-    case 'StepCompleted':
-    case 'GroupCompleted':
-    case 'GroupFailed':
-    case 'StepFailed':
+    case 'UnitCompleted':
+    case 'UnitFailed':
     case 'JobSubmitted':
     case 'Interrupted':
       return []

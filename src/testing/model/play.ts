@@ -319,7 +319,7 @@ const history = async <Data>(table: Table<Data>, runId: string, instance: number
   if (payloads.length > 0) assert.equal(entries[0]?.revision, newest, `the newest revision of the history of ${runId}`)
   // A store that writes one checkpoint for each save has no revision between.
   const kept = [...new Set(entries.map(({ revision }) => revision))].sort((a, b) => b - a)
-  const expected = kept.map((revision) => ({ revision, change: 'StepCompleted', at: AT }))
+  const expected = kept.map((revision) => ({ revision, change: 'UnitCompleted', at: AT }))
   assertSame(entries, expected, `the history of ${runId}`)
   const oldest = entries.at(-1)?.revision
   if (oldest === undefined) return assert.deepEqual(await right(storage.loadRevision(runId, 0)), O.none)

@@ -77,7 +77,7 @@ const collected = (tape: Tape, dice: Dice, { stepIndex, step, group, attempt = 1
   )
   const unit = unitName({ step, ...(group === undefined ? {} : { group }) })
   const ended = { ...completion(tape, dice, task, unit, attempt), stepIndex, step }
-  return group === undefined ? { _tag: 'StepCompleted', ...ended } : { _tag: 'GroupCompleted', ...ended, group }
+  return { _tag: 'UnitCompleted', ...ended, ...(group === undefined ? {} : { group }) }
 }
 
 /**
@@ -136,7 +136,7 @@ const executeMap = (
   if (recorded?.kind === 'expanded') return executeWave(tape, dice, waveOf(map, recorded.items), decision, groups)
   if (dice.roll(8) === 7) {
     const last = { ...failedAttempt(tape, dice, 1), outcome: 'notApplied' as const }
-    tape.put({ _tag: 'StepFailed', at: tape.at(), stepIndex, step, retryable: false, last })
+    tape.put({ _tag: 'UnitFailed', at: tape.at(), stepIndex, step, retryable: false, last })
     return 'failed'
   }
   const items = ITEMS.slice(0, 1 + dice.roll(ITEMS.length)).map((value) => ({ key: `item-${value}`, value }))
@@ -191,12 +191,12 @@ const executeTask = (tape: Tape, dice: Dice, task: Task, { stepIndex, step, ...u
           tape.put({ _tag: 'JobSubmitted', at: tape.at(), ...place, attempt, job: `job ${dice.roll(100)}` })
           return rest(tape, stepIndex, step)
         }
-        tape.put({ _tag: 'StepCompleted', ...completion(tape, dice, task, unitName(place), attempt), ...place })
+        tape.put({ _tag: 'UnitCompleted', ...completion(tape, dice, task, unitName(place), attempt), ...place })
         return 'completed'
       case 'retries': {
         const ended = failedAttempt(tape, dice, attempt)
         if (!task.idempotent && ended.outcome === 'unknown') {
-          tape.put({ _tag: 'StepFailed', at: tape.at(), ...place, retryable: dice.roll(2) === 1, last: ended })
+          tape.put({ _tag: 'UnitFailed', at: tape.at(), ...place, retryable: dice.roll(2) === 1, last: ended })
           return 'failed'
         }
         tape.put({ _tag: 'AttemptFailed', at: tape.at(), ...place, ...ended, delayBeforeNextMillis: dice.roll(3) })
@@ -209,7 +209,7 @@ const executeTask = (tape: Tape, dice: Dice, task: Task, { stepIndex, step, ...u
       }
       case 'fails': {
         const last = failedAttempt(tape, dice, attempt)
-        tape.put({ _tag: 'StepFailed', at: tape.at(), ...place, retryable: dice.roll(2) === 1, last })
+        tape.put({ _tag: 'UnitFailed', at: tape.at(), ...place, retryable: dice.roll(2) === 1, last })
         return 'failed'
       }
       case 'stops':
@@ -286,12 +286,13 @@ const executeWave = (
     if (!hasFailed && waits) return rest(tape, stepIndex, step)
     for (const { group, attempt } of State.inFlight(tape.now().checkpoint.state)) {
       const ended = { ...failedAttempt(tape, noTrouble, attempt), outcome: 'unknown' as const }
-      if (group !== undefined) tape.put({ _tag: 'GroupFailed', at: tape.at(), ...place, group, ...ended })
+      if (group !== undefined)
+        tape.put({ _tag: 'UnitFailed', at: tape.at(), ...place, group, retryable: false, last: ended })
     }
-    tape.put({ _tag: 'StepFailed', at: tape.at(), ...place, retryable: dice.roll(2) === 1 })
+    tape.put({ _tag: 'UnitFailed', at: tape.at(), ...place, retryable: dice.roll(2) === 1 })
     return 'failed'
   }
-  tape.put({ _tag: 'StepCompleted', ...completion(tape, noTrouble, undefined, step, 1), ...place })
+  tape.put({ _tag: 'UnitCompleted', ...completion(tape, noTrouble, undefined, step, 1), ...place })
   return 'completed'
 }
 
@@ -322,7 +323,7 @@ const endGroup = (
         return 'pending'
       }
       tape.put({
-        _tag: 'GroupCompleted',
+        _tag: 'UnitCompleted',
         ...completion(tape, dice, task, unitName({ ...place, group }), attempt),
         ...place,
         group
@@ -332,7 +333,7 @@ const endGroup = (
       const ended = failedAttempt(tape, dice, attempt)
       if (!task.idempotent && ended.outcome === 'unknown') {
         running.delete(group)
-        tape.put({ _tag: 'GroupFailed', at: tape.at(), ...place, group, ...ended })
+        tape.put({ _tag: 'UnitFailed', at: tape.at(), ...place, group, retryable: false, last: ended })
         return 'failed'
       }
       tape.put({ _tag: 'AttemptFailed', at: tape.at(), ...place, group, ...ended, delayBeforeNextMillis: 5 })
@@ -343,7 +344,14 @@ const endGroup = (
     }
     case 'fails':
       running.delete(group)
-      tape.put({ _tag: 'GroupFailed', at: tape.at(), ...place, group, ...failedAttempt(tape, dice, attempt) })
+      tape.put({
+        _tag: 'UnitFailed',
+        at: tape.at(),
+        ...place,
+        group,
+        retryable: false,
+        last: failedAttempt(tape, dice, attempt)
+      })
       return 'failed'
     case 'stops':
       return interrupt(tape, dice, place.stepIndex, place.step)

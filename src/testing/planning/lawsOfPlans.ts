@@ -128,7 +128,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
         const later = run.trail[index + 1]
         if (later === undefined) break
         const change = run.changes[index + 1]?._tag
-        if (change !== 'StepCompleted' && change !== 'GroupCompleted') continue
+        if (change !== 'UnitCompleted') continue
         const before = planResume(earlier.checkpoint, run.workflow, options)
         const after = planResume(later.checkpoint, run.workflow, options)
         if (E.isLeft(before) || E.isLeft(after)) continue

@@ -188,12 +188,11 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
             }
             break
           case 'AttemptFailed':
-          case 'GroupFailed':
           case 'JobEnded':
             if (change.outcome === 'notApplied') inDoubt.delete(unitName(change))
             break
-          case 'StepFailed':
-            if (change.last?.outcome === 'notApplied') inDoubt.delete(change.step)
+          case 'UnitFailed':
+            if (change.last?.outcome === 'notApplied') inDoubt.delete(unitName(change))
             break
           case 'Confirmed':
           case 'Assumed':
@@ -204,8 +203,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
           case 'Recovered':
           case 'InputReplaced':
           case 'Expanded':
-          case 'StepCompleted':
-          case 'GroupCompleted':
+          case 'UnitCompleted':
           case 'JobSubmitted':
           case 'Interrupted':
           case 'Rewound':
@@ -258,7 +256,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   })
 ]
 
-const COMPLETING: ReadonlySet<Change['_tag']> = new Set(['StepCompleted', 'GroupCompleted', 'Assumed'])
+const COMPLETING: ReadonlySet<Change['_tag']> = new Set(['UnitCompleted', 'Assumed'])
 
 interface Begun {
   readonly next: number
@@ -280,18 +278,16 @@ const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, Begun> => {
       case 'AttemptFailed':
         failed(unitName(change), change.attempt + 1, change.outcome)
         break
-      case 'GroupFailed':
       case 'JobEnded':
         failed(unitName(change), 1, change.outcome)
         break
       case 'JobSubmitted':
         left.set(unitName(change), { next: 1, mayHaveActed: true, waits: true })
         break
-      case 'StepFailed':
-        if (change.last !== undefined) failed(change.step, 1, change.last.outcome)
+      case 'UnitFailed':
+        if (change.last !== undefined) failed(unitName(change), 1, change.last.outcome)
         break
-      case 'StepCompleted':
-      case 'GroupCompleted':
+      case 'UnitCompleted':
       case 'Assumed':
       case 'Confirmed':
         left.delete(unitName(change))

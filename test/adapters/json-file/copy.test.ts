@@ -31,7 +31,7 @@ const one = (revision: number, change: Change, checkpoint: Json): ReadonlyNonEmp
 ]
 
 const AT = '2026-01-02T03:04:05.678Z'
-const failed: Change = { _tag: 'StepFailed', at: AT, stepIndex: 0, step: 'x', retryable: false }
+const failed: Change = { _tag: 'UnitFailed', at: AT, stepIndex: 0, step: 'x', retryable: false }
 const interrupted: Change = { _tag: 'Interrupted', at: AT, stepIndex: 0, step: 'x', reason: 'signal' }
 const confirmed: Change = { _tag: 'Confirmed', at: AT, stepIndex: 0, step: 'x' }
 

@@ -13,7 +13,7 @@ import { digestOf, folder, next, placesOf, work } from './kit.js'
 
 const golden = fileURLToPath(new URL('../../golden/json-file/format-1', import.meta.url))
 
-const TAGS = ['Started', 'AttemptStarted', 'StepCompleted', 'AttemptStarted', 'StepFailed', 'Confirmed']
+const TAGS = ['Started', 'AttemptStarted', 'UnitCompleted', 'AttemptStarted', 'UnitFailed', 'Confirmed']
 
 /** The revision that each run has, and the one of its newest whole checkpoint. */
 const RUNS: Record<string, { readonly newest: number; readonly base: number }> = {

@@ -16,7 +16,7 @@ const noting = (storage) => ({
   save: (claim, revisions) => async () => {
     const saved = await storage.save(claim, revisions)()
     if (E.isRight(saved))
-      for (const { change } of revisions) if (change._tag === 'GroupCompleted') writeSync(acks, `${change.group}\n`)
+      for (const { change } of revisions) if (change._tag === 'UnitCompleted') writeSync(acks, `${change.group}\n`)
     return saved
   }
 })

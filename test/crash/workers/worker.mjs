@@ -35,7 +35,7 @@ const act = async (unit, attempt, output, { signal }) => {
 
 const unitOf = ({ step, group }) => (group === undefined ? step : `${step}/${group}`)
 
-const DONE = new Set(['StepCompleted', 'GroupCompleted', 'Assumed'])
+const DONE = new Set(['UnitCompleted', 'Assumed'])
 
 /** Notes what was acknowledged, right after. */
 const noting = (storage) => ({

@@ -88,7 +88,7 @@ const textOf = ({ run, revision }: State): string =>
 const checkpointOf = (state: State): Json => ({ format: 1, ...state, text: textOf(state) })
 
 const changeOf = (state: State): Change => ({
-  _tag: 'StepCompleted',
+  _tag: 'UnitCompleted',
   at: '2026-01-02T03:04:05.678Z',
   stepIndex: 0,
   step: 'pack',

@@ -65,7 +65,7 @@ describe('an arbitrary run', () => {
     const runs = fc.sample(Arbitrary.run(), { numRuns: 500, seed: 1 })
     const share = (tag: Change.Change['_tag']): number =>
       runs.filter(({ changes }) => changes.some(({ _tag }) => _tag === tag)).length / runs.length
-    for (const tag of ['AttemptFailed', 'GroupFailed', 'StepFailed', 'Interrupted', 'Rewound', 'Confirmed'] as const)
+    for (const tag of ['AttemptFailed', 'UnitFailed', 'Interrupted', 'Rewound', 'Confirmed'] as const)
       assert.ok(share(tag) >= 0.1, `${tag}: ${share(tag)}`)
     for (const tag of ['WorkflowEdited', 'Assumed'] as const) assert.ok(share(tag) >= 0.05, `${tag}: ${share(tag)}`)
   })

@@ -17,7 +17,7 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
       await seed(storage, 'a', [1, 2, 3])
       for (const one of [storage, await reopen()]) {
         const history = await right(one.history('a'))
-        const expected = [2, 1, 0].map((revision) => ({ revision, change: 'StepCompleted', at: AT }))
+        const expected = [2, 1, 0].map((revision) => ({ revision, change: 'UnitCompleted', at: AT }))
         assert.ok(history.length > 0, 'the history of a run with three revisions is empty')
         assertSame(history, expected.slice(0, history.length), 'the history')
       }

@@ -156,7 +156,7 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
       spoil(await right(storage.list()))
       assertHolds(await stored(), payloads)
       assertHolds(await revision(), payloads, 'revision 1')
-      assertSame((await right(storage.history('a')))[0]?.change, 'StepCompleted', 'the newest change of the history')
+      assertSame((await right(storage.history('a')))[0]?.change, 'UnitCompleted', 'the newest change of the history')
       assertSame(await right(storage.list()), ['a'], 'the listing')
     }
   ),
