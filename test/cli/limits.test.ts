@@ -4,6 +4,7 @@ import { decode } from '../../src/cli/workflow/decode.js'
 import { parse } from '../../src/cli/workflow/Source.js'
 import { unknownVariables } from '../../src/cli/workflow/unknownVariables.js'
 import { linesOf, type Sandbox, sandbox } from './dogear.js'
+import { quickest } from '../quickest.js'
 
 let place: Sandbox | undefined
 afterEach(() => place?.remove())
@@ -41,18 +42,6 @@ const problemsOf = (text: string): number => {
   const source = parse(text)
   const file = E.isLeft(source) ? source : decode(source.right, 'w')
   return E.isLeft(file) ? file.left.length : unknownVariables(file.right, []).length
-}
-
-/** The lowest CPU time of several rounds, in milliseconds, so that other processes do not count. */
-const quickest = (rounds: number, work: () => unknown): number => {
-  let best = Infinity
-  for (let round = 0; round < rounds; round++) {
-    const began = process.cpuUsage()
-    work()
-    const { user, system } = process.cpuUsage(began)
-    best = Math.min(best, (user + system) / 1_000)
-  }
-  return best
 }
 
 describe('checking a workflow file takes linear time:', () => {

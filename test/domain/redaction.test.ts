@@ -7,6 +7,7 @@ import type { Json } from '../../src/domain/Json.js'
 import * as Redaction from '../../src/domain/Redaction.js'
 import * as StepError from '../../src/domain/StepError.js'
 import { law } from './law.js'
+import { quickest } from '../quickest.js'
 
 /** Few letters, so that values overlap, contain one another, and are found; and what stands in their place. */
 const letters = fc.constantFrom('a', 'b', 'a', 'b', 'é', '"', '*')
@@ -53,18 +54,6 @@ const streamed = (redaction: Redaction.Redaction, pieces: ReadonlyArray<Uint8Arr
     held = next.held
   }
   return Buffer.concat([...told, Redaction.rest(redaction, held)])
-}
-
-/** The lowest CPU time of several rounds, in milliseconds, so that other processes do not count. */
-const quickest = (rounds: number, work: () => unknown): number => {
-  let best = Infinity
-  for (let round = 0; round < rounds; round++) {
-    const began = process.cpuUsage()
-    work()
-    const { user, system } = process.cpuUsage(began)
-    best = Math.min(best, (user + system) / 1_000)
-  }
-  return best
 }
 
 const cutAt = (bytes: Uint8Array, places: ReadonlyArray<number>): ReadonlyArray<Uint8Array> => {

@@ -11,6 +11,7 @@ import { replay } from '../../src/domain/Transition.js'
 import type { Workflow } from '../../src/domain/Workflow.js'
 import * as W from '../../src/domain/Workflow.js'
 import * as Identity from '../../src/domain/WorkflowIdentity.js'
+import { quickest } from '../quickest.js'
 
 const AT = '2026-01-02T03:04:05.000Z'
 
@@ -69,18 +70,6 @@ function* groupsDone(count: number): Iterable<Change> {
     yield { _tag: 'AttemptStarted', ...place, attempts: [{ group: `g-${index}`, attempt: 1 }] }
     yield { _tag: 'UnitCompleted', ...place, ...ended, group: `g-${index}`, captured: [] }
   }
-}
-
-/** The CPU time of the quickest of some repetitions, in milliseconds: other processes do not count. */
-const quickest = (times: number, work: () => unknown): number => {
-  let best = Infinity
-  for (let round = 0; round < times; round++) {
-    const began = process.cpuUsage()
-    work()
-    const { user, system } = process.cpuUsage(began)
-    best = Math.min(best, (user + system) / 1000)
-  }
-  return best
 }
 
 const report = (what: string): void => console.log(what)
