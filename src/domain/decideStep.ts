@@ -203,9 +203,9 @@ const waveDecision = (
   if (record !== undefined) return skip(placed, skipReasonOf(placed.task, record))
   if (isDone && failed?.reason._tag === 'Failed')
     return { _tag: 'Retry', ...unitOf(placed), attempt: failed.attempt, reason: failed.reason }
-  return !isDone || isAssumed(context, placed.stepIndex)
-    ? skip(placed, { _tag: 'Assumed' })
-    : run(placed, { _tag: 'NotStarted' })
+  if (isDone && !isAssumed(context, placed.stepIndex)) return run(placed, { _tag: 'NotStarted' })
+  const evidence = isDone ? undefined : evidenceNow(context, placed, recordOf(context, placed))
+  return skip(placed, evidence === undefined ? ASSUMED : { _tag: 'Assumed', evidence })
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -294,6 +294,22 @@ describe('declaring a unit done', () => {
   )
 })
 
+test('done for the groups of a wave whose own evidence is missing is asked once, and later waves start', async () => {
+  const world = newWorld()
+  const group = { ...writing(world, 'build', ['bundle', 'own']), evidence: artifacts('own'), idempotent: false }
+  const program: Any = pipe(
+    Program.start('p'),
+    Program.wave('build', { a: group }, { evidence: artifacts('bundle') }),
+    Program.wave('checks', { unit: writing(world, 'unit', []) })
+  )
+  await started(world, program)
+  world.tree.files.delete('bundle')
+  assert.deepEqual(await asked(world, program), [['build/a', 'EvidenceMissing']])
+  ended(await go(world, program, confirm({ 'build/a': 'Done' })), 'Completed')
+  assert.deepEqual(world.log, ['unit'])
+  await nothingLeft(world, program)
+})
+
 test('a commit that two groups recorded raises one question, whatever the answer', async () => {
   for (const answer of ['Keep', 'Done'] as const) {
     const world = newWorld()
