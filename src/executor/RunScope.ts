@@ -61,10 +61,11 @@ export type TaskResult =
 
 /**
  * How a step ended; the changes of an end other than `Failed` are staged, and saved together with what comes next. `Back`: the
- * wave or map at `stepIndex` runs again, and everything after it.
+ * wave or map at `stepIndex` runs again, and everything after it; it fails with `otherwise` if that takes an answer that nobody can give.
  */
 export type StepEnd =
-  { readonly _tag: 'Done' | 'Failed' | 'Pending' | 'Stopped' } | { readonly _tag: 'Back'; readonly stepIndex: number }
+  | { readonly _tag: 'Done' | 'Failed' | 'Pending' | 'Stopped' }
+  | { readonly _tag: 'Back'; readonly stepIndex: number; readonly otherwise?: StepFailure }
 
 /**
  * What the parts of one execution share. `definition` is what the author has written; in `program`, maps whose items are known by

@@ -7,6 +7,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as State from '../domain/CheckpointState.js'
 import { none } from '../domain/PendingJob.js'
 import type { Decision, ResumePlan } from '../domain/Plan.js'
+import type { StepFailure } from '../domain/StepFailure.js'
 import { runAttempts } from './attempts.js'
 import { attemptsStart, attemptStopped, jobSubmitted, taskCompleted, taskFailed } from './changes.js'
 import { goBack } from './goBack.js'
@@ -19,6 +20,7 @@ import type { RunOutcome } from './RunOutcome.js'
 import type { RunScope, StepEnd, Stop } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
 import { runWave } from './wave.js'
+import { refuse } from './waveChecks.js'
 
 type Back = StepEnd & { readonly _tag: 'Back' }
 
@@ -34,10 +36,25 @@ export const execute = async (scope: RunScope, plan: ResumePlan): Promise<E.Eith
   const runs = new Map<number, number>()
   let ended = await obey(scope, plan, runs)
   while (E.isRight(ended) && ended.right._tag === 'Back') {
+    const { stepIndex, otherwise } = ended.right
     const next = await goBack(scope, ended.right)
+    if (E.isLeft(next) && next.left._tag === 'Unconfirmed' && otherwise !== undefined)
+      return await giveUp(scope, stepIndex, otherwise)
     ended = E.isLeft(next) ? next : await obey(scope, next.right, runs)
   }
   return ended as E.Either<RunError, RunOutcome>
+}
+
+/** Fails a wave that its policy would run again, because changed evidence needs an answer first. */
+const giveUp = async (
+  scope: RunScope,
+  stepIndex: number,
+  failure: StepFailure
+): Promise<E.Either<RunError, RunOutcome>> => {
+  const step = scope.definition.steps[stepIndex]?.name ?? ''
+  const ended = await refuse(scope, { stepIndex, step }, failure, scope.environment.clock.now())
+  if (E.isLeft(ended)) return ended
+  return ended.right._tag === 'Stopped' ? interrupt(scope, stepIndex, step) : E.right(failed(scope, stepIndex, step))
 }
 
 /** Executes a plan until the run ends or must go back to an earlier wave. */

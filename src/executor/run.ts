@@ -26,7 +26,7 @@ import { clearRequest, removePointer, watchFor } from './pause.js'
 import type { Program } from './Program.js'
 import { expanded } from './Program.js'
 import type { Planned } from './planRun.js'
-import { checkDefinition, EXACT, planStored } from './planRun.js'
+import { checkDefinition, EXACT, planStored, survey, usable } from './planRun.js'
 import { make as makeRecorder, revisionOf } from './Recorder.js'
 import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
@@ -226,7 +226,10 @@ const begin = async <Outputs, Input>(
   const started: Started = { _tag: 'Started', at, runId, workflow: program.identity, input, ...place }
   const checkpoint = start(started)
   const options = request._tag === 'RunOrResume' ? request.options : {}
-  const planned = await planStored(program, { checkpoint, found: EXACT }, { ...options, evidence: [] })(environment)()
+  const surveyed = await survey(program, { checkpoint, found: EXACT }, { ...options, evidence: [] })(environment)()
+  if (E.isLeft(surveyed)) return surveyed
+  // A new run has nothing in its workspace yet.
+  const planned = usable({ ...surveyed.right, workspaceFound: true })
   if (E.isLeft(planned)) return planned
   const agreed = unlessOpen(planned.right, options)
   if (E.isLeft(agreed)) return agreed

@@ -43,16 +43,18 @@ export const objectionTo = async (
   place: Place,
   wave: ProgramWave
 ): Promise<E.Either<RecordError, Objection | undefined>> => {
-  if (wave.guard === undefined && !scope.values.evident) return E.right(undefined)
-  const guard = wave.guard ?? UNGUARDED
-  const { stopping } = scope
+  const { guard = UNGUARDED } = wave
+  if (guard.before === undefined && !scope.values.evident) return E.right(undefined)
+  const { stopping, recorder } = scope
   const previous = previousWave(scope, place)
   const startedAt = scope.environment.clock.now()
-  // A check may take long, and a crash meanwhile must not lose the step before it.
-  const saved = wave.guard === undefined ? E.right(undefined) : await scope.recorder.commit()
+  // A check or a question may take long, and a crash meanwhile must not lose the step before it.
+  const saved = guard.before === undefined ? E.right(undefined) : await recorder.commit()
   if (E.isLeft(saved)) return saved
   for (let look = 1; ; look++) {
     const wrong = [...(await otherBefore(scope, place)), ...(await checkBefore(guard, contextOf(scope, place)))]
+    const kept = wrong.length === 0 ? E.right(undefined) : await recorder.commit()
+    if (E.isLeft(kept)) return kept
     const refused = await unlessWaived(scope, place, guard, 'before', wrong, stopping, undefined, previous.choice)
     if (refused === undefined) return E.right(undefined)
     if (refused.answer === 'previousWave') return E.right({ _tag: 'Back', stepIndex: previous.stepIndex })
@@ -131,7 +133,11 @@ export const close = async (
     const refused = await unlessWaived(scope, place, guard, 'after', wrong, scope.stopping, undefined, AFTERWARDS)
     if (refused !== undefined) {
       if (await runsAgain(scope, wave, guard, refused, runs, startedAt))
-        return E.right({ _tag: 'Back', stepIndex: place.stepIndex })
+        return E.right({
+          _tag: 'Back',
+          stepIndex: place.stepIndex,
+          ...(refused.asked ? {} : { otherwise: refused.error })
+        })
       if (!mayRunAgain(wave, refused) && (await looksAgain(scope, guard, refused, look, closingAt))) continue
       return await refuse(scope, place, refused.error, startedAt)
     }

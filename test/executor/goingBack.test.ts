@@ -9,7 +9,7 @@ import { Program, resume, run } from '../../src/index.js'
 import type { Life } from '../../src/testing/crash/Life.js'
 import { never } from '../../src/testing/crash/Life.js'
 import type { Process, World } from './fixtures.js'
-import { ended, newLife, newProcess, newWorld, refused } from './fixtures.js'
+import { ended, newLife, newProcess, newWorld, refused, stored } from './fixtures.js'
 
 const doing = (world: World, name: string) => TE.fromIO(() => void world.log.push(name))
 
@@ -328,6 +328,49 @@ describe('evidence that changes while the question of a wave is open', () => {
       ended(await newProcess(world).perform(resume(program, 'r', kept)), 'Completed')
       assert.equal(world.tree.files.get('fetch'), 'by hand')
     }
+  )
+})
+
+test('a step is durable while the question of the next wave is open', async () => {
+  const world = newWorld()
+  let durable: ReadonlyArray<string> = []
+  const program = pipe(
+    Program.start('release'),
+    Program.step('fetch', {
+      evidence: [{ _tag: 'Artifact', path: 'f' }],
+      run: () => TE.fromIO(() => void world.tree.files.set('f', 'v1'))
+    }),
+    Program.step('charge', { run: () => TE.fromIO(() => void world.tree.files.set('f', 'edited')) }),
+    Program.wave('checks', { unit: { run: () => doing(world, 'unit') } })
+  )
+  const process = newProcess(world, {
+    onCheckFailed: async () => {
+      durable = Array.from((await stored(process.storage)).completedSteps, ({ step }) => step)
+      return 'abort'
+    }
+  })
+  ended(await process.perform(run(program, 'r', {})), 'Failed')
+  assert.deepEqual(durable, ['fetch', 'charge'])
+})
+
+test('a wave whose policy is retry fails with its check if running it again needs an answer', async () => {
+  const world = newWorld()
+  const program = pipe(
+    Program.start('release'),
+    Program.step('fetch', {
+      evidence: [{ _tag: 'Artifact', path: 'f' }],
+      run: () => TE.fromIO(() => void world.tree.files.set('f', 'v1'))
+    }),
+    Program.wave(
+      'build',
+      { js: { run: () => TE.fromIO(() => void world.tree.files.set('f', 'edited')) } },
+      { after: failing(1).check, onCheckFailure: 'retry' }
+    )
+  )
+  const { failures } = ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
+  assert.deepEqual(
+    failures.map(({ error }) => error.message),
+    ['it ran, but: not yet']
   )
 })
 

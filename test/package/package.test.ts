@@ -266,7 +266,17 @@ describe('the tarball', () => {
   })
 
   test('it holds no tests, tools or settings', () => {
-    const top = ['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'docs', 'examples', 'package.json', 'src']
+    const top = [
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'benchmarks',
+      'dist',
+      'docs',
+      'examples',
+      'package.json',
+      'src'
+    ]
     expect(readdirSync(consumer.installed).filter((name) => !top.includes(name))).toEqual([])
     expect(top.filter((name) => !existsSync(join(consumer.installed, name)))).toEqual([])
   })

@@ -9,7 +9,7 @@ import type { SignalHandlers, StopSignal } from '../../adapters/node/index.js'
 import { subprocess, systemClock } from '../../adapters/node/index.js'
 import { status } from '../../domain/Checkpoint.js'
 import type { JsonObject } from '../../domain/Json.js'
-import type { Confirm, ResumePlan, Run } from '../../domain/Plan.js'
+import type { Confirm, FoundEvidence, ResumePlan, Run } from '../../domain/Plan.js'
 import { openQuestions, unitName } from '../../domain/Plan.js'
 import type { Executor } from '../../executor/Executor.js'
 import { dispose } from '../../executor/onSuccess.js'
@@ -165,10 +165,10 @@ export const execute = async (
   }
   const outcome = ended.right
   const ownFolders = await ownFoldersOf(environment, outcome, execution.workflow.file)
-  const questions = await questionsAfter(context, outcome, program)
+  const { questions, evidence } = await outlookAfter(context, outcome, program)
   const { screen } = context
   const lead = leadOf(outcome, program)
-  const restarts = ofFailedCheck(context, program, outcome)
+  const restarts = ofFailedCheck(context, program, outcome, evidence)
   const hints =
     outcome._tag === 'Fenced'
       ? [await afterLoss(context, runId)]
@@ -202,18 +202,21 @@ const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
     : 'After fixing this, resume with:'
 }
 
-/** What a resume would ask. Evidence is looked at only if it may be why a wave did not start. */
-const questionsAfter = async (
+/** What a resume would find and ask. Evidence is looked at only if it may be why a wave did not start. */
+const outlookAfter = async (
   context: Context,
   outcome: RunOutcome,
   program: AnyProgram
-): Promise<ReadonlyArray<Confirm>> => {
-  if (outcome._tag === 'Fenced' || outcome._tag === 'Completed') return []
+): Promise<{ readonly questions: ReadonlyArray<Confirm>; readonly evidence: ReadonlyArray<FoundEvidence> }> => {
+  const none = { questions: [], evidence: [] }
+  if (outcome._tag === 'Fenced' || outcome._tag === 'Completed') return none
   const { checkpoint } = outcome
   const isRefused = outcome._tag === 'Failed' && failedCheckOf(program, outcome) === 'before'
   const given = isRefused ? {} : { evidence: [] }
   const surveyed = await surveyRun(context, program, { checkpoint, found: EXACT }, given)
-  return E.isRight(surveyed) && E.isRight(surveyed.right.plan) ? openQuestions(surveyed.right.plan.right) : []
+  if (E.isLeft(surveyed)) return none
+  const { plan, options } = surveyed.right
+  return { questions: E.isRight(plan) ? openQuestions(plan.right) : [], evidence: options.evidence ?? [] }
 }
 
 /** The folders of their own that failed steps have worked in, by the names of the steps. */

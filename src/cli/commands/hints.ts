@@ -2,11 +2,12 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { describeQuestion } from '../../domain/Explain.js'
-import type { Confirm, PlanOptions, PlanProblem, ResumePlan } from '../../domain/Plan.js'
+import type { Confirm, FoundEvidence, PlanOptions, PlanProblem, ResumePlan } from '../../domain/Plan.js'
 import { openQuestions, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Workflow } from '../../domain/Workflow.js'
 import { groupNamed, tasks } from '../../domain/Workflow.js'
+import type { WorkflowIdentity } from '../../domain/WorkflowIdentity.js'
 import { CHECK_FAILED } from '../../executor/guarded.js'
 import type { RunError } from '../../executor/RunError.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
@@ -44,7 +45,7 @@ export type Flags = TakeOverFlags
  */
 export interface Planning {
   readonly checkpoint: Checkpoint
-  readonly workflow: Workflow
+  readonly workflow: Workflow & { readonly identity: WorkflowIdentity }
   readonly options: PlanOptions
   readonly flags: Flags
 }
@@ -100,14 +101,19 @@ export const failedCheckOf = ({ steps }: Workflow, outcome: RunOutcome): 'before
  * How to run a wave again after its `after` check failed, or the wave before one whose `before` check failed. Offers only
  * actions that can be planned.
  */
-export const ofFailedCheck = (place: Place, workflow: Workflow, outcome: RunOutcome): ReadonlyArray<Hint> => {
+export const ofFailedCheck = (
+  place: Place,
+  workflow: Workflow,
+  outcome: RunOutcome,
+  evidence: ReadonlyArray<FoundEvidence>
+): ReadonlyArray<Hint> => {
   const when = failedCheckOf(workflow, outcome)
   if (when === undefined || outcome._tag !== 'Failed') return []
   const { steps } = workflow
   const end = outcome.stepIndex + (when === 'after' ? 1 : 0)
   const wave = steps.slice(0, end).findLast(({ _tag }) => _tag !== 'Task')?.name
   if (wave === undefined) return []
-  const plan = planResume(outcome.checkpoint, workflow, { restartWave: wave })
+  const plan = planResume(outcome.checkpoint, workflow, { restartWave: wave, evidence })
   if (E.isLeft(plan) || openQuestions(plan.right).length > 0) return []
   const harmful = harmfulFrom(workflow, wave, end)
   const named = harmful.length === 0 ? '' : `, including steps that are not idempotent (${harmful.join(', ')})`
@@ -229,15 +235,23 @@ export const ofPlanError = (
   planning: Planning,
   problems: ReadonlyArray<PlanProblem>
 ): ReadonlyArray<Hint> => [
-  ...problems.flatMap((problem) =>
-    problem._tag === 'WrongWorkflow'
-      ? [{ text: `Give the workflow its old name back, then resume: name: ${problem.expected}` }]
-      : []
-  ),
+  ...problems.flatMap((problem) => (problem._tag === 'WrongWorkflow' ? ofWrongWorkflow(place, planning, problem) : [])),
   ...problems.flatMap((problem) => (problem._tag === 'NotAWave' ? ofNoWave(place, planning, problem) : [])),
   ...ofMissingOutputs(place, planning, problems),
   ...ofEdits(place, planning, problems)
 ]
+
+/** Another file is no edit of the run's own. */
+const ofWrongWorkflow = (
+  place: Place,
+  { checkpoint, workflow }: Planning,
+  { expected }: PlanProblem & { readonly _tag: 'WrongWorkflow' }
+): ReadonlyArray<Hint> => {
+  const { path } = checkpoint.workflow
+  return path !== undefined && path !== workflow.identity.path
+    ? [{ text: `Resume it with its own file, ${path}:`, command: resumeLine(place, checkpoint.runId) }]
+    : [{ text: `Give the workflow its old name back, then resume: name: ${expected}` }]
+}
 
 const ofNoWave = (
   place: Place,

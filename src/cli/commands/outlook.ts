@@ -7,6 +7,7 @@ import type { Confirm, Decision, ResumePlan, Run } from '../../domain/Plan.js'
 import { openQuestions, runsAgain, unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Workflow } from '../../domain/Workflow.js'
+import type { WorkflowIdentity } from '../../domain/WorkflowIdentity.js'
 import { collectEvidence } from '../../executor/evidence.js'
 import type { Survey } from '../../executor/planRun.js'
 import type { RunView } from '../../executor/runs.js'
@@ -46,18 +47,22 @@ export interface Outlook {
   readonly obstacles: ReadonlyArray<Obstacle>
   readonly again: ReadonlyArray<Run>
   readonly unrecorded: ReadonlyArray<Unrecorded>
+  /** A resume only waits for jobs. */
+  readonly waits: boolean
 }
 
 /** No obstacles. */
-export const CLEAR: Outlook = { obstacles: [], again: [], unrecorded: [] }
+export const CLEAR: Outlook = { obstacles: [], again: [], unrecorded: [], waits: false }
 
 /** Checks a run's file, folder, evidence, plan and secrets. */
 export const outlookOf = async (context: Context, view: RunView): Promise<Outlook> => {
   const { checkpoint } = view
   const workflow = await workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) {
+    // A completed run needs its file no more.
+    if (view.status === 'completed' && workflow.left._tag === 'Usage') return CLEAR
     const obstacles = [obstacle(workflow.left), ...(await unreadable(context, checkpoint))]
-    return { obstacles, again: [], unrecorded: unrecordedOf(checkpoint) }
+    return { ...CLEAR, obstacles, unrecorded: unrecordedOf(checkpoint) }
   }
   const program = plannable(workflow.right)
   const secured = await secure(environmentFor(context), program)
@@ -66,8 +71,8 @@ export const outlookOf = async (context: Context, view: RunView): Promise<Outloo
   const surveyed = await surveyRun(context, program, view)
   if (E.isLeft(surveyed))
     return {
+      ...CLEAR,
       obstacles: [obstacle(surveyed.left), ...missing],
-      again: [],
       unrecorded: unrecordedOf(checkpoint)
     }
   const planned = planOf(context, program, surveyed.right)
@@ -85,7 +90,7 @@ const unreadable = async (context: Context, checkpoint: Checkpoint): Promise<Rea
 
 const planOf = (
   context: Context,
-  program: Workflow,
+  program: Workflow & { readonly identity: WorkflowIdentity },
   { checkpoint, options, workspaceFound, plan }: Survey
 ): Outlook => {
   if (E.isRight(plan)) {
@@ -95,7 +100,8 @@ const planOf = (
     return {
       obstacles: [...(isGone ? [goneFrom(context, checkpoint)] : []), ...questionsIn(plan.right, hints)],
       again: runsAgain(plan.right, checkpoint),
-      unrecorded: unrecordedOf(checkpoint, plan.right)
+      unrecorded: unrecordedOf(checkpoint, plan.right),
+      waits: onlyWaits(plan.right)
     }
   }
   const { problems } = plan.left
@@ -106,13 +112,17 @@ const planOf = (
   const gone = workspaceFound ? [] : [goneFrom(context, checkpoint)]
   const obstacles = [...gone, ...several(refused, next, notDone(plan.left))]
   return E.isLeft(likely)
-    ? { obstacles, again: [], unrecorded: unrecordedOf(checkpoint) }
+    ? { ...CLEAR, obstacles, unrecorded: unrecordedOf(checkpoint) }
     : {
+        ...CLEAR,
         obstacles: [...obstacles, ...questionsIn(likely.right, () => [])],
         again: runsAgain(likely.right, checkpoint),
         unrecorded: unrecordedOf(checkpoint, likely.right)
       }
 }
+
+/** Whether a resume would wait for a job before it runs anything. */
+const onlyWaits = ({ decisions }: ResumePlan): boolean => decisions.find(({ _tag }) => _tag !== 'Skip')?._tag === 'Poll'
 
 const questionsIn = (
   plan: ResumePlan,

@@ -29,6 +29,7 @@ import { dogearCommand, environmentFor } from './Context.js'
 import type { Attended } from './execution.js'
 import { warnOf } from './execution.js'
 import { afterLoss, findOrOnly } from './find.js'
+import { holderText } from '../report/holder.js'
 import { treeAt } from './survey.js'
 import { ofGone, ofHeld, ofPlanError, resumeLine } from './hints.js'
 import { workflowOf } from './workflowOf.js'
@@ -119,10 +120,13 @@ const nextFor = (context: Attended, runId: string, isOpen: boolean, heldBy: O.Op
   if (isOpen) return { text: 'Ask again with:', command: dogearCommand(context, ['poll', runId]) }
   if (O.isNone(heldBy)) return { text: 'Resume with:', command: resumeLine(context, runId) }
   const { pid, host } = heldBy.value
-  return {
-    text: `It is in progress: process ${pid} on ${host}. Look at it with:`,
-    command: dogearCommand(context, ['show', runId])
-  }
+  const [takeOver] = ofHeld(context, runId, heldBy.value)
+  return takeOver?.command === undefined
+    ? {
+        text: `It is in progress: process ${pid} on ${host}. Look at it with:`,
+        command: dogearCommand(context, ['show', runId])
+      }
+    : { text: `It is held by ${holderText(heldBy.value)}. ${takeOver.text}`, command: takeOver.command }
 }
 
 const lineOf = ({ end, job, ...unit }: PolledJob, style: Style): string => {

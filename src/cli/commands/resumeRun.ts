@@ -179,12 +179,12 @@ const agreeToForce = async (
   context: Attended,
   program: AnyProgram,
   surveyed: Survey,
-  { checkpoint, plan }: Planned,
+  { checkpoint, options, plan }: Planned,
   flags: ResumeFlags,
   tree: WorkingTree
 ): Promise<E.Either<CliError, void>> => {
   const { completed } = progress(checkpoint)
-  const twice = doneTwice(checkpoint, program, plan)
+  const twice = doneTwice(checkpoint, program, plan, options)
   const found = await overwritten(context, program, surveyed, tree)
   const edited = E.isLeft(found) ? [] : found.right
   const [first, ...more] = edited
@@ -212,13 +212,19 @@ const agreeToForce = async (
 }
 
 /** What is recorded as done, is not idempotent, and runs again. */
-const doneTwice = (checkpoint: Checkpoint, program: AnyProgram, plan: ResumePlan): ReadonlyArray<string> => {
+const doneTwice = (
+  checkpoint: Checkpoint,
+  program: AnyProgram,
+  plan: ResumePlan,
+  { confirm }: PlanOptions
+): ReadonlyArray<string> => {
   const [first] = program.steps
   const harmful = new Set(first === undefined ? [] : harmfulFrom(program, first.name))
   const isMap = ({ stepIndex }: Decision): boolean => program.steps[stepIndex]?._tag === 'Map'
   return runsAgain(plan, checkpoint)
     .filter((one) => harmful.has(isMap(one) ? one.step : unitName(one)))
     .map(unitName)
+    .filter((name) => confirm?.get(name)?._tag !== 'Again')
 }
 
 /** Answers are for the run that was asked about. What was not asked about is planned anew by the executor. */

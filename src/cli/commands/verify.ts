@@ -66,7 +66,7 @@ const outlookFor = async (context: Context, runId: string): Promise<Outlook> => 
 const exitOf = (finding: Finding): ExitCode =>
   finding._tag === 'Damaged' || finding.run.found._tag !== 'Exact'
     ? ExitCode.storage
-    : (finding.outlook.obstacles[0]?.exit ?? ExitCode.done)
+    : (finding.outlook.obstacles[0]?.exit ?? (finding.outlook.waits ? ExitCode.pending : ExitCode.done))
 
 const worst = (codes: ReadonlyArray<ExitCode>): ExitCode =>
   [ExitCode.storage, ExitCode.refused].find((code) => codes.includes(code)) ??

@@ -5,7 +5,7 @@
  */
 import { constants } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
-import { basename, dirname, extname, relative } from 'node:path'
+import { basename, dirname, extname, join, relative } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
@@ -49,7 +49,7 @@ const read = async (path: string, shown: string): Promise<E.Either<CliError, str
   if (shown === '') return E.left(usage('The name of a workflow file must not be empty'))
   const unreadable = (why: string): E.Either<CliError, never> => E.left(usage(`Can't read workflow ${shown}: ${why}`))
   const missing = async (): Promise<E.Either<CliError, never>> =>
-    unreadable(`there is no such file${didYouMean(basename(path), await workflowsIn(dirname(path)))}`)
+    unreadable(`there is no such file${didYouMean(shown, await workflowsBeside(path, shown))}`)
   try {
     // Not blocking: opening a FIFO would wait for somebody to write to it.
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -69,7 +69,8 @@ const read = async (path: string, shown: string): Promise<E.Either<CliError, str
   }
 }
 
-const workflowsIn = async (folder: string): Promise<ReadonlyArray<string>> => {
-  const names = await readdir(folder).catch(() => [])
-  return names.filter((name) => /\.ya?ml$/i.test(name))
+/** The workflow files in the folder of a missing one, as they are typed from the current folder. */
+const workflowsBeside = async (path: string, shown: string): Promise<ReadonlyArray<string>> => {
+  const names = await readdir(dirname(path)).catch(() => [])
+  return names.filter((name) => /\.ya?ml$/i.test(name)).map((name) => join(dirname(shown), name))
 }
