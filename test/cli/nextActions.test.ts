@@ -119,6 +119,41 @@ describe('a run that does not exist', () => {
   })
 })
 
+test('the printed answer "again" for a step that is not idempotent works as it is', async () => {
+  within({
+    'w.yml': `name: w
+steps:
+  - { name: art, shell: 'echo art >> log; echo x > art', artifacts: [art], idempotent: false }
+  - { name: last, shell: test -e mended }
+`
+  })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  place.write('mended', '')
+  await place.shell('rm art')
+  const refused = await place.dogear(['resume', 'r'])
+  expect(refused.code).toBe(4)
+  expect(commandsIn(refused.stderr)[0]).toBe('dogear resume r --confirm art=again')
+  expect(await follow(refused)).toMatchObject({ code: 0 })
+  expect(place.read('log')).toBe('art\nart\n')
+})
+
+test('a run of another file is resumed with its own', async () => {
+  within({ 'two.yml': two, 'other.yml': 'name: other\nsteps: [{ shell: "true" }]\n' })
+  await place.dogear(['run', 'two.yml', '--id', 'r'])
+  place.write('mended', '')
+  const refused = await place.dogear(['run', 'other.yml', '--id', 'r', '--resume'])
+  expect(refused.code).toBe(4)
+  expect(refused.stderr).toContain(`Resume it with its own file, ${place.folder}/two.yml:\n  dogear resume r\n`)
+})
+
+test('the suggested workflow file can be typed where the command was', async () => {
+  within({ 'two.yml': two })
+  await place.dogear(['run', 'two.yml', '--id', 'r'])
+  await place.shell('mv two.yml twoo.yml; mkdir below')
+  const { stderr } = await place.shell(`cd below && "$OLDPWD/.bin/dogear" resume r --home ../.dogear`)
+  expect(stderr).toContain(`Did you mean "${place.folder}/twoo.yml"?`)
+})
+
 describe('an ambiguous run', () => {
   test('an ambiguous run is refused with a command that names one', async () => {
     within({ 'two.yml': two })

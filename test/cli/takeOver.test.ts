@@ -124,6 +124,13 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     expect(code).toBe(0)
   })
 
+  test('poll of a run with an undecided owner offers to take it over', async ({ expect, ...tools }) => {
+    const place = await killed(tools)
+    const { stderr } = await place.dogear(['poll', 'r'])
+    expect(stderr).toContain('which may be dead. If you know that it is dead, take the run over:\n')
+    expect(stderr).toContain('  dogear resume r --take-over\n')
+  })
+
   test('show and plan report an undecided owner', async ({ expect, ...tools }) => {
     const place = await killed(tools)
     expect((await place.dogear(['show', 'r'])).stdout).toMatch(/^held by +process \d+ on .*, which may be dead$/m)

@@ -164,3 +164,23 @@ describe('verify of a killed run', () => {
     })
   })
 })
+
+test('verify exits like the resume of a completed run whose workflow file is missing, and of a run that waits', async () => {
+  place = sandbox({
+    'done.yml': 'name: done\nsteps: [{ shell: "true" }]\n',
+    'waits.yml': `name: waits
+steps:
+  - { name: train, job: { submit: echo 1, poll: exit 3, collect: 'true' } }
+  - { name: last, shell: 'true' }
+`
+  })
+  await place.dogear(['run', 'done.yml', '--id', 'done'])
+  await place.dogear(['run', 'waits.yml', '--id', 'waits'])
+  await place.shell('rm done.yml')
+  const codes = async (id: string) => [
+    (await place.dogear(['verify', id])).code,
+    (await place.dogear(['resume', id])).code
+  ]
+  expect(await codes('done')).toEqual([0, 0])
+  expect(await codes('waits')).toEqual([75, 75])
+})

@@ -113,6 +113,18 @@ steps:
     expect(ran()).toEqual(['spec', 'edit', 'unit'])
   })
 
+  test('no restart is printed that changed evidence would refuse', async () => {
+    const { stderr } = await failed(`name: w
+steps:
+  - { name: spec, shell: echo 1 > spec.txt, artifacts: [spec.txt] }
+  - { wave: edit, groups: { one: { shell: echo 2 > spec.txt } } }
+  - { wave: checks, groups: { unit: { shell: 'true' } } }
+`)
+    expect(stderr).toContain('error: not started: spec.txt of spec changed')
+    expect(stderr).toContain('dogear resume r --confirm spec=keep')
+    expect(stderr).not.toContain('--restart-wave')
+  })
+
   test('no command is printed if no wave comes before', async () => {
     const { stderr } = await failed(workflow.replace('  - wave: build', '  - wave: build\n    before: "false"'))
     expect(stderr).toContain('error: not started: false')
