@@ -5,7 +5,7 @@
  */
 import type { StopSignal } from '../adapters/node/index.js'
 import type { RunError } from '../executor/RunError.js'
-import { describe as describeRunError, headOf } from '../executor/RunError.js'
+import { describeLoss, describe as describeRunError, headOf } from '../executor/RunError.js'
 import { describeProblems, describeQuestion } from '../domain/Explain.js'
 import { printableLines } from '../domain/printable.js'
 import { shortened } from './report/fingerprints.js'
@@ -160,6 +160,8 @@ const notDoneLines = (error: RunError, runId: string | undefined): ReadonlyArray
       ]
     case 'Unconfirmed':
       return [headOf(error.questions), ...indented(error.questions.map(describeQuestion))]
+    case 'RecoveryRefused':
+      return [describeLoss(error)]
     case 'HeldBy':
       return error.holder.liveness === 'alive'
         ? describeRunError(error).split('\n')

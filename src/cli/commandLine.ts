@@ -461,11 +461,12 @@ A workflow file:
     - run: [npm, publish, --tag, "v\${version}"]
       idempotent: false                # ask before it runs twice
 
-When a step fails: mend it, also in the file, and go on with "dogear resume".
+When a step fails: fix the cause or the file, then run "dogear resume".
 
 Exit codes:
   0 completed, or nothing left to do    4 refused, nothing was changed
   1 a step, or a case, failed           5 state could not be read or written
-  2 wrong use, or a bad workflow file   6 taken over by another process
+  2 wrong use, or a bad workflow file   6 fenced: another process owns the run
+  3 no such run                         70 a bug in dogear
                                         75 pending: jobs have not ended, or paused
-  3 no such run                         130, 131, 143 stopped by Ctrl+C, Ctrl+\\, SIGTERM`
+  129, 130, 131, 143 stopped by SIGHUP, Ctrl+C, Ctrl+\\, SIGTERM`

@@ -316,7 +316,7 @@ export const describeProblem = (problem: PlanProblem): string => {
       if (problem.keep === true) return `"${unitName(problem)}" has nothing to keep: its evidence did not change`
       return `"${unitName(problem)}" can't be confirmed as done: there is no doubt that it has to run`
     case 'JobPending':
-      return `"${unitName(problem)}" can't be confirmed: its job is pending. Ask what became of it (poll), or force the step to submit another`
+      return `"${unitName(problem)}" can't be confirmed: its job is pending; poll it, or force the step to submit another`
     case 'UnknownStep':
       return unknownStep(problem.step, problem.available)
     case 'NotAWave':
@@ -342,8 +342,8 @@ const describeNoWave = ({ step, available, steps }: PlanProblem & { readonly _ta
   const what = isStep ? `step '${step}' is not a wave` : `wave '${step}' not found`
   if (available.length > 0) return `${what}. Waves: ${quoted(available)}`
   return isStep
-    ? `${what}: the workflow has no waves; run from that step instead (fromStep)`
-    : `${what}: the workflow has no waves; run from a step instead (fromStep). Available steps: ${quoted(steps)}`
+    ? `${what}: the workflow has no waves; run from that step instead`
+    : `${what}: the workflow has no waves; run from a step instead. Available steps: ${quoted(steps)}`
 }
 
 const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {

@@ -7,7 +7,7 @@
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describeEvidence, describeProblems, describeQuestion } from '../domain/Explain.js'
-import type { Confirm, MissingEvidence, PlanError } from '../domain/Plan.js'
+import type { Confirm, MissingEvidence, PlanError, PlanProblem } from '../domain/Plan.js'
 import { unitName } from '../domain/Plan.js'
 import { printableLines } from '../domain/printable.js'
 import type { TransitionError } from '../domain/Transition.js'
@@ -272,7 +272,8 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
         error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')
           ? 'Cannot run this workflow:'
           : 'Cannot resume this run:',
-        ...describeProblems(error.problems).map((one) => `  ${one}`)
+        ...describeProblems(error.problems).map((one) => `  ${one}`),
+        ...remediesOf(error.problems)
       ]
     case 'Unconfirmed':
       return [
@@ -288,6 +289,23 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
     default:
       return [sentence(error)]
   }
+}
+
+/** Remedies in terms of options. The command prints its own commands instead. */
+const remediesOf = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string> => {
+  const tasks = problems.flatMap((one) =>
+    one._tag === 'NotAWave' && one.available.length === 0 && one.steps.includes(one.step) ? [one.step] : []
+  )
+  return [...remedyOfEdits(problems), ...tasks.map((step) => `Set fromStep: '${step}'`)]
+}
+
+const remedyOfEdits = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string> => {
+  const edits = problems.filter((one) => one._tag === 'WorkflowChanged')
+  const [first] = edits
+  if (first === undefined || edits.some(({ inDoubt, pending }) => inDoubt === true || pending === true)) return []
+  const from = edits.every(({ edit }) => edit === 'changed') ? `, set fromStep: '${first.step}',` : ''
+  const [edit, it] = edits.length === 1 ? ['edit', 'it'] : ['edits', 'them']
+  return [`Undo the ${edit}${from} or accept ${it} with changes: 'ignore'`]
 }
 
 type Short = Exclude<
@@ -310,9 +328,9 @@ const sentence = (error: Short): string => {
     case 'PlanChanged':
       return `The plan changed since it was reviewed: expected ${error.expected}, now ${error.found}. Review it again`
     case 'RecoveryRefused':
-      return `The newest state of run ${error.runId} is damaged: ${error.lost}. The recovered state is from ${error.from}. Nothing was changed; to continue from there, agree in \`onRecovered\``
+      return `${describeLoss(error)}; to continue from there, agree in \`onRecovered\``
     case 'TreeUnreadable':
-      return `What the run left in ${error.where} can't be looked at: ${error.why} (${error.code}). Nothing was changed`
+      return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); fix its permissions (or git), then resume. Nothing was changed`
     case 'NoWorkspaces':
       return `Run ${error.runId} is to have a workspace of its own: give its environment \`workspaces\``
     case 'NoPauses':
@@ -338,6 +356,10 @@ const sentence = (error: Short): string => {
       return describeStorage(error)
   }
 }
+
+/** What damage to a run's state lost. The command adds its own remedy. */
+export const describeLoss = ({ runId, from, lost }: RecoveryRefused): string =>
+  `The newest state of run ${runId} is damaged: ${lost}. The recovered state is from ${from}. Nothing was changed`
 
 /** How much of what is gone is named. */
 const MOST_GONE = 3
@@ -366,7 +388,7 @@ export const describeWorkspace = (error: WorkspaceError): string => {
     case 'Insecure':
       return describeStorage(error)
     case 'WorkspaceFailed':
-      return `${error.operation} failed in ${error.where}: ${error.why}${error.code === 'GIT' ? '' : hint(error.code)}`
+      return `${error.operation} failed in ${error.where}: ${withHint(error.code, error.why)}`
   }
 }
 
@@ -427,9 +449,9 @@ export const describeStorage = (error: StorageError): string => {
     case 'Insecure':
       return `${error.where} is not used: ${error.why}`
     case 'ReadFailed':
-      return `Reading ${error.where} failed: ${error.operation}: ${reasonOf(error)}${hint(error.code)}`
+      return `Reading ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
     case 'WriteFailed':
-      return `Writing ${error.where} failed: ${error.operation}: ${reasonOf(error)}${hint(error.code)}. Earlier saves are intact. This write may still have taken effect; a resume continues from the stored state`
+      return `Writing ${error.where} failed: ${error.operation}: ${reasonOf(error)}. Earlier saves are intact. This write may still have taken effect; a resume continues from the stored state`
   }
 }
 
@@ -453,11 +475,17 @@ export const describeFenced = ({
   }
 }
 
-/** The code, and the first line of the cause. */
+/** The code, the first line of the cause, and a hint. */
 const reasonOf = ({ code, cause }: ReadFailed | WriteFailed): string => {
   const said: unknown = typeof cause === 'object' && cause !== null ? (cause as { message?: unknown }).message : cause
   const [message = ''] = typeof said === 'string' ? said.trim().split('\n') : []
-  return message === '' || message === code ? code : message.startsWith(`${code}:`) ? message : `${code}: ${message}`
+  const hasNone = message === '' || message === code
+  return withHint(code, hasNone ? code : message.startsWith(`${code}:`) ? message : `${code}: ${message}`)
+}
+
+const withHint = (code: string, text: string): string => {
+  const limit = LIMITS[code]
+  return limit === undefined ? `${text}${HINTS[code] ?? ''}` : `${code}: ${limit}`
 }
 
 /**
@@ -512,10 +540,12 @@ const HINTS: Readonly<Record<string, string>> = {
   EDQUOT: ' (the quota is used up: free some space and resume)',
   EACCES: ' (no permission)',
   EROFS: ' (the file system is read-only)',
-  EMFILE: ' (too many open files: raise the limit, `ulimit -n`, then try again)',
-  ENFILE: ' (too many open files on this machine: close some, then try again)',
-  EFBIG: ' (the file would be larger than this process may make it: raise the limit, `ulimit -f`, then resume)',
   EIO: ' (the device reports an error)'
 }
 
-const hint = (code: string): string => HINTS[code] ?? ''
+/** The limits of a process. Their text replaces that of the cause. */
+const LIMITS: Readonly<Record<string, string>> = {
+  EMFILE: 'too many open files; raise `ulimit -n`, then try again',
+  ENFILE: 'too many open files on this machine; close some, then try again',
+  EFBIG: "the file exceeds this process's size limit; raise `ulimit -f`, then resume"
+}

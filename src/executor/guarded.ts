@@ -289,4 +289,4 @@ const untold = (error: TreeUnreadable, outcome?: StepFailure['outcome']): Guarde
  * @since 0.1.0
  */
 export const unreadable = ({ where, why, code }: TreeUnreadable, outcome?: StepFailure['outcome']): StepFailure =>
-  Failure.permanent(StepError.make('TreeUnreadable', `${where} can't be looked at: ${why}`, { code }), outcome)
+  Failure.permanent(StepError.make('TreeUnreadable', `${where} cannot be read: ${why}`, { code }), outcome)

@@ -89,7 +89,7 @@ const valueOf = async (
   }
 }
 
-const TOO_SHORT = `has fewer than ${Redaction.MIN_CHARACTERS} characters, and could not be hidden: other text is full of it`
+const TOO_SHORT = `is too short to redact safely (minimum ${Redaction.MIN_CHARACTERS} characters)`
 
 const around = (environment: Environment, redaction: Redaction.Redaction, values: Vault['values']): Secured => {
   const { events, onCheckFailed } = environment

@@ -212,7 +212,10 @@ describe('a resume', () => {
     box.write('.git/config', '[core\n')
     const { code, stderr } = await dogear(box, 'resume', 'r')
     assert.equal(code, 5)
-    assert.match(stderr, /^dogear: What the run left in .+ can't be looked at: git .+\(GIT\)\. Nothing was changed/)
+    assert.match(
+      stderr,
+      /^dogear: Cannot read the evidence in .+: git .+\(GIT\); fix its permissions \(or git\), then resume\. Nothing was changed/
+    )
   })
 })
 

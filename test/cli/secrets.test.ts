@@ -86,7 +86,7 @@ describe('a declared secret', () => {
     expect(stderr).toBe(
       'dogear: Cannot read these secrets in the environment variables of this process:\n' +
         '  OTHER is not set\n' +
-        '  SHORT has fewer than 4 characters, and could not be hidden: other text is full of it\n' +
+        '  SHORT is too short to redact safely (minimum 4 characters)\n' +
         'Nothing was changed\n' +
         'When they are set:\n' +
         '  dogear run w.yml --id r\n'

@@ -742,8 +742,8 @@ describe('restartWave', () => {
       problems(checkpoint, numbered(2), { restartWave }).map(describeProblem).join()
     )
     assert.deepEqual(told, [
-      "wave 'x' not found: the workflow has no waves; run from a step instead (fromStep). Available steps: 'step-0', 'step-1'",
-      "step 'step-1' is not a wave: the workflow has no waves; run from that step instead (fromStep)"
+      "wave 'x' not found: the workflow has no waves; run from a step instead. Available steps: 'step-0', 'step-1'",
+      "step 'step-1' is not a wave: the workflow has no waves; run from that step instead"
     ])
   })
 })

@@ -231,7 +231,7 @@ describe('a tree', () => {
     })
     const program = around(kind, world, { expect: { files: ['a'] } })
     const outcome = ended(await newProcess(world, { tree }).perform(run(program, 'r', {})), 'Failed')
-    assert.match(outcome.failures[0]?.error.message ?? '', /can't be looked at: out of order/)
+    assert.match(outcome.failures[0]?.error.message ?? '', /cannot be read: out of order/)
     world.tree.files.set('a', 'a')
     ended(await newProcess(world).perform(resume(program, 'r')), 'Completed')
     const error = refused(await newProcess(world, { tree }).perform(resume(program, 'r')), 'TreeUnreadable')

@@ -71,6 +71,9 @@ describe('the text of an error mentions no command or file to a program', () => 
     )
   })
 
+  const changed = (step: string) =>
+    ({ _tag: 'WorkflowChanged', edit: 'changed', step, recorded: 'v1:a', present: 'v1:b' }) as const
+
   const texts: ReadonlyArray<readonly [Errors.RunError, RegExp, RegExp]> = [
     [
       { _tag: 'Corrupt', runId: 'r', where: 'row 7', why: 'no JSON', cause: 0 },
@@ -81,6 +84,22 @@ describe('the text of an error mentions no command or file to a program', () => 
     [
       { _tag: 'PlanError', problems: [{ _tag: 'InputWithoutStep' }] },
       /^Cannot resume this run:\n {2}the input differs from the recorded one/,
+      /--/
+    ],
+    [
+      { _tag: 'PlanError', problems: [changed('a')] },
+      /now v1:b\nUndo the edit, set fromStep: 'a', or accept it with changes: 'ignore'$/,
+      /--/
+    ],
+    [
+      { _tag: 'PlanError', problems: [changed('a'), { ...changed('b'), edit: 'removed' }] },
+      /\nUndo the edits or accept them with changes: 'ignore'$/,
+      /fromStep|--/
+    ],
+    [{ _tag: 'PlanError', problems: [{ ...changed('a'), inDoubt: true }] }, /v1:b/, /fromStep|Undo/],
+    [
+      { _tag: 'PlanError', problems: [{ _tag: 'NotAWave', step: 'a', available: [], steps: ['a'] }] },
+      /run from that step instead\nSet fromStep: 'a'$/,
       /--/
     ]
   ]

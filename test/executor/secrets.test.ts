@@ -379,7 +379,7 @@ describe('the names of secrets', () => {
       )
       assert.match(
         RunError.describe(error),
-        /the vault:\n {2}UNSET is not set\n.*\n {2}SHORT has fewer than 4 characters/
+        /the vault:\n {2}UNSET is not set\n.*\n {2}SHORT is too short to redact safely \(minimum 4 characters\)/
       )
       assert.deepEqual(
         process.calls.filter((call) => call !== 'load'),

@@ -76,7 +76,7 @@ const foldersAbove = (path: string): ReadonlyArray<string> => {
  *
  * assert.equal(
  *   describeExposure({ where: '/srv/state', by: 'everybody', how: 'write' }),
- *   '/srv/state: every user can write to it and delete or move the state of runs; remove that permission (chmod go-w)'
+ *   '/srv/state: every user can write to it and delete or move the state of runs; run: chmod go-w /srv/state'
  * )
  *
  * @category destructors
@@ -85,10 +85,8 @@ const foldersAbove = (path: string): ReadonlyArray<string> => {
 export const describeExposure = ({ where, by, how }: Exposure): string => {
   const who = { everybody: 'every user', group: 'every user of its group', owner: 'the user who owns it' }[by]
   return how === 'write'
-    ? `${where}: ${who} can write to it and delete or move the state of runs; remove that permission (chmod go-w)`
+    ? `${where}: ${who} can write to it and delete or move the state of runs; run: chmod go-w ${where}`
     : `${where}: ${who} can delete or move its contents, including the state of runs; ${
-        by === 'owner'
-          ? 'run as that user or keep the state elsewhere'
-          : 'remove that permission (chmod go-w or chmod +t)'
+        by === 'owner' ? 'run as that user or keep the state elsewhere' : `run: chmod go-w ${where} (or chmod +t)`
       }`
 }

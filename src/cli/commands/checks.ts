@@ -6,7 +6,7 @@ import type { Step } from '../../domain/Workflow.js'
 import { tasks } from '../../domain/Workflow.js'
 import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
 import type { Prompt } from '../terminal/Prompt.js'
-import { confirm, isYes } from '../terminal/Prompt.js'
+import { confirm, isYes, pleaseAnswer } from '../terminal/Prompt.js'
 import type { Context } from './Context.js'
 
 interface Asking extends Context {
@@ -40,7 +40,7 @@ const askOne = async (context: Asking, program: Steps, failed: FailedCheck): Pro
     const word = O.isNone(said) ? 'abort' : said.value.trim().toLowerCase()
     const answer = failed.answers.find((one) => word !== '' && WORDS[one].startsWith(word))
     if (answer !== undefined && (await mayRunTwice(context, program, failed, answer))) return answer
-    if (answer === undefined) screen.line(`Please answer ${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`)
+    if (answer === undefined) screen.line(pleaseAnswer(words))
   }
 }
 

@@ -48,9 +48,9 @@ export const offer = async (
   const goOn: Wish = { _tag: 'GoOn' }
   const answers = new Map<string, Wish>([
     ...['', 'y', 'yes'].map((word) => [word, goOn] as const),
+    ...(O.isNone(wave) ? [] : [['w', { _tag: 'RestartWave', wave: wave.value }] as const]),
     ...['n', 'no'].map((word) => [word, { _tag: 'Decline' }] as const),
-    ...['a', 'abort'].map((word) => [word, { _tag: 'Abort' }] as const),
-    ...(O.isNone(wave) ? [] : [['w', { _tag: 'RestartWave', wave: wave.value }] as const])
+    ...['a', 'abort'].map((word) => [word, { _tag: 'Abort' }] as const)
   ])
   return choose(prompt, 'Previous execution found. Resume? [Y/n] ', answers)
 }

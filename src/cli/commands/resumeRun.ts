@@ -23,7 +23,7 @@ import type { WorkingTree } from '../../ports/WorkingTree.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
-import { confirm, isYes } from '../terminal/Prompt.js'
+import { confirm, isYes, pleaseAnswer } from '../terminal/Prompt.js'
 import { harmfulFrom, warningOf } from './checks.js'
 import type { Result } from './Context.js'
 import { dogearCommand, environmentFor } from './Context.js'
@@ -300,7 +300,7 @@ const answerTo = async (context: Attended, program: AnyProgram, question: Confir
     if (word === 'again') return O.some({ _tag: 'Again' })
     if (word === 'keep') return O.some({ _tag: 'Keep' })
     if (word === undefined) {
-      screen.line(`Please answer ${words.slice(0, -1).join(', ')} or done`)
+      screen.line(pleaseAnswer(words))
       continue
     }
     const [variable] = isEdited ? [] : captures(program, question)

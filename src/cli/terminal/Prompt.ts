@@ -15,6 +15,8 @@ import type { Screen } from './Screen.js'
  */
 export interface Prompt {
   readonly ask: (question: string) => Promise<O.Option<string>>
+  /** Prints a line between two questions. */
+  readonly say: (line: string) => void
   /** Lets go of standard input, without which the process would not end. */
   readonly close: () => void
 }
@@ -49,6 +51,7 @@ export const make = (screen: Screen, stdin: NodeJS.ReadStream, stop: AbortSignal
       }
       return O.some(answer.value)
     },
+    say: screen.line,
     close: () => close()
   }
 }
@@ -58,6 +61,10 @@ const stopped = (stop: AbortSignal): Promise<undefined> =>
     if (stop.aborted) resolve(undefined)
     else stop.addEventListener('abort', () => resolve(undefined), { once: true })
   })
+
+/** The answer to a word that is no answer. */
+export const pleaseAnswer = (words: ReadonlyArray<string>): string =>
+  `Please answer ${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`
 
 /**
  * Asks until the answer is one of these words; `''` is the empty line. None: there is no more input, or a signal came.
@@ -75,6 +82,7 @@ export const choose = async <A>(
     if (O.isNone(line)) return O.none
     const word = line.value.trim().toLowerCase()
     for (const [answer, meaning] of answers) if (answer === word) return O.some(meaning)
+    prompt.say(pleaseAnswer([...answers.keys()].filter(({ length }) => length === 1)))
   }
 }
 

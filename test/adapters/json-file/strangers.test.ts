@@ -133,7 +133,8 @@ describe.runIf(IS_ROOT)('who may use state', () => {
     const { outcome, warnings } = claimAs(0, root)
     assert.equal(outcome, 'Granted')
     assert.equal(warnings.match(/DogearWarning/g)?.length, 1, warnings)
-    assert.ok(warnings.includes(root) && /every user can write to it.*chmod/.test(warnings), warnings)
+    assert.match(warnings, /every user can write to it.*; run: chmod go-w \S/)
+    assert.ok(warnings.includes(`chmod go-w ${root}`), warnings)
   })
 })
 
