@@ -261,6 +261,8 @@ export const describeQuestion = (question: Confirm): string => {
   const { reason } = question
   if (reason._tag === 'EvidenceChanged')
     return `"${unitName(question)}" completed, but its evidence changed since: ${describeChanged(reason.changed)}${alsoMissing(reason)}`
+  if (reason._tag === 'EvidenceMissing')
+    return `"${unitName(question)}" completed and is not idempotent; it would run again because ${describeReason(question)}`
   const aboutIt = reason._tag === 'Failed' || reason._tag === 'InFlight' || reason._tag === 'Interrupted'
   const why = `${aboutIt ? 'it ' : ''}${describeReason(question)}`
   return `"${unitName(question)}" is not idempotent and may have had its effect: ${why}`
