@@ -27,7 +27,7 @@ const place = sandbox({
     '',
     "import { writeFileSync } from 'node:fs'"
   ),
-  'spins-at-load.mjs': 'for (;;);',
+  'blocks-at-load.mjs': 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)',
   'ends-at-load.mjs': 'process.exit(4)',
   'stray.mjs': specOf(
     "list: () => async () => { setTimeout(() => { throw new Error('in a timer') }, 0); await new Promise((go) => setTimeout(go, 20)); return storage.list()() }"
@@ -168,9 +168,14 @@ describe('a store that breaks a law', () => {
   })
 
   test('what is piped arrives whole', async () => {
-    const { stdout, code } = await place.shell('dogear conformance bad.mjs --json | cat')
+    const cases = checkpointStorageCases.filter(({ level, id }) => level !== 'stress' && !/^CS-CLAIM/.test(id))
+    const families = [...new Set(cases.map(({ id }) => id.replace(/-\d+$/, '')))]
+    const only = families.map((family) => `--only ${family}`).join(' ')
+    const { stdout, code } = await place.shell(
+      `dogear conformance bad.mjs ${only} --level core --level capability --json | cat`
+    )
     expect(code).toBe(0)
-    expect((JSON.parse(stdout) as Report).results).toHaveLength(checkpointStorageCases.length)
+    expect((JSON.parse(stdout) as Report).results).toHaveLength(cases.length)
   })
 
   test('Ctrl+C ends it at once', async () => {
@@ -200,7 +205,7 @@ describe('wrong use', () => {
       ['wrong.mjs', '--export', 'fails'],
       /fails\(\) of wrong\.mjs failed:\n {2}Error: no database/
     ],
-    ['a module that blocks', ['spins-at-load.mjs', '--limit', '1s'], /could not be loaded: it blocked its process/],
+    ['a module that blocks', ['blocks-at-load.mjs', '--limit', '1s'], /could not be loaded: it blocked its process/],
     ['a module that ends', ['ends-at-load.mjs'], /could not be loaded: it ended its process: exit code 4/],
     ['a function that hangs', ['wrong.mjs', '--export', 'never', '--limit', '100ms'], /did not end within 100ms/],
     [

@@ -9,7 +9,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import { Plan, restoreStored } from '../../src/index.js'
-import { eachOf, inWorld } from './world.js'
+import { chanceOf, eachOf, inWorld, sweep } from './world.js'
 
 const WORKER = fileURLToPath(new URL('./workers/pauser.mjs', import.meta.url))
 
@@ -78,11 +78,17 @@ const callsOf = (how: 'run' | 'resume'): Promise<number> =>
     return (await life(folder, 'resume')).calls
   })
 
+/** All calls in a sweep, otherwise a sample of them. */
+const someOf = (calls: number, count: number, salt: number): ReadonlyArray<number> => {
+  const all = [...Array(calls).keys()]
+  return sweep ? all : chanceOf(salt).sample(all, count)
+}
+
 describe('a process that is killed', () => {
   test('at any call while it pauses is followed by one that goes on: nothing is lost, and nothing done twice', async () => {
     const calls = await callsOf('run')
     const killed = new Set<number>()
-    await eachOf([...Array(calls).keys()], (index) =>
+    await eachOf(someOf(calls, 14, 5), (index) =>
       inWorld(`killed before call ${index + 1}`, async ({ folder }) => {
         const ended = await life(folder, 'run', index + 1)
         // How often the whole checkpoint is copied depends on time, so a process may make fewer calls than another.
@@ -97,7 +103,7 @@ describe('a process that is killed', () => {
   test('at any call by which it takes the pause up, past an outdated request, is followed by one that goes on, too', async () => {
     const calls = await callsOf('resume')
     assert.ok(calls > 4, `only ${calls} calls`)
-    await eachOf([...Array(calls).keys()], (index) =>
+    await eachOf(someOf(calls, 10, 6), (index) =>
       inWorld(`killed before call ${index + 1}`, async ({ folder }) => {
         await life(folder, 'run')
         leaveOutdated(folder)

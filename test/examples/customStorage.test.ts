@@ -122,7 +122,8 @@ describe('the guide for authors of stores', () => {
   })
 
   test('the cases are tests of node:test', async () => {
-    const { code, stdout } = await node(folder, '--test-reporter=tap', 'store.test.mjs')
+    const { code, stdout } = await node(folder, '--test-reporter=tap', '--test-name-pattern=CS-FENCE', 'store.test.mjs')
+    expect(stdout).toMatch(/^ *ok \d+ - CS-FENCE-01 /m)
     expect(stdout).toMatch(/^# fail 0$/m)
     expect(code).toBe(0)
   })
@@ -132,8 +133,10 @@ describe('the guide for authors of stores', () => {
     writeFileSync(config, `export default { test: { reporters: ['json'] } }\n`)
     const vitest = join(root, 'node_modules/vitest/vitest.mjs')
     const name = [...modules.keys()].find((one) => one.includes('vitest')) ?? 'none'
-    const { code, stdout } = await node(folder, vitest, 'run', name, '--root', folder, '--config', config)
-    expect(JSON.parse(stdout)).toMatchObject({ numTotalTestSuites: 2, numFailedTests: 0 })
+    const words = ['run', name, '--root', folder, '--config', config, '-t', 'CS-FENCE']
+    const { code, stdout } = await node(folder, vitest, ...words)
+    const { length } = checkpointStorageCases.filter(({ id, level }) => /^CS-FENCE/.test(id) && level !== 'stress')
+    expect(JSON.parse(stdout)).toMatchObject({ numTotalTestSuites: 2, numFailedTests: 0, numPassedTests: length })
     expect(code).toBe(0)
   })
 })

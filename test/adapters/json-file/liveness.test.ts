@@ -17,7 +17,7 @@ import {
   right,
   some
 } from '../../../src/testing/conformance/fixtures.js'
-import { digestOf, folder, intercepted, journalsOf, next, placesOf, systemError, work } from './kit.js'
+import { digestOf, folder, intercepted, journalsOf, next, placesOf, systemError, untilCopied, work } from './kit.js'
 import { holding, wait } from './owners.js'
 
 /** A process that sees neither the others nor their sockets, as on another host. */
@@ -185,6 +185,7 @@ describe('a claim with takeOver', () => {
     const root = folder()
     const storage = jsonFileStorage(root)
     await work(storage, [1])
+    await untilCopied(root, 0)
     const before = digestOf(root)
     assert.equal((await left(storage.claim('a', OTHER, { takeOver: true }), 'HeldBy')).holder.liveness, 'alive')
     assert.equal(digestOf(root), before)
