@@ -73,7 +73,7 @@ export const durable = async (root: string, steps: number): Promise<Durable> => 
     savesPerStep: counted.saves() / steps,
     recordBytes: counted.bytes(),
     writtenBytes: written,
-    heapBytesPerStep: heap / outcome.right.checkpoint.completedSteps.length
+    heapBytesPerStep: heap / outcome.right.checkpoint.completedSteps.size
   }
 }
 

@@ -9,7 +9,9 @@ import type { InFlight, InterruptReason, Outcome } from './CheckpointState.js'
 import type { Workspace } from './Workspace.js'
 import type { Evidence } from './CompletedStep.js'
 import type { Json } from './Json.js'
+import type { Submission } from './PendingJob.js'
 import type { StepError } from './StepError.js'
+import type { Unit } from './Unit.js'
 import type { Item, WorkflowIdentity } from './WorkflowIdentity.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -21,10 +23,9 @@ interface Fact {
   readonly at: string
 }
 
-/** A fact about one step. */
-interface StepFact extends Fact {
-  readonly stepIndex: number
-  readonly step: string
+/** A fact about one unit. */
+interface UnitFact extends Fact {
+  readonly unit: Unit
 }
 
 /**
@@ -83,33 +84,22 @@ export interface InputReplaced extends Fact {
  * @category model
  * @since 0.1.0
  */
-export interface Expanded extends StepFact {
+export interface Expanded extends UnitFact {
   readonly _tag: 'Expanded'
   readonly items: ReadonlyArray<Item>
 }
 
 /**
- * Attempts are about to start: one of a task, or of some groups of a wave. Durable before the first of them starts.
- * `submissions`: the keys under which those of them submit that hand their work over as a job.
+ * Attempts of units of one step are about to start. Durable before the first of them starts. `submissions`: the keys under
+ * which those of them submit that hand their work over as a job.
  *
  * @category model
  * @since 0.1.0
  */
-export interface AttemptStarted extends StepFact {
+export interface AttemptStarted extends Fact {
   readonly _tag: 'AttemptStarted'
   readonly attempts: ReadonlyArray<InFlight>
-  readonly submissions?: ReadonlyArray<SubmissionKey>
-}
-
-/**
- * The key under which a task, or a group of a wave, submits a job.
- *
- * @category model
- * @since 0.1.0
- */
-export interface SubmissionKey {
-  readonly group?: string
-  readonly key: string
+  readonly submissions?: ReadonlyArray<Submission>
 }
 
 /**
@@ -118,9 +108,8 @@ export interface SubmissionKey {
  * @category model
  * @since 0.1.0
  */
-export interface AttemptFailed extends StepFact {
+export interface AttemptFailed extends UnitFact {
   readonly _tag: 'AttemptFailed'
-  readonly group?: string
   readonly attempt: number
   readonly startedAt: string
   readonly error: StepError
@@ -134,9 +123,8 @@ export interface AttemptFailed extends StepFact {
  * @category model
  * @since 0.1.0
  */
-export interface UnitCompleted extends StepFact {
+export interface UnitCompleted extends UnitFact {
   readonly _tag: 'UnitCompleted'
-  readonly group?: string
   readonly output?: Json
   readonly captured: ReadonlyArray<string>
   readonly attempts: number
@@ -152,9 +140,8 @@ export interface UnitCompleted extends StepFact {
  * @category model
  * @since 0.1.0
  */
-export interface UnitFailed extends StepFact {
+export interface UnitFailed extends UnitFact {
   readonly _tag: 'UnitFailed'
-  readonly group?: string
   readonly retryable: boolean
   readonly last?: {
     readonly attempt: number
@@ -165,15 +152,14 @@ export interface UnitFailed extends StepFact {
 }
 
 /**
- * An attempt has handed its work over: it is in flight no more, and its job is pending. `job`: what the submission gave,
+ * An attempt of a unit has handed its work over: it is in flight no more, and its job is pending. `job`: what the submission gave,
  * absent if it gave nothing.
  *
  * @category model
  * @since 0.1.0
  */
-export interface JobSubmitted extends StepFact {
+export interface JobSubmitted extends UnitFact {
   readonly _tag: 'JobSubmitted'
-  readonly group?: string
   readonly attempt: number
   readonly job?: Json
 }
@@ -185,47 +171,45 @@ export interface JobSubmitted extends StepFact {
  * @category model
  * @since 0.1.0
  */
-export interface JobEnded extends StepFact {
+export interface JobEnded extends UnitFact {
   readonly _tag: 'JobEnded'
-  readonly group?: string
   readonly error: StepError
   readonly outcome: Outcome
   readonly retryable: boolean
 }
 
 /**
- * The run was stopped from outside, in or before this step, or rests because it waits for jobs.
+ * The run was stopped from outside, in or before this top-level step, or rests because it waits for jobs.
  *
  * @category model
  * @since 0.1.0
  */
-export interface Interrupted extends StepFact {
+export interface Interrupted extends UnitFact {
   readonly _tag: 'Interrupted'
   readonly reason: InterruptReason
 }
 
 /**
- * Completed work is to be done again, by decision: the records of all later steps and of this one are taken out, or of
- * this one only those of the named groups; so are the jobs that they wait for. Raises the generation.
+ * Completed work is to be done again, by decision: the records of these units and of all that they are made of are dropped, and
+ * the jobs that they wait for. So are the records of what they are part of. Raises the generation.
  *
  * @category model
  * @since 0.1.0
  */
-export interface Rewound extends StepFact {
+export interface Rewound extends Fact {
   readonly _tag: 'Rewound'
-  readonly groups?: ReadonlyArray<string>
+  readonly units: ReadonlyArray<Unit>
   readonly why: string
 }
 
 /**
- * Somebody says that a step, or a group, is done though it has no record.
+ * Somebody says that a unit is done though it has no record.
  *
  * @category model
  * @since 0.1.0
  */
-export interface Assumed extends StepFact {
+export interface Assumed extends UnitFact {
   readonly _tag: 'Assumed'
-  readonly group?: string
   readonly output?: Json
   readonly captured: ReadonlyArray<string>
 }
@@ -237,9 +221,8 @@ export interface Assumed extends StepFact {
  * @category model
  * @since 0.1.0
  */
-export interface Confirmed extends StepFact {
+export interface Confirmed extends UnitFact {
   readonly _tag: 'Confirmed'
-  readonly group?: string
   readonly evidence?: ReadonlyArray<Evidence>
 }
 

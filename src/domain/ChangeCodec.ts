@@ -15,11 +15,12 @@ import {
   item,
   outcome,
   stepError,
+  submission,
   workflowIdentity,
   workspace
 } from './StateCodec.js'
 
-const place = { at: time, stepIndex: natural, step: t.string }
+const place = { at: time, unit: t.string }
 
 const completion = {
   ...place,
@@ -58,47 +59,40 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
   InputReplaced: member('InputReplaced', { at: time, input: json }),
   Expanded: member('Expanded', { ...place, items: list(item) }),
   AttemptStarted: member('AttemptStarted', {
-    ...place,
+    at: time,
     attempts: list(inFlight),
-    submissions: optional(
-      list(fields<Change.SubmissionKey>('the key of a submission', { group: optional(t.string), key: t.string }))
-    )
+    submissions: optional(list(submission))
   }),
   AttemptFailed: member('AttemptFailed', {
     ...place,
     ...failedAttempt,
-    group: optional(t.string),
     delayBeforeNextMillis: millis
   }),
-  UnitCompleted: member('UnitCompleted', { ...completion, group: optional(t.string) }),
+  UnitCompleted: member('UnitCompleted', completion),
   UnitFailed: member('UnitFailed', {
     ...place,
-    group: optional(t.string),
     retryable: t.boolean,
     last: optional(fields<NonNullable<Change.UnitFailed['last']>>('the last attempt', failedAttempt))
   }),
   JobSubmitted: member('JobSubmitted', {
     ...place,
-    group: optional(t.string),
     attempt: natural,
     job: optional(json)
   }),
   JobEnded: member('JobEnded', {
     ...place,
-    group: optional(t.string),
     error: stepError,
     outcome,
     retryable: t.boolean
   }),
   Interrupted: member('Interrupted', { ...place, reason: interruptReason }),
-  Rewound: member('Rewound', { ...place, groups: optional(list(t.string)), why: t.string }),
+  Rewound: member('Rewound', { at: time, units: list(t.string), why: t.string }),
   Assumed: member('Assumed', {
     ...place,
-    group: optional(t.string),
     output: optional(json),
     captured: list(t.string)
   }),
-  Confirmed: member('Confirmed', { ...place, group: optional(t.string), evidence: optional(list(evidence)) })
+  Confirmed: member('Confirmed', { ...place, evidence: optional(list(evidence)) })
 })
 
 /**

@@ -206,7 +206,7 @@ export const status = (self: Checkpoint, ownerIsLive: boolean): Status => {
       return state.stepIndex === 0 &&
         state.inFlight.length === 0 &&
         state.failures.length === 0 &&
-        self.completedSteps.length === 0
+        self.completedSteps.size === 0
         ? 'queued'
         : 'interrupted'
     case 'Completed':

@@ -19,7 +19,7 @@ import type { Malformed } from './JsonCodec.js'
 import { decodeWith, fields, json, jsonObject, list, natural, optional, time } from './JsonCodec.js'
 import type { PendingJob, Submission } from './PendingJob.js'
 import { none } from './PendingJob.js'
-import { checkpointState, completedStep, workflowIdentity, workspace } from './StateCodec.js'
+import { checkpointState, completedStep, submission, workflowIdentity, workspace } from './StateCodec.js'
 import type { TransitionError } from './Transition.js'
 import { replay } from './Transition.js'
 
@@ -56,10 +56,9 @@ interface Stored extends Omit<Fields, 'completedSteps' | 'format' | 'submissions
   readonly variables: JsonObject
 }
 
-const submission = { stepIndex: natural, step: t.string, group: optional(t.string), key: t.string }
-
 const pendingJob: t.Type<PendingJob> = fields<PendingJob>('a pending job', {
-  ...submission,
+  unit: t.string,
+  key: t.string,
   job: optional(json),
   attempt: optional(natural),
   submittedAt: time
@@ -76,7 +75,7 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
   completedSteps: list(completedStep),
   variables: jsonObject,
   pending: list(pendingJob),
-  submissions: optional(list(fields<Submission>('a submission', submission))),
+  submissions: optional(list(submission)),
   endedJobs: optional(natural),
   workspace: optional(workspace),
   createdAt: time,

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import type { StepError } from './StepError.js'
+import type { Unit } from './Unit.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -19,14 +20,13 @@ import type { StepError } from './StepError.js'
 export type Outcome = 'notApplied' | 'unknown'
 
 /**
- * An attempt that was started and whose end is not recorded: of the step's only task, or of one group of a wave.
- * Attempts are counted from 1.
+ * An attempt of a unit that was started and whose end is not recorded. Attempts are counted from 1.
  *
  * @category model
  * @since 0.1.0
  */
 export interface InFlight {
-  readonly group?: string
+  readonly unit: Unit
   readonly attempt: number
 }
 
@@ -46,14 +46,14 @@ export interface FailedAttempt {
 }
 
 /**
- * What went wrong in a step so far: its newest error and the attempts behind it, oldest first (the newest
- * {@link MAX_ATTEMPTS_KEPT}). `group` is set for a group of a wave.
+ * What went wrong in a unit so far: its newest error and the attempts behind it, oldest first (the newest
+ * {@link MAX_ATTEMPTS_KEPT}).
  *
  * @category model
  * @since 0.1.0
  */
 export interface Failure {
-  readonly group?: string
+  readonly unit: Unit
   readonly error: StepError
   readonly outcome: Outcome
   readonly attempts: ReadonlyArray<FailedAttempt>
@@ -304,21 +304,21 @@ export const failures = (state: CheckpointState): ReadonlyArray<Failure> =>
   state._tag === 'Completed' ? [] : state.failures
 
 /**
- * What may have had its effect without being recorded: in flight, or failed without saying that nothing happened. By
- * group; `undefined` stands for a step's only task. What waits for its job is none of that.
+ * The units that may have had their effect without being recorded: in flight, or failed without saying that nothing happened.
+ * What waits for its job is none of that.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const inDoubt = (state: CheckpointState): ReadonlySet<string | undefined> => {
+export const inDoubt = (state: CheckpointState): ReadonlySet<Unit> => {
   const running = inFlight(state)
   const failed = failures(state)
   const isStopped = state._tag === 'Interrupted' && state.inProgress && state.reason !== 'pending'
   const stopped = isStopped && running.length === 0 && failed.length === 0
   return new Set([
-    ...running.map(({ group }) => group),
-    ...failed.filter(mayHaveActed).map(({ group }) => group),
-    ...(stopped ? [undefined] : [])
+    ...running.map(({ unit }) => unit),
+    ...failed.filter(mayHaveActed).map(({ unit }) => unit),
+    ...(stopped ? [state.step] : [])
   ])
 }
 

@@ -1,5 +1,5 @@
 /**
- * The record of a step, or of one group of a wave, that ended well: what it is worth to a resume.
+ * The record of a unit that ended well: what it is worth to a resume.
  *
  * @module
  * @since 0.1.0
@@ -7,6 +7,8 @@
 import type { Json } from './Json.js'
 import type { Sequence } from './Sequence.js'
 import * as Seq from './Sequence.js'
+import type { Unit } from './Unit.js'
+import { isTop } from './Unit.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -38,7 +40,7 @@ export type ExpectedEvidence =
   | { readonly _tag: 'File'; readonly path: string }
 
 /**
- * A step, or with `group` one group of a wave, that completed.
+ * A unit that completed. `stepIndex`: the index of its top-level step, from 0.
  *
  * - `fingerprint`: of the definition that ran.
  * - `output`: what it gave, absent if nothing; `captured`: the variables that have this output as their value.
@@ -50,9 +52,8 @@ export type ExpectedEvidence =
  * @since 0.1.0
  */
 export interface CompletedStep {
+  readonly unit: Unit
   readonly stepIndex: number
-  readonly step: string
-  readonly group?: string
   readonly fingerprint: string
   readonly output?: Json
   readonly captured: ReadonlyArray<string>
@@ -65,36 +66,34 @@ export interface CompletedStep {
 }
 
 /**
- * The records of a run in the order in which they were made. `steps` counts those of whole steps: the first `inTurn`
- * steps of the workflow, and those in `ahead`, done out of turn. Usually there are none of these, and membership is a
- * comparison. `ordered`: no record has a lower step index than the one before it.
+ * The records of a run, in the order in which they were made, and by unit. `steps`: how many of them are of top-level steps.
  *
  * @category model
  * @since 0.1.0
  */
 export interface CompletedSteps extends Iterable<CompletedStep> {
-  readonly length: number
+  readonly size: number
   readonly steps: number
-  /** @internal */
-  readonly inTurn: number
-  /** @internal */
-  readonly ahead: ReadonlySet<number>
-  /** @internal */
-  readonly ordered: boolean
+  /** A unit that has two records, which no run makes. */
+  readonly twice: Unit | undefined
   /** @internal */
   readonly records: Sequence<CompletedStep>
+  /**
+   * The places of the units among the records. All versions of a list share it; only the newest extends it, and an older one
+   * counts only the places that it has.
+   *
+   * @internal
+   */
+  readonly places: Places
+  /** The records, for JSON and for whoever prints them. */
+  readonly toJSON: () => ReadonlyArray<CompletedStep>
   /** @internal */
-  readonly open: OpenWave | undefined
+  readonly [INSPECT]: () => ReadonlyArray<CompletedStep>
 }
 
-/**
- * Where the groups of the wave that is being recorded stand among the records. All versions of a list share it; only
- * the newest, the one of this `length`, extends it, and an older one counts only the positions that it has.
- */
-interface OpenWave {
-  readonly stepIndex: number
-  readonly positions: Map<string, number>
-  length: number
+/** The places by unit, in a property that comparing and printing leave out: two equal lists may share it with longer ones. */
+interface Places {
+  readonly of: Map<Unit, number>
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -105,33 +104,47 @@ function iterate(this: CompletedSteps): Iterator<CompletedStep> {
   return this.records[Symbol.iterator]()
 }
 
-const wrap = (
+function listed(this: CompletedSteps): ReadonlyArray<CompletedStep> {
+  return [...this.records]
+}
+
+/** What Node and test runners print. */
+const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom')
+
+const make = (
   records: Sequence<CompletedStep>,
+  places: Places,
   steps: number,
-  { inTurn, ahead }: Done,
-  ordered: boolean,
-  open?: OpenWave
+  twice: Unit | undefined
 ): CompletedSteps => ({
-  length: records.length,
+  size: records.length,
   steps,
-  inTurn,
-  ahead,
-  ordered,
+  twice,
   records,
-  open,
-  [Symbol.iterator]: iterate
+  places,
+  toJSON: listed,
+  [Symbol.iterator]: iterate,
+  [INSPECT]: listed
 })
 
-/** Which steps are done. */
-type Done = Pick<CompletedSteps, 'inTurn' | 'ahead'>
-
-const NOTHING: Done = { inTurn: 0, ahead: new Set() }
-
-const withStep = ({ inTurn, ahead }: Done, stepIndex: number): Done => {
-  if (stepIndex !== inTurn) return { inTurn, ahead: new Set([...ahead, stepIndex]) }
-  let next = inTurn + 1
-  while (ahead.has(next)) next++
-  return { inTurn: next, ahead }
+/**
+ * The records of any iterable, in order. Of two records of the same unit the first is found.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const from = (records: Iterable<CompletedStep>): CompletedSteps => {
+  const all = Seq.from(records)
+  const places = new Map<Unit, number>()
+  let [place, steps] = [0, 0]
+  let twice: Unit | undefined
+  for (const { unit } of all) {
+    if (places.has(unit)) twice ??= unit
+    else places.set(unit, place)
+    place += 1
+    if (isTop(unit)) steps += 1
+  }
+  return make(all, Object.defineProperty({}, 'of', { value: places }) as Places, steps, twice)
 }
 
 /**
@@ -140,139 +153,83 @@ const withStep = ({ inTurn, ahead }: Done, stepIndex: number): Done => {
  * @category constructors
  * @since 0.1.0
  */
-export const none: CompletedSteps = wrap(Seq.empty, 0, NOTHING, true)
-
-/**
- * The records of any iterable, in order.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const from = (records: Iterable<CompletedStep>): CompletedSteps => {
-  let [steps, ordered, last] = [0, true, 0]
-  const all = Seq.from(records)
-  const done = new Set<number>()
-  for (const { group, stepIndex } of all) {
-    ordered &&= last <= stepIndex
-    last = stepIndex
-    if (group !== undefined) continue
-    steps += 1
-    done.add(stepIndex)
-  }
-  let inTurn = 0
-  while (done.delete(inTurn)) inTurn++
-  return wrap(all, steps, { inTurn, ahead: done }, ordered)
-}
+export const none: CompletedSteps = from([])
 
 // ---------------------------------------------------------------------------------------------------------------------
 // combinators
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * The records with one more at the end. O(log n) for a step in its turn; the argument stays as it is.
+ * The records with one more at the end; the argument stays as it is. O(log n) for the newest version, O(n) for an older one.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const append = (self: CompletedSteps, record: CompletedStep): CompletedSteps => {
-  const { stepIndex, group } = record
-  const ordered = self.ordered && (Seq.last(self.records)?.stepIndex ?? 0) <= stepIndex
-  const records = Seq.append(self.records, record)
-  return group === undefined
-    ? wrap(records, self.steps + 1, withStep(self, stepIndex), ordered)
-    : wrap(records, self.steps, self, ordered, openWith(self, stepIndex, group))
-}
-
-const openWith = (self: CompletedSteps, stepIndex: number, group: string): OpenWave => {
-  const { open, length } = self
-  if (open?.stepIndex === stepIndex && open.length === length) {
-    if (!open.positions.has(group)) open.positions.set(group, length)
-    open.length += 1
-    return open
-  }
-  const positions = new Map([...groupsOf(self, stepIndex), group].map((name) => [name, 0]))
-  return { stepIndex, positions, length: length + 1 }
+  const { records, size, steps, places, twice } = self
+  if (places.of.size !== size || places.of.has(record.unit)) return from([...records, record])
+  places.of.set(record.unit, size)
+  return make(Seq.append(records, record), places, isTop(record.unit) ? steps + 1 : steps, twice)
 }
 
 /**
- * Returns the records with a unit's evidence replaced, or undefined if the unit has no record. The first call indexes the list
- * in O(n); each later update takes O(log n).
+ * The records with the evidence of a unit replaced, or undefined if the unit has no record. O(log n).
  *
  * @category combinators
  * @since 0.1.0
  */
 export const withEvidence = (
   self: CompletedSteps,
-  unit: { readonly stepIndex: number; readonly group?: string },
+  unit: Unit,
   evidence: ReadonlyArray<Evidence>
 ): CompletedSteps | undefined => {
-  const places = PLACES.get(self.records) ?? placesIn(self.records)
-  const place = places.get(placeOf(unit))
+  const place = placeOf(self, unit)
   const record = place === undefined ? undefined : Seq.at(self.records, place)
   if (place === undefined || record === undefined) return undefined
-  const records = Seq.set(self.records, place, { ...record, evidence })
-  PLACES.set(records, places)
-  return wrap(records, self.steps, self, self.ordered, self.open)
-}
-
-/** The index of each unit by list; updating evidence moves no record. */
-const PLACES = new WeakMap<Sequence<CompletedStep>, ReadonlyMap<string, number>>()
-
-const placeOf = ({ stepIndex, group }: { readonly stepIndex: number; readonly group?: string }): string =>
-  group === undefined ? String(stepIndex) : `${stepIndex}/${group}`
-
-const placesIn = (records: Sequence<CompletedStep>): ReadonlyMap<string, number> => {
-  const places = new Map<string, number>()
-  let place = 0
-  for (const record of records) places.set(placeOf(record), place++)
-  return places
+  return make(Seq.set(self.records, place, { ...record, evidence }), self.places, self.steps, self.twice)
 }
 
 /**
- * Whether the step at an index has its record. O(1).
+ * The records that are wanted, in O(n).
  *
  * @category combinators
  * @since 0.1.0
  */
-export const hasStep = ({ inTurn, ahead }: CompletedSteps, stepIndex: number): boolean =>
-  stepIndex < inTurn || ahead.has(stepIndex)
+export const filter = (self: CompletedSteps, isWanted: (record: CompletedStep) => boolean): CompletedSteps =>
+  from([...self].filter(isWanted))
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * The groups of a wave that have their record. Those of the wave at which the run stands are the last ones, unless a
- * later unit was taken as done before it or the workflow was edited against the rules: then the whole list is searched.
+ * The place of a unit's record among the records, from 0.
  *
- * @category combinators
+ * @category destructors
  * @since 0.1.0
  */
-export const groupsOf = (self: CompletedSteps, stepIndex: number): ReadonlySet<string> => {
-  const names = new Set<string>()
-  for (let index = self.length - 1; index >= 0; index--) {
-    const record = Seq.at(self.records, index) as CompletedStep
-    if (record.stepIndex < stepIndex && self.ordered) break
-    if (record.stepIndex === stepIndex && record.group !== undefined) names.add(record.group)
-  }
-  return names
+export const placeOf = ({ places, size }: CompletedSteps, unit: Unit): number | undefined => {
+  const place = places.of.get(unit)
+  return place !== undefined && place < size ? place : undefined
 }
 
 /**
- * Whether a group of a wave has its record. O(1) for the wave that is being recorded, and for any that is asked about again.
+ * The record of a unit, if it has one. O(log n). `expected`: its usual place; only elsewhere is it looked up.
  *
- * @category combinators
+ * @category destructors
  * @since 0.1.0
  */
-export const hasGroup = (self: CompletedSteps, stepIndex: number, group: string): boolean => {
-  if (self.open?.stepIndex !== stepIndex) return lastAsked(self, stepIndex).has(group)
-  const position = self.open.positions.get(group)
-  return position !== undefined && position < self.length
+export const get = (self: CompletedSteps, unit: Unit, expected = -1): CompletedStep | undefined => {
+  const there = Seq.at(self.records, expected)
+  if (there?.unit === unit && self.twice === undefined) return there
+  const place = placeOf(self, unit)
+  return place === undefined ? undefined : Seq.at(self.records, place)
 }
 
-/** The groups of the wave that was asked about last, for each list. When thousands of groups start, each is asked about. */
-const ASKED = new WeakMap<CompletedSteps, { readonly stepIndex: number; readonly groups: ReadonlySet<string> }>()
-
-const lastAsked = (self: CompletedSteps, stepIndex: number): ReadonlySet<string> => {
-  const known = ASKED.get(self)
-  if (known?.stepIndex === stepIndex) return known.groups
-  const groups = groupsOf(self, stepIndex)
-  ASKED.set(self, { stepIndex, groups })
-  return groups
-}
+/**
+ * Whether a unit has a record. O(1).
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const has = (self: CompletedSteps, unit: Unit): boolean => placeOf(self, unit) !== undefined

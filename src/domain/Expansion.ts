@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
+import type { Unit } from './Unit.js'
 import type { Group, MapWave, Step, Task, Wave } from './Workflow.js'
 import { NAME } from './Workflow.js'
 import type { ExpandedIdentity, Item, StepIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
@@ -156,17 +157,16 @@ export const carried = (from: WorkflowIdentity, to: WorkflowIdentity): WorkflowI
 }
 
 /**
- * A workflow whose maps from this step on have no items on record any more: they are to be found out anew.
+ * A workflow in which these maps have no items on record any more: they are to be found out anew.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const forgotten = (workflow: WorkflowIdentity, from: number): WorkflowIdentity => {
-  const isKnown = (step: StepIdentity, index: number): step is ExpandedIdentity =>
-    index >= from && step.kind === 'expanded'
+export const forgotten = (workflow: WorkflowIdentity, maps: ReadonlySet<Unit>): WorkflowIdentity => {
+  const isKnown = (step: StepIdentity): step is ExpandedIdentity => step.kind === 'expanded' && maps.has(step.name)
   if (!workflow.steps.some(isKnown)) return workflow
-  const steps = workflow.steps.map((step, index): StepIdentity => {
-    if (!isKnown(step, index)) return step
+  const steps = workflow.steps.map((step): StepIdentity => {
+    if (!isKnown(step)) return step
     const { name, fingerprint, each } = step
     return { name, kind: 'map', fingerprint, each }
   })

@@ -8,8 +8,9 @@ import type { Evidence, ExpectedEvidence } from './CompletedStep.js'
 import type { Json } from './Json.js'
 import type { Changed, Confirm, Decision, PlanProblem, ResumePlan } from './Plan.js'
 import { listed } from './listed.js'
-import { confirms, unitName } from './Plan.js'
+import { confirms } from './Plan.js'
 import { printableLines } from './printable.js'
+import { isTop, nameOf } from './Unit.js'
 import { describeProblem as describeWorkflowProblem } from './Workflow.js'
 
 /**
@@ -37,10 +38,9 @@ import { describeProblem as describeWorkflowProblem } from './Workflow.js'
  * @since 0.1.0
  */
 export const explain = (plan: ResumePlan): string => {
-  const steps = plan.decisions.filter((decision) => decision.group === undefined)
+  const steps = plan.decisions.filter(({ unit }) => isTop(unit))
   const groups = new Map<number, Array<Decision>>(steps.map(({ stepIndex }) => [stepIndex, []]))
-  for (const decision of plan.decisions)
-    if (decision.group !== undefined) groups.get(decision.stepIndex)?.push(decision)
+  for (const decision of plan.decisions) if (!isTop(decision.unit)) groups.get(decision.stepIndex)?.push(decision)
   const groupsOf = ({ stepIndex }: Decision): ReadonlyArray<Decision> => groups.get(stepIndex) ?? []
   const kindOfStep = (step: Decision): string => kindOf(step, [step, ...groupsOf(step)].some(givesUpJob))
   const rows = told(steps, kindOfStep).flatMap(({ decision, row, isCount }): ReadonlyArray<Row> => {
@@ -67,7 +67,7 @@ interface Row {
 
 const rowOf = (decision: Decision): Omit<Row, 'place'> => ({
   verb: verb(decision),
-  name: decision.group ?? decision.step,
+  name: nameOf(decision.unit),
   why: `${describeReason(decision)}${givenUp(decision)}`
 })
 
@@ -122,7 +122,7 @@ const headline = (plan: ResumePlan, total: number): string => {
   const done = plan.skipSteps.size
   const questions = confirms(plan).length
   const asked = questions === 0 ? '' : `, ${questions} to confirm`
-  const pending = plan.decisions.filter((one) => one.group === undefined && one._tag === 'Poll').length
+  const pending = plan.decisions.filter((one) => isTop(one.unit) && one._tag === 'Poll').length
   const waits = pending === 0 ? '' : `, ${pending} pending`
   const input = plan.input === undefined ? '' : ', with another input'
   return done === total
@@ -260,12 +260,12 @@ const firstLine = (message: string): string => {
 export const describeQuestion = (question: Confirm): string => {
   const { reason } = question
   if (reason._tag === 'EvidenceChanged')
-    return `"${unitName(question)}" completed, but its evidence changed since: ${describeChanged(reason.changed)}${alsoMissing(reason)}`
+    return `"${question.unit}" completed, but its evidence changed since: ${describeChanged(reason.changed)}${alsoMissing(reason)}`
   if (reason._tag === 'EvidenceMissing')
-    return `"${unitName(question)}" completed and is not idempotent; it would run again because ${describeReason(question)}`
+    return `"${question.unit}" completed and is not idempotent; it would run again because ${describeReason(question)}`
   const aboutIt = reason._tag === 'Failed' || reason._tag === 'InFlight' || reason._tag === 'Interrupted'
   const why = `${aboutIt ? 'it ' : ''}${describeReason(question)}`
-  return `"${unitName(question)}" is not idempotent and may have had its effect: ${why}`
+  return `"${question.unit}" is not idempotent and may have had its effect: ${why}`
 }
 
 /**
@@ -315,10 +315,10 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'WorkflowChanged':
       return describeChange(problem)
     case 'NotAsked':
-      if (problem.keep === true) return `"${unitName(problem)}" has nothing to keep: its evidence did not change`
-      return `"${unitName(problem)}" can't be confirmed as done: there is no doubt that it has to run`
+      if (problem.keep === true) return `"${problem.unit}" has nothing to keep: its evidence did not change`
+      return `"${problem.unit}" can't be confirmed as done: there is no doubt that it has to run`
     case 'JobPending':
-      return `"${unitName(problem)}" can't be confirmed: its job is pending; poll it, or force the step to submit another`
+      return `"${problem.unit}" can't be confirmed: its job is pending; poll it, or force the step to submit another`
     case 'UnknownStep':
       return unknownStep(problem.step, problem.available)
     case 'NotAWave':
@@ -330,9 +330,9 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'InconsistentCheckpoint':
       return `the checkpoint contradicts itself: ${problem.why}`
     case 'OutputNotDecodable':
-      return `the recorded output of "${unitName(problem)}" no longer fits: at ${problem.path} expected ${problem.expected}`
+      return `the recorded output of "${problem.unit}" no longer fits: at ${problem.path} expected ${problem.expected}`
     case 'AssumedOutputMissing':
-      return `"${unitName(problem)}" can't be taken as done without its output: expected ${problem.expected}`
+      return `"${problem.unit}" can't be taken as done without its output: expected ${problem.expected}`
   }
 }
 
@@ -349,7 +349,7 @@ const describeNoWave = ({ step, available, steps }: PlanProblem & { readonly _ta
 }
 
 const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {
-  const name = unitName(problem)
+  const name = problem.unit
   if (problem.pending === true) {
     const now = problem.present === undefined ? 'now gone' : `now ${problem.present}`
     return `"${name}" was ${problem.edit} while its job is pending: recorded ${problem.recorded}, ${now}. Put it back until its job has ended, force it to submit another, or accept the edit with "ignore"`

@@ -7,11 +7,13 @@
 import type * as Change from './Change.js'
 import type { Checkpoint } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
-import type { CompletedStep, Evidence } from './CompletedStep.js'
+import type { CompletedStep, CompletedSteps, Evidence } from './CompletedStep.js'
+import * as Steps from './CompletedStep.js'
 import { expand } from './Expansion.js'
 import { equals } from './Json.js'
 import type { Decision, PlanOptions, ResumePlan, Skip, SkipReason } from './Plan.js'
-import { unitName } from './Plan.js'
+import type { Unit } from './Unit.js'
+import { isTop, join, nameOf, top } from './Unit.js'
 import type { Step, Task, Workflow } from './Workflow.js'
 import { groupNamed } from './Workflow.js'
 import type { WorkflowIdentity } from './WorkflowIdentity.js'
@@ -31,22 +33,20 @@ export const overrides = (
   options: PlanOptions,
   at: string
 ): ReadonlyArray<Change.Change> => {
-  const records = new Map<string, CompletedStep>()
-  for (const record of checkpoint.completedSteps) records.set(unitName(record), record)
+  const { completedSteps: records } = checkpoint
   const steps = expand(workflow.steps, checkpoint.workflow)
   const back = rewound(checkpoint, workflow, plan, records, at)
+  const taken = takenBack(back)
   return [
     ...edited(checkpoint, workflow.identity, at),
     ...(back === undefined ? [] : [back]),
-    ...answered(checkpoint, steps, plan, options, back, at),
-    ...assumed(steps, plan, records, back, at),
+    ...answered(checkpoint, steps, plan, options, taken, at),
+    ...assumed(steps, plan, records, taken, at),
     ...kept(plan, at),
     // The input changes last, when no open attempt can have seen the old one.
     ...(plan.input === undefined ? [] : [{ _tag: 'InputReplaced', at, input: plan.input } as const])
   ]
 }
-
-type Records = ReadonlyMap<string, CompletedStep>
 
 const edited = (
   checkpoint: Checkpoint,
@@ -62,18 +62,18 @@ const rewound = (
   checkpoint: Checkpoint,
   workflow: Workflow,
   plan: ResumePlan,
-  records: Records,
+  records: CompletedSteps,
   at: string
 ): Change.Rewound | undefined => {
   const kindOf = (decision: Decision): Step['_tag'] | undefined => workflow.steps[decision.stepIndex]?._tag
   const isWhole = (decision: Decision, index: number): boolean =>
-    kindOf(decision) === 'Map' && decision.group === undefined && plan.decisions[index + 1]?.group === undefined
+    kindOf(decision) === 'Map' && isTop(decision.unit) && isTop(plan.decisions[index + 1]?.unit ?? '')
   const isWork = (decision: Decision, index: number): boolean =>
-    decision.group !== undefined || kindOf(decision) === 'Task' || isWhole(decision, index)
+    !isTop(decision.unit) || kindOf(decision) === 'Task' || isWhole(decision, index)
   const keeps = (decision: Decision): boolean => {
     // What waits for its job goes on to, and what was begun goes on as it was left: in its attempt, and under its key.
     if (decision._tag === 'Poll' || decision._tag === 'Retry') return true
-    const record = records.get(unitName(decision))
+    const record = Steps.get(records, decision.unit)
     return decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)
   }
   const asIs = asItIs(plan)
@@ -81,27 +81,39 @@ const rewound = (
     (decision, index) =>
       isWork(decision, index) &&
       !keeps(decision) &&
-      (records.has(unitName(decision)) ||
+      (Steps.has(records, decision.unit) ||
         (isWhole(decision, index) && hasItems(checkpoint, decision)) ||
         (decision._tag === 'Run' && (isAsked(decision, asIs) || decision.givesUp !== undefined)))
   )
   if (first === undefined) return undefined
-  const ofStep = plan.decisions.filter((one) => one.stepIndex === first.stepIndex && one.group !== undefined)
-  const groups = ofStep.filter((one) => !keeps(one)).map((one) => one.group as string)
+  const ofStep = plan.decisions.filter((one) => one.stepIndex === first.stepIndex && !isTop(one.unit))
+  const groups = ofStep.filter((one) => !keeps(one)).map(({ unit }) => unit)
+  // A map of which groups are decided about goes on with the items that it has.
+  const isPartial = ofStep.some(keeps) || (groups.length > 0 && kindOf(first) === 'Map')
+  const held = heldSteps(checkpoint)
+  const later = workflow.steps.slice(first.stepIndex + 1).filter(({ name }) => held.has(name))
   return {
     _tag: 'Rewound',
     at,
-    stepIndex: first.stepIndex,
-    step: first.step,
-    // A map of which groups are decided about goes on with the items that it has.
-    ...(ofStep.some(keeps) || (groups.length > 0 && kindOf(first) === 'Map') ? { groups } : {}),
+    units: [...(isPartial ? groups : [top(first.unit)]), ...later.map(({ name }) => name)],
     why: `${first.reason._tag}${givenUp(plan)}`
   }
 }
 
+/** The steps of which something is recorded. */
+const heldSteps = ({ workflow, state, completedSteps, pending, submissions }: Checkpoint): ReadonlySet<string> => {
+  const held = new Set([state.step])
+  for (const { unit } of completedSteps) held.add(top(unit))
+  for (const { unit } of [...pending, ...submissions]) held.add(top(unit))
+  for (const { kind, name } of workflow.steps) if (kind === 'expanded') held.add(name)
+  return held
+}
+
 /** The steps with a unit whose current evidence is accepted. */
 const asItIs = ({ decisions }: ResumePlan): ReadonlySet<string> =>
-  new Set(decisions.flatMap((one) => (one._tag === 'Skip' && evidenceIn(one.reason) !== undefined ? [one.step] : [])))
+  new Set(
+    decisions.flatMap((one) => (one._tag === 'Skip' && evidenceIn(one.reason) !== undefined ? [top(one.unit)] : []))
+  )
 
 const evidenceIn = (reason: SkipReason): ReadonlyArray<Evidence> | undefined =>
   'evidence' in reason ? reason.evidence : undefined
@@ -111,12 +123,12 @@ const isAsked = ({ reason }: Decision, asIs: ReadonlySet<string>): boolean =>
   reason._tag === 'Forced' || (reason._tag === 'EarlierStepRunsAgain' && asIs.has(reason.step))
 
 /** Whether a step is a map of items that are on record. */
-const hasItems = ({ workflow: { steps } }: Checkpoint, { step }: Decision): boolean =>
-  steps.some((one) => one.kind === 'expanded' && one.name === step && one.items.length > 0)
+const hasItems = ({ workflow: { steps } }: Checkpoint, { unit }: Decision): boolean =>
+  steps.some((one) => one.kind === 'expanded' && one.name === unit && one.items.length > 0)
 
 /** Which jobs nobody will ask for any more. */
 const givenUp = ({ decisions }: ResumePlan): string => {
-  const units = decisions.filter((one) => one._tag === 'Run' && one.givesUp !== undefined).map(unitName)
+  const units = decisions.filter((one) => one._tag === 'Run' && one.givesUp !== undefined).map(({ unit }) => unit)
   return units.length === 0 ? '' : `; gives up the pending job of ${units.join(', ')}`
 }
 
@@ -126,11 +138,19 @@ const isReplaced = ({ reason }: Skip, record: CompletedStep): boolean =>
   ((record.assumed !== true && reason.evidence === undefined) ||
     (reason.output !== undefined && (record.output === undefined || !equals(reason.output, record.output))))
 
-const isTakenBack = (decision: Decision, back: Change.Rewound | undefined): boolean =>
-  back !== undefined &&
-  (decision.stepIndex > back.stepIndex ||
-    (decision.stepIndex === back.stepIndex &&
-      (back.groups === undefined || decision.group === undefined || back.groups.includes(decision.group))))
+/** The units that a rewind names, and those that they are part of. */
+interface TakenBack {
+  readonly named: ReadonlySet<Unit>
+  readonly above: ReadonlySet<Unit>
+}
+
+const takenBack = (back: Change.Rewound | undefined): TakenBack => {
+  const named = new Set(back?.units)
+  return { named, above: new Set([...named].map(top)) }
+}
+
+const isTakenBack = ({ unit }: Decision, { named, above }: TakenBack): boolean =>
+  isTop(unit) ? above.has(unit) : named.has(top(unit)) || named.has(unit)
 
 /** The answers "again" to what is asked: a unit in doubt that is not idempotent. */
 const answered = (
@@ -138,7 +158,7 @@ const answered = (
   steps: ReadonlyArray<Step>,
   plan: ResumePlan,
   options: PlanOptions,
-  back: Change.Rewound | undefined,
+  back: TakenBack,
   at: string
 ): ReadonlyArray<Change.Confirmed> => {
   if (options.confirm === undefined) return []
@@ -147,28 +167,27 @@ const answered = (
     .filter(
       (decision) =>
         (decision._tag === 'Retry' || decision._tag === 'Run') &&
-        decision.step === state.step &&
-        inDoubt.has(decision.group) &&
+        inDoubt.has(decision.unit) &&
         taskOf(steps, decision)?.idempotent === false &&
-        options.confirm?.get(unitName(decision))?._tag === 'Again' &&
+        options.confirm?.get(decision.unit)?._tag === 'Again' &&
         !isTakenBack(decision, back)
     )
-    .map((decision) => ({ _tag: 'Confirmed', at, ...placeOf(decision) }))
+    .map((decision) => ({ _tag: 'Confirmed', at, unit: decision.unit }))
 }
 
 /** A `Confirmed` change for each unit whose changed evidence is accepted. */
 const kept = ({ decisions }: ResumePlan, at: string): ReadonlyArray<Change.Confirmed> =>
   decisions.flatMap((decision): ReadonlyArray<Change.Confirmed> => {
     const evidence = decision._tag === 'Skip' ? evidenceIn(decision.reason) : undefined
-    return evidence === undefined ? [] : [{ _tag: 'Confirmed', at, ...placeOf(decision), evidence }]
+    return evidence === undefined ? [] : [{ _tag: 'Confirmed', at, unit: decision.unit, evidence }]
   })
 
 /** What is taken as done and has no record, or none that stays. A wave follows its groups. */
 const assumed = (
   steps: ReadonlyArray<Step>,
   plan: ResumePlan,
-  records: Records,
-  back: Change.Rewound | undefined,
+  records: CompletedSteps,
+  back: TakenBack,
   at: string
 ): ReadonlyArray<Change.Assumed> => {
   const found: Array<Change.Assumed> = []
@@ -178,14 +197,14 @@ const assumed = (
     wave = undefined
   }
   for (const decision of plan.decisions) {
-    if (decision.group === undefined) close()
+    if (isTop(decision.unit)) close()
     if (decision._tag !== 'Skip' || !isGiven(decision.reason)) continue
-    const name = unitName(decision)
-    const record = records.get(name)
+    const name = decision.unit
+    const record = Steps.get(records, name)
     const task = taskOf(steps, decision)
     if (task === undefined) {
       if (record === undefined || isTakenBack(decision, back) || !hasAllGroups(steps, decision, records))
-        wave = { _tag: 'Assumed', at, ...placeOf(decision), captured: [] }
+        wave = { _tag: 'Assumed', at, unit: name, captured: [] }
       continue
     }
     if (record !== undefined && !isTakenBack(decision, back)) continue
@@ -193,7 +212,7 @@ const assumed = (
     found.push({
       _tag: 'Assumed',
       at,
-      ...placeOf(decision),
+      unit: name,
       ...(output === undefined ? {} : { output }),
       captured: output === undefined ? [] : task.captures
     })
@@ -204,22 +223,14 @@ const assumed = (
 
 const isGiven = ({ _tag }: SkipReason): boolean => _tag === 'Assumed' || _tag === 'EvidenceChanged'
 
-const hasAllGroups = (steps: ReadonlyArray<Step>, { stepIndex, step }: Decision, records: Records): boolean => {
+const hasAllGroups = (steps: ReadonlyArray<Step>, { stepIndex, unit }: Decision, records: CompletedSteps): boolean => {
   const wave = steps[stepIndex]
-  return wave?._tag !== 'Wave' || wave.groups.every(({ name: group }) => records.has(unitName({ step, group })))
+  return wave?._tag !== 'Wave' || wave.groups.every(({ name }) => Steps.has(records, join(unit, name)))
 }
 
 /** The task that a decision is about; none for that of a wave or map. */
-const taskOf = (steps: ReadonlyArray<Step>, { stepIndex, group }: Decision): Task | undefined => {
+const taskOf = (steps: ReadonlyArray<Step>, { stepIndex, unit }: Decision): Task | undefined => {
   const step = steps[stepIndex]
   if (step?._tag === 'Task') return step
-  return step?._tag === 'Wave' && group !== undefined ? groupNamed(step, group) : undefined
+  return step?._tag === 'Wave' && !isTop(unit) ? groupNamed(step, nameOf(unit)) : undefined
 }
-
-const placeOf = (
-  decision: Decision
-): { readonly stepIndex: number; readonly step: string; readonly group?: string } => ({
-  stepIndex: decision.stepIndex,
-  step: decision.step,
-  ...(decision.group === undefined ? {} : { group: decision.group })
-})

@@ -7,6 +7,8 @@
 import type { Checkpoint } from './Checkpoint.js'
 import type { CompletedStep } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
+import type { Unit } from './Unit.js'
+import { isTop, join, nameOf } from './Unit.js'
 import { groupsOf } from './WorkflowIdentity.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -42,7 +44,7 @@ export interface PauseRequest {
 /**
  * Where a paused run goes on. A pointer for people, and for a resume that names no run: what counts is in the checkpoint.
  *
- * - `stepIndex` and `step`: the step that comes next; `group`: of a wave, the first of its groups that is not done.
+ * - `unit`: the step that comes next; of a wave, the first of its groups that is not done. `stepIndex`: the index of the step.
  * - `commits`: those that its steps have recorded, oldest first, each once.
  * - `committed`: the commit that the pause has made of what was not committed, if there was any.
  * - `pausedAt`: UTC, ISO 8601.
@@ -54,8 +56,7 @@ export interface ContinueHere {
   readonly runId: string
   readonly workflow: string
   readonly stepIndex: number
-  readonly step: string
-  readonly group?: string
+  readonly unit: Unit
   readonly commits: ReadonlyArray<string>
   readonly committed?: string
   readonly pausedAt: string
@@ -88,14 +89,13 @@ export const continueHere = (
 ): ContinueHere => {
   const { stepIndex, step } = state
   const identity = workflow.steps[stepIndex]
-  const done = Steps.groupsOf(completedSteps, stepIndex)
-  const next = identity === undefined ? undefined : groupsOf(identity).find(({ name }) => !done.has(name))
+  const isOpen = ({ name }: { readonly name: string }): boolean => !Steps.has(completedSteps, join(step, name))
+  const next = identity === undefined ? undefined : groupsOf(identity).find(isOpen)
   return {
     runId,
     workflow: workflow.name,
     stepIndex,
-    step,
-    ...(next === undefined ? {} : { group: next.name }),
+    unit: next === undefined ? step : join(step, next.name),
     commits: commitsOf(completedSteps),
     ...(committed === undefined ? {} : { committed }),
     pausedAt: updatedAt
@@ -140,9 +140,5 @@ export const isSame = (a: PauseRequest, b: PauseRequest): boolean =>
  * @category destructors
  * @since 0.1.0
  */
-export const describePosition = ({
-  stepIndex,
-  step,
-  group
-}: Pick<ContinueHere, 'stepIndex' | 'step' | 'group'>): string =>
-  group === undefined ? `step ${stepIndex + 1}: ${step}` : `wave ${stepIndex + 1}, group ${group}`
+export const describePosition = ({ stepIndex, unit }: Pick<ContinueHere, 'stepIndex' | 'unit'>): string =>
+  isTop(unit) ? `step ${stepIndex + 1}: ${unit}` : `wave ${stepIndex + 1}, group ${nameOf(unit)}`

@@ -61,8 +61,7 @@ const pointer: t.Type<ContinueHere> = fields<ContinueHere>('a pointer to a pause
   runId,
   workflow: name,
   stepIndex: natural,
-  step: name,
-  group: optional(name),
+  unit: name,
   commits: list(hash),
   committed: optional(hash),
   pausedAt: time

@@ -6,31 +6,21 @@
  */
 import { fingerprint } from './Digest.js'
 import type { Json } from './Json.js'
+import type { Unit } from './Unit.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * A step, or a group of it, and where it stands.
- *
- * @category model
- * @since 0.1.0
- */
-export interface Unit {
-  readonly stepIndex: number
-  readonly step: string
-  readonly group?: string
-}
-
-/**
- * Outside work that a pending step waits for. `key`: under which it was submitted; `job`: what the submission gave, absent
+ * Outside work that a pending unit waits for. `key`: under which it was submitted; `job`: what the submission gave, absent
  * if it gave nothing; `attempt`: which attempt submitted it, absent if that was the first; `submittedAt`: UTC, ISO 8601.
  *
  * @category model
  * @since 0.1.0
  */
-export interface PendingJob extends Unit {
+export interface PendingJob {
+  readonly unit: Unit
   readonly key: string
   readonly job?: Json
   readonly attempt?: number
@@ -44,7 +34,8 @@ export interface PendingJob extends Unit {
  * @category model
  * @since 0.1.0
  */
-export interface Submission extends Unit {
+export interface Submission {
+  readonly unit: Unit
   readonly key: string
 }
 
@@ -62,7 +53,7 @@ export const none: ReadonlyArray<never> = []
 
 /**
  * The key under which a unit submits its next job: the one that it has, if it may have submitted one already. Else a new
- * one, a hash of run id, creation time, generation, step and group, and of how many jobs of the run ended badly, if any did:
+ * one, a hash of run id, creation time, generation and unit, and of how many jobs of the run ended badly, if any did:
  * under the key of a job that failed a provider would give that one back for ever.
  *
  * @category constructors
@@ -80,17 +71,17 @@ export const keyFor = (
 ): string => find(run.submissions, unit)?.key ?? keyOf(run, unit, run.endedJobs)
 
 /**
- * A hash of run id, creation time, generation, step and group, and of a number if that is not 0. 32 hex digits.
+ * A hash of run id, creation time, generation and unit, and of a number if that is not 0. 32 hex digits.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const keyOf = (
   run: { readonly runId: string; readonly createdAt: string; readonly generation: number },
-  unit: { readonly step: string; readonly group?: string },
+  unit: Unit,
   ended = 0
 ): string => {
-  const named = [run.runId, run.createdAt, run.generation, unit.step, unit.group ?? null]
+  const named = [run.runId, run.createdAt, run.generation, unit]
   return fingerprint(ended === 0 ? named : [...named, ended]).slice(3, 35)
 }
 
@@ -99,26 +90,13 @@ export const keyOf = (
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * A place at which a unit may stand.
- *
- * @category model
- * @since 0.1.0
- */
-export interface At {
-  readonly stepIndex: number
-  readonly group?: string
-}
-
-const isAt = (one: At, unit: At): boolean => one.stepIndex === unit.stepIndex && one.group === unit.group
-
-/**
  * The one of a unit, if there is one.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const find = <A extends At>(all: ReadonlyArray<A>, unit: At): A | undefined =>
-  all.length === 0 ? undefined : all.find((one) => isAt(one, unit))
+export const find = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>, unit: Unit): A | undefined =>
+  all.length === 0 ? undefined : all.find((one) => one.unit === unit)
 
 /**
  * All but that of a unit. The same list if it has none.
@@ -126,5 +104,5 @@ export const find = <A extends At>(all: ReadonlyArray<A>, unit: At): A | undefin
  * @category combinators
  * @since 0.1.0
  */
-export const without = <A extends At>(all: ReadonlyArray<A>, unit: At): ReadonlyArray<A> =>
-  find(all, unit) === undefined ? all : all.filter((one) => !isAt(one, unit))
+export const without = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>, unit: Unit): ReadonlyArray<A> =>
+  find(all, unit) === undefined ? all : all.filter((one) => one.unit !== unit)

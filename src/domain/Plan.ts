@@ -11,6 +11,8 @@ import type { CompletedStep, Evidence } from './CompletedStep.js'
 import { sha256 } from './Digest.js'
 import type { Json } from './Json.js'
 import { canonical } from './Json.js'
+import type { Unit } from './Unit.js'
+import { parent, top } from './Unit.js'
 import type { WorkflowProblem } from './Workflow.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -62,7 +64,7 @@ export type RunReason =
       readonly changed: ReadonlyArray<Changed>
       readonly missing?: ReadonlyArray<Evidence>
     }
-  | { readonly _tag: 'EarlierStepRunsAgain'; readonly step: string }
+  | { readonly _tag: 'EarlierStepRunsAgain'; readonly step: Unit }
   | { readonly _tag: 'Forced' }
 
 /**
@@ -77,17 +79,10 @@ export type RetryReason =
   | { readonly _tag: 'InFlight'; readonly attempt: number }
   | { readonly _tag: 'Interrupted'; readonly reason: InterruptReason }
 
-/**
- * Where a decision is about: a step, or with `group` one group of a wave. `fingerprint` is that of the definition that
- * the plan was made for.
- *
- * @category model
- * @since 0.1.0
- */
-export interface Unit {
+/** What a decision is about. `stepIndex`: the index of the top-level step; `fingerprint`: of the definition that is planned. */
+interface About {
+  readonly unit: Unit
   readonly stepIndex: number
-  readonly step: string
-  readonly group?: string
   readonly summary: string
   readonly fingerprint: string
 }
@@ -98,7 +93,7 @@ export interface Unit {
  * @category model
  * @since 0.1.0
  */
-export interface Skip extends Unit {
+export interface Skip extends About {
   readonly _tag: 'Skip'
   readonly reason: SkipReason
 }
@@ -109,7 +104,7 @@ export interface Skip extends Unit {
  * @category model
  * @since 0.1.0
  */
-export interface Run extends Unit {
+export interface Run extends About {
   readonly _tag: 'Run'
   readonly reason: RunReason
   readonly givesUp?: PollReason
@@ -122,7 +117,7 @@ export interface Run extends Unit {
  * @category model
  * @since 0.1.0
  */
-export interface Retry extends Unit {
+export interface Retry extends About {
   readonly _tag: 'Retry'
   readonly attempt: number
   readonly reason: RetryReason
@@ -144,7 +139,7 @@ export type ConfirmReason = RetryReason | RunReason | PollReason | { readonly _t
  * @category model
  * @since 0.1.0
  */
-export interface Confirm extends Unit {
+export interface Confirm extends About {
   readonly _tag: 'Confirm'
   readonly reason: ConfirmReason
 }
@@ -156,7 +151,7 @@ export interface Confirm extends Unit {
  * @category model
  * @since 0.1.0
  */
-export interface Poll extends Unit {
+export interface Poll extends About {
   readonly _tag: 'Poll'
   readonly reason: PollReason
 }
@@ -223,31 +218,29 @@ export type Answer =
 export type Changes = 'strict' | 'completed' | 'ignore'
 
 /**
- * Evidence of a completed step or group that is missing.
+ * Evidence of a completed unit that is missing.
  *
  * @category model
  * @since 0.1.0
  */
 export interface MissingEvidence {
-  readonly step: string
-  readonly group?: string
+  readonly unit: Unit
   readonly missing: ReadonlyNonEmptyArray<Evidence>
 }
 
 /**
- * Evidence of a completed step or group that exists but differs from the record.
+ * Evidence of a completed unit that exists but differs from the record.
  *
  * @category model
  * @since 0.1.0
  */
 export interface ChangedEvidence {
-  readonly step: string
-  readonly group?: string
+  readonly unit: Unit
   readonly changed: ReadonlyNonEmptyArray<Changed>
 }
 
 /**
- * Evidence of a completed step or group that is missing or changed.
+ * Evidence of a completed unit that is missing or changed.
  *
  * @category model
  * @since 0.1.0
@@ -324,15 +317,14 @@ export type PlanProblem =
   | {
       readonly _tag: 'WorkflowChanged'
       readonly edit: Edit
-      readonly step: string
-      readonly group?: string
+      readonly unit: Unit
       readonly recorded?: string
       readonly present?: string
       readonly inDoubt?: true
       readonly pending?: true
     }
-  | { readonly _tag: 'NotAsked'; readonly step: string; readonly group?: string; readonly keep?: true }
-  | { readonly _tag: 'JobPending'; readonly step: string; readonly group?: string }
+  | { readonly _tag: 'NotAsked'; readonly unit: Unit; readonly keep?: true }
+  | { readonly _tag: 'JobPending'; readonly unit: Unit }
   | { readonly _tag: 'UnknownStep'; readonly step: string; readonly available: ReadonlyArray<string> }
   | {
       readonly _tag: 'NotAWave'
@@ -345,12 +337,11 @@ export type PlanProblem =
   | { readonly _tag: 'InconsistentCheckpoint'; readonly why: string }
   | {
       readonly _tag: 'OutputNotDecodable'
-      readonly step: string
-      readonly group?: string
+      readonly unit: Unit
       readonly path: string
       readonly expected: string
     }
-  | { readonly _tag: 'AssumedOutputMissing'; readonly step: string; readonly group?: string; readonly expected: string }
+  | { readonly _tag: 'AssumedOutputMissing'; readonly unit: Unit; readonly expected: string }
 
 /**
  * Everything that stands against a plan, not just the first thing.
@@ -368,15 +359,6 @@ export interface PlanError {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * The name of a unit as people write it: `step`, or `step/group`.
- *
- * @category destructors
- * @since 0.1.0
- */
-export const unitName = (unit: { readonly step: string; readonly group?: string }): string =>
-  unit.group === undefined ? unit.step : `${unit.step}/${unit.group}`
-
-/**
  * All units of a plan that need an answer. A wave counts only if none of its groups does; the question is then about evidence
  * of the wave as a whole.
  *
@@ -384,8 +366,8 @@ export const unitName = (unit: { readonly step: string; readonly group?: string 
  */
 export const confirms = (plan: ResumePlan): ReadonlyArray<Confirm> => {
   const found = plan.decisions.filter((decision) => decision._tag === 'Confirm')
-  const ofGroups = new Set(found.flatMap(({ group, stepIndex }) => (group === undefined ? [] : [stepIndex])))
-  return found.filter(({ group, stepIndex }) => group !== undefined || !ofGroups.has(stepIndex))
+  const above = new Set(found.map(({ unit }) => parent(unit)))
+  return found.filter(({ unit }) => !above.has(unit))
 }
 
 /**
@@ -401,9 +383,10 @@ export const openQuestions = (plan: ResumePlan): ReadonlyArray<Confirm> => {
   return edited.length > 0 ? edited : all
 }
 
-const hasGroups = (plan: ResumePlan, index: number): boolean => {
-  const after = plan.decisions[index + 1]
-  return after?.group !== undefined && after.stepIndex === plan.decisions[index]?.stepIndex
+/** Whether decisions about the parts of a unit follow its own. */
+const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
+  const [unit, next] = [decisions[index]?.unit, decisions[index + 1]?.unit]
+  return unit !== undefined && next !== undefined && parent(next) === unit
 }
 
 /**
@@ -419,11 +402,10 @@ export const runsAgain = (
 ): ReadonlyArray<Run> => {
   const again = new Map<string, Run>()
   for (const [index, decision] of plan.decisions.entries())
-    if (decision._tag === 'Run' && !(decision.group === undefined && hasGroups(plan, index)))
-      again.set(unitName(decision), decision)
+    if (decision._tag === 'Run' && !hasParts(plan, index)) again.set(decision.unit, decision)
   if (again.size === 0) return []
   const recorded = new Set<string>()
-  for (const record of completedSteps) recorded.add(record.step).add(unitName(record))
+  for (const { unit } of completedSteps) recorded.add(top(unit)).add(unit)
   return [...again].flatMap(([unit, decision]) => (recorded.has(unit) ? [decision] : []))
 }
 

@@ -6,14 +6,16 @@
 import type { Checkpoint } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep } from './CompletedStep.js'
+import * as Steps from './CompletedStep.js'
+import { indexOfStep } from './indexed.js'
 import type { Changes, Edit, PlanProblem } from './Plan.js'
-import { unitName } from './Plan.js'
-import type { Records } from './Records.js'
-import { finderIn, hasBegun, recordAt } from './Records.js'
+import type { PlanContext } from './PlanContext.js'
+import type { Unit } from './Unit.js'
+import { join, nameOf, top } from './Unit.js'
 import type { Step, Workflow } from './Workflow.js'
 import { groupNamed } from './Workflow.js'
 import type { StepIdentity } from './WorkflowIdentity.js'
-import { groupOf, groupsOf } from './WorkflowIdentity.js'
+import { definitionOf as identityOf, find, groupsOf } from './WorkflowIdentity.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // the checkpoint against itself
@@ -26,62 +28,54 @@ import { groupOf, groupsOf } from './WorkflowIdentity.js'
  * @category validation
  * @since 0.1.0
  */
-export function* inconsistencies(checkpoint: Checkpoint, records: Records): Iterable<PlanProblem> {
-  const { state, workflow } = checkpoint
+export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> {
+  const { state, workflow, completedSteps } = checkpoint
   const steps = workflow.steps.length
   const wrong = (why: string): PlanProblem => ({ _tag: 'InconsistentCheckpoint', why })
   const named = Number.isInteger(state.stepIndex) ? workflow.steps[state.stepIndex]?.name : undefined
   if (named === undefined) yield { _tag: 'StepOutOfRange', stepIndex: state.stepIndex, steps }
   else if (named !== state.step)
     yield wrong(`step ${state.stepIndex} is "${named}", but the state calls it "${state.step}"`)
-  for (const record of checkpoint.completedSteps) {
-    const why = wrongRecord(record, workflow.steps, records)
+  for (const record of completedSteps) {
+    const why = wrongRecord(record, checkpoint)
     if (why !== undefined) yield wrong(why)
   }
-  if (records.twice !== undefined) yield wrong(`"${unitName(records.twice)}" is recorded twice`)
-  for (const why of wrongJobs(checkpoint, records)) yield wrong(why)
-  const why = named === state.step ? wrongState(state, records.ofSteps[state.stepIndex] !== undefined) : undefined
+  if (completedSteps.twice !== undefined) yield wrong(`"${completedSteps.twice}" is recorded twice`)
+  for (const { unit } of [...State.inFlight(state), ...State.failures(state)])
+    if (top(unit) !== state.step) yield wrong(`the run stands at "${state.step}", but the state speaks of "${unit}"`)
+  for (const why of wrongJobs(checkpoint)) yield wrong(why)
+  const why = named === state.step ? wrongState(state, Steps.has(completedSteps, state.step)) : undefined
   if (why !== undefined) yield wrong(why)
 }
 
 const wrongRecord = (
-  record: CompletedStep,
-  steps: ReadonlyArray<StepIdentity>,
-  records: Records
+  { unit, stepIndex }: CompletedStep,
+  { completedSteps, workflow: { steps } }: Checkpoint
 ): string | undefined => {
-  const step = steps[record.stepIndex]
-  if (step === undefined) return `a record names step ${record.stepIndex}, but there are ${steps.length} steps`
-  if (step.name !== record.step)
-    return `step ${record.stepIndex} is "${step.name}", but a record calls it "${record.step}"`
-  if (record.group !== undefined)
-    return groupOf(step, record.group) === undefined
-      ? `"${unitName(record)}" is recorded, but there is no such group`
-      : undefined
-  const done = records.ofGroups.get(record.stepIndex)
-  const missing = groupsOf(step).find(({ name }) => done?.has(name) !== true)
+  const step = steps[stepIndex]
+  if (step === undefined) return `a record names step ${stepIndex}, but there are ${steps.length} steps`
+  const name = top(unit)
+  if (step.name !== name) return `step ${stepIndex} is "${step.name}", but a record calls it "${name}"`
+  if (unit !== name)
+    return identityOf(step, unit) === undefined ? `"${unit}" is recorded, but there is no such group` : undefined
+  const missing = groupsOf(step).find((group) => !Steps.has(completedSteps, join(name, group.name)))
   return missing === undefined
     ? undefined
-    : `wave "${step.name}" is recorded completed, but its group "${missing.name}" is not`
+    : `wave "${name}" is recorded completed, but its group "${missing.name}" is not`
 }
 
 /** A unit has one job at most, and what is done waits for none. */
-function* wrongJobs({ pending, submissions, workflow, state }: Checkpoint, records: Records): Iterable<string> {
+function* wrongJobs({ pending, submissions, workflow, state, completedSteps }: Checkpoint): Iterable<string> {
   if (pending.length === 0 && submissions.length === 0) return
-  const seen = new Set<string>()
-  for (const { stepIndex, step: named, group } of [...pending, ...submissions]) {
-    const name = unitName({ step: named, ...(group === undefined ? {} : { group }) })
-    const step = workflow.steps[stepIndex]
-    const unit = step === undefined || group === undefined ? step : groupOf(step, group)
-    if (step?.name !== named || unit?.kind !== 'task') yield `"${name}" has a job, but there is no such task`
-    if (recordAt(records, stepIndex, group) !== undefined) yield `"${name}" has a job, but is recorded completed`
-    if (seen.has(name)) yield `"${name}" has two jobs`
-    seen.add(name)
+  const seen = new Set<Unit>()
+  for (const { unit } of [...pending, ...submissions]) {
+    if (find(workflow, unit)?.definition.kind !== 'task') yield `"${unit}" has a job, but there is no such task`
+    if (Steps.has(completedSteps, unit)) yield `"${unit}" has a job, but is recorded completed`
+    if (seen.has(unit)) yield `"${unit}" has two jobs`
+    seen.add(unit)
   }
-  for (const { stepIndex, group } of pending) {
-    const isRunning = stepIndex === state.stepIndex && State.inFlight(state).some((one) => one.group === group)
-    if (isRunning)
-      yield `"${unitName({ step: state.step, ...(group === undefined ? {} : { group }) })}" is in flight, but its job is pending`
-  }
+  const running = new Set(State.inFlight(state).map(({ unit }) => unit))
+  for (const { unit } of pending) if (running.has(unit)) yield `"${unit}" is in flight, but its job is pending`
 }
 
 const wrongState = (state: State.CheckpointState, done: boolean): string | undefined => {
@@ -114,140 +108,126 @@ export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow)
 }
 
 /**
- * The edits that a policy refuses; none between two workflows that have nothing to do with one another. `redoneFrom`: the
- * index from which everything runs again, or infinity: what is done anew may be edited.
+ * The edits that a policy refuses; none between two workflows that have nothing to do with one another. What is done anew may
+ * be edited.
  *
  * @category validation
  * @since 0.1.0
  */
-export const compare = (
-  checkpoint: Checkpoint,
-  workflow: Workflow,
-  policy: Changes,
-  records: Records,
-  redoneFrom: number
-): ReadonlyArray<PlanProblem> => {
+export const compare = (context: PlanContext, workflow: Workflow, policy: Changes): ReadonlyArray<PlanProblem> => {
+  const { checkpoint, redoneFrom } = context
   if (policy === 'ignore' || checkpoint.workflow.name !== workflow.name) return []
-  const edit = {
-    checkpoint,
-    workflow,
-    records,
-    redoneFrom,
-    isAt: finderIn(workflow.steps),
-    was: finderIn(checkpoint.workflow.steps)
-  }
+  const first = workflow.steps[redoneFrom]?.name
+  const redoneWas =
+    first === undefined ? Infinity : (indexOfStep(checkpoint.workflow.steps, first, redoneFrom) ?? Infinity)
+  const edit = { checkpoint, workflow, context, redoneWas }
   return policy === 'strict'
     ? [...editsOfAll(edit), ...vanished(edit)]
     : [...editsOfRecorded(edit), ...misplaced(edit), ...editsOfPending(edit), ...vanished(edit)]
 }
 
-/** Two workflows: `isAt` finds a step in the present one, `was` in the one that ran. */
+/** Two workflows. `redoneWas`: the step of the one that ran from which everything runs again. */
 interface Edited {
   readonly checkpoint: Checkpoint
   readonly workflow: Workflow
-  readonly records: Records
-  readonly redoneFrom: number
-  readonly isAt: (name: string, expected: number) => number | undefined
-  readonly was: (name: string, expected: number) => number | undefined
+  readonly context: PlanContext
+  readonly redoneWas: number
 }
 
-const changed = (
-  edit: Edit,
-  unit: { readonly step: string; readonly group?: string },
-  recorded?: string,
-  present?: string
-): PlanProblem => ({
+const changed = (edit: Edit, unit: Unit, recorded?: string, present?: string): PlanProblem => ({
   _tag: 'WorkflowChanged',
   edit,
-  step: unit.step,
-  ...(unit.group === undefined ? {} : { group: unit.group }),
+  unit,
   ...(recorded === undefined ? {} : { recorded }),
   ...(present === undefined ? {} : { present })
 })
 
+/** Whether a unit that was part of a step runs again in any case. */
+const isRedone = ({ context: { redoneFrom }, redoneWas }: Edited, was: number, is: number | undefined): boolean =>
+  is === undefined ? was >= redoneWas : is >= redoneFrom
+
 /** Completed units that are gone or are defined otherwise now, but for those that run again in any case. */
-function* editsOfRecorded({ checkpoint, workflow, redoneFrom, isAt, was }: Edited): Iterable<PlanProblem> {
-  const first = workflow.steps[redoneFrom]?.name
-  const redoneWas = first === undefined ? Infinity : (was(first, redoneFrom) ?? Infinity)
+function* editsOfRecorded(edited: Edited): Iterable<PlanProblem> {
+  const { checkpoint, workflow } = edited
   const maps = new Set<string>()
   for (const record of checkpoint.completedSteps) {
-    const index = isAt(record.step, record.stepIndex)
-    if (index === undefined ? record.stepIndex >= redoneWas : index >= redoneFrom) continue
-    const now = index === undefined ? undefined : definitionOf(workflow.steps[index] as Step, record.group)
-    const map = checkpoint.workflow.steps[record.stepIndex]
-    if (now !== undefined && (now.fingerprint === record.fingerprint || isAdopted(map, record, now))) continue
+    const { unit, stepIndex, fingerprint } = record
+    const name = top(unit)
+    const index = indexOfStep(workflow.steps, name, stepIndex)
+    if (isRedone(edited, stepIndex, index)) continue
+    const now = index === undefined ? undefined : definitionOf(workflow.steps[index] as Step, unit)
+    const map = checkpoint.workflow.steps[stepIndex]
+    if (now !== undefined && (now.fingerprint === fingerprint || isAdopted(map, unit, now))) continue
     if (map?.kind !== 'expanded') {
-      yield changed(now === undefined ? 'removed' : 'changed', record, record.fingerprint, now?.fingerprint)
-    } else if (!maps.has(record.step)) {
+      yield changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, now?.fingerprint)
+    } else if (!maps.has(name)) {
       // All groups of a map are defined at once, and there may be many.
-      maps.add(record.step)
+      maps.add(name)
       const whole = index === undefined ? undefined : workflow.steps[index]?.fingerprint
-      yield changed(now === undefined ? 'removed' : 'changed', { step: record.step }, map.fingerprint, whole)
+      yield changed(now === undefined ? 'removed' : 'changed', name, map.fingerprint, whole)
     }
   }
 }
 
 /** Only an accepted plan lets a recorded run adopt another definition. */
-const isAdopted = (was: StepIdentity | undefined, { group }: CompletedStep, now: Step): boolean => {
-  const unit = was === undefined || group === undefined ? was : groupOf(was, group)
-  return unit?.fingerprint === now.fingerprint
+const isAdopted = (step: StepIdentity | undefined, unit: Unit, now: Step): boolean => {
+  const was = step === undefined ? undefined : identityOf(step, unit)
+  return was?.fingerprint === now.fingerprint
 }
 
 /** Units whose job is pending that are gone or are defined otherwise now, but for those that run again in any case. */
-function* editsOfPending({ checkpoint, workflow, redoneFrom, isAt, was: stood }: Edited): Iterable<PlanProblem> {
-  if (checkpoint.pending.length === 0) return
-  const first = workflow.steps[redoneFrom]?.name
-  const redoneWas = first === undefined ? Infinity : (stood(first, redoneFrom) ?? Infinity)
-  for (const job of checkpoint.pending) {
-    const index = isAt(job.step, job.stepIndex)
-    if (index === undefined ? job.stepIndex >= redoneWas : index >= redoneFrom) continue
-    const step = checkpoint.workflow.steps[job.stepIndex]
-    const was = step === undefined || job.group === undefined ? step : groupOf(step, job.group)
-    const now = index === undefined ? undefined : definitionOf(workflow.steps[index] as Step, job.group)
-    if (was === undefined || (now?._tag === 'Task' && now.fingerprint === was.fingerprint)) continue
-    const edit = changed(now === undefined ? 'removed' : 'changed', job, was.fingerprint, now?.fingerprint)
+function* editsOfPending(edited: Edited): Iterable<PlanProblem> {
+  const { checkpoint, workflow } = edited
+  for (const { unit } of checkpoint.pending) {
+    const was = find(checkpoint.workflow, unit)
+    if (was === undefined) continue
+    const index = indexOfStep(workflow.steps, top(unit), was.stepIndex)
+    if (isRedone(edited, was.stepIndex, index)) continue
+    const { fingerprint } = was.definition
+    const now = index === undefined ? undefined : definitionOf(workflow.steps[index] as Step, unit)
+    if (now?._tag === 'Task' && now.fingerprint === fingerprint) continue
+    const edit = changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, now?.fingerprint)
     yield { ...edit, pending: true } as PlanProblem
   }
 }
 
 /** Steps with completed work that changed their order, and steps that were put before such. */
-function* misplaced({ checkpoint, workflow, records, redoneFrom, isAt, was }: Edited): Iterable<PlanProblem> {
+function* misplaced({ checkpoint, workflow, context }: Edited): Iterable<PlanProblem> {
   let before = -1
   let last = -1
   for (const [stepIndex, { name }] of checkpoint.workflow.steps.entries()) {
-    if (!hasBegun(records, stepIndex)) continue
-    const index = isAt(name, stepIndex)
-    if ((index ?? -1) >= redoneFrom) continue
+    if (context.begun[stepIndex] !== true) continue
+    const index = indexOfStep(workflow.steps, name, stepIndex)
+    if ((index ?? -1) >= context.redoneFrom) continue
     last = stepIndex
     if (index === undefined) continue
-    if (index < before) yield changed('reordered', { step: name })
+    if (index < before) yield changed('reordered', name)
     before = Math.max(before, index)
   }
   for (let index = 0; index < before; index++) {
     const { name, fingerprint } = workflow.steps[index] as Step
-    const stood = was(name, index)
-    if (!hasBegun(records, stood) && !((stood ?? Infinity) < last)) {
-      yield changed('insertedBefore', { step: name }, undefined, fingerprint)
-    }
+    const stood = indexOfStep(checkpoint.workflow.steps, name, index) ?? Infinity
+    if (stood >= last && context.begun[stood] !== true) yield changed('insertedBefore', name, undefined, fingerprint)
   }
 }
 
 /** Every difference, for those who want none. */
-function* editsOfAll({ checkpoint, workflow, isAt, was }: Edited): Iterable<PlanProblem> {
+function* editsOfAll({ checkpoint, workflow }: Edited): Iterable<PlanProblem> {
   let before = -1
   for (const [stepIndex, step] of checkpoint.workflow.steps.entries()) {
-    const index = isAt(step.name, stepIndex)
+    const index = indexOfStep(workflow.steps, step.name, stepIndex)
     if (index === undefined) {
-      yield changed('removed', { step: step.name }, step.fingerprint)
+      yield changed('removed', step.name, step.fingerprint)
       continue
     }
     const { fingerprint } = workflow.steps[index] as Step
-    if (fingerprint !== step.fingerprint) yield changed('changed', { step: step.name }, step.fingerprint, fingerprint)
-    if (index < before) yield changed('reordered', { step: step.name })
+    if (fingerprint !== step.fingerprint) yield changed('changed', step.name, step.fingerprint, fingerprint)
+    if (index < before) yield changed('reordered', step.name)
     before = Math.max(before, index)
   }
-  for (const [index, step] of workflow.steps.entries()) {
-    if (was(step.name, index) === undefined) yield changed('added', { step: step.name }, undefined, step.fingerprint)
+  for (const [index, { name, fingerprint }] of workflow.steps.entries()) {
+    if (indexOfStep(checkpoint.workflow.steps, name, index) === undefined)
+      yield changed('added', name, undefined, fingerprint)
   }
 }
 
@@ -255,24 +235,23 @@ function* editsOfAll({ checkpoint, workflow, isAt, was }: Edited): Iterable<Plan
  * Units that may have had their effect, must not have it twice, and are gone, or whose number another bears now: nobody
  * could be asked about them.
  */
-function* vanished({ checkpoint, workflow, isAt }: Edited): Iterable<PlanProblem> {
+function* vanished({ checkpoint, workflow }: Edited): Iterable<PlanProblem> {
   const { state } = checkpoint
-  const step = checkpoint.workflow.steps[state.stepIndex]
-  const index = isAt(state.step, state.stepIndex)
+  const index = indexOfStep(workflow.steps, state.step, state.stepIndex)
   const now = index === undefined ? undefined : workflow.steps[index]
-  for (const group of State.inDoubt(state)) {
-    const unit = step === undefined ? undefined : group === undefined ? step : groupOf(step, group)
-    if (unit?.kind !== 'task' || unit.idempotent) continue
-    const present = now === undefined ? undefined : definitionOf(now, group)
-    const isAnother = present?._tag === 'Task' && present.numbered && present.fingerprint !== unit.fingerprint
+  for (const unit of State.inDoubt(state)) {
+    const was = find(checkpoint.workflow, unit, state.stepIndex)?.definition
+    if (was?.kind !== 'task' || was.idempotent) continue
+    const present = now === undefined ? undefined : definitionOf(now, unit)
+    const isAnother = present?._tag === 'Task' && present.numbered && present.fingerprint !== was.fingerprint
     if (present?._tag === 'Task' && !isAnother) continue
-    const name = { step: state.step, ...(group === undefined ? {} : { group }) }
     const edit = isAnother
-      ? changed('changed', name, unit.fingerprint, present.fingerprint)
-      : changed('removed', name, unit.fingerprint)
+      ? changed('changed', unit, was.fingerprint, present.fingerprint)
+      : changed('removed', unit, was.fingerprint)
     yield { ...edit, inDoubt: true } as PlanProblem
   }
 }
 
-const definitionOf = (step: Step, group: string | undefined): Step | undefined =>
-  group === undefined ? step : step._tag === 'Wave' ? groupNamed(step, group) : undefined
+/** What a unit of a step is defined as. */
+const definitionOf = (step: Step, unit: Unit): Step | undefined =>
+  unit === step.name ? step : step._tag === 'Wave' ? groupNamed(step, nameOf(unit)) : undefined

@@ -9,20 +9,20 @@ import * as State from './CheckpointState.js'
 import type { EvidencePlan } from './changedEvidence.js'
 import { planEvidence } from './changedEvidence.js'
 import type { CompletedStep } from './CompletedStep.js'
+import * as Steps from './CompletedStep.js'
 import type { Json } from './Json.js'
 import type { Answer, PlanOptions, PlanProblem } from './Plan.js'
-import { unitName } from './Plan.js'
 import type { PendingJob } from './PendingJob.js'
-import type { Records } from './Records.js'
-import { finderIn, recordAt } from './Records.js'
+import type { Unit } from './Unit.js'
+import { join } from './Unit.js'
 import type { Workflow } from './Workflow.js'
 import { groupsOf } from './Workflow.js'
 
 /**
  * Everything a decision looks at, found in constant time.
  *
- * - `jobs`: the pending jobs by the names of their units.
- * - `was`: the index of a step in the workflow that ran.
+ * - `jobs`: the pending jobs by unit.
+ * - `begun`: whether a step of the workflow that ran, or a part of it, has a record.
  * - `evidence`: the plan's decisions about missing and changed evidence.
  * - `from`: the step from which `fromStep` makes everything run, or infinity.
  * - `rewound`: the earliest step of which completed work runs again, or infinity.
@@ -33,12 +33,11 @@ import { groupsOf } from './Workflow.js'
  */
 export interface PlanContext {
   readonly checkpoint: Checkpoint
-  readonly records: Records
-  readonly jobs: ReadonlyMap<string, PendingJob>
-  readonly was: (name: string, expected: number) => number | undefined
-  readonly inFlight: ReadonlyMap<string | undefined, InFlight>
-  readonly failures: ReadonlyMap<string | undefined, Failure>
-  readonly inDoubt: ReadonlySet<string | undefined>
+  readonly jobs: ReadonlyMap<Unit, PendingJob>
+  readonly begun: ReadonlyArray<boolean>
+  readonly inFlight: ReadonlyMap<Unit, InFlight>
+  readonly failures: ReadonlyMap<Unit, Failure>
+  readonly inDoubt: ReadonlySet<Unit>
   readonly confirm: ReadonlyMap<string, Answer>
   readonly outputs: ReadonlyMap<string, Json>
   readonly evidence: EvidencePlan
@@ -60,21 +59,19 @@ export const contextOf = (
   checkpoint: Checkpoint,
   workflow: Workflow,
   options: PlanOptions,
-  records: Records
+  begun: ReadonlyArray<boolean>
 ): PlanContext => {
   const { state } = checkpoint
-  const was = finderIn(checkpoint.workflow.steps)
   const from = startOf(workflow, options)
   const evidence = planEvidence(checkpoint, workflow, options, from)
   const forced = Math.min(from, indexOf(workflow, options.restartWave))
   const rewound = Math.min(forced, evidence.first)
   return {
     checkpoint,
-    records,
-    jobs: new Map(checkpoint.pending.map((job) => [unitName(job), job])),
-    was,
-    inFlight: byGroup(State.inFlight(state)),
-    failures: byGroup(State.failures(state)),
+    jobs: byUnit(checkpoint.pending),
+    begun,
+    inFlight: byUnit(State.inFlight(state)),
+    failures: byUnit(State.failures(state)),
     inDoubt: State.inDoubt(state),
     confirm: options.confirm ?? new Map(),
     outputs: options.outputs ?? new Map(),
@@ -99,19 +96,29 @@ const startOf = (workflow: Workflow, { fromStep, restartWave }: PlanOptions): nu
   return start === Infinity ? Infinity : Math.min(start, indexOf(workflow, restartWave))
 }
 
-const byGroup = <A extends { readonly group?: string }>(all: ReadonlyArray<A>): ReadonlyMap<string | undefined, A> =>
-  new Map(all.map((one) => [one.group, one]))
+const byUnit = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>): ReadonlyMap<Unit, A> =>
+  new Map(all.map((one) => [one.unit, one]))
 
 /**
- * The record of a unit of the present workflow, if it has one.
+ * The record of a unit, if it has one. `expected`: its usual place among the records.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const recordOf = (
-  { records, was }: PlanContext,
-  unit: { readonly stepIndex: number; readonly step: string; readonly group?: string }
-): CompletedStep | undefined => recordAt(records, was(unit.step, unit.stepIndex), unit.group)
+export const recordOf = ({ checkpoint }: PlanContext, unit: Unit, expected?: number): CompletedStep | undefined =>
+  Steps.get(checkpoint.completedSteps, unit, expected)
+
+/**
+ * Whether a step, or a part of it, has a record, for each step of the workflow that ran.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const begunSteps = ({ completedSteps, workflow }: Checkpoint): ReadonlyArray<boolean> => {
+  const begun = new Array<boolean>(workflow.steps.length).fill(false)
+  for (const { stepIndex } of completedSteps) begun[stepIndex] = true
+  return begun
+}
 
 /**
  * Whether a step is before the one that everything is to run from.
@@ -151,7 +158,7 @@ export const unknownNames = (
   const units = new Set(
     due.steps.flatMap((step) => [
       ...(step._tag === 'Wave' ? [] : [step.name]),
-      ...groupsOf(step).map((group) => unitName({ step: step.name, group: group.name }))
+      ...groupsOf(step).map(({ name }) => join(step.name, name))
     ])
   )
   const unknown = (step: string, available: ReadonlyArray<string>): PlanProblem => ({

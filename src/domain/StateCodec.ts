@@ -17,6 +17,7 @@ import type {
   Outcome
 } from './CheckpointState.js'
 import type { CompletedStep, Evidence } from './CompletedStep.js'
+import type { Submission } from './PendingJob.js'
 import { checked, fields, json, list, millis, natural, oneOf, optional, tagged, time } from './JsonCodec.js'
 import type { StepError } from './StepError.js'
 import type {
@@ -53,7 +54,7 @@ export const outcome: t.Type<Outcome> = oneOf<Outcome>('notApplied', 'unknown')
  * @since 0.1.0
  */
 export const inFlight: t.Type<InFlight> = fields<InFlight>('an attempt in flight', {
-  group: optional(t.string),
+  unit: t.string,
   attempt: natural
 })
 
@@ -67,7 +68,7 @@ const failedAttempt: t.Type<FailedAttempt> = fields<FailedAttempt>('a failed att
 })
 
 const failure: t.Type<Failure> = fields<Failure>('a failure', {
-  group: optional(t.string),
+  unit: t.string,
   error: stepError,
   outcome,
   attempts: list(failedAttempt)
@@ -151,9 +152,8 @@ export const evidence: t.Type<Evidence> = tagged<Evidence>('evidence', '_tag', {
  * @since 0.1.0
  */
 export const completedStep: t.Type<CompletedStep> = fields<CompletedStep>('a completed step', {
+  unit: t.string,
   stepIndex: natural,
-  step: t.string,
-  group: optional(t.string),
   fingerprint: t.string,
   output: optional(json),
   captured: list(t.string),
@@ -164,6 +164,12 @@ export const completedStep: t.Type<CompletedStep> = fields<CompletedStep>('a com
   evidence: list(evidence),
   assumed: optional(t.literal(true))
 })
+
+/**
+ * @category codecs
+ * @since 0.1.0
+ */
+export const submission: t.Type<Submission> = fields<Submission>('a submission', { unit: t.string, key: t.string })
 
 /**
  * @category codecs

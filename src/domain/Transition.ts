@@ -13,26 +13,26 @@ import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
 import * as Steps from './CompletedStep.js'
 import { check as checkItems, forgotten, withItems } from './Expansion.js'
-import { groupAfterJob, isCollected, jobEnded, jobSubmitted, taskAfterJob, withKeys } from './jobChanges.js'
+import { isCollected, jobEnded, jobSubmitted, stateAfterJob, withKeys } from './jobChanges.js'
 import * as Job from './PendingJob.js'
-import { unitName } from './Plan.js'
-import type { Result, TransitionError, Unit } from './transitionParts.js'
+import type { Result, TransitionError } from './transitionParts.js'
 import {
   attemptOf,
-  groupAt,
   here,
   isBeingRetried,
   isInFlight,
-  keep,
   notInFlight,
   recordOf,
   refuse,
-  stepAt,
+  unitAt,
+  unrecorded,
   withAttempt,
-  withoutGroup
+  without
 } from './transitionParts.js'
-import type { StepIdentity } from './WorkflowIdentity.js'
-import { groupOf, groupsOf } from './WorkflowIdentity.js'
+import type { Unit } from './Unit.js'
+import { join, parent, top } from './Unit.js'
+import type { Found, StepIdentity } from './WorkflowIdentity.js'
+import { groupsOf } from './WorkflowIdentity.js'
 
 export type { TransitionError } from './transitionParts.js'
 
@@ -54,9 +54,7 @@ export type { TransitionError } from './transitionParts.js'
  * const running = Transition.apply(queued, {
  *   _tag: 'AttemptStarted',
  *   at,
- *   stepIndex: 0,
- *   step: 'build',
- *   attempts: [{ attempt: 1 }]
+ *   attempts: [{ unit: 'build', attempt: 1 }]
  * })
  * assert.ok(E.isRight(running))
  * assert.equal(running.right.revision, 1)
@@ -127,9 +125,9 @@ const replaced = (self: Fields, change: Change.Change): Result => {
     case 'AttemptFailed':
       return attemptFailed(self, change)
     case 'UnitCompleted':
-      return isOfGroup(change) ? groupCompleted(self, change) : stepCompleted(self, change)
+      return unitCompleted(self, change)
     case 'UnitFailed':
-      return isOfGroup(change) ? groupFailed(self, change) : stepFailed(self, change)
+      return unitFailed(self, change)
     case 'JobSubmitted':
       return jobSubmitted(self, change)
     case 'JobEnded':
@@ -145,93 +143,97 @@ const replaced = (self: Fields, change: Change.Change): Result => {
   }
 }
 
-type OfGroup<A> = A & { readonly group: string }
-
-const isOfGroup = <A extends { readonly group?: string }>(change: A): change is OfGroup<A> => change.group !== undefined
-
 /** Records stay valid as facts about the old input; an open attempt or job would mix both inputs. */
 const inputReplaced = (self: Fields, change: Change.InputReplaced): Result => {
   const { state } = self
   const [job] = self.pending
-  if (job !== undefined) return refuse(self, change, 'JobPending', unitName(job))
+  if (job !== undefined) return refuse(self, change, 'JobPending', job.unit)
   const isOpen = State.inFlight(state).length > 0 || State.failures(state).length > 0
   return isOpen ? refuse(self, change, 'AttemptOpen', state.step) : E.right({ input: change.input })
 }
 
+/** Whether a unit, or the step that it is part of, has its record. */
+const isDone = ({ completedSteps }: Fields, unit: Unit): boolean =>
+  Steps.has(completedSteps, unit) || Steps.has(completedSteps, top(unit))
+
 const expanded = (self: Fields, change: Change.Expanded): Result => {
-  const step = stepAt(self.workflow, change)
-  if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
-  if (Steps.hasStep(self.completedSteps, change.stepIndex)) return refuse(self, change, 'AlreadyCompleted', change.step)
-  if (step.kind !== 'map')
-    return refuse(self, change, step.kind === 'expanded' ? 'AlreadyExpanded' : 'NoMap', change.step)
-  if (E.isLeft(checkItems(change.items))) return refuse(self, change, 'InvalidItems', change.step)
-  return E.right({ workflow: withItems(self.workflow, change.stepIndex, change.items) })
+  const { unit } = change
+  const found = unitAt(self, unit)
+  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  const { kind } = found.definition
+  if (kind !== 'map') return refuse(self, change, kind === 'expanded' ? 'AlreadyExpanded' : 'NoMap', unit)
+  if (E.isLeft(checkItems(change.items))) return refuse(self, change, 'InvalidItems', unit)
+  return E.right({ workflow: withItems(self.workflow, found.stepIndex, change.items) })
 }
 
 const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => {
-  const step = stepAt(self.workflow, change)
-  if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
-  if (Steps.hasStep(self.completedSteps, change.stepIndex)) return refuse(self, change, 'AlreadyCompleted', change.step)
-  const wrong = wrongAttempts(self, change, step)
-  if (wrong !== undefined) return wrong
-  const before = here(self.state, change.stepIndex)
+  const [first] = change.attempts
+  const found = first === undefined ? undefined : unitAt(self, top(first.unit))
+  if (found === undefined) return refuse(self, change, 'UnknownUnit', first?.unit ?? '')
+  const { stepIndex, step } = found
+  const starting = new Set<Unit>()
+  for (const { unit } of change.attempts) {
+    const wrong = starting.has(unit) ? 'UnknownUnit' : wrongAttempt(self, unit, step)
+    if (wrong !== undefined) return refuse(self, change, wrong, unit)
+    starting.add(unit)
+  }
+  const before = here(self.state, stepIndex)
   // A wave that failed at its own checks is tried again with its groups.
-  const starting = new Set([...change.attempts.map((one) => one.group), undefined])
-  const others = before.inFlight.filter((one) => !starting.has(one.group))
-  const failures = before.failures.filter((one) => !starting.has(one.group) || isBeingRetried(one))
+  starting.add(step.name)
+  const others = before.inFlight.filter(({ unit }) => !starting.has(unit))
+  const failures = before.failures.filter((one) => !starting.has(one.unit) || isBeingRetried(one))
   const inFlight = others.length === 0 ? change.attempts : [...others, ...change.attempts]
-  const state = State.beforeStep(change.stepIndex, change.step, inFlight, failures)
+  const state = State.beforeStep(stepIndex, step.name, inFlight, failures)
   return change.submissions === undefined ? E.right({ state }) : withKeys(self, change, change.submissions, state)
 }
 
-/** Attempts of a wave name its groups, those of a task name none; none of them is recorded completed. */
-const wrongAttempts = (self: Fields, change: Change.AttemptStarted, step: StepIdentity): Result | undefined => {
-  if (step.kind === 'task') {
-    const [only] = change.attempts
-    const fits = change.attempts.length === 1 && only?.group === undefined
-    if (!fits) return refuse(self, change, 'UnknownUnit', `${change.step}/${only?.group ?? ''}`)
-    return Job.find(self.pending, change) === undefined ? undefined : refuse(self, change, 'JobPending', change.step)
-  }
-  for (const { group } of change.attempts) {
-    if (group === undefined || groupOf(step, group) === undefined)
-      return refuse(self, change, 'UnknownUnit', `${change.step}/${group ?? ''}`)
-    if (Steps.hasGroup(self.completedSteps, change.stepIndex, group))
-      return refuse(self, change, 'AlreadyCompleted', `${change.step}/${group}`)
-    if (Job.find(self.pending, { stepIndex: change.stepIndex, group }) !== undefined)
-      return refuse(self, change, 'JobPending', `${change.step}/${group}`)
-  }
-  return undefined
+/** Attempts are of tasks of the step that have neither a record nor a job. */
+const wrongAttempt = (self: Fields, unit: Unit, step: StepIdentity): TransitionError['why'] | undefined => {
+  if (isDone(self, unit)) return 'AlreadyCompleted'
+  if (top(unit) !== step.name || unitAt(self, unit)?.definition.kind !== 'task') return 'UnknownUnit'
+  return Job.find(self.pending, unit) === undefined ? undefined : 'JobPending'
 }
 
 const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
-  if (stepAt(self.workflow, change) === undefined) return refuse(self, change, 'UnknownUnit', unitName(change))
-  const before = here(self.state, change.stepIndex)
-  if (!isInFlight(before.inFlight, change)) return notInFlight(self, change)
-  const failures = withAttempt(before.failures, change.group, change, {
+  const { unit } = change
+  const found = unitAt(self, unit)
+  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  const before = here(self.state, found.stepIndex)
+  if (!isInFlight(before.inFlight, change)) return notInFlight(self, change, unit)
+  const failures = withAttempt(before.failures, unit, change, {
     ...attemptOf(change),
     delayBeforeNextMillis: change.delayBeforeNextMillis
   })
-  const inFlight = withoutGroup(before.inFlight, change.group)
-  return E.right({ state: State.beforeStep(change.stepIndex, change.step, inFlight, failures) })
+  const inFlight = without(before.inFlight, unit)
+  return E.right({ state: State.beforeStep(found.stepIndex, found.step.name, inFlight, failures) })
 }
 
-const stepCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
-  const step = stepAt(self.workflow, change)
-  if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
-  if (Steps.hasStep(self.completedSteps, change.stepIndex)) return refuse(self, change, 'AlreadyCompleted', change.step)
+const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
+  const { unit } = change
+  const found = unitAt(self, unit)
+  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  const { definition, step, stepIndex } = found
   const isJob = isCollected(self, change)
-  if (step.kind === 'task') {
-    if (!isJob && !isInFlight(here(self.state, change.stepIndex).inFlight, { attempt: change.attempts }))
-      return notInFlight(self, change)
+  const before = here(self.state, stepIndex)
+  if (definition.kind === 'map') return refuse(self, change, 'WaveUnfinished', unit)
+  if (definition.kind === 'task') {
+    if (!isJob && !isInFlight(before.inFlight, { unit, attempt: change.attempts }))
+      return notInFlight(self, change, unit)
   } else {
-    const done = Steps.groupsOf(self.completedSteps, change.stepIndex)
-    if (step.kind === 'map') return refuse(self, change, 'WaveUnfinished', change.step)
-    const missing = groupsOf(step).find((group) => !done.has(group.name))
-    if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', `${change.step}/${missing.name}`)
+    const missing = unrecorded(self, unit, definition)
+    if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', missing)
   }
-  const completedSteps = Steps.append(self.completedSteps, recordOf(change, step))
-  const state = isJob ? taskAfterJob(self, change) : State.completed(change.stepIndex, change.step)
-  return E.right({ state, completedSteps, ...withoutJob(self, change) })
+  const isWhole = unit === step.name
+  const open = (): CheckpointState =>
+    State.beforeStep(stepIndex, step.name, without(before.inFlight, unit), without(before.failures, unit))
+  const state = isJob ? stateAfterJob(self, unit, stepIndex) : isWhole ? State.completed(stepIndex, unit) : open()
+  return E.right({
+    state,
+    completedSteps: Steps.append(self.completedSteps, recordOf(change, found)),
+    ...withoutJob(self, unit)
+  })
 }
 
 /** Nobody waits any more for a job of this unit, and none is being submitted. */
@@ -240,152 +242,134 @@ const withoutJob = ({ pending, submissions }: Fields, unit: Unit): Pick<Fields, 
   submissions: Job.without(submissions, unit)
 })
 
-const groupCompleted = (self: Fields, change: OfGroup<Change.UnitCompleted>): Result => {
-  const step = stepAt(self.workflow, change)
-  const group = step === undefined ? undefined : groupOf(step, change.group)
-  if (step === undefined || group === undefined)
-    return refuse(self, change, 'UnknownUnit', `${change.step}/${change.group}`)
-  const completedSteps = Steps.append(self.completedSteps, recordOf(change, step, group))
-  if (isCollected(self, change))
-    return E.right({ state: groupAfterJob(self, change), completedSteps, ...withoutJob(self, change) })
-  const before = here(self.state, change.stepIndex)
-  if (!isInFlight(before.inFlight, { group: change.group, attempt: change.attempts })) return notInFlight(self, change)
-  const inFlight = withoutGroup(before.inFlight, change.group)
-  const failures = withoutGroup(before.failures, change.group)
-  const state = State.beforeStep(change.stepIndex, change.step, inFlight, failures)
-  return E.right({ state, completedSteps, ...withoutJob(self, change) })
-}
-
-const groupFailed = (self: Fields, change: OfGroup<Change.UnitFailed>): Result => {
-  if (groupAt(self.workflow, change) === undefined) return refuse(self, change, 'UnknownUnit', unitName(change))
-  const before = here(self.state, change.stepIndex)
-  const { group, last } = change
-  if (last === undefined || !isInFlight(before.inFlight, { group, attempt: last.attempt }))
-    return notInFlight(self, change)
-  const failures = withAttempt(before.failures, group, last, attemptOf({ ...last, at: change.at }))
-  const inFlight = withoutGroup(before.inFlight, change.group)
-  return E.right({ state: State.beforeStep(change.stepIndex, change.step, inFlight, failures) })
-}
-
-const stepFailed = (self: Fields, change: Change.UnitFailed): Result => {
-  const step = stepAt(self.workflow, change)
-  if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
-  if (Steps.hasStep(self.completedSteps, change.stepIndex)) return refuse(self, change, 'AlreadyCompleted', change.step)
-  const before = here(self.state, change.stepIndex)
-  if (change.last === undefined) {
-    if (step.kind === 'task' || before.failures.length === 0) return notInFlight(self, change)
+const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
+  const { unit, last, retryable } = change
+  const found = unitAt(self, unit)
+  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  const { definition, step, stepIndex } = found
+  const before = here(self.state, stepIndex)
+  const isTask = definition.kind === 'task'
+  if (last === undefined) {
+    if (isTask || before.failures.length === 0) return notInFlight(self, change, unit)
     return before.inFlight.length > 0
-      ? refuse(self, change, 'WaveUnfinished', change.step)
-      : E.right({ state: State.failed(change.stepIndex, change.step, before.failures, change.retryable) })
+      ? refuse(self, change, 'WaveUnfinished', unit)
+      : E.right({ state: State.failed(stepIndex, step.name, before.failures, retryable) })
   }
   // A wave as a whole fails, at its own checks, when none of its groups runs.
-  const stands = step.kind === 'task' ? isInFlight(before.inFlight, change.last) : before.inFlight.length === 0
-  if (!stands) return notInFlight(self, change)
-  const last = attemptOf({ ...change.last, at: change.at })
-  const failures = withAttempt(before.failures, undefined, change.last, last)
-  return E.right({ state: State.failed(change.stepIndex, change.step, failures, change.retryable) })
+  const stands = isTask ? isInFlight(before.inFlight, { unit, attempt: last.attempt }) : before.inFlight.length === 0
+  if (!stands) return notInFlight(self, change, unit)
+  const failures = withAttempt(before.failures, unit, last, attemptOf({ ...last, at: change.at }))
+  return E.right({
+    state:
+      unit === step.name
+        ? State.failed(stepIndex, unit, failures, retryable)
+        : State.beforeStep(stepIndex, step.name, without(before.inFlight, unit), failures)
+  })
 }
 
 const interrupted = (self: Fields, change: Change.Interrupted): Result => {
-  if (stepAt(self.workflow, change) === undefined) return refuse(self, change, 'UnknownUnit', change.step)
+  const found = unitAt(self, change.unit)
+  if (found?.step.name !== change.unit) return refuse(self, change, 'UnknownUnit', change.unit)
   if (self.completedSteps.steps === self.workflow.steps.length)
-    return refuse(self, change, 'AlreadyCompleted', change.step)
-  const before = here(self.state, change.stepIndex)
+    return refuse(self, change, 'AlreadyCompleted', change.unit)
+  const { step, stepIndex } = found
+  const before = here(self.state, stepIndex)
   const begun =
     before.inFlight.length > 0 ||
     before.failures.length > 0 ||
-    self.pending.some(({ stepIndex }) => stepIndex === change.stepIndex) ||
-    Steps.groupsOf(self.completedSteps, change.stepIndex).size > 0
-  const inProgress = begun && !Steps.hasStep(self.completedSteps, change.stepIndex)
-  return E.right({ state: State.interrupted(change.stepIndex, change.step, change.reason, { inProgress, ...before }) })
+    self.pending.some(({ unit }) => top(unit) === step.name) ||
+    groupsOf(step).some(({ name }) => Steps.has(self.completedSteps, join(step.name, name)))
+  const inProgress = begun && !Steps.has(self.completedSteps, step.name)
+  return E.right({ state: State.interrupted(stepIndex, step.name, change.reason, { inProgress, ...before }) })
 }
 
 const rewound = (self: Fields, change: Change.Rewound): Result => {
-  const step = stepAt(self.workflow, change)
-  if (step === undefined) return refuse(self, change, 'UnknownUnit', change.step)
-  const unknown = change.groups?.find((group) => groupOf(step, group) === undefined)
-  if (unknown !== undefined) return refuse(self, change, 'UnknownUnit', `${change.step}/${unknown}`)
-  const groups = change.groups === undefined ? undefined : new Set(change.groups)
-  const stays = (unit: Unit): boolean =>
-    unit.stepIndex < change.stepIndex ||
-    (unit.stepIndex === change.stepIndex && groups !== undefined && unit.group !== undefined && !groups.has(unit.group))
-  // What a map is of holds as long as some of its groups are said to stay.
-  const workflow = forgotten(self.workflow, groups === undefined ? change.stepIndex : change.stepIndex + 1)
+  const steps = new Set<number>()
+  const above = new Set<Unit>()
+  for (const unit of change.units) {
+    const found = unitAt(self, unit)
+    if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+    steps.add(found.stepIndex)
+    for (let of = parent(unit); of !== undefined; of = parent(of)) above.add(of)
+  }
+  if (steps.size === 0) return refuse(self, change, 'UnknownUnit', '')
+  const named = new Set(change.units)
+  const isNamed = (unit: Unit | undefined): boolean => unit !== undefined && (named.has(unit) || isNamed(parent(unit)))
+  const stays = ({ unit }: { readonly unit: Unit }): boolean => !above.has(unit) && !isNamed(unit)
+  const workflow = forgotten(self.workflow, named)
   return E.right({
     ...(workflow === self.workflow ? {} : { workflow }),
     generation: self.generation + 1,
-    state: stateAfterRewind(self, change, groups),
-    completedSteps: keep(self.completedSteps, stays),
+    state: stateAfterRewind(self, Math.min(...steps), stays),
+    completedSteps: Steps.filter(self.completedSteps, stays),
     pending: self.pending.filter(stays),
     submissions: self.submissions.filter(stays)
   })
 }
 
-/** A run that stands at an open step before the rewound one stays there; groups that are not named stay as they are. */
+/** A run that stands at an open step before the first rewound one stays there. */
 const stateAfterRewind = (
-  { state, completedSteps }: Fields,
-  change: Change.Rewound,
-  groups: ReadonlySet<string> | undefined
+  { state, completedSteps, workflow }: Fields,
+  stepIndex: number,
+  stays: (one: { readonly unit: Unit }) => boolean
 ): CheckpointState => {
-  if (state.stepIndex < change.stepIndex && !Steps.hasStep(completedSteps, state.stepIndex)) return state
-  const stays = ({ group }: { readonly group?: string }): boolean =>
-    groups !== undefined && group !== undefined && !groups.has(group)
-  const before = here(state, change.stepIndex)
-  return State.beforeStep(change.stepIndex, change.step, before.inFlight.filter(stays), before.failures.filter(stays))
+  if (state.stepIndex < stepIndex && !Steps.has(completedSteps, state.step)) return state
+  const before = here(state, stepIndex)
+  const name = workflow.steps[stepIndex]?.name ?? ''
+  return State.beforeStep(stepIndex, name, before.inFlight.filter(stays), before.failures.filter(stays))
 }
 
 const assumed = (self: Fields, change: Change.Assumed): Result => {
-  const step = stepAt(self.workflow, change)
-  const group = step === undefined || change.group === undefined ? undefined : groupOf(step, change.group)
-  const unit = change.group === undefined ? step : group
-  const name = unitName(change)
-  if (step === undefined || unit === undefined) return refuse(self, change, 'UnknownUnit', name)
-  const { completedSteps } = self
-  const has = (group: string): boolean => Steps.hasGroup(completedSteps, change.stepIndex, group)
-  if (Steps.hasStep(completedSteps, change.stepIndex) || (change.group !== undefined && has(change.group)))
-    return refuse(self, change, 'AlreadyCompleted', name)
-  const missing = groupsOf(unit).find((group) => !has(group.name))
-  if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', `${change.step}/${missing.name}`)
+  const { unit } = change
+  const found = unitAt(self, unit)
+  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  const missing = unrecorded(self, unit, found.definition)
+  if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', missing)
   const completion = { ...change, attempts: 0, startedAt: change.at, durationMillis: 0, evidence: [] }
-  const record = { ...recordOf(completion, step, group), assumed: true } as const
+  const record = { ...recordOf(completion, found), assumed: true } as const
   return E.right({
-    state: stateAfterAssumption(self, change),
-    completedSteps: Steps.append(completedSteps, record),
-    ...withoutJob(self, change)
+    state: stateAfterAssumption(self, found, unit),
+    completedSteps: Steps.append(self.completedSteps, record),
+    ...withoutJob(self, unit)
   })
 }
 
 /** What is taken as done out of turn does not move the run. */
-const stateAfterAssumption = ({ state, completedSteps }: Fields, change: Change.Assumed): CheckpointState => {
-  const isNext = change.stepIndex === state.stepIndex + 1 && Steps.hasStep(completedSteps, state.stepIndex)
-  if (change.stepIndex !== state.stepIndex && !isNext) return state
-  return change.group === undefined ? State.completed(change.stepIndex, change.step) : settled(state, change)
+const stateAfterAssumption = (
+  { state, completedSteps }: Fields,
+  { step, stepIndex }: Found,
+  unit: Unit
+): CheckpointState => {
+  const isNext = stepIndex === state.stepIndex + 1 && Steps.has(completedSteps, state.step)
+  if (stepIndex !== state.stepIndex && !isNext) return state
+  return unit === step.name ? State.completed(stepIndex, unit) : settled(state, step.name, stepIndex, unit)
 }
 
 const confirmed = (self: Fields, change: Change.Confirmed): Result => {
-  const unit = change.group === undefined ? stepAt(self.workflow, change) : groupAt(self.workflow, change)
-  if (unit === undefined || (unit.kind !== 'task' && change.evidence === undefined))
-    return refuse(self, change, 'UnknownUnit', unitName(change))
-  if (Job.find(self.pending, change) !== undefined) return refuse(self, change, 'JobPending', unitName(change))
-  if (change.evidence !== undefined) {
-    const completedSteps = Steps.withEvidence(self.completedSteps, change, change.evidence)
-    return completedSteps === undefined
-      ? refuse(self, change, 'NotCompleted', unitName(change))
-      : E.right({ completedSteps })
+  const { unit, evidence } = change
+  const found = unitAt(self, unit)
+  if (found === undefined || (found.definition.kind !== 'task' && evidence === undefined))
+    return refuse(self, change, 'UnknownUnit', unit)
+  if (Job.find(self.pending, unit) !== undefined) return refuse(self, change, 'JobPending', unit)
+  if (evidence !== undefined) {
+    const completedSteps = Steps.withEvidence(self.completedSteps, unit, evidence)
+    return completedSteps === undefined ? refuse(self, change, 'NotCompleted', unit) : E.right({ completedSteps })
   }
   const { state } = self
-  return state.stepIndex === change.stepIndex && State.inDoubt(state).has(change.group)
-    ? E.right({ state: settled(state, change) })
-    : notInFlight(self, change)
+  return State.inDoubt(state).has(unit)
+    ? E.right({ state: settled(state, state.step, state.stepIndex, unit) })
+    : notInFlight(self, change, unit)
 }
 
 /** The state without a unit whose question has been answered. What else was interrupted stays so. */
-const settled = (state: CheckpointState, unit: Unit & { readonly step: string }): CheckpointState => {
-  const before = here(state, unit.stepIndex)
-  const inFlight = withoutGroup(before.inFlight, unit.group)
-  const failures = withoutGroup(before.failures, unit.group)
+const settled = (state: CheckpointState, step: string, stepIndex: number, unit: Unit): CheckpointState => {
+  const before = here(state, stepIndex)
+  const inFlight = without(before.inFlight, unit)
+  const failures = without(before.failures, unit)
   const isOpen = inFlight.length > 0 || failures.length > 0
-  return state._tag === 'Interrupted' && state.stepIndex === unit.stepIndex && isOpen
+  return state._tag === 'Interrupted' && state.stepIndex === stepIndex && isOpen
     ? { ...state, inFlight, failures }
-    : State.beforeStep(unit.stepIndex, unit.step, inFlight, failures)
+    : State.beforeStep(stepIndex, step, inFlight, failures)
 }

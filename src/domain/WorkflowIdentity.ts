@@ -5,8 +5,10 @@
  * @since 0.1.0
  */
 import { fingerprint } from './Digest.js'
-import { indexed } from './indexed.js'
+import { indexed, indexOfStep } from './indexed.js'
 import type { Json } from './Json.js'
+import type { Unit } from './Unit.js'
+import { join, nameOf, top } from './Unit.js'
 import type { Step, Task, Workflow } from './Workflow.js'
 import { groupNamed } from './Workflow.js'
 
@@ -212,3 +214,39 @@ export const groupOf = (step: StepIdentity, name: string): TaskIdentity | undefi
  */
 export const itemNamed = (items: ReadonlyArray<Item>, key: string): Item | undefined =>
   indexed(items, ({ key }) => key).get(key)
+
+/**
+ * A unit of a workflow: its definition, and that and the index of the top-level step that it is, or is part of.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Found {
+  readonly definition: StepIdentity
+  readonly step: StepIdentity
+  readonly stepIndex: number
+}
+
+/** The definition of a unit of a step; the step's own at its own path. */
+export const definitionOf = (step: StepIdentity, unit: Unit): StepIdentity | undefined => {
+  if (unit === step.name) return step
+  const group = groupOf(step, nameOf(unit))
+  // Every other path that ends in this name is longer.
+  const isPlain = group !== undefined && unit.length === step.name.length + 1 + group.name.length
+  return isPlain || unit === join(step.name, group?.name ?? '') ? group : undefined
+}
+
+/**
+ * A unit of a workflow, if there is one at that path. `expected`: the usual index of its top-level step.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const find = ({ steps }: WorkflowIdentity, unit: Unit, expected = 0): Found | undefined => {
+  const name = top(unit)
+  const stepIndex = indexOfStep(steps, name, expected)
+  const step = stepIndex === undefined ? undefined : steps[stepIndex]
+  if (stepIndex === undefined || step === undefined) return undefined
+  const definition = definitionOf(step, unit)
+  return definition === undefined ? undefined : { definition, step, stepIndex }
+}

@@ -25,7 +25,7 @@ export type WorkspaceNeed = 'Make' | 'Find' | 'Nothing'
  * @since 0.1.0
  */
 export const wasAttempted = ({ state, completedSteps, pending, submissions }: Checkpoint): boolean =>
-  completedSteps.length > 0 ||
+  completedSteps.size > 0 ||
   pending.length > 0 ||
   submissions.length > 0 ||
   State.inFlight(state).length > 0 ||
@@ -61,10 +61,10 @@ const startsOver = ({ decisions: [first, ...others] }: ResumePlan): boolean =>
  * @since 0.1.0
  */
 export const leftIn = ({ completedSteps }: Checkpoint): ReadonlyArray<MissingEvidence> =>
-  Array.from(completedSteps).flatMap(({ step, group, evidence }: CompletedStep) => {
+  Array.from(completedSteps).flatMap(({ unit, evidence }: CompletedStep) => {
     const [first, ...more] = evidence.filter(isFile)
     if (first === undefined) return []
-    return [{ step, ...(group === undefined ? {} : { group }), missing: [first, ...more] as const }]
+    return [{ unit, missing: [first, ...more] as const }]
   })
 
 const isFile = ({ _tag }: Evidence): boolean => _tag === 'Artifact' || _tag === 'File'

@@ -10,8 +10,10 @@ import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
 import { carried } from './Expansion.js'
 import type { Submission } from './PendingJob.js'
-import type { StepIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
-import { groupOf, groupsOf } from './WorkflowIdentity.js'
+import type { Unit } from './Unit.js'
+import { join } from './Unit.js'
+import type { WorkflowIdentity } from './WorkflowIdentity.js'
+import { find, groupsOf } from './WorkflowIdentity.js'
 
 /**
  * Rebases a checkpoint onto an edited workflow: steps match by name, deleted ones are dropped; records keep their fingerprints,
@@ -22,27 +24,20 @@ export const adopted = (
   edited: WorkflowIdentity
 ): Pick<Fields, 'workflow' | 'state' | 'completedSteps' | 'pending' | 'submissions'> => {
   const workflow = carried(self.workflow, edited)
-  const indexOf = new Map(workflow.steps.map((step, index) => [step.name, index]))
   const records: Array<CompletedStep> = []
   for (const record of self.completedSteps) {
-    const stepIndex = indexOf.get(record.step)
-    if (stepIndex === undefined) continue
-    const step = workflow.steps[stepIndex] as StepIdentity
-    const unit = record.group === undefined ? step : groupOf(step, record.group)
-    if (unit !== undefined) records.push(stepIndex === record.stepIndex ? record : { ...record, stepIndex })
+    const found = find(workflow, record.unit, record.stepIndex)
+    if (found === undefined) continue
+    const { stepIndex } = found
+    records.push(stepIndex === record.stepIndex ? record : { ...record, stepIndex })
   }
   const completedSteps = Steps.from(finishedOnly(records, workflow))
   const taken = <A extends Submission>(all: ReadonlyArray<A>): ReadonlyArray<A> =>
-    all.flatMap((one) => {
-      const stepIndex = indexOf.get(one.step)
-      const step = stepIndex === undefined ? undefined : workflow.steps[stepIndex]
-      const unit = step === undefined || one.group === undefined ? step : groupOf(step, one.group)
-      return stepIndex === undefined || unit?.kind !== 'task' ? [] : [{ ...one, stepIndex }]
-    })
+    all.filter(({ unit }) => find(workflow, unit)?.definition.kind === 'task')
   return {
     workflow,
     completedSteps,
-    state: stateAfterEdit(self, completedSteps, workflow, indexOf),
+    state: stateAfterEdit(self, completedSteps, workflow),
     pending: taken(self.pending),
     submissions: taken(self.submissions)
   }
@@ -53,13 +48,10 @@ const finishedOnly = (
   records: ReadonlyArray<CompletedStep>,
   workflow: WorkflowIdentity
 ): ReadonlyArray<CompletedStep> => {
-  const groups = new Map<number, number>()
-  for (const { group, stepIndex } of records)
-    if (group !== undefined) groups.set(stepIndex, (groups.get(stepIndex) ?? 0) + 1)
-  return records.filter((record) => {
-    const step = workflow.steps[record.stepIndex]
-    if (step === undefined || step.kind === 'task') return record.group === undefined
-    return record.group !== undefined || (groups.get(record.stepIndex) ?? 0) === groupsOf(step).length
+  const recorded = new Set(records.map(({ unit }) => unit))
+  return records.filter(({ unit, stepIndex }) => {
+    const step = workflow.steps[stepIndex]
+    return unit !== step?.name || groupsOf(step).every(({ name }) => recorded.has(join(unit, name)))
   })
 }
 
@@ -67,19 +59,14 @@ const finishedOnly = (
 const stateAfterEdit = (
   { state, workflow: before }: Pick<Fields, 'state' | 'workflow'>,
   completedSteps: CompletedSteps,
-  workflow: WorkflowIdentity,
-  indexOf: ReadonlyMap<string, number>
+  workflow: WorkflowIdentity
 ): CheckpointState => {
-  const stepIndex = indexOf.get(state.step)
-  const step = stepIndex === undefined ? undefined : workflow.steps[stepIndex]
-  if (
-    stepIndex !== undefined &&
-    step !== undefined &&
-    (state._tag !== 'Completed' || Steps.hasStep(completedSteps, stepIndex))
-  ) {
+  const found = find(workflow, state.step, state.stepIndex)
+  if (found !== undefined && (state._tag !== 'Completed' || Steps.has(completedSteps, state.step))) {
+    const { step, stepIndex } = found
     const isSame = before.steps[state.stepIndex]?.kind === step.kind
-    const known = ({ group }: { readonly group?: string }): boolean =>
-      isSame && (group === undefined || groupOf(step, group) !== undefined)
+    const known = ({ unit }: { readonly unit: Unit }): boolean =>
+      isSame && find(workflow, unit, stepIndex) !== undefined
     switch (state._tag) {
       case 'Completed':
         return { ...state, stepIndex }
@@ -93,7 +80,7 @@ const stateAfterEdit = (
       }
     }
   }
-  const open = workflow.steps.findIndex((_, index) => !Steps.hasStep(completedSteps, index))
+  const open = workflow.steps.findIndex(({ name }) => !Steps.has(completedSteps, name))
   const at = open === -1 ? workflow.steps.length - 1 : open
   const name = workflow.steps[at]?.name ?? ''
   return open === -1 ? State.completed(at, name) : State.beforeStep(at, name)

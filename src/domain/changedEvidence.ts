@@ -4,8 +4,8 @@ import type { CompletedStep, Evidence } from './CompletedStep.js'
 import type { Begun } from './explained.js'
 import { begunIn, isExplained } from './explained.js'
 import type { Answer, Changed, FoundEvidence, PlanOptions, RunReason } from './Plan.js'
-import { unitName } from './Plan.js'
-import { finderIn } from './Records.js'
+import { indexOfStep } from './indexed.js'
+import { nameOf, top } from './Unit.js'
 import type { Workflow } from './Workflow.js'
 import { groupNamed, groupsOf } from './Workflow.js'
 
@@ -172,24 +172,22 @@ const recordersOf = (
   draft: Draft
 ): ReadonlyMap<string, ReadonlyArray<Recorder>> => {
   const { missing, changed } = byUnit(evidence)
-  const isAt = finderIn(workflow.steps)
   const recorders = new Map<string, Array<Recorder>>()
   for (const record of checkpoint.completedSteps) {
-    const unit = unitName(record)
+    const { unit } = record
     const isFound = missing.has(unit) || changed.has(unit)
     if (!isFound && (now.size === 0 || record.evidence.length === 0)) continue
-    const stepIndex = isAt(record.step, record.stepIndex)
+    const stepIndex = indexOfStep(workflow.steps, top(unit), record.stepIndex)
     const step = stepIndex === undefined ? undefined : workflow.steps[stepIndex]
     const isThere =
-      step !== undefined &&
-      (record.group === undefined || groupNamed({ groups: groupsOf(step) }, record.group) !== undefined)
+      step !== undefined && (unit === step.name || groupNamed({ groups: groupsOf(step) }, nameOf(unit)) !== undefined)
     const lost = missing.get(unit)
     if (isThere && lost !== undefined) draft.missing.set(unit, lost)
     if (isThere) draft.places.set(unit, stepIndex ?? Infinity)
     const left = new Map([...(changed.get(unit) ?? []), ...record.evidence].map((one) => [placeOf(one), one]))
     for (const [place, was] of left) {
       if (!now.has(place)) continue
-      const isWhole = record.group === undefined && step?._tag !== 'Task'
+      const isWhole = unit === top(unit) && step?._tag !== 'Task'
       const one = { unit, stepIndex: stepIndex ?? Infinity, record, was, isWhole, isThere }
       const there = recorders.get(place)
       if (there === undefined) recorders.set(place, [one])
@@ -214,11 +212,11 @@ const byUnit = (
     else there.push(...more)
   }
   for (const found of evidence) {
-    if ('missing' in found) add(missing, unitName(found), found.missing)
+    if ('missing' in found) add(missing, found.unit, found.missing)
     else
       add(
         changed,
-        unitName(found),
+        found.unit,
         found.changed.map(({ was }) => was)
       )
   }
@@ -299,7 +297,7 @@ const answersAt = (
   readonly answerOf: (one: Recorder) => Answer['_tag'] | undefined
   readonly isExempt: (one: Recorder) => boolean
 } => {
-  const isNamed = ({ record }: Recorder): boolean => record.step === restartWave
+  const isNamed = ({ record }: Recorder): boolean => top(record.unit) === restartWave
   const said = ({ unit }: Recorder): Answer['_tag'] | undefined => confirm?.get(unit)?._tag
   const last = all.at(-1) as Recorder
   const isKept =

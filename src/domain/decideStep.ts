@@ -7,30 +7,20 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Edited, Kept } from './changedEvidence.js'
 import { evidenceWith } from './changedEvidence.js'
 import type { CompletedStep, Evidence } from './CompletedStep.js'
+import { placeOf } from './CompletedStep.js'
 import { describeEvidence } from './Explain.js'
 import type { Json } from './Json.js'
 import { fromUnknown } from './Json.js'
+import { indexOfStep } from './indexed.js'
 import type { PendingJob } from './PendingJob.js'
-import type {
-  Decision,
-  PlanProblem,
-  Poll,
-  PollReason,
-  RetryReason,
-  Run,
-  RunReason,
-  Skip,
-  SkipReason,
-  Unit
-} from './Plan.js'
-import { unitName } from './Plan.js'
+import type { Decision, PlanProblem, Poll, PollReason, RetryReason, Run, RunReason, Skip, SkipReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { isAssumed, recordOf } from './PlanContext.js'
 import { fromUnknown as fromThrown } from './StepError.js'
-import { hasBegun } from './Records.js'
+import type { Unit } from './Unit.js'
+import { isTop, isWithin, join, top } from './Unit.js'
 import type { MapWave, Step, Task, Wave } from './Workflow.js'
-import { groupNamed } from './Workflow.js'
-import type { TaskIdentity, WaveIdentity } from './WorkflowIdentity.js'
+import { find } from './WorkflowIdentity.js'
 
 /**
  * The decisions so far, and what stands against them. Steps add theirs: 100,000 short lists would cost more than the
@@ -52,8 +42,10 @@ export interface Planned {
  */
 export const decideStep = (context: PlanContext, step: Step, stepIndex: number, out: Planned): void => {
   switch (step._tag) {
-    case 'Task':
-      return decideTask(context, { step: step.name, stepIndex, task: step }, out)
+    case 'Task': {
+      const { name } = step
+      return decideTask(context, { unit: name, stepIndex, task: step, record: recordOf(context, name, stepIndex) }, out)
+    }
     case 'Wave':
       return decideWave(context, step, stepIndex, out)
     case 'Map':
@@ -67,9 +59,9 @@ export const decideStep = (context: PlanContext, step: Step, stepIndex: number, 
  * @category deciding
  * @since 0.1.0
  */
-export const decideItems = ({ stepIndex, step, ...decision }: Decision, wave: Wave): ReadonlyArray<Run> => {
+export const decideItems = ({ stepIndex, unit, ...decision }: Decision, wave: Wave): ReadonlyArray<Run> => {
   const reason: RunReason = decision._tag === 'Run' ? decision.reason : { _tag: 'NotStarted' }
-  return wave.groups.map((task) => run({ stepIndex, step, task, group: task.name }, reason))
+  return wave.groups.map((task) => run({ unit: join(unit, task.name), stepIndex, task, record: undefined }, reason))
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -80,21 +72,23 @@ export const decideItems = ({ stepIndex, step, ...decision }: Decision, wave: Wa
 const decideMap = (context: PlanContext, map: MapWave, stepIndex: number, out: Planned): void => {
   const { name, summary, fingerprint, each } = map
   const task: Task = { ...each, name, summary, fingerprint, captures: [], numbered: false, accepts: hasNoOutput }
-  const was = context.was(name, stepIndex)
   const isInDoubt = context.checkpoint.state.step === name && context.inDoubt.size > 0
-  const job = context.checkpoint.pending.find(({ step }) => step === name)
+  const job = context.checkpoint.pending.find(({ unit }) => top(unit) === name)
   const edited = editedIn(context, name)
   const begun = {
-    hasBegun: isInDoubt || hasBegun(context.records, was),
+    hasBegun:
+      isInDoubt || context.begun[indexOfStep(context.checkpoint.workflow.steps, name, stepIndex) ?? -1] === true,
     ...(job === undefined ? {} : { job }),
     ...(edited === undefined ? {} : { edited })
   }
-  decideTask(context, { step: name, stepIndex, task, ...begun }, out)
+  decideTask(context, { unit: name, stepIndex, task, record: recordOf(context, name), ...begun }, out)
 }
 
 /** The user's changes to evidence of a map's groups, which running the whole map again would overwrite. */
 const editedIn = ({ evidence: { edited } }: PlanContext, map: string): Edited | undefined => {
-  const [first, ...more] = [...edited].flatMap(([unit, reason]) => (unit.startsWith(`${map}/`) ? [reason] : []))
+  const [first, ...more] = [...edited].flatMap(([unit, reason]) =>
+    unit !== map && isWithin(unit, map) ? [reason] : []
+  )
   if (first === undefined) return undefined
   return { _tag: 'EvidenceChanged', changed: [first, ...more].flatMap(({ changed }) => changed) }
 }
@@ -114,15 +108,18 @@ const decideWave = (context: PlanContext, wave: Wave, stepIndex: number, out: Pl
   const problems: Array<PlanProblem> = []
   const { open } = context.evidence
   const whole = wholeOf(context, wave.name)
-  for (const group of wave.groups) {
-    const placed = { step: wave.name, stepIndex, task: group, group: group.name, again, whole }
-    isDone &&=
-      recordOf(context, placed) !== undefined &&
-      repeats(context, placed) === undefined &&
-      (open.size === 0 || !open.has(unitName(placed)))
+  const [first] = wave.groups
+  const place =
+    first === undefined ? undefined : placeOf(context.checkpoint.completedSteps, join(wave.name, first.name))
+  for (const [index, group] of wave.groups.entries()) {
+    const unit = join(wave.name, group.name)
+    const record = recordOf(context, unit, place === undefined ? undefined : place + index)
+    const placed = { unit, record, stepIndex, task: group, again, whole }
+    isDone &&= record !== undefined && repeats(context, placed) === undefined && (open.size === 0 || !open.has(unit))
     decideTask(context, placed, { decisions, problems })
   }
-  const placed = { step: wave.name, stepIndex, task: wave }
+  const record = recordOf(context, wave.name)
+  const placed = { unit: wave.name, stepIndex, task: wave, record }
   out.decisions.push(ofWhole(placed, whole, decisions) ?? waveDecision(context, placed, decisions, isDone))
   for (const decision of decisions) out.decisions.push(decision)
   if (isDone) missingBefore(context, placed, out)
@@ -151,28 +148,27 @@ const ofWhole = (
   const runs = groups.some(({ _tag }) => _tag !== 'Skip')
   if (kept !== undefined) return runs ? undefined : skip(placed, keptReason(kept))
   if (groups.some(({ _tag }) => _tag === 'Confirm') || edited === undefined || !(isOpen || runs)) return undefined
-  return { _tag: 'Confirm', ...unitOf(placed), reason: edited }
+  return { _tag: 'Confirm', ...aboutOf(placed), reason: edited }
 }
 
 /** The recorded groups that run again although the wave does not: their evidence, or that of a group they need, is missing or changed. */
-const groupsToRepeat = (context: PlanContext, wave: Wave, stepIndex: number): ReadonlySet<string> => {
-  const again = new Set<string>()
+const groupsToRepeat = (context: PlanContext, wave: Wave, stepIndex: number): ReadonlySet<Unit> => {
+  const again = new Set<Unit>()
   if (context.rewound !== stepIndex || wave.name === context.restartWave) return again
-  const needing = new Map<string, Array<string>>()
+  const unitOf = (name: string): Unit => join(wave.name, name)
+  const needing = new Map<Unit, Array<Unit>>()
   for (const { name, needs } of wave.groups) {
-    for (const need of needs) {
+    for (const need of needs.map(unitOf)) {
       const list = needing.get(need)
-      if (list === undefined) needing.set(need, [name])
-      else list.push(name)
+      if (list === undefined) needing.set(need, [unitOf(name)])
+      else list.push(unitOf(name))
     }
   }
-  const due = wave.groups
-    .filter((group) => context.evidence.due.has(unitName({ step: wave.name, group: group.name })))
-    .map((group) => group.name)
-  for (let name = due.pop(); name !== undefined; name = due.pop()) {
-    if (again.has(name)) continue
-    again.add(name)
-    due.push(...(needing.get(name) ?? []))
+  const due = wave.groups.map(({ name }) => unitOf(name)).filter((unit) => context.evidence.due.has(unit))
+  for (let unit = due.pop(); unit !== undefined; unit = due.pop()) {
+    if (again.has(unit)) continue
+    again.add(unit)
+    due.push(...(needing.get(unit) ?? []))
   }
   return again
 }
@@ -188,23 +184,23 @@ const waveDecision = (
   isDone: boolean
 ): Decision => {
   const asked = groups.find((group) => group._tag === 'Confirm')
-  if (asked !== undefined) return { _tag: 'Confirm', ...unitOf(placed), reason: asked.reason }
+  if (asked !== undefined) return { _tag: 'Confirm', ...aboutOf(placed), reason: asked.reason }
   const retried = groups.find((group) => group._tag === 'Retry')
   if (retried !== undefined)
-    return { _tag: 'Retry', ...unitOf(placed), attempt: retried.attempt, reason: retried.reason }
+    return { _tag: 'Retry', ...aboutOf(placed), attempt: retried.attempt, reason: retried.reason }
   const started = groups.find((group) => group._tag === 'Run')
   const failed = trace(context, placed)
   if (started?.reason._tag === 'NotStarted' && failed?.reason._tag === 'Failed')
-    return { _tag: 'Retry', ...unitOf(placed), attempt: failed.attempt, reason: failed.reason }
+    return { _tag: 'Retry', ...aboutOf(placed), attempt: failed.attempt, reason: failed.reason }
   if (started !== undefined) return run(placed, started.reason)
   const waiting = groups.find((group) => group._tag === 'Poll')
-  if (waiting !== undefined) return { _tag: 'Poll', ...unitOf(placed), reason: waiting.reason }
-  const record = isDone ? recordOf(context, placed) : undefined
+  if (waiting !== undefined) return { _tag: 'Poll', ...aboutOf(placed), reason: waiting.reason }
+  const record = isDone ? placed.record : undefined
   if (record !== undefined) return skip(placed, skipReasonOf(placed.task, record))
   if (isDone && failed?.reason._tag === 'Failed')
-    return { _tag: 'Retry', ...unitOf(placed), attempt: failed.attempt, reason: failed.reason }
+    return { _tag: 'Retry', ...aboutOf(placed), attempt: failed.attempt, reason: failed.reason }
   if (isDone && !isAssumed(context, placed.stepIndex)) return run(placed, { _tag: 'NotStarted' })
-  const evidence = isDone ? undefined : evidenceNow(context, placed, recordOf(context, placed))
+  const evidence = isDone ? undefined : evidenceNow(context, placed, placed.record)
   return skip(placed, evidence === undefined ? ASSUMED : { _tag: 'Assumed', evidence })
 }
 
@@ -215,42 +211,44 @@ const waveDecision = (
 /**
  * A step, or a group of a wave, at its index. `again`: the groups of its wave that run again. `hasBegun`: whether a map has
  * started groups; `job`: the pending job of one of its groups; `edited`: evidence of its groups that would be overwritten.
- * `whole`: the decision about evidence of the wave as a whole.
+ * `record`: its record, if it has one. `whole`: the decision about evidence of the wave as a whole.
  */
 interface Placed<A extends Pick<Task, 'summary' | 'fingerprint'> = Pick<Task, 'summary' | 'fingerprint'>> {
-  readonly step: string
+  readonly unit: Unit
   readonly stepIndex: number
   readonly task: A
-  readonly group?: string
-  readonly again?: ReadonlySet<string>
+  readonly record: CompletedStep | undefined
+  readonly again?: ReadonlySet<Unit>
   readonly hasBegun?: boolean
   readonly job?: PendingJob
   readonly edited?: Edited
   readonly whole?: Whole
 }
 
-const unitOf = ({ stepIndex, step, group, task: { summary, fingerprint } }: Placed): Unit => ({
+const aboutOf = ({ unit, stepIndex, task: { summary, fingerprint } }: Placed): Omit<Skip, '_tag' | 'reason'> => ({
+  unit,
   stepIndex,
-  step,
-  ...(group === undefined ? {} : { group }),
   summary,
   fingerprint
 })
 
-// The two that there are many of are spelt out: spreading an object is several times slower.
+const skip = ({ unit, stepIndex, task: { summary, fingerprint } }: Placed, reason: SkipReason): Skip => ({
+  _tag: 'Skip',
+  unit,
+  stepIndex,
+  summary,
+  fingerprint,
+  reason
+})
 
-const skip = ({ stepIndex, step, group, task: { summary, fingerprint } }: Placed, reason: SkipReason): Skip =>
-  group === undefined
-    ? { _tag: 'Skip', stepIndex, step, summary, fingerprint, reason }
-    : { _tag: 'Skip', stepIndex, step, group, summary, fingerprint, reason }
-
-const run = ({ stepIndex, step, group, task: { summary, fingerprint } }: Placed, reason: RunReason): Run =>
-  group === undefined
-    ? { _tag: 'Run', stepIndex, step, summary, fingerprint, reason }
-    : { _tag: 'Run', stepIndex, step, group, summary, fingerprint, reason }
-
-const nameOf = ({ step, group }: Placed): { readonly step: string; readonly group?: string } =>
-  group === undefined ? { step } : { step, group }
+const run = ({ unit, stepIndex, task: { summary, fingerprint } }: Placed, reason: RunReason): Run => ({
+  _tag: 'Run',
+  unit,
+  stepIndex,
+  summary,
+  fingerprint,
+  reason
+})
 
 const keptReason = ({ changed, evidence }: Kept): SkipReason => ({ _tag: 'EvidenceChanged', changed, evidence })
 
@@ -265,52 +263,51 @@ const ASSUMED: SkipReason = { _tag: 'Assumed' }
 
 const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): void => {
   const { stepIndex, task } = placed
-  const record = recordOf(context, placed)
+  const { record } = placed
   const scheduled = repeats(context, placed)
   const kept = context.evidence.kept.size === 0 ? undefined : keptOf(context, placed, scheduled)
   if (record !== undefined && (kept !== undefined || (scheduled === undefined && !isOpen(context, placed)))) {
     const fits = fitsOf(task, record.output)
     missingBefore(context, placed, out)
-    if (E.isLeft(fits)) out.problems.push({ _tag: 'OutputNotDecodable', ...nameOf(placed), ...fits.left })
+    if (E.isLeft(fits)) out.problems.push({ _tag: 'OutputNotDecodable', unit: placed.unit, ...fits.left })
     if (record.fingerprint !== task.fingerprint) uncaptured(placed, record, out)
     out.decisions.push(skip(placed, kept === undefined ? skipReasonOf(task, record) : keptReason(kept)))
     return
   }
-  const answer = context.confirm.size === 0 ? undefined : context.confirm.get(unitName(placed))
+  const answer = context.confirm.size === 0 ? undefined : context.confirm.get(placed.unit)
   const given = answer?._tag === 'Done' ? answer.output : undefined
   if (isAssumed(context, stepIndex)) {
-    assume(placed, given === undefined ? context.outputs.get(unitName(placed)) : given, out)
+    assume(placed, given === undefined ? context.outputs.get(placed.unit) : given, out)
     return
   }
-  const job = placed.job ?? (context.jobs.size === 0 ? undefined : context.jobs.get(unitName(placed)))
+  const job = placed.job ?? (context.jobs.size === 0 ? undefined : context.jobs.get(placed.unit))
   if (job !== undefined && scheduled === undefined) {
-    if (answer !== undefined) out.problems.push({ _tag: 'JobPending', ...nameOf(placed) })
+    if (answer !== undefined) out.problems.push({ _tag: 'JobPending', unit: placed.unit })
     out.decisions.push(poll(placed, job))
     return
   }
   const due = schedule(context, placed, { record, scheduled, job }, answer?._tag === 'Again')
-  const isCovered = record !== undefined && context.evidence.covered.has(unitName(placed))
+  const isCovered = record !== undefined && context.evidence.covered.has(placed.unit)
   if (answer?._tag === 'Done' && (due._tag === 'Confirm' || isCovered)) {
     assume(placed, given === undefined ? record?.output : given, out, evidenceNow(context, placed, record))
     return
   }
   // "Again" for what runs in any case is no contradiction. "Done" would leave out work that nobody did.
-  if (answer?._tag === 'Done') out.problems.push({ _tag: 'NotAsked', ...nameOf(placed) })
-  if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NotAsked', ...nameOf(placed), keep: true })
+  if (answer?._tag === 'Done') out.problems.push({ _tag: 'NotAsked', unit: placed.unit })
+  if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NotAsked', unit: placed.unit, keep: true })
   out.decisions.push(due)
 }
 
-const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean =>
-  open.size > 0 && open.has(unitName(placed))
+const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean => open.size > 0 && open.has(placed.unit)
 
 /** The accepted evidence of a unit: if nothing schedules the unit, or if an answer names it or its wave. */
 const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReason | undefined): Kept | undefined => {
   const { kept, missing } = context.evidence
-  const there = kept.get(unitName(placed))
+  const there = kept.get(placed.unit)
   if (there !== undefined && (scheduled === undefined || there.own)) return there
-  const record = scheduled === undefined || placed.whole?.kept === undefined ? undefined : recordOf(context, placed)
+  const record = scheduled === undefined || placed.whole?.kept === undefined ? undefined : placed.record
   if (record === undefined) return undefined
-  return { changed: [], evidence: evidenceWith(record, [], missing.get(unitName(placed))?.missing ?? []), own: true }
+  return { changed: [], evidence: evidenceWith(record, [], missing.get(placed.unit)?.missing ?? []), own: true }
 }
 
 /** The current evidence of a unit that the user declared done, so that the next resume does not raise the same question. */
@@ -320,7 +317,7 @@ const evidenceNow = (
   record: CompletedStep | undefined
 ): ReadonlyArray<Evidence> | undefined => {
   if (record === undefined || record.evidence.length === 0) return undefined
-  const name = unitName(placed)
+  const name = placed.unit
   return evidenceWith(record, evidence.changed.get(name) ?? [], evidence.missing.get(name)?.missing ?? [])
 }
 
@@ -329,7 +326,7 @@ const uncaptured = (placed: Placed<Task>, { captured }: CompletedStep, out: Plan
   const missing = placed.task.captures.filter((name) => !captured.includes(name))
   if (missing.length === 0) return
   const expected = `a value for ${missing.join(', ')}`
-  out.problems.push({ _tag: 'AssumedOutputMissing', ...nameOf(placed), expected })
+  out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected })
 }
 
 const fitsOf = ({ accepts }: Task, output: Json | undefined): ReturnType<Task['accepts']> => {
@@ -344,10 +341,10 @@ const fitsOf = ({ accepts }: Task, output: Json | undefined): ReturnType<Task['a
 const missingBefore = (context: PlanContext, placed: Placed, out: Planned): void => {
   const { missing } = context.evidence
   if (missing.size === 0 || !isAssumed(context, placed.stepIndex)) return
-  const gone = missing.get(unitName(placed))
+  const gone = missing.get(placed.unit)
   if (gone === undefined) return
   const expected = `${gone.missing.map(describeEvidence).join(', ')}, which is missing`
-  out.problems.push({ _tag: 'AssumedOutputMissing', ...nameOf(placed), expected })
+  out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected })
 }
 
 /** A unit that somebody says is done needs the output that it would have given, as plain JSON like any other. */
@@ -368,25 +365,27 @@ const assume = (
       : output === undefined && captures.length > 0
         ? `a value for ${captures.join(', ')}`
         : undefined
-  if (expected !== undefined) out.problems.push({ _tag: 'AssumedOutputMissing', ...nameOf(placed), expected })
+  if (expected !== undefined) out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected })
   const reason: SkipReason = output === undefined ? { _tag: 'Assumed' } : { _tag: 'Assumed', output }
   out.decisions.push(skip(placed, evidence === undefined ? reason : { ...reason, evidence }))
 }
 
 /** Why completed work, or work that would be due in any case, is asked for again; undefined if it is not. */
 const repeats = (context: PlanContext, placed: Placed): RunReason | undefined => {
-  const { stepIndex, step, group } = placed
+  const { stepIndex, unit } = placed
+  const step = top(unit)
   if (stepIndex >= context.from || step === context.restartWave) return { _tag: 'Forced' }
   if (stepIndex < context.rewound) return undefined
   if (stepIndex > context.rewound) return { _tag: 'EarlierStepRunsAgain', step: context.rewoundStep }
   const { due } = context.evidence
-  const ofWave = recordOf(context, { stepIndex, step }) === undefined ? undefined : due.get(step)
-  const lost = due.get(unitName(placed)) ?? ofWave
+  const ofWave = due.get(step)
+  const lost =
+    due.get(placed.unit) ?? (ofWave === undefined || recordOf(context, step) === undefined ? undefined : ofWave)
   if (lost !== undefined) return lost
-  return group !== undefined && placed.again?.has(group) === true ? { _tag: 'EarlierStepRunsAgain', step } : undefined
+  return placed.again?.has(unit) === true ? { _tag: 'EarlierStepRunsAgain', step } : undefined
 }
 
-const poll = (placed: Placed, job: PendingJob): Poll => ({ _tag: 'Poll', ...unitOf(placed), reason: pollReason(job) })
+const poll = (placed: Placed, job: PendingJob): Poll => ({ _tag: 'Poll', ...aboutOf(placed), reason: pollReason(job) })
 
 const pollReason = ({ submittedAt, job }: PendingJob): PollReason => ({
   _tag: 'JobPending',
@@ -412,8 +411,8 @@ const schedule = (
   again: boolean
 ): Decision => {
   const begun = job === undefined ? trace(context, placed) : undefined
-  const edited = placed.edited ?? context.evidence.edited.get(unitName(placed))
-  if (edited !== undefined && !again) return { _tag: 'Confirm', ...unitOf(placed), reason: edited }
+  const edited = placed.edited ?? context.evidence.edited.get(placed.unit)
+  if (edited !== undefined && !again) return { _tag: 'Confirm', ...aboutOf(placed), reason: edited }
   const mayHaveActed =
     record !== undefined ||
     job !== undefined ||
@@ -424,26 +423,24 @@ const schedule = (
   if (mayHaveActed && !asked && !isIdempotent(context, placed)) {
     const known = job === undefined ? (begun?.reason ?? scheduled) : pollReason(job)
     const reason = known ?? ({ _tag: 'MaybeLost' } as const)
-    return { _tag: 'Confirm', ...unitOf(placed), reason }
+    return { _tag: 'Confirm', ...aboutOf(placed), reason }
   }
   if (scheduled !== undefined) {
     const due = run(placed, scheduled)
     return job === undefined ? due : { ...due, givesUp: pollReason(job) }
   }
   if (begun === undefined) return run(placed, { _tag: 'NotStarted' })
-  return { _tag: 'Retry', ...unitOf(placed), attempt: begun.attempt, reason: begun.reason }
+  return { _tag: 'Retry', ...aboutOf(placed), attempt: begun.attempt, reason: begun.reason }
 }
 
 /** What was not idempotent when it began does not become so by an edit. */
-const isIdempotent = ({ checkpoint, was }: PlanContext, { step, stepIndex, group, task }: Placed<Task>): boolean => {
-  const before = checkpoint.workflow.steps[was(step, stepIndex) ?? -1]
-  if (!task.idempotent || before === undefined) return task.idempotent
-  const unit = before.kind === 'map' || before.kind === 'expanded' ? before.each : ofGroup(before, group)
-  return unit?.idempotent !== false
+const isIdempotent = ({ checkpoint }: PlanContext, { unit, stepIndex, task }: Placed<Task>): boolean => {
+  if (!task.idempotent) return false
+  const whole = find(checkpoint.workflow, top(unit), stepIndex)?.definition
+  if (whole?.kind === 'map' || whole?.kind === 'expanded') return whole.each.idempotent
+  const before = find(checkpoint.workflow, unit, stepIndex)?.definition
+  return before?.kind !== 'task' || before.idempotent
 }
-
-const ofGroup = (step: TaskIdentity | WaveIdentity, group: string | undefined): TaskIdentity | undefined =>
-  step.kind === 'task' ? step : groupNamed(step, group ?? '')
 
 /** What the state says of a unit: how it ended or was cut short, and which attempt comes next. */
 const trace = (
@@ -451,9 +448,9 @@ const trace = (
   placed: Placed
 ): { readonly reason: RetryReason; readonly attempt: number; readonly mayHaveActed: boolean } | undefined => {
   const { state } = context.checkpoint
-  if (state.step !== placed.step) return undefined
-  const mayHaveActed = context.inDoubt.has(placed.group)
-  const running = context.inFlight.get(placed.group)
+  if (state.step !== top(placed.unit)) return undefined
+  const mayHaveActed = context.inDoubt.has(placed.unit)
+  const running = context.inFlight.get(placed.unit)
   if (running !== undefined) {
     const reason: RetryReason =
       state._tag === 'Interrupted'
@@ -461,7 +458,7 @@ const trace = (
         : { _tag: 'InFlight', attempt: running.attempt }
     return { reason, attempt: running.attempt, mayHaveActed }
   }
-  const failure = context.failures.get(placed.group)
+  const failure = context.failures.get(placed.unit)
   if (failure !== undefined) {
     const newest = failure.attempts.at(-1)
     const goesOn = newest?.delayBeforeNextMillis !== undefined
@@ -469,6 +466,6 @@ const trace = (
     const reason: RetryReason = { _tag: 'Failed', message: failure.error.message, attempts }
     return { reason, attempt: goesOn ? attempts + 1 : 1, mayHaveActed }
   }
-  const stopped = state._tag === 'Interrupted' && state.inProgress && placed.group === undefined
+  const stopped = state._tag === 'Interrupted' && state.inProgress && isTop(placed.unit)
   return stopped ? { reason: { _tag: 'Interrupted', reason: state.reason }, attempt: 1, mayHaveActed } : undefined
 }

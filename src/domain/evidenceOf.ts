@@ -2,6 +2,7 @@
 import type { Checkpoint } from './Checkpoint.js'
 import type { CompletedStep } from './CompletedStep.js'
 import type { PlanOptions } from './Plan.js'
+import { top } from './Unit.js'
 import type { Workflow } from './Workflow.js'
 
 /**
@@ -20,7 +21,7 @@ export const unitsInNeed = (
   const from = fromStep === undefined ? -1 : steps.findIndex(({ name }) => name === fromStep)
   if (from === -1) return { ...run, completedSteps }
   const before = new Set(steps.slice(0, from).map(({ name }) => name))
-  const isNeeded = [...completedSteps].some(({ step, evidence }) => evidence.length > 0 && before.has(step))
+  const isNeeded = [...completedSteps].some(({ unit, evidence }) => evidence.length > 0 && before.has(top(unit)))
   return { ...run, completedSteps: isNeeded ? completedSteps : [] }
 }
 

@@ -2,9 +2,11 @@
 import type { Checkpoint } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep, Evidence } from './CompletedStep.js'
+import * as Steps from './CompletedStep.js'
 import { itemOf } from './Expansion.js'
 import type { FoundEvidence } from './Plan.js'
-import { unitName } from './Plan.js'
+import type { Unit } from './Unit.js'
+import { nameOf, top } from './Unit.js'
 import type { Known, Task, Workflow } from './Workflow.js'
 import { groupNamed } from './Workflow.js'
 
@@ -19,10 +21,8 @@ export const unexplained = (
 ): ReadonlyArray<FoundEvidence> => {
   if (evidence.every((found) => 'missing' in found)) return evidence
   const begun = begunIn(checkpoint, workflow)
-  const records = new Map<string, CompletedStep>()
-  for (const record of checkpoint.completedSteps) records.set(unitName(record), record)
   return evidence.flatMap((found): ReadonlyArray<FoundEvidence> => {
-    const record = 'missing' in found ? undefined : records.get(unitName(found))
+    const record = 'missing' in found ? undefined : Steps.get(checkpoint.completedSteps, found.unit)
     if ('missing' in found || record === undefined) return [found]
     const [first, ...more] = found.changed.filter(({ was }) => !isExplained(begun, { record, was }))
     return first === undefined ? [] : [{ ...found, changed: [first, ...more] }]
@@ -47,11 +47,12 @@ export const begunIn = (
   isDone: (unit: string) => boolean = () => false
 ): Begun => {
   const begun: Begun = { all: new Map(), paths: new Map() }
-  for (const { step, group, until } of openUnits(checkpoint)) {
-    const task = taskAt(workflow, step, group)
-    if (task === undefined || isDone(unitName(group === undefined ? { step } : { step, group }))) continue
+  for (const { unit, until } of openUnits(checkpoint)) {
+    const step = top(unit)
+    const task = taskAt(workflow, unit)
+    if (task === undefined || isDone(unit)) continue
     note(begun.all, step, until)
-    for (const path of pathsOf(checkpoint, task, step, group)) {
+    for (const path of pathsOf(checkpoint, task, unit)) {
       const there = begun.paths.get(path) ?? new Map<string, string>()
       begun.paths.set(path, there)
       note(there, step, until)
@@ -66,18 +67,14 @@ const note = (latest: Latest, step: string, until: string): void => {
 
 /** A unit that started and has not completed, and the time until which it may have worked. */
 interface Open {
-  readonly step: string
-  readonly group: string | undefined
+  readonly unit: Unit
   readonly until: string
 }
 
 function* openUnits({ state, pending }: Checkpoint): Iterable<Open> {
-  const { step } = state
-  for (const job of pending) yield { step: job.step, group: job.group, until: NOT_ENDED }
-  for (const { group } of State.inFlight(state)) yield { step, group, until: NOT_ENDED }
-  for (const { group, attempts } of State.failures(state))
-    yield { step, group, until: attempts.at(-1)?.failedAt ?? NOT_ENDED }
-  if (state._tag === 'Interrupted' && state.inProgress) yield { step, group: undefined, until: NOT_ENDED }
+  for (const { unit } of [...pending, ...State.inFlight(state)]) yield { unit, until: NOT_ENDED }
+  for (const { unit, attempts } of State.failures(state)) yield { unit, until: attempts.at(-1)?.failedAt ?? NOT_ENDED }
+  if (state._tag === 'Interrupted' && state.inProgress) yield { unit: state.step, until: NOT_ENDED }
 }
 
 /**
@@ -91,29 +88,24 @@ export const isExplained = (
   const latest = was._tag === 'Artifact' ? paths.get(was.path) : was._tag === 'Stored' ? all : undefined
   if (latest === undefined) return false
   // Groups of one wave may end in any order.
-  for (const [step, until] of latest) if (step !== record.step || until >= record.completedAt) return true
+  for (const [step, until] of latest) if (step !== top(record.unit) || until >= record.completedAt) return true
   return false
 }
 
-const taskAt = ({ steps }: Workflow, step: string, group: string | undefined): Task | undefined => {
-  const found = steps.find(({ name }) => name === step)
-  if (found?._tag === 'Task') return group === undefined ? found : undefined
-  if (found?._tag === 'Map') return found.each
-  return found === undefined || group === undefined ? undefined : groupNamed(found, group)
+const taskAt = ({ steps }: Workflow, unit: Unit): Task | undefined => {
+  const step = steps.find(({ name }) => name === top(unit))
+  if (step?._tag === 'Task') return unit === step.name ? step : undefined
+  if (step?._tag === 'Map') return step.each
+  return step === undefined || unit === step.name ? undefined : groupNamed(step, nameOf(unit))
 }
 
 const NO_PATHS: ReadonlyArray<string> = []
 
-const pathsOf = (
-  { variables, workflow }: Checkpoint,
-  { leaves }: Task,
-  step: string,
-  group: string | undefined
-): ReadonlyArray<string> => {
+const pathsOf = ({ variables, workflow }: Checkpoint, { leaves }: Task, unit: Unit): ReadonlyArray<string> => {
   if (leaves === undefined) return NO_PATHS
   const item = itemOf(
-    workflow.steps.find(({ name }) => name === step),
-    group
+    workflow.steps.find(({ name }) => name === top(unit)),
+    unit === top(unit) ? undefined : nameOf(unit)
   )
   const known: Known = item === undefined ? { variables } : { variables, item: item.value }
   try {

@@ -20,3 +20,22 @@ export const indexed = <A>(all: ReadonlyArray<A>, keyOf: (one: A) => string): Re
 }
 
 const INDEX = new WeakMap<ReadonlyArray<unknown>, ReadonlyMap<string, unknown>>()
+
+/**
+ * The index of the step with a name. `expected`: where it usually is; only elsewhere is it looked up.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const indexOfStep = (
+  steps: ReadonlyArray<{ readonly name: string }>,
+  name: string,
+  expected: number
+): number | undefined => {
+  if (steps[expected]?.name === name) return expected
+  const known = INDICES.get(steps) ?? new Map(steps.map((step, index) => [step.name, index]))
+  INDICES.set(steps, known)
+  return known.get(name)
+}
+
+const INDICES = new WeakMap<ReadonlyArray<unknown>, ReadonlyMap<string, number>>()

@@ -10,19 +10,10 @@ import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
 import * as Steps from './CompletedStep.js'
 import * as Job from './PendingJob.js'
-import { unitName } from './Plan.js'
 import type { Result } from './transitionParts.js'
-import {
-  attemptOf,
-  groupAt,
-  here,
-  isInFlight,
-  notInFlight,
-  refuse,
-  stepAt,
-  withAttempt,
-  withoutGroup
-} from './transitionParts.js'
+import { attemptOf, here, isInFlight, notInFlight, refuse, unitAt, withAttempt, without } from './transitionParts.js'
+import type { Unit } from './Unit.js'
+import { parent, top } from './Unit.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // submitting
@@ -37,18 +28,16 @@ import {
 export const withKeys = (
   self: Fields,
   change: Change.AttemptStarted,
-  keys: ReadonlyArray<Change.SubmissionKey>,
+  keys: ReadonlyArray<Job.Submission>,
   state: CheckpointState
 ): Result => {
-  const { stepIndex } = change
-  const step = stepAt(self.workflow, change)?.name ?? change.step
   const added: Array<Job.Submission> = []
-  for (const { group, key } of keys) {
-    const unit = { stepIndex, step, ...(group === undefined ? {} : { group }) }
-    if (!change.attempts.some((one) => one.group === group)) return refuse(self, change, 'UnknownUnit', unitName(unit))
+  const starting = new Set(change.attempts.map(({ unit }) => unit))
+  for (const { unit, key } of keys) {
+    if (!starting.has(unit)) return refuse(self, change, 'UnknownUnit', unit)
     const known = Job.find(self.submissions, unit)
-    if (known !== undefined && known.key !== key) return refuse(self, change, 'AnotherKey', unitName(unit))
-    if (known === undefined) added.push({ ...unit, key })
+    if (known !== undefined && known.key !== key) return refuse(self, change, 'AnotherKey', unit)
+    if (known === undefined) added.push({ unit, key })
   }
   return E.right({ state, submissions: added.length === 0 ? self.submissions : [...self.submissions, ...added] })
 }
@@ -60,25 +49,24 @@ export const withKeys = (
  * @since 0.1.0
  */
 export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result => {
-  const { stepIndex, group, attempt, job, at } = change
-  const unit = group === undefined ? stepAt(self.workflow, change) : groupAt(self.workflow, change)
-  if (unit?.kind !== 'task') return refuse(self, change, 'UnknownUnit', unitName(change))
-  const before = here(self.state, stepIndex)
-  if (!isInFlight(before.inFlight, change)) return notInFlight(self, change)
-  const submission = Job.find(self.submissions, change)
-  if (submission === undefined) return refuse(self, change, 'NoKey', unitName(change))
+  const { unit, attempt, job, at } = change
+  const found = unitAt(self, unit)
+  if (found?.definition.kind !== 'task') return refuse(self, change, 'UnknownUnit', unit)
+  const before = here(self.state, found.stepIndex)
+  if (!isInFlight(before.inFlight, change)) return notInFlight(self, change, unit)
+  const submission = Job.find(self.submissions, unit)
+  if (submission === undefined) return refuse(self, change, 'NoKey', unit)
   const submitted: Job.PendingJob = {
     ...submission,
     ...(job === undefined ? {} : { job }),
     ...(attempt === 1 ? {} : { attempt }),
     submittedAt: at
   }
-  const inFlight = withoutGroup(before.inFlight, group)
-  const failures = withoutGroup(before.failures, group)
+  const { inFlight, failures } = before
   return E.right({
-    state: State.beforeStep(stepIndex, change.step, inFlight, failures),
+    state: State.beforeStep(found.stepIndex, found.step.name, without(inFlight, unit), without(failures, unit)),
     pending: [...self.pending, submitted],
-    submissions: Job.without(self.submissions, change)
+    submissions: Job.without(self.submissions, unit)
   })
 }
 
@@ -92,38 +80,32 @@ export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result 
  * @category destructors
  * @since 0.1.0
  */
-export const isCollected = (
-  { pending }: Fields,
-  change: { readonly stepIndex: number; readonly group?: string; readonly attempts: number }
-): boolean => {
-  const job = Job.find(pending, change)
-  return job !== undefined && (job.attempt ?? 1) === change.attempts
+export const isCollected = ({ pending }: Fields, { unit, attempts }: Change.UnitCompleted): boolean => {
+  const job = Job.find(pending, unit)
+  return job !== undefined && (job.attempt ?? 1) === attempts
 }
 
 /**
- * Where the run stands after a task whose job was collected. What is collected out of turn does not move it.
+ * Where the run stands after a job was collected: as it stood, unless its step is completed with it, or rested for this job
+ * alone. What is collected out of turn does not move the run.
  *
  * @category transitions
  * @since 0.1.0
  */
-export const taskAfterJob = (
-  { state, completedSteps }: Fields,
-  { stepIndex, step }: Change.UnitCompleted
+export const stateAfterJob = (
+  { state, completedSteps, pending }: Fields,
+  unit: Unit,
+  stepIndex: number
 ): CheckpointState => {
-  const isNext = stepIndex === state.stepIndex + 1 && Steps.hasStep(completedSteps, state.stepIndex)
-  return stepIndex === state.stepIndex || isNext ? State.completed(stepIndex, step) : state
-}
-
-/**
- * Where the run stands after a group whose job was collected: as it stood, unless it rested for this job alone.
- *
- * @category transitions
- * @since 0.1.0
- */
-export const groupAfterJob = ({ state, pending }: Fields, { stepIndex }: Change.UnitCompleted): CheckpointState =>
-  state._tag === 'Interrupted' && state.reason === 'pending' && state.stepIndex === stepIndex && pending.length === 1
+  const isHere = stepIndex === state.stepIndex
+  if (parent(unit) === undefined) {
+    const isNext = stepIndex === state.stepIndex + 1 && Steps.has(completedSteps, state.step)
+    return isHere || isNext ? State.completed(stepIndex, unit) : state
+  }
+  return state._tag === 'Interrupted' && state.reason === 'pending' && isHere && pending.length === 1
     ? State.beforeStep(stepIndex, state.step, state.inFlight, state.failures)
     : state
+}
 
 /**
  * A job ended badly: its step has failed, unless other groups of it are in flight. Later submissions have other keys.
@@ -132,31 +114,33 @@ export const groupAfterJob = ({ state, pending }: Fields, { stepIndex }: Change.
  * @since 0.1.0
  */
 export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
-  const { stepIndex, step, group } = change
-  const job = Job.find(self.pending, change)
-  if (job === undefined) return refuse(self, change, 'NoJob', unitName(change))
-  if (!mayStandAt(self, stepIndex)) return refuse(self, change, 'StandsElsewhere', unitName(change))
+  const { unit } = change
+  const found = unitAt(self, unit)
+  const job = Job.find(self.pending, unit)
+  if (job === undefined || found === undefined) return refuse(self, change, 'NoJob', unit)
+  if (!mayStandAt(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
+  const { step, stepIndex } = found
   const before = here(self.state, stepIndex)
   const attempt = attemptOf({ ...change, attempt: job.attempt ?? 1, startedAt: job.submittedAt })
-  const failures = withAttempt(before.failures, group, change, attempt)
+  const failures = withAttempt(before.failures, unit, change, attempt)
   const retryable = change.retryable && !(self.state._tag === 'Failed' && !self.state.retryable)
   return E.right({
     state:
       before.inFlight.length === 0
-        ? State.failed(stepIndex, step, failures, retryable)
-        : State.beforeStep(stepIndex, step, before.inFlight, failures),
-    pending: Job.without(self.pending, change),
+        ? State.failed(stepIndex, step.name, failures, retryable)
+        : State.beforeStep(stepIndex, step.name, before.inFlight, failures),
+    pending: Job.without(self.pending, unit),
     endedJobs: self.endedJobs + 1
   })
 }
 
 /**
- * Whether the run stands at a step, or can without forgetting what it left open at another.
+ * Whether the run stands at the step of a unit, or can without forgetting what it left open at another.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const mayStandAt = ({ state, completedSteps }: Fields, stepIndex: number): boolean =>
-  state.stepIndex === stepIndex ||
-  Steps.hasStep(completedSteps, state.stepIndex) ||
+export const mayStandAt = ({ state, completedSteps }: Fields, unit: Unit): boolean =>
+  state.step === top(unit) ||
+  Steps.has(completedSteps, state.step) ||
   (State.inFlight(state).length === 0 && State.failures(state).length === 0)

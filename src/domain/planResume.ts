@@ -14,10 +14,10 @@ import { expandDefinition } from './Expansion.js'
 import type { Json } from './Json.js'
 import { equals } from './Json.js'
 import type { Decision, PlanError, PlanOptions, PlanProblem, ResumePlan, Skip } from './Plan.js'
+import { isTop, nameOf } from './Unit.js'
 import { compare, inconsistencies, wrongWorkflow } from './PlanCheck.js'
 import type { PlanContext } from './PlanContext.js'
-import { contextOf, isDoneAnew, recordOf, unknownNames } from './PlanContext.js'
-import { recordsOf } from './Records.js'
+import { begunSteps, contextOf, isDoneAnew, recordOf, unknownNames } from './PlanContext.js'
 import type { Step, Workflow } from './Workflow.js'
 import { groupNamed, groupsOf, problems as problemsOf } from './Workflow.js'
 
@@ -51,20 +51,19 @@ export const planResume = (
   workflow: Workflow,
   options: PlanOptions = {}
 ): E.Either<PlanError, ResumePlan> => {
-  const records = recordsOf(checkpoint)
   const unfit = [
     ...problemsOf(workflow).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem })),
-    ...inconsistencies(checkpoint, records)
+    ...inconsistencies(checkpoint)
   ]
   const wrong = wrongWorkflow(checkpoint, workflow)
   const whole: Workflow = { name: workflow.name, steps: expandDefinition(workflow.steps, checkpoint.workflow) }
   const [first, ...more] = unfit
   if (first !== undefined) return refuse([first, ...more, ...wrong, ...unknownNames(workflow, whole, options)])
-  const context = contextOf(checkpoint, whole, options, records)
+  const context = contextOf(checkpoint, whole, options, begunSteps(checkpoint))
   const due = asDue(context, workflow, whole)
   const decisions: Array<Decision> = []
   const problems = [
-    ...compare(checkpoint, whole, options.changes ?? 'completed', records, context.redoneFrom),
+    ...compare(context, whole, options.changes ?? 'completed'),
     ...wrong,
     ...unknownNames(workflow, due, options, context.evidence.changed)
   ]
@@ -108,7 +107,7 @@ const read = (
   const skipSteps = new Set<number>()
   let first: Decision | undefined
   for (const decision of decisions) {
-    if (decision.group !== undefined) continue
+    if (!isTop(decision.unit)) continue
     if (decision._tag === 'Skip') skipSteps.add(decision.stepIndex)
     else first ??= decision
   }
@@ -116,7 +115,7 @@ const read = (
   return {
     decisions,
     startIndex: first?.stepIndex ?? workflow.steps.length,
-    retryCurrent: first !== undefined && first.step === checkpoint.state.step && isTriedAgain(checkpoint),
+    retryCurrent: first !== undefined && first.unit === checkpoint.state.step && isTriedAgain(checkpoint),
     skipSteps,
     get variables() {
       variables ??= variablesOf(input === undefined ? checkpoint.input : input, kept(workflow, decisions, context))
@@ -140,19 +139,19 @@ function* kept(workflow: Workflow, decisions: ReadonlyArray<Decision>, context: 
     if (decision._tag !== 'Skip') continue
     if (decision.reason._tag === 'Assumed' && decision.reason.output !== undefined) {
       const step = workflow.steps[decision.stepIndex] as Step
-      const task = step._tag === 'Task' ? step : groupNamed({ groups: groupsOf(step) }, decision.group ?? '')
+      const task = step._tag === 'Task' ? step : groupNamed({ groups: groupsOf(step) }, nameOf(decision.unit))
       yield assumedRecord(decision, decision.reason.output, task?.captures ?? [], context.checkpoint.updatedAt)
       continue
     }
-    const record = recordOf(context, decision)
+    const record = recordOf(context, decision.unit)
     if (record !== undefined) yield record
   }
 }
 
-const assumedRecord = (unit: Skip, output: Json, captured: ReadonlyArray<string>, at: string): CompletedStep => ({
-  stepIndex: unit.stepIndex,
-  step: unit.step,
-  fingerprint: unit.fingerprint,
+const assumedRecord = (decision: Skip, output: Json, captured: ReadonlyArray<string>, at: string): CompletedStep => ({
+  unit: decision.unit,
+  stepIndex: decision.stepIndex,
+  fingerprint: decision.fingerprint,
   output,
   captured,
   attempts: 0,

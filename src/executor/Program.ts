@@ -10,6 +10,7 @@ import { expand } from '../domain/Expansion.js'
 import { keyOf } from '../domain/PendingJob.js'
 import type { OnSuccess } from '../domain/Retention.js'
 import { problemOf as problemOfRetry } from '../domain/RetryPolicy.js'
+import type { Unit } from '../domain/Unit.js'
 import type { OutputMismatch, Workflow } from '../domain/Workflow.js'
 import * as W from '../domain/Workflow.js'
 import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
@@ -301,8 +302,8 @@ export const wave =
  * )
  * const outcome = await run(crawl, 'crawl-1', {})(nodeEnvironment(memoryStorage()))()
  * assert.ok(E.isRight(outcome) && outcome.right._tag === 'Completed')
- * const outputs = [...outcome.right.checkpoint.completedSteps].map(({ group, output }) => [group, output])
- * assert.deepEqual(outputs.slice(1, 3), [['start', 5], ['about', 5]])
+ * const outputs = [...outcome.right.checkpoint.completedSteps].map(({ unit, output }) => [unit, output])
+ * assert.deepEqual(outputs.slice(1, 3), [['pages/start', 5], ['pages/about', 5]])
  *
  * @category combinators
  * @since 0.1.0
@@ -354,12 +355,12 @@ const groupFrom = ([name, spec]: readonly [
 
 /**
  * The key under which a unit does its outside work, so that the other side can tell a repetition: a hash of run id,
- * creation time, step, group and generation.
+ * creation time, unit and generation.
  *
  * @category destructors
  * @since 0.1.0
  */
 export const idempotencyKey = (
   run: { readonly runId: string; readonly createdAt: string; readonly generation: number },
-  unit: { readonly step: string; readonly group?: string }
+  unit: Unit
 ): string => keyOf(run, unit)

@@ -8,10 +8,10 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describeEvidence, describeProblems, describeQuestion } from '../domain/Explain.js'
 import type { Confirm, MissingEvidence, PlanError, PlanProblem } from '../domain/Plan.js'
-import { unitName } from '../domain/Plan.js'
 import { printableLines } from '../domain/printable.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { Workspace } from '../domain/Workspace.js'
+import { top } from '../domain/Unit.js'
 import type { ArtifactError } from '../ports/ArtifactStore.js'
 import type { Fenced, HeldBy, ReadFailed, StorageError, WriteFailed } from '../ports/CheckpointStorage.js'
 import type { InvalidPointer } from '../ports/Pauses.js'
@@ -303,7 +303,7 @@ const remedyOfEdits = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<stri
   const edits = problems.filter((one) => one._tag === 'WorkflowChanged')
   const [first] = edits
   if (first === undefined || edits.some(({ inDoubt, pending }) => inDoubt === true || pending === true)) return []
-  const from = edits.every(({ edit }) => edit === 'changed') ? `, set fromStep: '${first.step}',` : ''
+  const from = edits.every(({ edit }) => edit === 'changed') ? `, set fromStep: '${top(first.unit)}',` : ''
   const [edit, it] = edits.length === 1 ? ['edit', 'it'] : ['edits', 'them']
   return [`Undo the ${edit}${from} or accept ${it} with changes: 'ignore'`]
 }
@@ -365,7 +365,7 @@ export const describeLoss = ({ runId, from, lost }: RecoveryRefused): string =>
 const MOST_GONE = 3
 
 const whatIsGone = ({ path, gone }: WorkspaceGone): ReadonlyArray<string> => {
-  const left = gone.flatMap((one) => one.missing.map((each) => `${describeEvidence(each)} of "${unitName(one)}"`))
+  const left = gone.flatMap((one) => one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`))
   const more = left.length > MOST_GONE ? ` and ${left.length - MOST_GONE} more` : ''
   const named = left.length === 0 ? [] : [`Missing with it: ${left.slice(0, MOST_GONE).join(', ')}${more}`]
   return [`The run works in ${path}`, ...named]
@@ -416,7 +416,7 @@ const keeping = (questions: ReadonlyArray<Confirm>): ReadonlyArray<string> => {
 }
 
 const confirming = (questions: ReadonlyArray<Confirm>, answer: string): string =>
-  `confirm: new Map([${questions.map((question) => `[${JSON.stringify(unitName(question))}, ${answer}]`).join(', ')}])`
+  `confirm: new Map([${questions.map((question) => `[${JSON.stringify(question.unit)}, ${answer}]`).join(', ')}])`
 
 /** The heading above a list of questions. */
 export const headOf = (questions: ReadonlyArray<Confirm>): string =>

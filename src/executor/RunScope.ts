@@ -10,6 +10,7 @@ import type { Evidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import { itemOf } from '../domain/Expansion.js'
 import { find } from '../domain/PendingJob.js'
+import { isTop, nameOf, top } from '../domain/Unit.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import type { Claim } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
@@ -185,17 +186,19 @@ export const contextFor = (
   const { program, values } = scope
   const { runId, createdAt, generation, workflow, input, submissions, pending, workspace } = scope.recorder.checkpoint()
   const folder = own ?? workspace?.path
+  const group = isTop(place.unit) ? undefined : nameOf(place.unit)
   const made: Made = {}
   const context: StepContext<unknown, unknown> = {
     runId,
-    step: place.step,
-    ...(place.group === undefined ? {} : { group: place.group }),
+    step: top(place.unit),
+    ...(group === undefined ? {} : { group }),
     attempt: attempt.number,
     ...(workspace === undefined ? {} : { workspace }),
     ...(folder === undefined ? {} : { folder }),
     get idempotencyKey() {
-      const submitted = find(submissions, place) ?? find(pending, place)
-      return (made.key ??= submitted?.key ?? idempotencyKey({ runId, createdAt, generation }, place))
+      const { unit } = place
+      const submitted = find(submissions, unit) ?? find(pending, unit)
+      return (made.key ??= submitted?.key ?? idempotencyKey({ runId, createdAt, generation }, unit))
     },
     get input() {
       return (made.input ??= { value: orStored(program.decodeInput(structuredClone(input)), input) }).value
@@ -217,7 +220,7 @@ export const contextFor = (
     },
     memo: (key, compute) => memoFor({ scope, place, attempt })(key, compute)
   }
-  const item = itemOf(workflow.steps[place.stepIndex], place.group)
+  const item = itemOf(workflow.steps[place.stepIndex], group)
   return item === undefined ? context : withItem(scope, place, context, item.value)
 }
 

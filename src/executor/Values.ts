@@ -10,7 +10,8 @@
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import type { Json } from '../domain/Json.js'
 import { isObject } from '../domain/Json.js'
-import { unitName } from '../domain/Plan.js'
+import type { Unit } from '../domain/Unit.js'
+import { isTop, join, nameOf } from '../domain/Unit.js'
 import { groupNamed } from '../domain/Workflow.js'
 import type { Program, ProgramStep, ProgramTask } from './Program.js'
 
@@ -19,21 +20,18 @@ import type { Program, ProgramStep, ProgramTask } from './Program.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Where a unit stands in its workflow.
+ * A unit, and the index of its top-level step.
  *
  * @category model
  * @since 0.1.0
  */
 export interface Place {
+  readonly unit: Unit
   readonly stepIndex: number
-  readonly step: string
-  readonly group?: string
 }
 
 /** What a unit gave (`undefined`: nothing). */
-interface Left {
-  readonly stepIndex: number
-  readonly group: string | undefined
+interface Left extends Place {
   readonly value: Json | undefined
 }
 
@@ -93,11 +91,14 @@ export const reset = (values: Values, checkpoint: Checkpoint): void => {
  * @category effects
  * @since 0.1.0
  */
-export const add = (values: Values, place: Place, value: Json | undefined, captured: ReadonlyArray<string>): void => {
-  const left: Left = { stepIndex: place.stepIndex, group: place.group, value }
-  values.units.set(unitName(place), left)
-  if (value !== undefined)
-    for (const name of captured) capture(values, { stepIndex: place.stepIndex, group: place.group, name, value })
+export const add = (
+  values: Values,
+  { unit, stepIndex }: Place,
+  value: Json | undefined,
+  captured: ReadonlyArray<string>
+): void => {
+  values.units.set(unit, { unit, stepIndex, value })
+  if (value !== undefined) for (const name of captured) capture(values, { unit, stepIndex, name, value })
 }
 
 /** The newest of a name counts. There is an older one only if the definition was edited. */
@@ -158,7 +159,7 @@ export const outputsFor = (program: Program<unknown, never>, values: Values, pla
     if (step._tag === 'Map') return values.units.has(name) ? () => ({}) : undefined
     if (step._tag === 'Wave') {
       const groups = step.groups.filter((group) => {
-        const left = values.units.get(unitName({ step: name, group: group.name }))
+        const left = values.units.get(join(name, group.name))
         return left !== undefined && sees(left)
       })
       if (groups.length === 0 && step.groups.length > 0) return undefined
@@ -171,7 +172,7 @@ export const outputsFor = (program: Program<unknown, never>, values: Values, pla
 }
 
 const valueOf = (values: Values, wave: string | undefined, task: ProgramTask): unknown => {
-  const name = unitName(wave === undefined ? { step: task.name } : { step: wave, group: task.name })
+  const name = join(wave, task.name)
   const stored = values.units.get(name)?.value
   const decoded = task.decode(stored)
   // The planner has seen to it that what is recorded decodes.
@@ -183,7 +184,7 @@ const sight = (program: Program<unknown, never>, place: Place): ((left: Left) =>
   return (left) => {
     if (left.stepIndex !== place.stepIndex) return left.stepIndex < place.stepIndex
     needed ??= neededBy(program, place)
-    return left.group !== undefined && needed.has(left.group)
+    return !isTop(left.unit) && needed.has(nameOf(left.unit))
   }
 }
 
@@ -191,8 +192,8 @@ const sight = (program: Program<unknown, never>, place: Place): ((left: Left) =>
 const neededBy = (program: Program<unknown, never>, place: Place): ReadonlySet<string> => {
   const needed = new Set<string>()
   const step = program.steps[place.stepIndex]
-  if (step?._tag !== 'Wave' || place.group === undefined) return needed
-  const open = [place.group]
+  if (step?._tag !== 'Wave' || isTop(place.unit)) return needed
+  const open = [nameOf(place.unit)]
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
     for (const need of groupNamed(step, name)?.needs ?? []) {
       if (needed.has(need)) continue

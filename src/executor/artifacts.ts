@@ -13,6 +13,7 @@ import * as Redaction from '../domain/Redaction.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
+import { isTop, nameOf } from '../domain/Unit.js'
 import { groupNamed } from '../domain/Workflow.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../ports/ArtifactStore.js'
 import { toJson } from './conversions.js'
@@ -170,9 +171,9 @@ const valueIn = (text: string): unknown => (JSON.parse(text) as { readonly value
 const memoId = ({ scope, place }: Holder, key: string): string => {
   const { createdAt, input } = scope.recorder.checkpoint()
   const step = scope.program.steps[place.stepIndex]
-  const unit = step?._tag === 'Wave' && place.group !== undefined ? groupNamed(step, place.group) : step
+  const unit = step?._tag === 'Wave' && !isTop(place.unit) ? groupNamed(step, nameOf(place.unit)) : step
   const defined = unit?._tag === 'Task' ? unit.fingerprint : null
-  return `_memo/${fingerprint([createdAt, digestOf(input), place.step, place.group ?? null, defined, key]).slice(3)}`
+  return `_memo/${fingerprint([createdAt, digestOf(input), place.unit, defined, key]).slice(3)}`
 }
 
 const digests = new WeakMap<object, string>()

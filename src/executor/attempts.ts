@@ -87,8 +87,9 @@ export const runAttempts = async (
     tellOfRetry(scope, place, retry, failure, attempt, wait.value)
     await sleepUnless(clock, wait.value, stopping)
     if (stopping.aborted) return E.right({ _tag: 'Stopped' })
-    const next = { ...(place.group === undefined ? {} : { group: place.group }), attempt: attempt + 1 }
-    scope.recorder.stage([attemptsStart(scope, place, [next], task.job === undefined ? none : [next])])
+    const { unit } = place
+    const next = { unit, attempt: attempt + 1 }
+    scope.recorder.stage([attemptsStart(scope, [next], task.job === undefined ? none : [unit])])
     const started = await scope.recorder.commit()
     if (E.isLeft(started)) return started
   }
@@ -116,8 +117,8 @@ const stopped = (failure: StepFailure | undefined, ended: Ended): TaskResult =>
   failure === undefined ? { _tag: 'Stopped' } : { _tag: 'Stopped', failed: { failure, ...ended } }
 
 /** When the first attempt began, if that was in another process: the bound on time is one for all of them. */
-const begunBefore = ({ recorder }: RunScope, { group }: Place): number | undefined => {
-  const [oldest] = failures(recorder.checkpoint().state).find((one) => one.group === group)?.attempts ?? []
+const begunBefore = ({ recorder }: RunScope, place: Place): number | undefined => {
+  const [oldest] = failures(recorder.checkpoint().state).find(({ unit }) => unit === place.unit)?.attempts ?? []
   return oldest === undefined ? undefined : Date.parse(oldest.startedAt)
 }
 

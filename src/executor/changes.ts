@@ -3,24 +3,25 @@
  *
  * @since 0.1.0
  */
-import type { Change, SubmissionKey } from '../domain/Change.js'
+import type { Change } from '../domain/Change.js'
 import type { InFlight } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
+import type { Submission } from '../domain/PendingJob.js'
 import { keyFor, none } from '../domain/PendingJob.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
+import { indexOfStep } from '../domain/indexed.js'
+import type { Unit } from '../domain/Unit.js'
+import { isTop, nameOf, top } from '../domain/Unit.js'
 import { groupNamed } from '../domain/Workflow.js'
 import type { Item } from '../domain/WorkflowIdentity.js'
-import type { Event } from '../ports/Events.js'
+import type { Event, EventUnit } from '../ports/Events.js'
 import type { Program, ProgramTask } from './Program.js'
 import type { Ended, RunScope, TaskResult } from './RunScope.js'
 import { timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
 import { add } from './Values.js'
-
-/** A step and its place in the workflow. */
-type StepPlace = Omit<Place, 'group'>
 
 // ---------------------------------------------------------------------------------------------------------------------
 // changes
@@ -34,31 +35,17 @@ type StepPlace = Omit<Place, 'group'>
  */
 export const attemptsStart = (
   scope: RunScope,
-  place: StepPlace,
   attempts: ReadonlyArray<InFlight>,
-  submitting: ReadonlyArray<{ readonly group?: string }> = none
+  submitting: ReadonlyArray<Unit> = none
 ): Change => {
-  const started = {
-    _tag: 'AttemptStarted',
-    at: timestamp(scope.environment.clock.now()),
-    stepIndex: place.stepIndex,
-    step: place.step,
-    attempts
-  } as const
-  return submitting.length === 0 ? started : { ...started, submissions: keysOf(scope, place, submitting) }
+  const started = { _tag: 'AttemptStarted', at: timestamp(scope.environment.clock.now()), attempts } as const
+  return submitting.length === 0 ? started : { ...started, submissions: keysOf(scope, submitting) }
 }
 
 /** The keys of units that are about to submit: on record before they do. */
-const keysOf = (
-  { recorder }: RunScope,
-  { stepIndex, step }: StepPlace,
-  units: ReadonlyArray<{ readonly group?: string }>
-): ReadonlyArray<SubmissionKey> => {
+const keysOf = ({ recorder }: RunScope, units: ReadonlyArray<Unit>): ReadonlyArray<Submission> => {
   const run = recorder.checkpoint()
-  return units.map(({ group }) => {
-    const unit = group === undefined ? {} : { group }
-    return { ...unit, key: keyFor(run, { stepIndex, step, ...unit }) }
-  })
+  return units.map((unit) => ({ unit, key: keyFor(run, unit) }))
 }
 
 /**
@@ -67,11 +54,10 @@ const keysOf = (
  * @category constructors
  * @since 0.1.0
  */
-export const mapExpanded = (scope: RunScope, place: StepPlace, items: ReadonlyArray<Item>): Change => ({
+export const mapExpanded = (scope: RunScope, place: Place, items: ReadonlyArray<Item>): Change => ({
   _tag: 'Expanded',
   at: timestamp(scope.environment.clock.now()),
-  stepIndex: place.stepIndex,
-  step: place.step,
+  unit: place.unit,
   items
 })
 
@@ -84,9 +70,7 @@ export const mapExpanded = (scope: RunScope, place: StepPlace, items: ReadonlyAr
 export const jobSubmitted = (place: Place, result: TaskResult & { readonly _tag: 'Done' }): Change => ({
   _tag: 'JobSubmitted',
   at: timestamp(result.endedAt),
-  stepIndex: place.stepIndex,
-  step: place.step,
-  ...(place.group === undefined ? {} : { group: place.group }),
+  unit: place.unit,
   attempt: result.attempt,
   ...(result.output === undefined ? {} : { job: result.output })
 })
@@ -105,7 +89,7 @@ export const attemptFailed = (
 ): Change => ({
   _tag: 'AttemptFailed',
   at: timestamp(ended.endedAt),
-  ...place,
+  unit: place.unit,
   attempt: ended.attempt,
   startedAt: timestamp(ended.startedAt),
   error: failure.error,
@@ -141,12 +125,13 @@ export const taskCompleted = (
 ): Change => {
   const { output, evidence } = result
   const captured = output === undefined ? [] : task.captures
+  const { unit } = place
   add(scope.values, place, output, captured)
   scope.values.evident ||= evidence.length > 0
   return {
     _tag: 'UnitCompleted',
     at: timestamp(result.endedAt),
-    ...place,
+    unit,
     ...(output === undefined ? {} : { output }),
     captured,
     attempts: result.attempt,
@@ -164,7 +149,7 @@ export const taskCompleted = (
  */
 export const waveCompleted = (
   scope: RunScope,
-  place: StepPlace,
+  place: Place,
   startedAt: number,
   evidence: ReadonlyArray<Evidence>
 ): Change => {
@@ -173,7 +158,7 @@ export const waveCompleted = (
   return {
     _tag: 'UnitCompleted',
     at: timestamp(now),
-    ...place,
+    unit: place.unit,
     captured: [],
     attempts: 1,
     startedAt: timestamp(startedAt),
@@ -188,10 +173,10 @@ export const waveCompleted = (
  * @category constructors
  * @since 0.1.0
  */
-export const taskFailed = (place: Place, result: Ended & { readonly failure: StepFailure }): Change => {
+export const taskFailed = (unit: Unit, result: Ended & { readonly failure: StepFailure }): Change => {
   const { _tag, error, outcome } = result.failure
   const last = { attempt: result.attempt, startedAt: timestamp(result.startedAt), error, outcome }
-  return { _tag: 'UnitFailed', at: timestamp(result.endedAt), ...place, retryable: _tag === 'Transient', last }
+  return { _tag: 'UnitFailed', at: timestamp(result.endedAt), unit, retryable: _tag === 'Transient', last }
 }
 
 /**
@@ -200,10 +185,10 @@ export const taskFailed = (place: Place, result: Ended & { readonly failure: Ste
  * @category constructors
  * @since 0.1.0
  */
-export const leftUndone = (scope: RunScope, place: Place, attempt: number, why: string): Change => {
+export const leftUndone = (scope: RunScope, unit: Unit, attempt: number, why: string): Change => {
   const now = scope.environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', why))
-  return taskFailed(place, { failure, attempt, startedAt: now, endedAt: now })
+  return taskFailed(unit, { failure, attempt, startedAt: now, endedAt: now })
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -217,30 +202,32 @@ export const leftUndone = (scope: RunScope, place: Place, attempt: number, why: 
  * @since 0.1.0
  */
 export const eventsOf = (program: Program<unknown, never>, runId: string, change: Change): ReadonlyArray<Event> => {
+  const eventUnit = (unit: Unit): EventUnit => ({ runId, ...placeOf(program, unit) })
   switch (change._tag) {
     case 'Expanded':
-      return [{ _tag: 'MapExpanded', ...unitOf(runId, change), items: change.items.length }]
+      return [{ _tag: 'MapExpanded', ...eventUnit(change.unit), items: change.items.length }]
     case 'AttemptStarted':
-      return change.attempts.map(({ group, attempt }) => {
-        const unit = unitOf(runId, { ...change, ...(group === undefined ? {} : { group }) })
-        return { _tag: 'StepStarted', ...unit, summary: taskAt(program, unit)?.summary ?? unit.step, attempt }
+      return change.attempts.map(({ unit, attempt }) => {
+        const place = placeOf(program, unit)
+        const summary = taskAt(program, place)?.summary ?? top(unit)
+        return { _tag: 'StepStarted', runId, ...place, summary, attempt }
       })
     case 'UnitCompleted': {
       const { attempts, durationMillis } = change
-      return [{ _tag: 'StepCompleted', ...unitOf(runId, change), attempts, durationMillis }]
+      return [{ _tag: 'StepCompleted', ...eventUnit(change.unit), attempts, durationMillis }]
     }
     case 'UnitFailed': {
       const { last } = change
       return last === undefined
         ? []
-        : [{ _tag: 'StepFailed', ...unitOf(runId, change), error: last.error, attempts: last.attempt }]
+        : [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: last.error, attempts: last.attempt }]
     }
     case 'JobSubmitted': {
       const { job } = change
-      return [{ _tag: 'JobSubmitted', ...unitOf(runId, change), ...(job === undefined ? {} : { job }) }]
+      return [{ _tag: 'JobSubmitted', ...eventUnit(change.unit), ...(job === undefined ? {} : { job }) }]
     }
     case 'JobEnded':
-      return [{ _tag: 'StepFailed', ...unitOf(runId, change), error: change.error, attempts: 1 }]
+      return [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: change.error, attempts: 1 }]
     // That another attempt follows is told by who makes it: none does at once after one that was stopped.
     case 'AttemptFailed':
     case 'Started':
@@ -254,19 +241,16 @@ export const eventsOf = (program: Program<unknown, never>, runId: string, change
     case 'Confirmed':
       return change.evidence === undefined
         ? []
-        : [{ _tag: 'EvidenceKept', ...unitOf(runId, change), evidence: change.evidence }]
+        : [{ _tag: 'EvidenceKept', ...eventUnit(change.unit), evidence: change.evidence }]
   }
 }
 
-const unitOf = (runId: string, place: Place): Place & { readonly runId: string } => ({
-  runId,
-  stepIndex: place.stepIndex,
-  step: place.step,
-  ...(place.group === undefined ? {} : { group: place.group })
-})
+const placeOf = ({ steps }: Program<unknown, never>, unit: Unit): Place => {
+  return { unit, stepIndex: indexOfStep(steps, top(unit), 0) ?? -1 }
+}
 
-const taskAt = (program: Program<unknown, never>, unit: Place): ProgramTask | undefined => {
-  const step = program.steps[unit.stepIndex]
+const taskAt = (program: Program<unknown, never>, { unit, stepIndex }: Place): ProgramTask | undefined => {
+  const step = program.steps[stepIndex]
   if (step?._tag !== 'Wave') return step?._tag === 'Task' ? step : undefined
-  return unit.group === undefined ? undefined : groupNamed(step, unit.group)
+  return isTop(unit) ? undefined : groupNamed(step, nameOf(unit))
 }

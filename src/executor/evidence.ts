@@ -62,7 +62,7 @@ export interface CompletedUnits {
  * assert.ok(E.isRight(view) && O.isSome(view.right))
  * const found = await collectEvidence(view.right.value.checkpoint)(environment)()
  * assert.ok(E.isRight(found))
- * assert.deepEqual(found.right.map((one) => [one.step, 'missing' in one]), [['pack', true]])
+ * assert.deepEqual(found.right.map((one) => [one.unit, 'missing' in one]), [['pack', true]])
  *
  * @category looking
  * @since 0.1.0
@@ -91,16 +91,12 @@ interface Other {
   readonly changed: Map<Evidence, Changed>
 }
 
-const foundOf = (
-  { step, group, evidence }: CompletedStep,
-  { missing, changed }: Other
-): ReadonlyArray<FoundEvidence> => {
-  const unit = group === undefined ? { step } : { step, group }
+const foundOf = ({ unit, evidence }: CompletedStep, { missing, changed }: Other): ReadonlyArray<FoundEvidence> => {
   const [lost, ...moreLost] = evidence.filter((one) => missing.has(one))
   const [edited, ...moreEdited] = evidence.flatMap((one) => changed.get(one) ?? [])
   return [
-    ...(lost === undefined ? [] : [{ ...unit, missing: [lost, ...moreLost] as const }]),
-    ...(edited === undefined ? [] : [{ ...unit, changed: [edited, ...moreEdited] as const }])
+    ...(lost === undefined ? [] : [{ unit, missing: [lost, ...moreLost] as const }]),
+    ...(edited === undefined ? [] : [{ unit, changed: [edited, ...moreEdited] as const }])
   ]
 }
 

@@ -8,6 +8,7 @@ import * as State from '../domain/CheckpointState.js'
 import { none } from '../domain/PendingJob.js'
 import type { Decision, ResumePlan } from '../domain/Plan.js'
 import type { StepFailure } from '../domain/StepFailure.js'
+import { isTop } from '../domain/Unit.js'
 import { runAttempts } from './attempts.js'
 import { attemptsStart, attemptStopped, jobSubmitted, taskCompleted, taskFailed } from './changes.js'
 import { goBack } from './goBack.js'
@@ -52,7 +53,7 @@ const giveUp = async (
   failure: StepFailure
 ): Promise<E.Either<RunError, RunOutcome>> => {
   const step = scope.definition.steps[stepIndex]?.name ?? ''
-  const ended = await refuse(scope, { stepIndex, step }, failure, scope.environment.clock.now())
+  const ended = await refuse(scope, { unit: step, stepIndex }, failure, scope.environment.clock.now())
   if (E.isLeft(ended)) return ended
   return ended.right._tag === 'Stopped' ? interrupt(scope, stepIndex, step) : E.right(failed(scope, stepIndex, step))
 }
@@ -97,7 +98,7 @@ const obey = async (
 /** The decisions for the groups of a wave, which follow that for the wave. */
 const groupsAfter = (decisions: ReadonlyArray<Decision>, at: number): ReadonlyArray<Decision> => {
   let end = at + 1
-  while (decisions[end]?.group !== undefined) end += 1
+  while (!isTop(decisions[end]?.unit ?? '')) end += 1
   return decisions.slice(at + 1, end)
 }
 
@@ -111,10 +112,11 @@ const runTask = async (
   task: ProgramTask,
   decision: Decision
 ): Promise<E.Either<RunError, StepEnd>> => {
-  const place = { stepIndex, step: task.name }
+  const unit = task.name
+  const place = { unit, stepIndex }
   const attempt = decision._tag === 'Retry' ? decision.attempt : 1
   const { recorder } = scope
-  recorder.stage([attemptsStart(scope, place, [{ attempt }], task.job === undefined ? none : [{}])])
+  recorder.stage([attemptsStart(scope, [{ unit, attempt }], task.job === undefined ? none : [unit])])
   const started = await recorder.commit()
   if (E.isLeft(started)) return started
   const result = await runAttempts(scope, place, task, attempt, scope.stopping)
@@ -129,7 +131,7 @@ const runTask = async (
       ])
       return E.right({ _tag: task.job === undefined ? 'Done' : 'Pending' })
     case 'Failed': {
-      recorder.stage([taskFailed(place, result.right)])
+      recorder.stage([taskFailed(unit, result.right)])
       const saved = await recorder.commit()
       return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed' })
     }
@@ -161,7 +163,7 @@ const rest = async (scope: RunScope, stepIndex: number, step: string): Promise<E
   const { state } = recorder.checkpoint()
   const rests = state._tag === 'Interrupted' && state.reason === 'pending' && state.stepIndex === stepIndex
   const at = timestamp(scope.environment.clock.now())
-  if (!rests) recorder.stage([{ _tag: 'Interrupted', at, stepIndex, step, reason: 'pending' }])
+  if (!rests) recorder.stage([{ _tag: 'Interrupted', at, unit: step, reason: 'pending' }])
   const saved = await recorder.commit()
   if (E.isLeft(saved)) return saved
   const checkpoint = saved.right
@@ -178,7 +180,7 @@ const interrupt = async (scope: RunScope, stepIndex: number, step: string): Prom
   const { runId } = scope.recorder.checkpoint()
   if (stop === undefined || stop._tag === 'Fenced') return E.right({ _tag: 'Fenced', runId })
   const at = timestamp(scope.environment.clock.now())
-  scope.recorder.stage([{ _tag: 'Interrupted', at, stepIndex, step, reason: stop.reason }])
+  scope.recorder.stage([{ _tag: 'Interrupted', at, unit: step, reason: stop.reason }])
   const saved = await scope.recorder.commit()
   if (E.isLeft(saved)) return saved
   const checkpoint = saved.right

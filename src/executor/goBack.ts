@@ -36,7 +36,7 @@ export const goBack = async (
   if (E.isLeft(saved)) return saved
   reset(values, saved.right)
   const { runId } = saved.right
-  report(environment, { _tag: 'RunWentBack', runId, stepIndex, step })
+  report(environment, { _tag: 'RunWentBack', runId, unit: step, stepIndex })
   const [first, ...more] = runsAgain(plan, before)
   if (first !== undefined) report(environment, { _tag: 'StepsRunAgain', runId, units: [first, ...more] })
   return E.right(plan)

@@ -10,7 +10,6 @@ import type { Evidence, ExpectedEvidence } from '../domain/CompletedStep.js'
 import { describeEvidence } from '../domain/Explain.js'
 import { unexplained } from '../domain/explained.js'
 import type { FoundEvidence } from '../domain/Plan.js'
-import { unitName } from '../domain/Plan.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
@@ -202,7 +201,7 @@ export const otherBefore = async (
 const describeFound = (found: FoundEvidence): string => {
   const what = 'missing' in found ? found.missing : found.changed.map(({ was }) => was)
   const how = 'missing' in found ? 'is missing' : 'changed'
-  return `${some(what.map(describeEvidence))} of ${unitName(found)} ${how}`
+  return `${some(what.map(describeEvidence))} of ${found.unit} ${how}`
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

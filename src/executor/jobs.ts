@@ -11,7 +11,7 @@ import { mayStandAt } from '../domain/jobChanges.js'
 import type { Json } from '../domain/Json.js'
 import type { PendingJob } from '../domain/PendingJob.js'
 import type { Decision } from '../domain/Plan.js'
-import { unitName } from '../domain/Plan.js'
+import { nameOf } from '../domain/Unit.js'
 import * as Redaction from '../domain/Redaction.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
@@ -32,6 +32,7 @@ import { checkDefinition, survey } from './planRun.js'
 import { scopeOf } from './run.js'
 import type { RunScope } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
+import type { Place } from './Values.js'
 import type { Secured } from './secrets.js'
 import { secure } from './secrets.js'
 import { answering, holding, lossOf, restoreStored } from './stored.js'
@@ -207,7 +208,7 @@ const pollStored = async <Outputs, Input>(
 interface Waiting {
   readonly job: PendingJob
   readonly task: ProgramTask & { readonly job: RunnableJob }
-  readonly place: { readonly stepIndex: number; readonly step: string; readonly group?: string }
+  readonly place: Place
 }
 
 const pollAll = async (
@@ -216,10 +217,10 @@ const pollAll = async (
   { said, mayRecord }: Asking
 ): Promise<E.Either<StorageError | TransitionError, ReadonlyArray<PolledJob> | typeof NEEDS_CLAIM>> => {
   const polled: Array<PolledJob> = []
-  const planned = new Map(decisions.map((one) => [unitName(one), one]))
+  const planned = new Map(decisions.map((one) => [one.unit, one]))
   for (const job of scope.recorder.checkpoint().pending) {
     if (scope.stop() !== undefined) break
-    const waiting = waitingFor(scope, job, planned.get(unitName(job)))
+    const waiting = waitingFor(scope, job, planned.get(job.unit))
     const answer = E.isLeft(waiting) ? waiting.left : (said.get(job.key) ?? (await ask(scope, waiting.right)))
     if (answer === 'stopped') break
     said.set(job.key, answer)
@@ -254,11 +255,8 @@ interface Found {
 const waitingFor = (scope: RunScope, job: PendingJob, decision: Decision | undefined): E.Either<NotKnown, Waiting> => {
   const task = taskAt(scope.program, decision)
   if (decision?._tag !== 'Poll' || task === undefined) return E.left(notKnown(NO_JOB))
-  const { stepIndex, step, group } = decision
-  const place = { stepIndex, step, ...(group === undefined ? {} : { group }) }
-  return mayStandAt(scope.recorder.checkpoint(), job.stepIndex)
-    ? E.right({ job, task, place })
-    : E.left(notKnown(NOT_THERE))
+  const place = { unit: decision.unit, stepIndex: decision.stepIndex }
+  return mayStandAt(scope.recorder.checkpoint(), job.unit) ? E.right({ job, task, place }) : E.left(notKnown(NOT_THERE))
 }
 
 const ask = async (scope: RunScope, waiting: Waiting): Promise<Answer | 'stopped'> => {
@@ -324,7 +322,7 @@ const MISSING = Failure.permanent(
 const taskAt = (program: Program<unknown, never>, decision: Decision | undefined): Waiting['task'] | undefined => {
   const step = decision === undefined ? undefined : program.steps[decision.stepIndex]
   const task =
-    step?._tag === 'Wave' ? groupNamed(step, decision?.group ?? '') : step?._tag === 'Task' ? step : undefined
+    step?._tag === 'Wave' ? groupNamed(step, nameOf(decision?.unit ?? '')) : step?._tag === 'Task' ? step : undefined
   return task?.job === undefined ? undefined : (task as Waiting['task'])
 }
 
@@ -347,8 +345,7 @@ const collect = async (scope: RunScope, waiting: Waiting): Promise<Found | 'stop
     }
     const [startedAt, endedAt] = [Date.parse(job.submittedAt), scope.environment.clock.now()]
     const result = { ...collected, attempt: job.attempt ?? 1, startedAt, endedAt }
-    const change = { ...taskCompleted(scope, place, task, result), stepIndex: job.stepIndex } as Change
-    return { end: { _tag: 'Collected' }, change }
+    return { end: { _tag: 'Collected' }, change: taskCompleted(scope, place, task, result) }
   }
 }
 
@@ -356,22 +353,17 @@ const collect = async (scope: RunScope, waiting: Waiting): Promise<Found | 'stop
 const mayComeLater = ({ _tag, error }: StepFailure): boolean =>
   error.name === 'TreeUnreadable' || (_tag === 'Transient' && error.name !== 'CheckFailed')
 
-const failed = (scope: RunScope, job: PendingJob, { _tag, error, outcome }: StepFailure): Found => {
-  const { stepIndex, step, group } = job
-  return {
-    end: { _tag: 'Failed', error },
-    change: {
-      _tag: 'JobEnded',
-      at: timestamp(scope.environment.clock.now()),
-      stepIndex,
-      step,
-      ...(group === undefined ? {} : { group }),
-      error,
-      outcome,
-      retryable: _tag === 'Transient'
-    }
+const failed = (scope: RunScope, { unit }: PendingJob, { _tag, error, outcome }: StepFailure): Found => ({
+  end: { _tag: 'Failed', error },
+  change: {
+    _tag: 'JobEnded',
+    at: timestamp(scope.environment.clock.now()),
+    unit,
+    error,
+    outcome,
+    retryable: _tag === 'Transient'
   }
-}
+})
 
 /** What is asked for is not kept, and nothing is looked at. */
 const ASKING: Pick<ProgramTask, 'guard' | 'encode'> = { guard: undefined, encode: E.right as ProgramTask['encode'] }

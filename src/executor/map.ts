@@ -18,6 +18,7 @@ import type { ProgramMap } from './Program.js'
 import type { RecordError } from './Recorder.js'
 import type { RunScope, StepEnd } from './RunScope.js'
 import { contextFor } from './RunScope.js'
+import type { Place } from './Values.js'
 import type { Due } from './wave.js'
 import { runWave } from './wave.js'
 import { refuse } from './waveChecks.js'
@@ -37,7 +38,7 @@ interface DueMap extends Omit<Due, 'wave'> {
  */
 export const runMap = async (scope: RunScope, due: DueMap): Promise<E.Either<RecordError, StepEnd>> => {
   const { stepIndex, map, decision, runs } = due
-  const place = { stepIndex, step: map.name }
+  const place = { unit: map.name, stepIndex }
   const startedAt = scope.environment.clock.now()
   const recorded = itemsOnRecord(scope, stepIndex)
   const items = recorded === undefined ? itemsOf(scope, place, map) : accepted(map, recorded)
@@ -54,11 +55,7 @@ const itemsOnRecord = ({ recorder }: RunScope, stepIndex: number): ReadonlyArray
 }
 
 /** Asks the map for its items. What can't be its items has failed for good, and nothing was done. */
-const itemsOf = (
-  scope: RunScope,
-  place: { readonly stepIndex: number; readonly step: string },
-  map: ProgramMap
-): E.Either<StepFailure, ReadonlyArray<Item>> => {
+const itemsOf = (scope: RunScope, place: Place, map: ProgramMap): E.Either<StepFailure, ReadonlyArray<Item>> => {
   const { runId, step, input, outputs, variables } = contextFor(scope, place, outside(scope.stopping))
   const values = map.forEach({ runId, step, input, outputs, variables })
   if (E.isLeft(values)) return E.left(notApplied(Failure.fromUnknown(values.left)))

@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import type { Json } from '../domain/Json.js'
-import { unitName } from '../domain/Plan.js'
+import { join } from '../domain/Unit.js'
 import type { Program, ProgramTask } from './Program.js'
 import { expanded } from './Program.js'
 import type { Completed } from './RunOutcome.js'
@@ -22,7 +22,7 @@ export const completed = (program: Program<unknown, never>, checkpoint: Checkpoi
 /** The planner has checked that all recorded outputs decode. */
 const outputsOf = (program: Program<unknown, never>, checkpoint: Checkpoint): Readonly<Record<string, unknown>> => {
   const recorded = new Map<string, Json | undefined>()
-  for (const record of checkpoint.completedSteps) recorded.set(unitName(record), record.output)
+  for (const record of checkpoint.completedSteps) recorded.set(record.unit, record.output)
   const valueOf = (task: ProgramTask, name: string): unknown => {
     const decoded = task.decode(recorded.get(name))
     return E.isRight(decoded) ? decoded.right : recorded.get(name)
@@ -33,9 +33,7 @@ const outputsOf = (program: Program<unknown, never>, checkpoint: Checkpoint): Re
       ? valueOf(step, step.name)
       : step._tag === 'Map'
         ? {}
-        : Object.fromEntries(
-            step.groups.map((group) => [group.name, valueOf(group, unitName({ step: step.name, group: group.name }))])
-          )
+        : Object.fromEntries(step.groups.map((group) => [group.name, valueOf(group, join(step.name, group.name))]))
   ])
   return Object.fromEntries(entries) as Readonly<Record<string, unknown>>
 }

@@ -8,6 +8,8 @@ import type { Change } from '../domain/Change.js'
 import * as State from '../domain/CheckpointState.js'
 import { none } from '../domain/PendingJob.js'
 import type { Decision } from '../domain/Plan.js'
+import type { Unit } from '../domain/Unit.js'
+import { join } from '../domain/Unit.js'
 import type * as Failure from '../domain/StepFailure.js'
 import { groupNamed } from '../domain/Workflow.js'
 import { runAttempts } from './attempts.js'
@@ -17,6 +19,7 @@ import type { ProgramGroup, ProgramWave } from './Program.js'
 import type { RecordError } from './Recorder.js'
 import type { RunScope, StepEnd, TaskResult } from './RunScope.js'
 import { timestamp } from './RunScope.js'
+import type { Place } from './Values.js'
 import { close, objectionTo, refuse } from './waveChecks.js'
 
 /**
@@ -72,7 +75,7 @@ interface Board {
  */
 export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<RecordError, StepEnd>> => {
   const startedAt = scope.environment.clock.now()
-  const place = { stepIndex: due.stepIndex, step: due.wave.name }
+  const place = { unit: due.wave.name, stepIndex: due.stepIndex }
   const board = boardOf(due)
   // One that only waits for jobs starts nothing: what must hold before it is no question then.
   const waits = board.ready.length === 0 && board.pending > 0
@@ -84,7 +87,7 @@ export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<Recor
   const inbox = makeInbox<Ended>()
   const launch = (name: string, group: ProgramGroup, attempt: number): void => {
     board.running.add(name)
-    void runAttempts(scope, { ...place, group: name }, group, attempt, halt.signal).then((result) =>
+    void runAttempts(scope, { ...place, unit: join(place.unit, name) }, group, attempt, halt.signal).then((result) =>
       inbox.put({ group, result })
     )
   }
@@ -94,11 +97,11 @@ export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<Recor
   for (;;) {
     const ready = failure === undefined && !halt.signal.aborted ? await next(scope, board, due.wave) : []
     if (ready.length > 0) {
-      const attempts = ready.map(({ name, attempt }) => ({ group: name, attempt }))
+      const attempts = ready.map(({ name, attempt }) => ({ unit: join(place.unit, name), attempt }))
       const submitting = submits
-        ? ready.flatMap(({ name, group }) => (group.job === undefined ? [] : [{ group: name }]))
+        ? ready.flatMap(({ name, group }) => (group.job === undefined ? [] : [join(place.unit, name)]))
         : none
-      recorder.stage([attemptsStart(scope, place, attempts, submitting)])
+      recorder.stage([attemptsStart(scope, attempts, submitting)])
     }
     if (board.running.size === 0 && ready.length === 0) break
     const saved = await recorder.commit()
@@ -199,12 +202,13 @@ const take = (board: Board, wave: ProgramWave): ReadonlyArray<Waiting> => {
 /** Notes how a group ended, and returns the changes to record. */
 const settle = (
   scope: RunScope,
-  step: { readonly stepIndex: number; readonly step: string },
+  step: Place,
   board: Board,
   { group }: Ended,
   result: TaskResult
 ): ReadonlyArray<Change> => {
-  const place = { ...step, group: group.name }
+  const unit = join(step.unit, group.name)
+  const place = { ...step, unit }
   switch (result._tag) {
     case 'Done':
       if (group.job !== undefined) {
@@ -215,14 +219,14 @@ const settle = (
       return [taskCompleted(scope, place, group, result)]
     case 'Failed':
       board.failed.push(result.failure)
-      return [taskFailed(place, result)]
+      return [taskFailed(unit, result)]
     case 'Stopped': {
       if (scope.stopping.aborted) {
         board.stopped = true
         return attemptStopped(place, group, result)
       }
-      if (result.failed !== undefined) return [taskFailed(place, result.failed)]
-      return inFlightOf(scope, group.name).map((attempt) => leftUndone(scope, place, attempt, HALTED))
+      if (result.failed !== undefined) return [taskFailed(unit, result.failed)]
+      return inFlightOf(scope, unit).map((attempt) => leftUndone(scope, unit, attempt, HALTED))
     }
   }
 }
@@ -234,14 +238,14 @@ const NOT_SAVED = 'stopped because the state of the run could not be saved'
 const NOT_RESUMED = 'in flight when the process ended, and not started again because another group of the wave failed'
 
 /** The attempt of a group that the record has in flight, if there is one: who waits for the next attempt has none. */
-const inFlightOf = (scope: RunScope, group: string): ReadonlyArray<number> =>
+const inFlightOf = (scope: RunScope, unit: Unit): ReadonlyArray<number> =>
   State.inFlight(scope.recorder.checkpoint().state)
-    .filter((one) => one.group === group)
+    .filter((one) => one.unit === unit)
     .map(({ attempt }) => attempt)
 
 const conclude = async (
   scope: RunScope,
-  place: { readonly stepIndex: number; readonly step: string },
+  place: Place,
   board: Board,
   { wave, runs }: Due,
   startedAt: number
@@ -252,11 +256,12 @@ const conclude = async (
   if (waits) return E.right({ _tag: 'Pending' })
   if (board.stopped || heldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped' })
   const retryable = board.failed.every((failure) => failure._tag === 'Transient')
-  const undone = [...board.waiting.keys()].flatMap((group) =>
-    inFlightOf(scope, group).map((attempt) => leftUndone(scope, { ...place, group }, attempt, NOT_RESUMED))
-  )
+  const undone = [...board.waiting.keys()].flatMap((name) => {
+    const unit = join(place.unit, name)
+    return inFlightOf(scope, unit).map((attempt) => leftUndone(scope, unit, attempt, NOT_RESUMED))
+  })
   const at = timestamp(scope.environment.clock.now())
-  scope.recorder.stage([...undone, { _tag: 'UnitFailed', at, ...place, retryable }])
+  scope.recorder.stage([...undone, { _tag: 'UnitFailed', at, unit: place.unit, retryable }])
   const saved = await scope.recorder.commit()
   return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed' })
 }

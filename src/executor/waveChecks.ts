@@ -197,11 +197,11 @@ export const refuse = async (
 ): Promise<E.Either<RecordError, StepEnd>> => {
   if (scope.stopping.aborted) return E.right({ _tag: 'Stopped' })
   const { recorder } = scope
-  const undone = State.inFlight(recorder.checkpoint().state).map(({ group, attempt }) =>
-    leftUndone(scope, { ...place, ...(group === undefined ? {} : { group }) }, attempt, NOT_RESUMED)
+  const undone = State.inFlight(recorder.checkpoint().state).map(({ unit, attempt }) =>
+    leftUndone(scope, unit, attempt, NOT_RESUMED)
   )
   const endedAt = scope.environment.clock.now()
-  const failed = taskFailed(place, { failure, attempt: 1, startedAt, endedAt })
+  const failed = taskFailed(place.unit, { failure, attempt: 1, startedAt, endedAt })
   recorder.stage([...undone, failed])
   const saved = await recorder.commit()
   return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed' })

@@ -222,15 +222,15 @@ export interface OwnPlace {
  */
 export const ownPlace = async (
   scope: RunScope,
-  { step, group }: Place,
+  { unit }: Place,
   kind: NonNullable<Runnable['workspace']>
 ): Promise<E.Either<StepFailure, OwnPlace>> => {
   const { environment, recorder } = scope
   const { workspaces } = environment
   const { runId } = recorder.checkpoint()
   if (workspaces === undefined) return E.left(notBegun('NO_WORKSPACES', NO_WORKSPACES))
-  const unit = { runId, step, ...(group === undefined ? {} : { group }) }
-  const made = await workspaces.stepFolder(unit, kind === 'fresh')()
+  const folder = { runId, unit }
+  const made = await workspaces.stepFolder(folder, kind === 'fresh')()
   if (E.isRight(made)) return E.right({ folder: made.right, scope: lookingAt(scope, workspaces, made.right) })
   const { left } = made
   return E.left(notBegun(left._tag === 'WorkspaceFailed' ? left.code : left._tag, describeWorkspace(left)))

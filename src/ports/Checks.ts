@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { Unit } from '../domain/Unit.js'
 
 /**
  * A failed check, `before` its unit ran or `after`. `wrong`: all failures, as text; `answers`: the possible answers;
@@ -14,9 +15,8 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
  */
 export interface FailedCheck {
   readonly runId: string
+  readonly unit: Unit
   readonly stepIndex: number
-  readonly step: string
-  readonly group?: string
   readonly when: 'before' | 'after'
   readonly wrong: ReadonlyNonEmptyArray<string>
   readonly answers: ReadonlyNonEmptyArray<CheckAnswer>

@@ -10,6 +10,7 @@ import type { ContinueHere } from '../domain/Pause.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import type { ResumePlan, Run } from '../domain/Plan.js'
 import type { StepError } from '../domain/StepError.js'
+import type { Unit } from '../domain/Unit.js'
 import type { OwnWorkspace } from '../domain/Workspace.js'
 import type { CheckAnswer, FailedCheck } from './Checks.js'
 import type { LostFiles, StorageError } from './CheckpointStorage.js'
@@ -17,22 +18,20 @@ import type { PointerError } from './Pauses.js'
 import type { WorkspaceError } from './Workspaces.js'
 
 /**
- * A step, or a group of a wave or map. `stepIndex`: the 0-based index of the step in the workflow; `group`: the group's name,
- * or the item's key.
+ * A unit, by its path: `checks`, or `checks/unit` for a group or item of it. `stepIndex`: the 0-based index of its top-level step.
  *
  * @category model
  * @since 0.1.0
  */
 export interface EventUnit {
   readonly runId: string
+  readonly unit: Unit
   readonly stepIndex: number
-  readonly step: string
-  readonly group?: string
 }
 
 /**
  * An event of a run. An event about a change is reported after the change is durable; other events state when they occur. Every
- * event has `runId`; an event about a step or group has the fields of {@link EventUnit}.
+ * event has `runId`; an event about a unit has the fields of {@link EventUnit}.
  *
  * - `RunPlanned`: the plan, before anything is written. `resumed`: whether the run existed; `plan`: the decisions.
  * - `StepsRunAgain`: completed units that this execution runs again, before anything is written. `units`: their decisions, each
@@ -56,7 +55,7 @@ export interface EventUnit {
  *   all failures, as text; `answer`: the chosen answer; `answers`: the possible ones; `previousWave`: the name of the previous
  *   wave, if it can run again.
  * - `RunWentBack`: a wave runs again, after a `CheckFailed` with that answer. `StepsRunAgain` lists the rewound units.
- *   `stepIndex` and `step`: the wave.
+ *   `unit`: the wave.
  * - `RunCompleted`: all steps are done.
  * - `RunFailed`: the run failed. `stepIndex` and `step`: where.
  * - `RunInterrupted`: the run was stopped, or rests until its jobs end. `stepIndex` and `step`: where.
@@ -103,7 +102,7 @@ export type Event =
   | (EventUnit & { readonly _tag: 'JobSubmitted'; readonly job?: Json })
   | (EventUnit & { readonly _tag: 'StepFailed'; readonly error: StepError; readonly attempts: number })
   | (FailedCheck & { readonly _tag: 'CheckFailed'; readonly answer: CheckAnswer })
-  | { readonly _tag: 'RunWentBack'; readonly runId: string; readonly stepIndex: number; readonly step: string }
+  | (EventUnit & { readonly _tag: 'RunWentBack' })
   | { readonly _tag: 'RunCompleted'; readonly runId: string }
   | { readonly _tag: 'RunFailed'; readonly runId: string; readonly stepIndex: number; readonly step: string }
   | { readonly _tag: 'RunInterrupted'; readonly runId: string; readonly stepIndex: number; readonly step: string }

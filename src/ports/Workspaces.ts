@@ -6,6 +6,7 @@
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { OwnWorkspace, Workspace, Worktree } from '../domain/Workspace.js'
+import type { Unit } from '../domain/Unit.js'
 import type { Insecure } from './CheckpointStorage.js'
 import type { WorkingTree } from './WorkingTree.js'
 
@@ -123,15 +124,14 @@ export interface RemovedWorkspace {
 }
 
 /**
- * A step, or a group of a wave, that works in a folder of its own.
+ * A unit that works in a folder of its own.
  *
  * @category model
  * @since 0.1.0
  */
 export interface StepFolder {
   readonly runId: string
-  readonly step: string
-  readonly group?: string
+  readonly unit: Unit
 }
 
 /**

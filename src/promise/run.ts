@@ -8,7 +8,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type * as TE from 'fp-ts/lib/TaskEither.js'
 import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
 import type { Json } from '../domain/Json.js'
-import { unitName } from '../domain/Plan.js'
+import { nameOf } from '../domain/Unit.js'
 import type { PollOutcome } from '../executor/jobs.js'
 import { poll as pollJobs } from '../executor/jobs.js'
 import type { PauseAnswer, PauseOptions } from '../executor/pause.js'
@@ -113,14 +113,14 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
   switch (outcome._tag) {
     case 'Failed': {
       const why = outcome.failures.map(
-        ({ group, error }) => `${group === undefined ? '' : `${group}: `}${error.message}`
+        ({ unit, error }) => `${unit === outcome.step ? '' : `${nameOf(unit)}: `}${error.message}`
       )
       return `Run ${outcome.runId} failed in step ${outcome.stepIndex + 1} (${outcome.step}): ${why.join('; ')}`
     }
     case 'Interrupted':
       return `Run ${outcome.runId} was stopped at step ${outcome.stepIndex + 1} (${outcome.step}): ${outcome.reason}`
     case 'Pending': {
-      const units = outcome.jobs.map(unitName).join(', ')
+      const units = outcome.jobs.map(({ unit }) => unit).join(', ')
       return `Run ${outcome.runId} waits for ${outcome.jobs.length === 1 ? 'the job' : 'the jobs'} of ${units}: ask for ${outcome.jobs.length === 1 ? 'it' : 'them'} with poll, then resume`
     }
     case 'Fenced':

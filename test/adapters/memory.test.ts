@@ -19,7 +19,7 @@ const revision = (
   number: number,
   checkpoint = (): string => 'x'.repeat(number * 150)
 ): ReadonlyNonEmptyArray<Revision> => [
-  { revision: number, change: { _tag: 'Confirmed', at: AT, stepIndex: number, step: 'x'.repeat(128) }, checkpoint }
+  { revision: number, change: { _tag: 'Confirmed', at: AT, unit: `${number}`.padEnd(128, 'x') }, checkpoint }
 ]
 
 const saved = async (storage: CheckpointStorage, claim: Claim, from: number, to: number): Promise<void> => {

@@ -38,7 +38,7 @@ test('a step that reuses an artifact copies it, and show lists it with size and 
   ])
   const json = JSON.parse((await place.dogear(['show', 'train-1', '--json'])).stdout) as Record<string, unknown>
   expect(json['artifacts']).toEqual([{ id: 'data/corpus', size: 9, sha256: sha256('all of it') }])
-  expect(json['steps']).toMatchObject([{ step: 'corpus', output: 'reuse:crawl-7/data/corpus' }, { step: 'fit' }])
+  expect(json['steps']).toMatchObject([{ unit: 'corpus', output: 'reuse:crawl-7/data/corpus' }, { unit: 'fit' }])
 })
 
 test('a step whose artifact is not there fails alone, and says which it is', async () => {

@@ -86,10 +86,10 @@ describe('a group that made a commit', () => {
       readonly ran_again: ReadonlyArray<Readonly<Record<string, string>>>
     }
     assert.deepEqual(
-      again.map(({ step, group, reason }) => [step, group, reason]),
+      again.map(({ unit, reason }) => [unit, reason]),
       [
-        ['work', 'two', 'EvidenceMissing'],
-        ['tell', undefined, 'EarlierStepRunsAgain']
+        ['work/two', 'EvidenceMissing'],
+        ['tell', 'EarlierStepRunsAgain']
       ]
     )
     assert.match(again[0]?.['why'] ?? '', /^evidence is missing: commit [0-9a-f]{40}$/)
@@ -233,9 +233,9 @@ ${Array.from({ length: groups }, (_, index) => `      g${index}: { shell: 'echo 
     ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
     await box.shell('rm out1')
     const plan = JSON.parse(ok(await dogear(box, 'plan', 'r', '--json')).stdout) as {
-      readonly decisions: ReadonlyArray<{ readonly group?: string; readonly missing?: unknown }>
+      readonly decisions: ReadonlyArray<{ readonly unit: string; readonly missing?: unknown }>
     }
-    assert.deepEqual(plan.decisions.find(({ group }) => group === 'g1')?.missing, ['out1'])
+    assert.deepEqual(plan.decisions.find(({ unit }) => unit === 'make/g1')?.missing, ['out1'])
     const { stderr, stdout } = ok(await dogear(box, 'resume', 'r', '--json'))
     const lines = stderr.split('\n')
     const first = lines.indexOf('Completed before, running again:')
@@ -247,8 +247,8 @@ ${Array.from({ length: groups }, (_, index) => `      g${index}: { shell: 'echo 
     ])
     const { ran_again: again } = JSON.parse(stdout) as { readonly ran_again: unknown }
     assert.deepEqual(again, [
-      { step: 'make', group: 'g1', reason: 'EvidenceMissing', why: 'evidence is missing: out1' },
-      { step: 'pack', reason: 'EarlierStepRunsAgain', why: '"make" runs again' }
+      { unit: 'make/g1', reason: 'EvidenceMissing', why: 'evidence is missing: out1' },
+      { unit: 'pack', reason: 'EarlierStepRunsAgain', why: '"make" runs again' }
     ])
     const { stdout: nothing } = ok(await dogear(box, 'resume', 'r', '--json'))
     assert.deepEqual((JSON.parse(nothing) as { readonly ran_again: unknown }).ran_again, [])

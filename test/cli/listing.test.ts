@@ -97,13 +97,13 @@ test('`show --json --history` has it all for programs', async () => {
     input: { channel: 'beta' },
     variables: { channel: 'beta', version: '1.2.3' },
     steps: [
-      { step: 'version', status: 'completed', attempts: 1, output: '1.2.3' },
-      { step: 'checks', status: 'failed' },
-      { step: 'checks', group: 'unit', status: 'completed', output: null },
-      { step: 'checks', group: 'lint', status: 'failed', attempts: 1 },
-      { step: 'pack', status: 'not_started', attempts: 0, duration_millis: null }
+      { unit: 'version', status: 'completed', attempts: 1, output: '1.2.3' },
+      { unit: 'checks', status: 'failed' },
+      { unit: 'checks/unit', status: 'completed', output: null },
+      { unit: 'checks/lint', status: 'failed', attempts: 1 },
+      { unit: 'pack', status: 'not_started', attempts: 0, duration_millis: null }
     ],
-    failures: [{ step: 'checks/lint', error: { message: 'exit code 1: no semicolons' } }]
+    failures: [{ unit: 'checks/lint', error: { message: 'exit code 1: no semicolons' } }]
   })
   const { history } = JSON.parse(stdout) as { readonly history: readonly { readonly change: string }[] }
   expect(history.at(-1)?.change).toBe('Started')

@@ -55,8 +55,7 @@ test('a pause lets the group that runs end, and says where the run stands, in wh
     runId: 'r',
     workflow: 'w',
     stepIndex: 1,
-    step: 'checks',
-    group: 'G3',
+    unit: 'checks/G3',
     commits: []
   })
   expect(place.exists('.dogear/runs/r/pause.json')).toBe(false)

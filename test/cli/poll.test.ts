@@ -43,7 +43,7 @@ describe('a step with a job', () => {
     expect(place.read('log')).toBe('lint\n')
     expect(submissions()).toHaveLength(1)
     const before = JSON.parse((await place.dogear(['show', 'nightly', '--json'])).stdout) as object
-    expect(before).toMatchObject({ status: 'pending', jobs: [{ step: 'all', group: 'train', job: 'job-7' }] })
+    expect(before).toMatchObject({ status: 'pending', jobs: [{ unit: 'all/train', job: 'job-7' }] })
     const resumed = await place.dogear(['resume', '--json'])
     expect(resumed.code).toBe(75)
     expect(JSON.parse(resumed.stdout)).toMatchObject({ status: 'pending', jobs: [{ job: 'job-7' }] })
@@ -76,7 +76,7 @@ describe('a step with a job', () => {
     expect(collected.code).toBe(0)
     expect(JSON.parse(collected.stdout)).toMatchObject({
       run_id: 'nightly',
-      jobs: [{ step: 'all', group: 'train', end: 'collected' }],
+      jobs: [{ unit: 'all/train', end: 'collected' }],
       next: 'dogear resume nightly'
     })
     expect((await place.dogear(['resume'])).code).toBe(0)

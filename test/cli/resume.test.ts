@@ -347,9 +347,9 @@ steps:
     expect(edits[2]).toMatch(new RegExp(`^  added      new  \\(is ${print}\\)$`))
     const json = JSON.parse((await place.dogear(['plan', 'r', '--json'])).stdout) as { edits: unknown[] }
     expect(json.edits).toMatchObject([
-      { edit: 'changed', step: 'b' },
-      { edit: 'removed', step: 'old', present: null },
-      { edit: 'added', step: 'new', recorded: null }
+      { edit: 'changed', unit: 'b' },
+      { edit: 'removed', unit: 'old', present: null },
+      { edit: 'added', unit: 'new', recorded: null }
     ])
   })
 

@@ -11,10 +11,10 @@ import { MAX_LISTED, type Row, rowLines, rowsOf } from '../../src/cli/report/row
 import { unitsOf, type UnitView } from '../../src/cli/report/units.js'
 import * as Marks from '../../src/cli/terminal/Marks.js'
 import * as Style from '../../src/cli/terminal/Style.js'
-import { unitName } from '../../src/domain/Plan.js'
 import { viewRun } from '../../src/executor/runs.js'
 import { runOutcome, workflow } from '../../src/promise/index.js'
 import * as arb from '../../src/testing/planning/Arbitrary.js'
+import { join } from '../../src/domain/Unit.js'
 
 const statuses = ['completed', 'failed', 'in flight', 'not started'] as const
 type Status = UnitView['status']
@@ -126,11 +126,11 @@ describe('the units of a run', () => {
   test('are completed exactly if they are recorded, and a wave has begun exactly if one of its groups has', () => {
     fc.assert(
       fc.property(arb.moment(), ({ checkpoint }) => {
-        const recorded = new Set(Array.from(checkpoint.completedSteps, unitName))
+        const recorded = new Set(Array.from(checkpoint.completedSteps, ({ unit }) => unit))
         const units = unitsOf(checkpoint)
         for (const one of units) {
           const { name, group } = one
-          const isRecorded = recorded.has(unitName({ step: name, ...(group === undefined ? {} : { group }) }))
+          const isRecorded = recorded.has(group === undefined ? name : join(name, group))
           expect(one.status === 'completed').toBe(isRecorded)
           if (one.groups === undefined) continue
           const groups = units.filter((of) => of.index === one.index && of.group !== undefined)

@@ -296,7 +296,7 @@ describe('--json', () => {
       steps_completed: 1,
       steps_total: 2,
       variables: { v: 'noise\n1' },
-      failures: [{ step_index: 1, step: 'step-2', attempts: 1, error: { name: 'ExitError', code: '2' } }],
+      failures: [{ step_index: 1, unit: 'step-2', attempts: 1, error: { name: 'ExitError', code: '2' } }],
       resume_command: 'dogear resume r'
     })
   })

@@ -88,8 +88,8 @@ describe('verify', () => {
     expect(await reportOf()).toMatchObject({
       obstacles: [],
       runs_again: [
-        { step: 'generate', reason: 'EvidenceMissing', why: 'evidence is missing: gen.js' },
-        { step: 'pack', reason: 'EarlierStepRunsAgain' }
+        { unit: 'generate', reason: 'EvidenceMissing', why: 'evidence is missing: gen.js' },
+        { unit: 'pack', reason: 'EarlierStepRunsAgain' }
       ]
     })
   })
@@ -149,7 +149,7 @@ describe('verify of a killed run', () => {
     expect(stdout).toContain(
       '  In flight when the process ended, so their effects may be unrecorded:\n    send (attempt 1): a resume runs it again\n  Check their effects, then resume:\n    dogear resume r\n'
     )
-    expect(await reportOf()).toMatchObject({ unrecorded: [{ step: 'send', attempt: 1, action: 'retry' }] })
+    expect(await reportOf()).toMatchObject({ unrecorded: [{ unit: 'send', attempt: 1, action: 'retry' }] })
   })
 
   test('verify exits like a resume, which asks about a step in flight that is not idempotent', async () => {
@@ -159,7 +159,7 @@ describe('verify of a killed run', () => {
     expect(stdout).toContain('dogear resume r --confirm send=again')
     expect(stdout).toMatch(/\n {2}Check their effects first\n$/)
     expect(await reportOf()).toMatchObject({
-      unrecorded: [{ step: 'send', attempt: 1, action: 'confirm' }],
+      unrecorded: [{ unit: 'send', attempt: 1, action: 'confirm' }],
       resume_command: null
     })
   })

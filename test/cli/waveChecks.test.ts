@@ -69,7 +69,7 @@ describe('a wave whose `after` check failed, in a pipe,', () => {
     const { stdout } = await failed(workflow, '--json')
     expect(JSON.parse(stdout)).toMatchObject({
       status: 'failed',
-      failures: [{ step: 'checks', error: { code: 'CHECK_FAILED' } }],
+      failures: [{ unit: 'checks', error: { code: 'CHECK_FAILED' } }],
       resume_command: 'dogear resume r',
       restart_wave_command: 'dogear resume r --restart-wave checks'
     })

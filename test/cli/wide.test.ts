@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import * as Narrator from '../../src/cli/report/Narrator.js'
 import * as Style from '../../src/cli/terminal/Style.js'
 import type { StepEntry } from '../../src/cli/workflow/WorkflowFile.js'
-import type { Event } from '../../src/ports/Events.js'
+import type { EventUnit } from '../../src/ports/Events.js'
 import { linesOf, type Sandbox, sandbox } from './dogear.js'
 
 /** A narrator of one wave, what it said, and its clock. */
@@ -38,8 +38,7 @@ const told = (
     loaded: 0,
     now: () => now
   })
-  const unit = (group: number): Extract<Event, { readonly group?: string }> =>
-    ({ runId: 'r', stepIndex: 0, step: 'checks', group: `g${group}` }) as never
+  const unit = (group: number): EventUnit => ({ runId: 'r', unit: `checks/g${group}`, stepIndex: 0 })
   const error = { name: 'Error', message: 'broken' }
   return {
     lines,
@@ -132,10 +131,10 @@ describe('a wave of many shell steps', () => {
     expect(shown).toContainEqual(expect.stringMatching(/^✗ {3}1 many {3}failed, \d+\/120 groups$/))
     expect(shown).toContainEqual(expect.stringMatching(/^✗ {7}g60 {2}failed$/))
     expect(shown).toContainEqual(expect.stringMatching(/^✓ {7}… \d+ more groups completed$/))
-    const rest = linesOf((await place.dogear(['show', 'r', '--json'])).stdout).filter((line) =>
-      line.includes('"group"')
-    )
-    expect(rest).toHaveLength(groups)
+    const { steps } = JSON.parse((await place.dogear(['show', 'r', '--json'])).stdout) as {
+      readonly steps: ReadonlyArray<{ readonly unit: string }>
+    }
+    expect(steps.filter(({ unit }) => unit.startsWith('many/'))).toHaveLength(groups)
     place.write('mended', '')
     const resumed = await place.dogear(['resume', 'r'])
     expect(resumed.code).toBe(0)
@@ -195,14 +194,14 @@ test('a rewound wave does not count as done until it has completed again', () =>
     now: () => 0
   })
   const start = (stepIndex: number, step: string): void =>
-    report({ _tag: 'StepStarted', runId: 'r', stepIndex, step, group: 'g', summary: 's', attempt: 1 })
+    report({ _tag: 'StepStarted', runId: 'r', stepIndex, unit: `${step}/g`, summary: 's', attempt: 1 })
   const end = (stepIndex: number, step: string): void => {
-    report({ _tag: 'StepCompleted', runId: 'r', stepIndex, step, group: 'g', attempts: 1, durationMillis: 1 })
-    report({ _tag: 'StepCompleted', runId: 'r', stepIndex, step, attempts: 1, durationMillis: 1 })
+    report({ _tag: 'StepCompleted', runId: 'r', stepIndex, unit: `${step}/g`, attempts: 1, durationMillis: 1 })
+    report({ _tag: 'StepCompleted', runId: 'r', stepIndex, unit: step, attempts: 1, durationMillis: 1 })
   }
   start(0, 'one')
   end(0, 'one')
-  report({ _tag: 'RunWentBack', runId: 'r', stepIndex: 0, step: 'one' })
+  report({ _tag: 'RunWentBack', runId: 'r', stepIndex: 0, unit: 'one' })
   start(0, 'one')
   expect(shown.at(-1)).toMatch(/^0\/3 waves done/)
   end(0, 'one')

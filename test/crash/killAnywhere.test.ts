@@ -89,11 +89,10 @@ const outlive = async (
     const found = await lookAfter(world)
     const killed = ended.signal === 'SIGKILL'
     const inFlight = found === undefined ? [] : CheckpointState.inFlight(found.checkpoint.state)
-    const step = found?.checkpoint.state.step ?? ''
     lives.push({
       life,
       killed,
-      inFlight: new Set(inFlight.map(({ group }) => (group === undefined ? step : `${step}/${group}`)))
+      inFlight: new Set(inFlight.map(({ unit }) => unit))
     })
     if (killed) continue
     const report = reportOf(ended)
@@ -158,9 +157,7 @@ const undisturbed = async (size: Size): Promise<Undisturbed> =>
     )
     const found = await kept(world)
     const outputs = new Map<string, unknown>()
-    for (const record of found?.checkpoint.completedSteps ?? []) {
-      outputs.set(record.group === undefined ? record.step : `${record.step}/${record.group}`, record.output)
-    }
+    for (const { unit, output } of found?.checkpoint.completedSteps ?? []) outputs.set(unit, output)
     const effects = world.effects().length
     assert.equal(reportOf(await perform(world, { op: 'resume', size })).outcome, 'Completed')
     assert.equal(world.effects().length, effects, 'a completed run runs nothing')

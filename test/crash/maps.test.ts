@@ -62,8 +62,8 @@ test(`a map of ${ITEMS} items that is killed and resumed ${KILLS} times records 
     assert.ok(E.isRight(stored) && O.isSome(stored.right))
     const checkpoint = restoreStored(stored.right.value)
     assert.ok(E.isRight(checkpoint))
-    const recorded = [...checkpoint.right.completedSteps].flatMap(({ step, group }) =>
-      step === 'each' && group !== undefined ? [group] : []
+    const recorded = [...checkpoint.right.completedSteps].flatMap(({ unit }) =>
+      unit.startsWith('each/') ? [unit] : []
     )
     assert.deepEqual([recorded.length, new Set(recorded).size], [ITEMS, ITEMS])
     const effects = linesOf(world, 'effects.log')

@@ -8,7 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
-import { Plan, restoreStored } from '../../src/index.js'
+import { restoreStored } from '../../src/index.js'
 import { chanceOf, eachOf, inWorld, sweep } from './world.js'
 
 const WORKER = fileURLToPath(new URL('./workers/pauser.mjs', import.meta.url))
@@ -42,7 +42,7 @@ const completedIn = async (folder: string): Promise<ReadonlySet<string>> => {
   if (E.isLeft(loaded)) return assert.fail(JSON.stringify(loaded.left))
   const checkpoint = O.isSome(loaded.right) ? restoreStored(loaded.right.value) : assert.fail('nothing is stored')
   if (E.isLeft(checkpoint)) return assert.fail(JSON.stringify(checkpoint.left))
-  return new Set([...checkpoint.right.completedSteps].map(Plan.unitName))
+  return new Set([...checkpoint.right.completedSteps].map(({ unit }) => unit))
 }
 
 /** One resume ends it: what was on record did not run again, what was not has run, and nothing of the pause is left. */

@@ -20,7 +20,7 @@ const start = (world: World, steps: ReadonlyArray<number>, wave = false): Runnin
 
 interface Copy {
   readonly revision: number
-  readonly completedSteps: ReadonlyArray<{ readonly group?: string }>
+  readonly completedSteps: ReadonlyArray<{ readonly unit: string }>
 }
 
 const copyIn = (world: World): Copy => {
@@ -93,8 +93,8 @@ describe('while steps are slow', () => {
         running.signal('SIGKILL')
         await running.ended
         assert.deepEqual(
-          copyIn(world).completedSteps.map(({ group }) => group),
-          ['group-0', 'group-1']
+          copyIn(world).completedSteps.map(({ unit }) => unit),
+          ['wave/group-0', 'wave/group-1']
         )
       },
       quickWorld()

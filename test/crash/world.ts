@@ -336,9 +336,6 @@ export const kept = async (world: World, runId = 'r'): Promise<Kept | undefined>
   const restored = restoreStored(stored)
   if (E.isLeft(restored)) return assert.fail(`does not decode: ${JSON.stringify(restored.left)}`)
   const checkpoint = restored.right
-  const completed = new Set([...checkpoint.completedSteps].map(nameOf))
+  const completed = new Set([...checkpoint.completedSteps].map(({ unit }) => unit))
   return { stored, checkpoint, completed }
 }
-
-const nameOf = ({ step, group }: { readonly step: string; readonly group?: string }): string =>
-  group === undefined ? step : `${step}/${group}`

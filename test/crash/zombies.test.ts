@@ -62,11 +62,11 @@ const tagsOf = async (world: World, runId: string): Promise<ReadonlyArray<string
   if (O.isNone(loaded.right)) return []
   const { checkpoint, changes, found } = loaded.right.value as never as {
     readonly checkpoint: { readonly tags: ReadonlyArray<string> }
-    readonly changes: ReadonlyArray<{ readonly step: string }>
+    readonly changes: ReadonlyArray<{ readonly unit: string }>
     readonly found: unknown
   }
   assert.deepEqual(found, { _tag: 'Exact' })
-  return [...checkpoint.tags, ...changes.map(({ step }) => step)]
+  return [...checkpoint.tags, ...changes.map(({ unit }) => unit)]
 }
 
 /** One owner for each number; whatever was acknowledged is in all that is read later, and nothing else in its place. */

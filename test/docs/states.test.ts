@@ -53,8 +53,9 @@ const replayed = (checkpoint: Checkpoint.Checkpoint, changes: readonly AnyChange
   return replay.right
 }
 
-const a = { at, stepIndex: 0, step: 'a' }
-const b = { at, stepIndex: 1, step: 'b' }
+const a = { at, unit: 'a' }
+const b = { at, unit: 'b' }
+const g = { at, unit: 'a/g' }
 const error = { name: 'Error', message: 'no' }
 const failed = { attempt: 1, startedAt: at, error, outcome: 'unknown' } as const
 const done = { captured: [], attempts: 1, startedAt: at, durationMillis: 0, evidence: [] }
@@ -68,13 +69,13 @@ const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {
     case 'Expanded':
       return { _tag: tag, ...b, items: [] }
     case 'AttemptStarted':
-      return { _tag: tag, ...next, attempts: [{ attempt: 1 }] }
+      return { _tag: tag, at, attempts: [{ unit: next.unit, attempt: 1 }] }
     case 'AttemptFailed':
       return { _tag: tag, ...a, ...failed, delayBeforeNextMillis: 5 }
     case 'UnitCompleted':
-      return { _tag: tag, ...a, ...done, ...(ofGroup ? { group: 'g' } : {}) }
+      return { _tag: tag, ...(ofGroup ? g : a), ...done }
     case 'UnitFailed':
-      return { _tag: tag, ...a, retryable: false, last: failed, ...(ofGroup ? { group: 'g' } : {}) }
+      return { _tag: tag, ...(ofGroup ? g : a), retryable: false, last: failed }
     case 'JobSubmitted':
       return { _tag: tag, ...a, attempt: 1, job: 'j1' }
     case 'JobEnded':
@@ -82,7 +83,7 @@ const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {
     case 'Interrupted':
       return { _tag: tag, ...next, reason: 'signal' }
     case 'Rewound':
-      return { _tag: tag, ...a, why: 'Forced' }
+      return { _tag: tag, at, units: ['a'], why: 'Forced' }
     case 'Assumed':
       return { _tag: tag, ...a, captured: [] }
     case 'Confirmed':
@@ -98,9 +99,10 @@ const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {
 
 /** A run in this state, for a change that speaks of groups or of none. */
 const runIn = (state: string, groups: boolean, workflow = groups ? wave : tasks): Checkpoint.Checkpoint => {
-  const attempt = { attempt: 1, ...(groups ? { group: 'g' } : {}) }
-  const submissions = [{ key: 'k1', ...(groups ? { group: 'g' } : {}) }]
-  const running = replayed(started(workflow), [{ _tag: 'AttemptStarted', ...a, attempts: [attempt], submissions }])
+  const { unit } = groups ? g : a
+  const running = replayed(started(workflow), [
+    { _tag: 'AttemptStarted', at, attempts: [{ unit, attempt: 1 }], submissions: [{ unit, key: 'k1' }] }
+  ])
   switch (state) {
     case 'Completed':
       return replayed(running, [changeOf('UnitCompleted', 'BeforeStep')])
@@ -126,7 +128,7 @@ describe('the states of a run in the guide', () => {
   /** A run in this state with one completed step. */
   const laterIn = (state: string): Checkpoint.Checkpoint => {
     const built = runIn('Completed', false)
-    const running = replayed(built, [{ _tag: 'AttemptStarted', ...b, attempts: [{ attempt: 1 }] }])
+    const running = replayed(built, [{ _tag: 'AttemptStarted', at, attempts: [{ unit: 'b', attempt: 1 }] }])
     const ends: Partial<Record<string, AnyChange>> = {
       Failed: { _tag: 'UnitFailed', ...b, retryable: false, last: failed },
       Interrupted: { _tag: 'Interrupted', ...b, reason: 'signal' }

@@ -182,7 +182,7 @@ describe('a checkpoint with one place changed', () => {
 
   law('so that a record is doubled gives no plan', fc.tuple(arb.run(), fc.nat()), ([run, where]) => {
     const whole = parse(textOf(run.checkpoint))
-    const count = run.checkpoint.completedSteps.length
+    const count = run.checkpoint.completedSteps.size
     if (count === 0) return
     const found = decode(mutated(whole, ['completedSteps', String(where % count)], undefined))
     assert.ok(E.isLeft(found) || E.isLeft(planResume(found.right, run.workflow)))
@@ -238,7 +238,7 @@ describe('content that is no checkpoint', () => {
       [{ ...base(), state: { _tag: 'Unknown' } }, '$.state'],
       [{ ...base(), state: { _tag: 'Completed', stepIndex: 0.5, step: 'build' } }, '$.state.stepIndex'],
       [{ ...base(), createdAt: 'yesterday' }, '$.createdAt'],
-      [{ ...base(), completedSteps: [{}] }, '$.completedSteps.0.stepIndex'],
+      [{ ...base(), completedSteps: [{}] }, '$.completedSteps.0.unit'],
       [{ ...base(), workspace: null }, '$.workspace']
     ]
     for (const [content, path] of rows) {
@@ -247,13 +247,13 @@ describe('content that is no checkpoint', () => {
     }
     const error = restore({
       checkpoint: base(),
-      changes: [{ _tag: 'Confirmed', at: '2026-01-02T03:04:05.000Z', stepIndex: 0 }]
+      changes: [{ _tag: 'Confirmed', at: '2026-01-02T03:04:05.000Z' }]
     })
-    assert.deepEqual(error, E.left({ _tag: 'Malformed', path: 'changes[0] $.step', expected: 'string' }))
+    assert.deepEqual(error, E.left({ _tag: 'Malformed', path: 'changes[0] $.unit', expected: 'string' }))
   })
 
   test('a change that keeps evidence decodes with that evidence', () => {
-    const kept = { _tag: 'Confirmed', at: '2026-01-02T03:04:05.000Z', stepIndex: 0, step: 'build' }
+    const kept = { _tag: 'Confirmed', at: '2026-01-02T03:04:05.000Z', unit: 'build' }
     const evidence = [{ _tag: 'File', path: 'a' }]
     assert.deepEqual(decodeChange({ ...kept, evidence }), E.right({ ...kept, evidence }))
     const wrong = decodeChange({ ...kept, evidence: [{ _tag: 'Artifact', path: 'a' }] })
@@ -276,7 +276,7 @@ describe('content that is no checkpoint', () => {
   test('of which a change cannot follow is refused by name', () => {
     const found = restore({
       checkpoint: base(),
-      changes: [{ _tag: 'Interrupted', at: '2026-01-02T03:04:05.000Z', stepIndex: 1, step: 'x', reason: 'signal' }]
+      changes: [{ _tag: 'Interrupted', at: '2026-01-02T03:04:05.000Z', unit: 'x', reason: 'signal' }]
     })
     assert.ok(E.isLeft(found))
     assert.equal(describeError(found.left), "change Interrupted after revision 0 can't be: x: UnknownUnit")
@@ -311,8 +311,8 @@ describe('a checkpoint of format 1', () => {
     assert.equal(checkpoint.workspace, undefined)
     assert.deepEqual(named('queued').workspace, { kind: 'directory', path: '/srv/ws' })
     assert.deepEqual(checkpoint.pending, [
-      { stepIndex: 2, step: 'publish', key: 'k1', submittedAt: timeOf(11) },
-      { stepIndex: 1, step: 'checks', group: 'unit', key: 'k2', submittedAt: timeOf(12) }
+      { unit: 'publish', key: 'k1', submittedAt: timeOf(11) },
+      { unit: 'checks/unit', key: 'k2', submittedAt: timeOf(12) }
     ])
     assert.deepEqual(checkpoint.workflow, {
       name: 'release',
@@ -338,8 +338,8 @@ describe('a checkpoint of format 1', () => {
     const { completedSteps, variables } = named('completed')
     const [build, unit, lint, wave] = [...completedSteps]
     assert.deepEqual(build, {
+      unit: 'build',
       stepIndex: 0,
-      step: 'build',
       fingerprint: `v1:${'b'.repeat(64)}`,
       output: { files: ['a.tgz'], size: 3 },
       captured: ['dist'],
@@ -353,10 +353,10 @@ describe('a checkpoint of format 1', () => {
         { _tag: 'File', path: 'README.md' }
       ]
     })
-    assert.deepEqual([unit?.group, unit?.output, unit?.assumed], ['unit', undefined, undefined])
-    assert.deepEqual([lint?.group, lint?.output, lint?.assumed], ['lint', null, true])
-    assert.deepEqual([wave?.step, wave?.group], ['checks', undefined])
-    assert.deepEqual([completedSteps.length, completedSteps.steps], [4, 2])
+    assert.deepEqual([unit?.unit, unit?.output, unit?.assumed], ['checks/unit', undefined, undefined])
+    assert.deepEqual([lint?.unit, lint?.output, lint?.assumed], ['checks/lint', null, true])
+    assert.deepEqual(wave?.unit, 'checks')
+    assert.deepEqual([completedSteps.size, completedSteps.steps], [4, 2])
     assert.deepEqual(
       new Map(variables),
       new Map<string, Json>([
@@ -389,10 +389,10 @@ describe('a checkpoint of format 1', () => {
       _tag: 'BeforeStep',
       stepIndex: 1,
       step: 'checks',
-      inFlight: [{ group: 'unit', attempt: 3 }],
+      inFlight: [{ unit: 'checks/unit', attempt: 3 }],
       failures: [
         {
-          group: 'lint',
+          unit: 'checks/lint',
           error,
           outcome: 'notApplied',
           attempts: [
@@ -407,7 +407,7 @@ describe('a checkpoint of format 1', () => {
       _tag: 'Failed',
       stepIndex: 2,
       step: 'publish',
-      failures: [{ error, outcome: 'unknown', attempts: [attempt] }],
+      failures: [{ unit: 'publish', error, outcome: 'unknown', attempts: [attempt] }],
       retryable: true
     })
     assert.deepEqual(named('interrupted').state, {
@@ -415,8 +415,8 @@ describe('a checkpoint of format 1', () => {
       stepIndex: 0,
       step: 'build',
       inProgress: true,
-      inFlight: [{ attempt: 2 }],
-      failures: [{ error, outcome: 'unknown', attempts: [{ ...attempt, delayBeforeNextMillis: 0 }] }],
+      inFlight: [{ unit: 'build', attempt: 2 }],
+      failures: [{ unit: 'build', error, outcome: 'unknown', attempts: [{ ...attempt, delayBeforeNextMillis: 0 }] }],
       reason: 'paused'
     })
   })
@@ -448,10 +448,8 @@ describe('everything in stored content is checked', () => {
 
   test('what may be absent may not be null', () => {
     const optional: ReadonlyArray<readonly [RegExp, string]> = [
-      [/^(state,)?(inFlight|failures|attempts),\d+$/, 'group'],
-      [/^completedSteps,\d+$/, 'group'],
       [/^completedSteps,\d+$/, 'assumed'],
-      [/^pending,\d+$/, 'group'],
+      [/^pending,\d+$/, 'attempt'],
       [/attempts,\d+$/, 'delayBeforeNextMillis'],
       [/error$/, 'code'],
       [/error$/, 'stack'],
@@ -492,7 +490,7 @@ describe('everything in stored content is checked', () => {
   })
 
   test('no required field may be missing', () => {
-    const optional = /^(group|output|code|stack|data|path|workspace|assumed|delayBeforeNextMillis|last|groups)$/
+    const optional = /^(output|code|stack|data|path|workspace|assumed|delayBeforeNextMillis|last)$/
     for (const { value, read } of all) {
       for (const path of pathsIn(value)) {
         const key = path.at(-1)
@@ -540,10 +538,10 @@ describe('a journal of changes of format 1', () => {
     assert.equal(updatedAt, timeOf(9))
     assert.equal(workflow.fingerprint, `v1:${'9'.repeat(64)}`)
     assert.deepEqual(
-      [...completedSteps].map(({ step, group, assumed }) => [step, group, assumed]),
+      [...completedSteps].map(({ unit, assumed }) => [unit, assumed]),
       [
-        ['build', undefined, undefined],
-        ['checks', 'lint', true]
+        ['build', undefined],
+        ['checks/lint', true]
       ]
     )
     assert.deepEqual([...variables.keys()], ['channel', 'tags', 'dist', '__proto__'])
@@ -552,7 +550,7 @@ describe('a journal of changes of format 1', () => {
       stepIndex: 1,
       step: 'checks',
       inProgress: true,
-      inFlight: [{ group: 'unit', attempt: 1 }],
+      inFlight: [{ unit: 'checks/unit', attempt: 1 }],
       failures: [],
       reason: 'signal'
     })

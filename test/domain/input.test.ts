@@ -21,8 +21,8 @@ const at = '2026-01-02T03:04:05.000Z'
 const workflow = { name: 'two', steps: [W.task('one', { captures: ['made'] }), W.task('two')] }
 const identity = Identity.of(workflow)
 
-const one = { at, stepIndex: 0, step: 'one' }
-const two = { at, stepIndex: 1, step: 'two' }
+const one = { at, unit: 'one' }
+const two = { at, unit: 'two' }
 const error = { name: 'Error', message: 'no' }
 
 const begun = start({ _tag: 'Started', at, runId: 'two-1', workflow: identity, input: { who: 'Ada', how: 'well' } })
@@ -33,7 +33,11 @@ const from = (checkpoint: Checkpoint, ...changes: ReadonlyArray<Change>): Checkp
 }
 
 const completed = { output: 'it', captured: ['made'], attempts: 1, startedAt: at, durationMillis: 0, evidence: [] }
-const starts = (place: typeof one): Change => ({ _tag: 'AttemptStarted', ...place, attempts: [{ attempt: 1 }] })
+const starts = (place: typeof one): Change => ({
+  _tag: 'AttemptStarted',
+  at,
+  attempts: [{ unit: place.unit, attempt: 1 }]
+})
 const replaces = (input: Json): Change => ({ _tag: 'InputReplaced', at, input })
 
 const half = from(begun, starts(one), { _tag: 'UnitCompleted', ...one, ...completed })
@@ -46,7 +50,7 @@ const failed = from(running, {
 })
 const waiting = from(
   half,
-  { _tag: 'AttemptStarted', ...two, attempts: [{ attempt: 1 }], submissions: [{ key: 'k' }] },
+  { _tag: 'AttemptStarted', at, attempts: [{ unit: 'two', attempt: 1 }], submissions: [{ unit: 'two', key: 'k' }] },
   { _tag: 'JobSubmitted', ...two, attempt: 1 }
 )
 

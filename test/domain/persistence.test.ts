@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { inspect } from 'node:util'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
 import type { CompletedStep } from '../../src/domain/CompletedStep.js'
 import * as Steps from '../../src/domain/CompletedStep.js'
 import type { Sequence } from '../../src/domain/Sequence.js'
 import * as Seq from '../../src/domain/Sequence.js'
+import { join } from '../../src/domain/Unit.js'
 import { law } from './law.js'
 
 /** Lengths around those at which the trie gets another level. */
@@ -71,10 +73,12 @@ describe('a sequence', () => {
   })
 })
 
+const unitOf = (stepIndex: number, group?: string): string =>
+  group === undefined ? `s${stepIndex}` : join(`s${stepIndex}`, group)
+
 const record = (stepIndex: number, group?: string): CompletedStep => ({
+  unit: unitOf(stepIndex, group),
   stepIndex,
-  step: `s${stepIndex}`,
-  ...(group === undefined ? {} : { group }),
   fingerprint: 'v1:0',
   captured: [],
   attempts: 1,
@@ -99,8 +103,12 @@ const records = fc
   .map((all) => all.map(({ at, group }) => record(at, group ?? undefined)))
 
 describe('the records of a run', () => {
+  const units = [0, 1, 2, 3].flatMap((at) =>
+    [undefined, 'a', 'b', 'c', 'constructor'].map((group) => unitOf(at, group))
+  )
+
   law(
-    'know their groups in every version, whatever was appended to others',
+    'know their units in every version, whatever was appended to others',
     fc.array(
       fc.record({
         base: fc.nat(),
@@ -115,39 +123,37 @@ describe('the records of a run', () => {
       const versions = [{ steps: Steps.none, all: [] as ReadonlyArray<CompletedStep> }]
       for (const { base, at, group } of appends) {
         const { steps, all } = versions[Math.max(0, versions.length - 1 - (base % 3))] as (typeof versions)[number]
-        if (all.some((one) => one.stepIndex === at && one.group === group)) continue
         const one = record(at, group)
+        if (all.some(({ unit }) => unit === one.unit)) continue
         versions.push({ steps: Steps.append(steps, one), all: [...all, one] })
       }
       for (const { steps, all } of versions) {
         assert.deepEqual([...steps], all)
-        for (const at of [0, 1, 2, 3]) {
-          for (const group of ['a', 'b', 'c', 'constructor']) {
-            const has = all.some((one) => one.stepIndex === at && one.group === group)
-            assert.equal(Steps.hasGroup(steps, at, group), has)
-            assert.equal(Steps.groupsOf(steps, at).has(group), has)
-          }
-        }
+        for (const unit of units)
+          assert.equal(
+            Steps.get(steps, unit),
+            all.find((one) => one.unit === unit)
+          )
       }
     }
   )
 
-  law('know which steps and groups they hold, in whatever order they came', records, (all) => {
+  law('know which units they hold, in whatever order they came', records, (all) => {
     const steps = Steps.from(all)
     assert.deepEqual([...steps], all)
-    assert.equal(steps.length, all.length)
-    assert.equal(steps.steps, all.filter(({ group }) => group === undefined).length)
-    for (let index = 0; index < 8; index++) {
-      const of = all.filter(({ stepIndex }) => stepIndex === index)
+    assert.equal(steps.size, all.length)
+    assert.equal(steps.steps, all.filter(({ unit }) => !unit.includes('/')).length)
+    for (const unit of units)
       assert.equal(
-        Steps.hasStep(steps, index),
-        of.some(({ group }) => group === undefined)
+        Steps.has(steps, unit),
+        all.some((one) => one.unit === unit)
       )
-      assert.deepEqual(
-        [...Steps.groupsOf(steps, index)].sort(),
-        of.flatMap(({ group }) => (group === undefined ? [] : [group])).sort()
-      )
-    }
+  })
+
+  test('print as the records that they hold', () => {
+    const all = [record(0), record(1, 'a')]
+    assert.deepEqual(JSON.parse(JSON.stringify(Steps.from(all))), all)
+    assert.equal(inspect(Steps.from(all)), inspect(all))
   })
 
   law(
@@ -159,16 +165,16 @@ describe('the records of a run', () => {
         const { steps, all: then } = versions[nth % versions.length] as (typeof versions)[number]
         const place = nth % then.length
         const one = { ...(then[place] as CompletedStep), evidence: [{ _tag: 'File', path: String(nth) }] as const }
-        const changed = Steps.withEvidence(steps, one, one.evidence)
+        const changed = Steps.withEvidence(steps, one.unit, one.evidence)
         assert.ok(changed !== undefined)
         versions = [...versions, { steps: changed, all: then.with(place, one) }]
       }
       for (const { steps, all: expected } of versions) {
         assert.deepEqual([...steps], expected)
-        assert.equal(Steps.withEvidence(steps, { stepIndex: 9 }, []), undefined)
+        assert.equal(Steps.withEvidence(steps, 's9', []), undefined)
         const more = Steps.append(steps, record(8, 'last'))
-        assert.ok(Steps.hasGroup(more, 8, 'last'))
-        assert.deepEqual([...(Steps.withEvidence(more, { stepIndex: 8, group: 'last' }, []) ?? [])], [...more])
+        assert.ok(Steps.has(more, 's8/last'))
+        assert.deepEqual([...(Steps.withEvidence(more, 's8/last', []) ?? [])], [...more])
       }
     }
   )
@@ -178,8 +184,7 @@ describe('the records of a run', () => {
     let steps = Steps.from(Array.from({ length: count }, (_, index) => record(0, `g${index}`)))
     const evidence = [{ _tag: 'File', path: 'a' }] as const
     const began = performance.now()
-    for (let index = 0; index < count; index++)
-      steps = Steps.withEvidence(steps, { stepIndex: 0, group: `g${index}` }, evidence) ?? steps
+    for (let index = 0; index < count; index++) steps = Steps.withEvidence(steps, `s0/g${index}`, evidence) ?? steps
     assert.ok([...steps].every((one) => one.evidence === evidence))
     assert.ok(performance.now() - began < 10_000)
   })

@@ -6,15 +6,16 @@ import { encode } from '../../src/domain/CheckpointCodec.js'
 import * as State from '../../src/domain/CheckpointState.js'
 import type { Json } from '../../src/domain/Json.js'
 import type { Answer, ResumePlan } from '../../src/domain/Plan.js'
-import { hashPlan, openQuestions, unitName } from '../../src/domain/Plan.js'
+import { hashPlan, openQuestions } from '../../src/domain/Plan.js'
 import { planResume } from '../../src/domain/planResume.js'
 import type { Workflow } from '../../src/domain/Workflow.js'
 import * as W from '../../src/domain/Workflow.js'
 import { fingerprintOf } from '../../src/domain/WorkflowIdentity.js'
+import { top } from '../../src/domain/Unit.js'
 import * as arb from '../../src/testing/planning/Arbitrary.js'
 import { planLaws } from '../../src/testing/planning/checkPlanLaws.js'
 import { noTrouble } from '../../src/testing/planning/Dice.js'
-import { dataOf, planOf, recorded, scheduled, unit, unitsOf, works } from '../../src/testing/planning/PlanLaw.js'
+import { dataOf, planOf, recorded, scheduled, unitsOf, works } from '../../src/testing/planning/PlanLaw.js'
 import { answered, finish, overrideOnly } from '../../src/testing/planning/simulate.js'
 import { begin } from '../../src/testing/planning/Tape.js'
 import { law, publishedLaw } from './law.js'
@@ -91,9 +92,9 @@ describe('what is asked of a plan', () => {
   law('with restartWave runs all its groups', momentsWithOptions, ({ moment, options: { restartWave } }) => {
     if (restartWave === undefined) return
     const plan = planOf(moment, { restartWave })
-    for (const { _tag, reason, step } of plan.decisions) {
+    for (const { _tag, reason, unit } of plan.decisions) {
       const isAsked = _tag === 'Confirm' && reason._tag === 'JobPending'
-      if (step === restartWave && !isAsked) assert.deepEqual([_tag, reason._tag], ['Run', 'Forced'])
+      if (top(unit) === restartWave && !isAsked) assert.deepEqual([_tag, reason._tag], ['Run', 'Forced'])
     }
   })
 
@@ -107,12 +108,12 @@ describe('what is asked of a plan', () => {
       const work = works(plan.right, moment.workflow)
       // While a question about changed evidence is open, it is unknown whether its unit runs again.
       if (openQuestions(plan.right).some(({ reason }) => reason._tag === 'EvidenceChanged')) return
-      const first = work.find((one) => one._tag !== 'Skip' && done.has(unitName(one)))
+      const first = work.find((one) => one._tag !== 'Skip' && done.has(one.unit))
       for (const decision of work) {
         if (first === undefined || decision.stepIndex <= first.stepIndex) continue
-        const answer = options.confirm?.get(unitName(decision))
+        const answer = options.confirm?.get(decision.unit)
         const isKept = options.onChanged === 'keep' && decision.reason._tag === 'EvidenceChanged'
-        assert.equal(decision._tag === 'Skip', answer?._tag === 'Done' || isKept, unitName(decision))
+        assert.equal(decision._tag === 'Skip', answer?._tag === 'Done' || isKept, decision.unit)
       }
     }
   )
@@ -123,12 +124,12 @@ describe('what is asked of a plan', () => {
     ([moment, which]) => {
       const all = [...moment.checkpoint.completedSteps]
       const record = all[which % Math.max(1, all.length)]
-      if (record === undefined || !unitsOf(moment).has(unitName(record))) return
+      if (record === undefined || !unitsOf(moment).has(record.unit)) return
       const missing = [{ _tag: 'File', path: 'x' }] as const
-      const plan = planOf(moment, { evidence: [{ ...unit(record.step, record.group), missing }] })
-      const place = moment.workflow.steps.findIndex(({ name }) => name === record.step)
+      const plan = planOf(moment, { evidence: [{ unit: record.unit, missing }] })
+      const place = moment.workflow.steps.findIndex(({ name }) => name === top(record.unit))
       for (const decision of works(plan, moment.workflow)) {
-        if (unitName(decision) === unitName(record)) assert.notEqual(decision._tag, 'Skip')
+        if (decision.unit === record.unit) assert.notEqual(decision._tag, 'Skip')
         if (decision.stepIndex > place) assert.notEqual(decision._tag, 'Skip')
         if (decision.stepIndex < place) assert.notEqual(decision.reason._tag, 'EarlierStepRunsAgain')
       }
@@ -141,7 +142,7 @@ describe('editing a step', () => {
     'that completed is refused, with both fingerprints',
     fc.tuple(moments, fc.nat({ max: 9 }), fc.nat({ max: 99 })),
     ([{ checkpoint, workflow }, at, salt]) => {
-      const steps = [...checkpoint.completedSteps].filter(({ group }) => group === undefined)
+      const steps = [...checkpoint.completedSteps].filter(({ unit }) => unit === top(unit))
       const record = steps[at % Math.max(1, steps.length)]
       if (record === undefined) return
       const edited = arb.edit(workflow, { kind: 'change', at: record.stepIndex, salt }).workflow
@@ -152,7 +153,7 @@ describe('editing a step', () => {
           (problem) =>
             problem._tag === 'WorkflowChanged' &&
             problem.edit === 'changed' &&
-            problem.step === record.step &&
+            problem.unit === record.unit &&
             problem.recorded === record.fingerprint &&
             problem.present === edited.steps[record.stepIndex]?.fingerprint
         )
@@ -173,7 +174,7 @@ describe('editing a step', () => {
       const plan = planResume(checkpoint, edited)
       assert.ok(E.isLeft(plan))
       assert.deepEqual(
-        plan.left.problems.map((problem) => problem._tag === 'WorkflowChanged' && [problem.edit, problem.step]),
+        plan.left.problems.map((problem) => problem._tag === 'WorkflowChanged' && [problem.edit, problem.unit]),
         [['insertedBefore', added.name]]
       )
     }
@@ -221,11 +222,11 @@ describe('following a plan', () => {
       const { workflow } = arb.edit(moment.workflow, change)
       const chosen = answered(moment.checkpoint, workflow, noTrouble, { changes })
       if (E.isLeft(chosen)) return
-      const skipped = chosen.right.plan.decisions.filter(({ _tag }) => _tag === 'Skip').map(unitName)
+      const skipped = chosen.right.plan.decisions.filter(({ _tag }) => _tag === 'Skip').map(({ unit }) => unit)
       const adopted = overrideOnly({ ...moment, workflow }, chosen.right.plan, chosen.right.options)
       const again = planOf(adopted)
       assert.deepEqual(
-        again.decisions.filter(({ _tag }) => _tag === 'Skip').map(unitName),
+        again.decisions.filter(({ _tag }) => _tag === 'Skip').map(({ unit }) => unit),
         skipped,
         'adopting an edit changes what is skipped'
       )
@@ -255,7 +256,7 @@ describe('a unit that is not idempotent', () => {
     'and may have had its effect cannot vanish from an edited workflow unseen',
     fc.tuple(moments, arb.workflowEdit),
     ([moment, change]) => {
-      const asked = openQuestions(planOf(moment)).map(unitName)
+      const asked = openQuestions(planOf(moment)).map(({ unit }) => unit)
       const { workflow } = arb.edit(moment.workflow, change)
       const tasks = unitsOf({ ...moment, workflow })
       const plan = planResume(moment.checkpoint, workflow)
@@ -264,11 +265,11 @@ describe('a unit that is not idempotent', () => {
           assert.ok(E.isLeft(plan))
           assert.ok(
             plan.left.problems.some(
-              (problem) => problem._tag === 'WorkflowChanged' && problem.inDoubt && unitName(problem) === name
+              (problem) => problem._tag === 'WorkflowChanged' && problem.inDoubt && problem.unit === name
             )
           )
         } else if (E.isRight(plan) && tasks.get(name)?.idempotent === false) {
-          assert.ok(openQuestions(plan.right).some((question) => unitName(question) === name))
+          assert.ok(openQuestions(plan.right).some((question) => question.unit === name))
         }
       }
     }
@@ -280,16 +281,16 @@ describe('a unit that is not idempotent', () => {
     ([run, given]) => {
       const answers = new Map<string, Answer>()
       for (const question of openQuestions(planOf(run))) {
-        const task = unitsOf(run).get(unitName(question))
+        const task = unitsOf(run).get(question.unit)
         const fit = [given, 7, { n: 1 }].find((output) => task !== undefined && E.isRight(task.accepts(output)))
-        if (fit !== undefined) answers.set(unitName(question), { _tag: 'Done', output: fit })
+        if (fit !== undefined) answers.set(question.unit, { _tag: 'Done', output: fit })
       }
       if (answers.size === 0) return
       const plan = planResume(run.checkpoint, run.workflow, { confirm: answers })
       assert.ok(E.isRight(plan))
       const saved = overrideOnly(run, plan.right, { confirm: answers })
       for (const [name, answer] of answers) {
-        const record = [...saved.checkpoint.completedSteps].find((one) => unitName(one) === name)
+        const record = [...saved.checkpoint.completedSteps].find((one) => one.unit === name)
         assert.equal(record?.assumed, true)
         assert.deepEqual(record?.output, answer._tag === 'Done' ? answer.output : undefined)
       }

@@ -17,6 +17,7 @@ import * as Err from '../../src/domain/StepError.js'
 import type { Workflow } from '../../src/domain/Workflow.js'
 import * as W from '../../src/domain/Workflow.js'
 import * as Identity from '../../src/domain/WorkflowIdentity.js'
+import { nameOf } from '../../src/domain/Unit.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // cases by hand
@@ -30,8 +31,8 @@ const numbered = (count: number): Workflow => ({
 })
 
 const record = (stepIndex: number, fields: Partial<CompletedStep> = {}): CompletedStep => ({
+  unit: `step-${stepIndex}`,
   stepIndex,
-  step: `step-${stepIndex}`,
   fingerprint: W.task(`step-${stepIndex}`).fingerprint,
   captured: [],
   attempts: 1,
@@ -55,6 +56,7 @@ const standing = (
   })
 
 const failure = (fields: Partial<State.Failure> = {}): State.Failure => ({
+  unit: 'step-0',
   error: Err.make('Error', '500 error'),
   outcome: 'unknown',
   attempts: [],
@@ -78,7 +80,7 @@ const readOff = ({ startIndex, retryCurrent, skipSteps }: ResumePlan): unknown =
 ]
 
 const tags = ({ decisions }: ResumePlan): ReadonlyArray<string> =>
-  decisions.map((one) => `${one.group ?? one.step} ${one._tag} ${one.reason._tag}`)
+  decisions.map((one) => `${nameOf(one.unit)} ${one._tag} ${one.reason._tag}`)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // where a run goes on
@@ -90,11 +92,11 @@ describe('an answer', () => {
       name: 'release',
       steps: [W.task('pack', { idempotent: false }), W.task('publish', { idempotent: false })]
     }
-    const pack = record(0, { step: 'pack', fingerprint: (workflow.steps[0] as W.Step).fingerprint, assumed: true })
-    const inFlight = [{ attempt: 1 }]
+    const pack = record(0, { unit: 'pack', fingerprint: (workflow.steps[0] as W.Step).fingerprint, assumed: true })
+    const inFlight = [{ unit: 'publish', attempt: 1 }]
     const checkpoint = standing(workflow, State.beforeStep(1, 'publish', inFlight), [pack])
     const options: PlanOptions = {
-      evidence: [{ step: 'pack', missing: [{ _tag: 'File', path: 'pack.tgz' }] }],
+      evidence: [{ unit: 'pack', missing: [{ _tag: 'File', path: 'pack.tgz' }] }],
       confirm: new Map([
         ['pack', { _tag: 'Done' }],
         ['publish', { _tag: 'Again' }]
@@ -103,7 +105,7 @@ describe('an answer', () => {
     const plan = planResume(checkpoint, workflow, options)
     assert.ok(E.isRight(plan))
     const changes = overrides(checkpoint, { ...workflow, identity: Identity.of(workflow) }, plan.right, options, AT)
-    assert.deepEqual(changes, [{ _tag: 'Confirmed', at: AT, stepIndex: 1, step: 'publish' }])
+    assert.deepEqual(changes, [{ _tag: 'Confirmed', at: AT, unit: 'publish' }])
   })
 })
 
@@ -111,7 +113,7 @@ describe('a run of five steps', () => {
   const five = numbered(5)
   const done = (count: number): ReadonlyArray<CompletedStep> =>
     Array.from({ length: count }, (_, index) => record(index))
-  const failed = (retryable: boolean) => State.failed(2, 'step-2', [failure()], retryable)
+  const failed = (retryable: boolean) => State.failed(2, 'step-2', [failure({ unit: 'step-2' })], retryable)
 
   test('that failed at the third, retryable, starts there and skips the two before it', () => {
     assert.deepEqual(readOff(planned(standing(five, failed(true), done(2)), five)), [2, true, [0, 1]])
@@ -135,7 +137,7 @@ describe('a run of five steps', () => {
   })
 
   test('that stood before the third tries it', () => {
-    const checkpoint = standing(five, State.beforeStep(2, 'step-2', [{ attempt: 3 }]), done(2))
+    const checkpoint = standing(five, State.beforeStep(2, 'step-2', [{ unit: 'step-2', attempt: 3 }]), done(2))
     const plan = planned(checkpoint, five)
     assert.deepEqual(readOff(plan), [2, true, [0, 1]])
     const decision = plan.decisions[2]
@@ -144,7 +146,10 @@ describe('a run of five steps', () => {
   })
 
   test('that was interrupted in the third tries it again', () => {
-    const state = State.interrupted(2, 'step-2', 'signal', { inProgress: true, inFlight: [{ attempt: 1 }] })
+    const state = State.interrupted(2, 'step-2', 'signal', {
+      inProgress: true,
+      inFlight: [{ unit: 'step-2', attempt: 1 }]
+    })
     assert.deepEqual(readOff(planned(standing(five, state, done(2)), five)), [2, true, [0, 1]])
     const bare = State.interrupted(2, 'step-2', 'signal', { inProgress: true })
     assert.deepEqual(readOff(planned(standing(five, bare, done(2)), five)), [2, true, [0, 1]])
@@ -193,8 +198,11 @@ describe('an edited workflow', () => {
   }
   const [a, b, c, d] = was.steps as [W.Task, W.Task, W.Task, W.Task]
   const recordOf = (task: W.Task, stepIndex: number): CompletedStep =>
-    record(stepIndex, { step: task.name, fingerprint: task.fingerprint })
-  const checkpoint = standing(was, State.failed(2, 'c', [failure()], false), [recordOf(a, 0), recordOf(b, 1)])
+    record(stepIndex, { unit: task.name, fingerprint: task.fingerprint })
+  const checkpoint = standing(was, State.failed(2, 'c', [failure({ unit: 'c' })], false), [
+    recordOf(a, 0),
+    recordOf(b, 1)
+  ])
   const other = (name: string): W.Task => W.task(name, { definition: 'other' })
   const now = (...steps: ReadonlyArray<W.Step>): Workflow => ({ name: 'release', steps })
 
@@ -223,7 +231,7 @@ describe('an edited workflow', () => {
     const plan = planResume(checkpoint, workflow, { changes })
     return E.isRight(plan)
       ? []
-      : plan.left.problems.map((one) => (one._tag === 'WorkflowChanged' ? `${one.edit} ${one.step}` : one._tag))
+      : plan.left.problems.map((one) => (one._tag === 'WorkflowChanged' ? `${one.edit} ${one.unit}` : one._tag))
   }
 
   test.each(rows)('is judged by the policy when %s', (_, workflow, completed, strict) => {
@@ -244,10 +252,10 @@ describe('an edited workflow', () => {
 
   test('is refused with both fingerprints', () => {
     assert.deepEqual(problems(checkpoint, now(a, other('b'), c, d)), [
-      { _tag: 'WorkflowChanged', edit: 'changed', step: 'b', recorded: b.fingerprint, present: other('b').fingerprint }
+      { _tag: 'WorkflowChanged', edit: 'changed', unit: 'b', recorded: b.fingerprint, present: other('b').fingerprint }
     ])
     assert.deepEqual(problems(checkpoint, now(W.task('x'), a, b, c, d)), [
-      { _tag: 'WorkflowChanged', edit: 'insertedBefore', step: 'x', present: W.task('x').fingerprint }
+      { _tag: 'WorkflowChanged', edit: 'insertedBefore', unit: 'x', present: W.task('x').fingerprint }
     ])
     const text = problems(checkpoint, now(a, other('b'), c, d))
       .map(describeProblem)
@@ -290,13 +298,14 @@ const problemsOrNone = (checkpoint: Checkpoint, workflow: Workflow, options?: Pl
 describe('a checkpoint that contradicts itself is refused:', () => {
   const wave = W.wave('step-1', [W.group(W.task('g')), W.group(W.task('h'))])
   const workflow: Workflow = { name: 'numbered', steps: [W.task('step-0'), wave, W.task('step-2')] }
-  const group = (name: string): CompletedStep => record(1, { group: name, fingerprint: W.task(name).fingerprint })
+  const group = (name: string): CompletedStep =>
+    record(1, { unit: `step-1/${name}`, fingerprint: W.task(name).fingerprint })
   const rows: ReadonlyArray<readonly [string, CheckpointState, ReadonlyArray<CompletedStep>]> = [
     ['the state names its step otherwise', State.beforeStep(0, 'step-1'), []],
-    ['a record names its step otherwise', State.beforeStep(1, 'step-1'), [record(0, { step: 'x' })]],
+    ['a record names its step otherwise', State.beforeStep(1, 'step-1'), [record(0, { unit: 'x' })]],
     ['a record of a step that there is not', State.beforeStep(1, 'step-1'), [record(7)]],
     ['a record of a group that there is not', State.beforeStep(1, 'step-1'), [group('x')]],
-    ['a record of a group of a task', State.beforeStep(1, 'step-1'), [record(0, { group: 'g' })]],
+    ['a record of a group of a task', State.beforeStep(1, 'step-1'), [record(0, { unit: 'step-0/g' })]],
     ['a step is recorded twice', State.beforeStep(1, 'step-1'), [record(0), record(0)]],
     ['a group is recorded twice', State.beforeStep(1, 'step-1'), [record(0), group('g'), group('g')]],
     ['a wave is completed without its groups', State.completed(1, 'step-1'), [record(0), group('g'), record(1)]],
@@ -319,7 +328,7 @@ describe('a checkpoint that contradicts itself is refused:', () => {
   })
 
   test('with all of them at once, and with the wrong name of its workflow', () => {
-    const records = [record(0, { step: 'x' }), record(7), group('x')]
+    const records = [record(0, { unit: 'x' }), record(7), group('x')]
     const found = problems(standing(workflow, State.beforeStep(9, 'x'), records), { ...workflow, name: 'other' })
     assert.deepEqual(
       found.map(({ _tag }) => _tag),
@@ -385,7 +394,7 @@ describe('fromStep', () => {
     const queued = standing(workflow, State.beforeStep(0, 'step-0'))
     for (const options of [{}, { outputs: new Map([['step-1', 'seven']]) }]) {
       assert.deepEqual(problems(queued, workflow, { fromStep: 'step-2', ...options }), [
-        { _tag: 'AssumedOutputMissing', step: 'step-1', expected: '$: number' }
+        { _tag: 'AssumedOutputMissing', unit: 'step-1', expected: '$: number' }
       ])
     }
   })
@@ -393,7 +402,8 @@ describe('fromStep', () => {
   test('is refused if evidence of an earlier step is gone: of a task, a group or a wave', () => {
     const wave = W.wave('step-1', [W.group(W.task('g')), W.group(W.task('h'))])
     const waves: Workflow = { name: 'numbered', steps: [W.task('step-0'), wave, W.task('step-2')] }
-    const group = (name: string): CompletedStep => record(1, { group: name, fingerprint: W.task(name).fingerprint })
+    const group = (name: string): CompletedStep =>
+      record(1, { unit: `step-1/${name}`, fingerprint: W.task(name).fingerprint })
     const checkpoint = standing(waves, State.completed(2, 'step-2'), [
       record(0),
       group('g'),
@@ -401,10 +411,10 @@ describe('fromStep', () => {
       record(1, { fingerprint: wave.fingerprint }),
       record(2)
     ])
-    for (const unit of [{ step: 'step-0' }, { step: 'step-1', group: 'h' }, { step: 'step-1' }]) {
+    for (const unit of ['step-0', 'step-1/h', 'step-1']) {
       const evidence = [
         {
-          ...unit,
+          unit,
           missing: [
             { _tag: 'File', path: 'a.txt' },
             { _tag: 'Commit', hash: 'c0ffee' }
@@ -412,7 +422,7 @@ describe('fromStep', () => {
         }
       ] as const
       assert.deepEqual(problems(checkpoint, waves, { fromStep: 'step-2', evidence }), [
-        { _tag: 'AssumedOutputMissing', ...unit, expected: 'a.txt, commit c0ffee, which is missing' }
+        { _tag: 'AssumedOutputMissing', unit, expected: 'a.txt, commit c0ffee, which is missing' }
       ])
     }
   })
@@ -441,9 +451,8 @@ describe('missing evidence', () => {
   }
   const completed = (stepIndex: number, step: W.Step, group?: W.Task): CompletedStep =>
     record(stepIndex, {
-      step: step.name,
-      fingerprint: (group ?? step).fingerprint,
-      ...(group === undefined ? {} : { group: group.name })
+      unit: group === undefined ? step.name : `${step.name}/${group.name}`,
+      fingerprint: (group ?? step).fingerprint
     })
   const checkpoint = standing(workflow, State.completed(3, 'notify'), [
     completed(0, workflow.steps[0] as W.Step),
@@ -455,7 +464,7 @@ describe('missing evidence', () => {
   const missing = [{ _tag: 'File', path: 'dist' }] as const
 
   test('of a group runs it and the groups that need it again, and all later steps', () => {
-    assert.deepEqual(tags(planned(checkpoint, workflow, { evidence: [{ step: 'checks', group: 'unit', missing }] })), [
+    assert.deepEqual(tags(planned(checkpoint, workflow, { evidence: [{ unit: 'checks/unit', missing }] })), [
       'build Skip Completed',
       'checks Run EvidenceMissing',
       'unit Run EvidenceMissing',
@@ -467,7 +476,7 @@ describe('missing evidence', () => {
   })
 
   test('of a whole wave runs all its groups again', () => {
-    const plan = planned(checkpoint, workflow, { evidence: [{ step: 'checks', missing }] })
+    const plan = planned(checkpoint, workflow, { evidence: [{ unit: 'checks', missing }] })
     assert.deepEqual(tags(plan).slice(0, 5), [
       'build Skip Completed',
       'checks Run EvidenceMissing',
@@ -480,13 +489,13 @@ describe('missing evidence', () => {
   test('of a step that is not recorded changes nothing', () => {
     const queued = standing(workflow, State.beforeStep(0, 'build'))
     const plain = planned(queued, workflow)
-    for (const unit of [{ step: 'build' }, { step: 'checks' }, { step: 'checks', group: 'unit' }, { step: 'x' }]) {
-      assert.deepEqual(planned(queued, workflow, { evidence: [{ ...unit, missing }] }), plain)
+    for (const unit of ['build', 'checks', 'checks/unit', 'x']) {
+      assert.deepEqual(planned(queued, workflow, { evidence: [{ unit, missing }] }), plain)
     }
   })
 
   test('leads to questions that name their cause', () => {
-    const plan = planned(checkpoint, workflow, { evidence: [{ step: 'build', missing }] })
+    const plan = planned(checkpoint, workflow, { evidence: [{ unit: 'build', missing }] })
     assert.deepEqual(openQuestions(plan).map(describeQuestion), [
       '"publish" is not idempotent and may have had its effect: "build" runs again'
     ])
@@ -503,7 +512,7 @@ describe('missing evidence', () => {
       completed(1, push, push.groups[0]),
       completed(1, push)
     ])
-    const options = { evidence: [{ step: 'build', missing }] } as const
+    const options = { evidence: [{ unit: 'build', missing }] } as const
     assert.equal(openQuestions(planned(all, pushy, options)).length, 1)
     assert.equal(openQuestions(planned(all, pushy, { ...options, restartWave: 'push' })).length, 0)
   })
@@ -514,7 +523,7 @@ describe('an answer', () => {
     name: 'release',
     steps: [W.task('publish', { idempotent: false, captures: ['url'] }), W.task('notify')]
   }
-  const inFlight = standing(workflow, State.beforeStep(0, 'publish', [{ attempt: 2 }]))
+  const inFlight = standing(workflow, State.beforeStep(0, 'publish', [{ unit: 'publish', attempt: 2 }]))
 
   test('is asked for, and names the unit and why', () => {
     const [question] = openQuestions(planned(inFlight, workflow))
@@ -535,24 +544,24 @@ describe('an answer', () => {
     assert.deepEqual(tags(plan), ['publish Skip Assumed', 'notify Run NotStarted'])
     assert.equal(plan.variables.get('url'), 'https://x')
     assert.deepEqual(problems(inFlight, workflow, { confirm: new Map([['publish', { _tag: 'Done' }]]) }), [
-      { _tag: 'AssumedOutputMissing', step: 'publish', expected: 'a value for url' }
+      { _tag: 'AssumedOutputMissing', unit: 'publish', expected: 'a value for url' }
     ])
   })
 
   test('"done" about a completed step that would run again keeps its recorded output', () => {
     const was: Workflow = { name: 'release', steps: [W.task('build'), ...workflow.steps] }
     const all = standing(was, State.completed(2, 'notify'), [
-      record(0, { step: 'build', fingerprint: W.task('build').fingerprint }),
+      record(0, { unit: 'build', fingerprint: W.task('build').fingerprint }),
       record(1, {
-        step: 'publish',
+        unit: 'publish',
         fingerprint: workflow.steps[0]?.fingerprint ?? '',
         output: 'https://y',
         captured: ['url']
       }),
-      record(2, { step: 'notify', fingerprint: W.task('notify').fingerprint })
+      record(2, { unit: 'notify', fingerprint: W.task('notify').fingerprint })
     ])
     const plan = planned(all, was, {
-      evidence: [{ step: 'build', missing: [{ _tag: 'File', path: 'dist' }] }],
+      evidence: [{ unit: 'build', missing: [{ _tag: 'File', path: 'dist' }] }],
       confirm: new Map([['publish', { _tag: 'Done' }]])
     })
     assert.deepEqual(tags(plan), [
@@ -562,7 +571,7 @@ describe('an answer', () => {
     ])
     assert.equal(plan.variables.get('url'), 'https://y')
     const nothing = planned(all, was, {
-      evidence: [{ step: 'build', missing: [{ _tag: 'File', path: 'dist' }] }],
+      evidence: [{ unit: 'build', missing: [{ _tag: 'File', path: 'dist' }] }],
       confirm: new Map([['publish', { _tag: 'Done', output: null }]])
     })
     assert.equal(nothing.variables.get('url'), null, 'null is an output too')
@@ -575,6 +584,7 @@ describe('an answer', () => {
       'publish',
       [
         failure({
+          unit: 'publish',
           outcome: 'notApplied',
           attempts: [
             { ...attempt, outcome: 'unknown', delayBeforeNextMillis: 1 },
@@ -617,7 +627,7 @@ describe('an answer', () => {
 
 describe('an answer that nobody asked for', () => {
   const workflow: Workflow = { name: 'release', steps: [W.task('build'), W.task('publish', { idempotent: false })] }
-  const failed = standing(workflow, State.failed(0, 'build', [failure()], true))
+  const failed = standing(workflow, State.failed(0, 'build', [failure({ unit: 'build' })], true))
   const answers = (answer: 'Again' | 'Done', unit = 'publish'): PlanOptions => ({
     confirm: new Map([[unit, { _tag: answer }]])
   })
@@ -625,7 +635,7 @@ describe('an answer that nobody asked for', () => {
   test('that a step is done is refused: nobody did it', () => {
     for (const unit of ['publish', 'build']) {
       const [problem, ...more] = problems(failed, workflow, answers('Done', unit))
-      assert.deepEqual([problem, more], [{ _tag: 'NotAsked', step: unit }, []])
+      assert.deepEqual([problem, more], [{ _tag: 'NotAsked', unit }, []])
     }
   })
 
@@ -635,7 +645,7 @@ describe('an answer that nobody asked for', () => {
 
   test('about what is recorded is no problem: it was given before', () => {
     const { fingerprint } = W.task('build')
-    const done = standing(workflow, State.completed(0, 'build'), [record(0, { step: 'build', fingerprint })])
+    const done = standing(workflow, State.completed(0, 'build'), [record(0, { unit: 'build', fingerprint })])
     assert.equal(planned(done, workflow, answers('Done', 'build')).startIndex, 1)
   })
 })
@@ -650,14 +660,14 @@ describe('a run whose newest state was lost', () => {
     assert.deepEqual(openQuestions(planned(checkpoint, workflow)), [])
     const plan = planned(checkpoint, workflow, { recovered: true })
     assert.deepEqual(
-      plan.decisions.map(({ _tag, step, group, reason }) => [_tag, step, group ?? '', reason._tag]),
+      plan.decisions.map(({ _tag, unit, reason }) => [_tag, unit, reason._tag]),
       [
-        ['Run', 'plain', '', 'NotStarted'],
-        ['Confirm', 'pay', '', 'MaybeLost'],
-        ['Confirm', 'wave', '', 'MaybeLost'],
-        ['Confirm', 'wave', 'pay', 'MaybeLost'],
-        ['Run', 'wave', 'plain', 'NotStarted'],
-        ['Run', 'last', '', 'NotStarted']
+        ['Run', 'plain', 'NotStarted'],
+        ['Confirm', 'pay', 'MaybeLost'],
+        ['Confirm', 'wave', 'MaybeLost'],
+        ['Confirm', 'wave/pay', 'MaybeLost'],
+        ['Run', 'wave/plain', 'NotStarted'],
+        ['Run', 'last', 'NotStarted']
       ]
     )
     const [question] = openQuestions(plan)
@@ -677,7 +687,7 @@ describe('a run whose newest state was lost', () => {
 
 describe('what somebody says a step gave', () => {
   const workflow: Workflow = { name: 'w', steps: [W.task('pay', { idempotent: false }), W.task('tell')] }
-  const asked = standing(workflow, State.beforeStep(0, 'pay', [{ attempt: 1 }]))
+  const asked = standing(workflow, State.beforeStep(0, 'pay', [{ unit: 'pay', attempt: 1 }]))
 
   test('is plain JSON, or refused with the path', () => {
     const says = (output: unknown): PlanOptions => ({
@@ -685,7 +695,7 @@ describe('what somebody says a step gave', () => {
     })
     const expected = '$.at: plain JSON, not a Date'
     const [problem] = problems(asked, workflow, says({ at: new Date(0) }))
-    assert.deepEqual(problem, { _tag: 'AssumedOutputMissing', step: 'pay', expected })
+    assert.deepEqual(problem, { _tag: 'AssumedOutputMissing', unit: 'pay', expected })
     const [first] = planned(asked, workflow, says({ a: 1, b: undefined })).decisions
     assert.deepEqual(first?.reason, { _tag: 'Assumed', output: { a: 1 } })
     const outputs = new Map([['pay', new Map() as unknown as Json]])
@@ -697,7 +707,7 @@ describe('a step in doubt', () => {
   test('is asked about though it was declared idempotent since', () => {
     const ran: Workflow = { name: 'w', steps: [W.task('pay', { idempotent: false })] }
     const now: Workflow = { name: 'w', steps: [W.task('pay', { idempotent: true })] }
-    const checkpoint = standing(ran, State.beforeStep(0, 'pay', [{ attempt: 1 }]))
+    const checkpoint = standing(ran, State.beforeStep(0, 'pay', [{ unit: 'pay', attempt: 1 }]))
     assert.equal(openQuestions(planned(checkpoint, now)).length, 1)
   })
 })
@@ -753,7 +763,7 @@ describe('a step whose name is only its number', () => {
     name: 'w',
     steps: [W.task('step-1', { idempotent: false, numbered: true, definition: 'publish' })]
   }
-  const asked = standing(ran, State.beforeStep(0, 'step-1', [{ attempt: 1 }]))
+  const asked = standing(ran, State.beforeStep(0, 'step-1', [{ unit: 'step-1', attempt: 1 }]))
   const now: Workflow = {
     name: 'w',
     steps: [
@@ -780,7 +790,7 @@ describe('a completed step that is accepted in spite of a change', () => {
     const now: Workflow = { name: 'numbered', steps: [W.task('step-0', { captures: ['release'] }), W.task('step-1')] }
     const done = standing(numbered(2), State.completed(0, 'step-0'), [record(0, { output: 'V1' })])
     assert.deepEqual(problems(done, now, { changes: 'ignore' }), [
-      { _tag: 'AssumedOutputMissing', step: 'step-0', expected: 'a value for release' }
+      { _tag: 'AssumedOutputMissing', unit: 'step-0', expected: 'a value for release' }
     ])
     assert.equal(planned(done, now, { fromStep: 'step-0', changes: 'ignore' }).startIndex, 0)
   })
@@ -798,7 +808,7 @@ describe('a check of outputs that throws', () => {
       steps: [broken]
     })
     const expected = 'something that its check takes: broken check'
-    assert.deepEqual(found, [{ _tag: 'OutputNotDecodable', step: 'step-0', path: '$', expected }])
+    assert.deepEqual(found, [{ _tag: 'OutputNotDecodable', unit: 'step-0', path: '$', expected }])
   })
 })
 
@@ -816,7 +826,7 @@ describe('the hash of a plan', () => {
     const workflow = numbered(2)
     assert.equal(
       hashPlan(planned(standing(workflow, State.completed(0, 'step-0'), [record(0)], { a: 1 }), workflow)),
-      '148526bfff0ed29d'
+      '8f3134a3f529d42d'
     )
   })
 })
@@ -838,17 +848,17 @@ describe('a plan in words', () => {
       'checks',
       [
         failure({
-          group: 'unit',
+          unit: 'checks/unit',
           error: Err.make('Error', 'first line\nsecond line'),
           attempts: [{ attempt: 5, startedAt: AT, failedAt: AT, error: Err.make('Error', 'x'), outcome: 'unknown' }]
         }),
-        failure({ group: 'smoke', error: Err.make('Error', 'x'.repeat(300)) })
+        failure({ unit: 'checks/smoke', error: Err.make('Error', 'x'.repeat(300)) })
       ],
       true
     )
     const named = (stepIndex: number, fields: Partial<CompletedStep> = {}): CompletedStep =>
       record(stepIndex, {
-        step: workflow.steps[stepIndex]?.name ?? '',
+        unit: workflow.steps[stepIndex]?.name ?? '',
         fingerprint: workflow.steps[stepIndex]?.fingerprint ?? '',
         ...fields
       })
@@ -873,7 +883,7 @@ describe('a plan in words', () => {
     )
     const evidence = [
       {
-        step: 'sign',
+        unit: 'sign',
         missing: [
           { _tag: 'Commit', hash: 'c0ffee' },
           { _tag: 'Artifact', path: 'a.tgz', size: 1, sha256: '0' },
@@ -901,7 +911,7 @@ describe('a plan in words', () => {
     const done = Array.from({ length: 17 }, (_, index) =>
       record(index, index === 3 ? { fingerprint: 'v1:old' } : index > 13 ? { assumed: true } : {})
     )
-    const checkpoint = standing(workflow, State.failed(17, 'step-17', [failure()], true), done)
+    const checkpoint = standing(workflow, State.failed(17, 'step-17', [failure({ unit: 'step-17' })], true), done)
     assert.equal(
       explain(planned(checkpoint, workflow, { changes: 'ignore' })),
       `17/30 steps are done, 13 to run
@@ -934,7 +944,9 @@ describe('a plan in words', () => {
     )
     const failed = names
       .slice(0, 17)
-      .map((group, index) => failure({ group, error: Err.make('Error', isAsked(index) ? 'asked' : `no ${group}`) }))
+      .map((group, index) =>
+        failure({ unit: `all/${group}`, error: Err.make('Error', isAsked(index) ? 'asked' : `no ${group}`) })
+      )
     const workflow: Workflow = { name: 'wide', steps: [wave] }
     const checkpoint = standing(workflow, State.failed(0, 'all', failed, true))
     const lines = explain(planned(checkpoint, workflow)).split('\n').slice(2)
@@ -957,11 +969,11 @@ describe('a plan in words', () => {
     const text = (state: CheckpointState): string =>
       explain(planned(standing(workflow, state), workflow)).split('\n')[1] ?? ''
     assert.equal(
-      text(State.beforeStep(0, 'step-0', [{ attempt: 2 }])),
+      text(State.beforeStep(0, 'step-0', [{ unit: 'step-0', attempt: 2 }])),
       '  1/1  retry    step-0  was running (attempt 2) when the process ended'
     )
     assert.equal(
-      text(State.interrupted(0, 'step-0', 'paused', { inProgress: true, inFlight: [{ attempt: 1 }] })),
+      text(State.interrupted(0, 'step-0', 'paused', { inProgress: true, inFlight: [{ unit: 'step-0', attempt: 1 }] })),
       '  1/1  retry    step-0  was stopped (paused)'
     )
   })
@@ -970,11 +982,11 @@ describe('a plan in words', () => {
     const [givesUp, due] = [{ _tag: 'JobPending', submittedAt: AT } as const, { _tag: 'Forced' } as const]
     const run = (stepIndex: number, rest: Partial<Run> = {}): Run => ({
       _tag: 'Run',
-      ...{ stepIndex, step: `s${stepIndex}`, summary: '', fingerprint: 'v1:x', reason: due },
+      ...{ unit: `s${stepIndex}`, stepIndex, summary: '', fingerprint: 'v1:x', reason: due },
       ...rest
     })
     const steps = Array.from({ length: 30 }, (_, index) => run(index, index === 12 ? { givesUp } : {}))
-    const groups = Array.from({ length: 30 }, (_, n) => run(17, { group: `g${n}`, ...(n === 9 ? { givesUp } : {}) }))
+    const groups = Array.from({ length: 30 }, (_, n) => run(17, { unit: `s17/g${n}`, ...(n === 9 ? { givesUp } : {}) }))
     const decisions = [...steps.slice(0, 18), ...groups, ...steps.slice(18)]
     const text = explain({ decisions, startIndex: 0, retryCurrent: false, skipSteps: new Set(), variables: new Map() })
     assert.equal(
@@ -1014,7 +1026,7 @@ describe('a plan in words', () => {
   })
 
   test('has a sentence for everything that can stand against it', () => {
-    const unit = { step: 'pack', group: 'eu' } as const
+    const unit = { unit: 'pack/eu' } as const
     const edit = { _tag: 'WorkflowChanged', ...unit, recorded: 'v1:a', present: 'v1:b' } as const
     const sentences: ReadonlyArray<readonly [PlanProblem, string]> = [
       [{ _tag: 'WrongWorkflow', expected: 'a', found: 'b' }, 'the run is of workflow "a", but this is workflow "b"'],

@@ -215,7 +215,7 @@ describe('an error', () => {
 
 describe('a change', () => {
   const token = 'tok-1234567890'
-  const place = { at: '2026-01-02T03:04:05.000Z', stepIndex: 0, step: 'a' }
+  const place = { at: '2026-01-02T03:04:05.000Z', unit: 'a' }
   const error = StepError.make('Error', token)
   const completed = {
     ...place,
@@ -241,7 +241,7 @@ describe('a change', () => {
     { _tag: 'UnitFailed', ...place, retryable: false, last: failed },
     { _tag: 'JobSubmitted', ...place, attempt: 1, job: { id: token } },
     { _tag: 'JobEnded', ...place, error, outcome: 'unknown', retryable: false },
-    { _tag: 'Rewound', ...place, why: token },
+    { _tag: 'Rewound', at: place.at, units: ['a'], why: token },
     { _tag: 'Assumed', ...place, output: token, captured: [] },
     { _tag: 'Expanded', ...place, items: [{ key: 'one', value: { token } }] }
   ]

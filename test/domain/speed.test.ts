@@ -34,7 +34,7 @@ const wide = (groups: number): Workflow => ({
 const mapped: Workflow = { name: 'mapped', steps: [W.mapOf('all', W.task('all'))] }
 
 function* itemsDone(items: number, count: number): Iterable<Change> {
-  const place = { at: AT, stepIndex: 0, step: 'all' }
+  const place = { at: AT, unit: 'all' }
   const values = Array.from({ length: items }, (_, n) => ({ key: `g-${n}`, value: { n, path: `pictures/${n}.png` } }))
   yield { _tag: 'Expanded', ...place, items: values }
   yield* groupsDone(count)
@@ -51,8 +51,8 @@ const ended = { attempts: 1, startedAt: AT, durationMillis: 5, evidence: [] } as
 /** The changes of the first so many steps. */
 function* stepsDone(count: number): Iterable<Change> {
   for (let stepIndex = 0; stepIndex < count; stepIndex++) {
-    const place = { at: AT, stepIndex, step: `step-${stepIndex}` }
-    yield { _tag: 'AttemptStarted', ...place, attempts: [{ attempt: 1 }] }
+    const place = { at: AT, unit: `step-${stepIndex}` }
+    yield { _tag: 'AttemptStarted', at: AT, attempts: [{ unit: place.unit, attempt: 1 }] }
     yield {
       _tag: 'UnitCompleted',
       ...place,
@@ -66,9 +66,9 @@ function* stepsDone(count: number): Iterable<Change> {
 /** The changes of the first so many groups, one at a time. */
 function* groupsDone(count: number): Iterable<Change> {
   for (let index = 0; index < count; index++) {
-    const place = { at: AT, stepIndex: 0, step: 'all' }
-    yield { _tag: 'AttemptStarted', ...place, attempts: [{ group: `g-${index}`, attempt: 1 }] }
-    yield { _tag: 'UnitCompleted', ...place, ...ended, group: `g-${index}`, captured: [] }
+    const unit = `all/g-${index}`
+    yield { _tag: 'AttemptStarted', at: AT, attempts: [{ unit, attempt: 1 }] }
+    yield { _tag: 'UnitCompleted', at: AT, unit, ...ended, captured: [] }
   }
 }
 
@@ -96,7 +96,7 @@ describe('planning', () => {
       const program = { ...workflow, identity: Identity.of(workflow) }
       const checkpoint = reached(workflow, groupsDone(groups >> 1))
       const missing = [{ _tag: 'File', path: 'x' }] as const
-      const plans = [{}, { restartWave: 'all' }, { evidence: [{ step: 'all', group: 'g-0', missing }] }]
+      const plans = [{}, { restartWave: 'all' }, { evidence: [{ unit: 'all/g-0', missing }] }]
       return (
         quickest(rounds, () => {
           for (const options of plans) {
@@ -150,10 +150,10 @@ describe('recording', () => {
   test('a group that starts with the other missing ones, half of them loaded, costs at most four times as much among 10,000 as among 1,000', () => {
     const cost = (groups: number, rounds: number): number => {
       const content = encode(reached(wide(groups), groupsDone(groups / 2)))
-      const attempts = Array.from({ length: groups / 2 }, (_, n) => ({ group: `g-${n + groups / 2}`, attempt: 1 }))
+      const attempts = Array.from({ length: groups / 2 }, (_, n) => ({ unit: `all/g-${n + groups / 2}`, attempt: 1 }))
       const [first, ...more] = attempts
       assert.ok(first !== undefined)
-      const started: Change = { _tag: 'AttemptStarted', at: AT, stepIndex: 0, step: 'all', attempts: [first, ...more] }
+      const started: Change = { _tag: 'AttemptStarted', at: AT, attempts: [first, ...more] }
       return (
         quickest(rounds, () => {
           const checkpoint = decode(content)

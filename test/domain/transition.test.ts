@@ -6,7 +6,6 @@ import type { Checkpoint } from '../../src/domain/Checkpoint.js'
 import { progress, start, status } from '../../src/domain/Checkpoint.js'
 import { encode } from '../../src/domain/CheckpointCodec.js'
 import * as State from '../../src/domain/CheckpointState.js'
-import { unitName } from '../../src/domain/Plan.js'
 import { planResume } from '../../src/domain/planResume.js'
 import * as Err from '../../src/domain/StepError.js'
 import type { TransitionError } from '../../src/domain/Transition.js'
@@ -38,30 +37,36 @@ const queued: Checkpoint = start({
   input: { channel: 'beta' }
 })
 
-const build = { at: AT, stepIndex: 0, step: 'build' } as const
-const wave = { at: AT, stepIndex: 1, step: 'checks' } as const
-const publish = { at: AT, stepIndex: 2, step: 'publish' } as const
+const build = { at: AT, unit: 'build' } as const
+const wave = { at: AT, unit: 'checks' } as const
+const publish = { at: AT, unit: 'publish' } as const
 const ended = { captured: [], attempts: 1, startedAt: AT, durationMillis: 7, evidence: [] } as const
 const error = Err.make('HttpError', 'Service Unavailable', { code: '503', stack: 'at x', data: { body: 'x' } })
 const lost = { attempt: 1, startedAt: AT, error, outcome: 'unknown' } as const
 
 const starts = (place: typeof build | typeof publish, attempt = 1): Change => ({
   _tag: 'AttemptStarted',
-  ...place,
-  attempts: [{ attempt }]
+  at: AT,
+  attempts: [{ unit: place.unit, attempt }]
 })
 const startsGroups = (...groups: ReadonlyArray<string>): Change => ({
   _tag: 'AttemptStarted',
-  ...wave,
-  attempts: groups.map((group) => ({ group, attempt: 1 }))
+  at: AT,
+  attempts: groups.map((group) => ({ unit: `checks/${group}`, attempt: 1 }))
 })
 const completes = (place: typeof build | typeof wave | typeof publish): Change => ({
   _tag: 'UnitCompleted',
   ...place,
   ...ended
 })
-const completesGroup = (group: string): Change => ({ _tag: 'UnitCompleted', ...wave, ...ended, group })
-const failsGroup = (group: string): Change => ({ _tag: 'UnitFailed', ...wave, retryable: false, last: lost, group })
+const completesGroup = (group: string): Change => ({ _tag: 'UnitCompleted', at: AT, ...ended, unit: `checks/${group}` })
+const failsGroup = (group: string): Change => ({
+  _tag: 'UnitFailed',
+  at: AT,
+  unit: `checks/${group}`,
+  retryable: false,
+  last: lost
+})
 const failsAttempt = (attempt: number, delayBeforeNextMillis = 100): Change => ({
   _tag: 'AttemptFailed',
   ...build,
@@ -94,7 +99,7 @@ const checked = from(
 )
 const published = from(checked, starts(publish), completes(publish))
 
-const done = ({ completedSteps }: Checkpoint): ReadonlyArray<string> => [...completedSteps].map(unitName)
+const done = ({ completedSteps }: Checkpoint): ReadonlyArray<string> => [...completedSteps].map(({ unit }) => unit)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // what may follow what
@@ -119,7 +124,14 @@ const rows: ReadonlyArray<Row> = [
     'AlreadyCompleted',
     'checks/lint'
   ],
-  ['a wave starts groups only while it is open', startsGroups('lint'), built, checked, 'AlreadyCompleted', 'checks'],
+  [
+    'a wave starts groups only while it is open',
+    startsGroups('lint'),
+    built,
+    checked,
+    'AlreadyCompleted',
+    'checks/lint'
+  ],
   ['a step completes only in flight', completes(build), after(starts(build)), queued, 'NotInFlight', 'build'],
   [
     'a step completes only with the attempt in flight',
@@ -220,7 +232,7 @@ const rows: ReadonlyArray<Row> = [
   ],
   [
     'a group is assumed only without record',
-    { _tag: 'Assumed', ...wave, group: 'unit', captured: [] },
+    { _tag: 'Assumed', at: AT, unit: 'checks/unit', captured: [] },
     built,
     from(built, startsGroups('unit'), completesGroup('unit')),
     'AlreadyCompleted',
@@ -228,7 +240,7 @@ const rows: ReadonlyArray<Row> = [
   ],
   [
     'a group of a completed wave is not assumed',
-    { _tag: 'Assumed', ...wave, group: 'unit', captured: [] },
+    { _tag: 'Assumed', at: AT, unit: 'checks/unit', captured: [] },
     built,
     checked,
     'AlreadyCompleted',
@@ -239,7 +251,12 @@ const rows: ReadonlyArray<Row> = [
     { _tag: 'Assumed', ...wave, captured: [] },
     from(
       built,
-      ...['unit', 'lint', 'smoke'].map((group): Change => ({ _tag: 'Assumed', ...wave, group, captured: [] }))
+      ...['unit', 'lint', 'smoke'].map((group): Change => ({
+        _tag: 'Assumed',
+        at: AT,
+        unit: `checks/${group}`,
+        captured: []
+      }))
     ),
     built,
     'WaveUnfinished',
@@ -263,7 +280,7 @@ const rows: ReadonlyArray<Row> = [
   ],
   [
     'a group in doubt is confirmed',
-    { _tag: 'Confirmed', ...wave, group: 'lint' },
+    { _tag: 'Confirmed', at: AT, unit: 'checks/lint' },
     from(built, startsGroups('lint')),
     from(built, startsGroups('unit')),
     'NotInFlight',
@@ -271,7 +288,7 @@ const rows: ReadonlyArray<Row> = [
   ],
   [
     'a Confirmed change replaces the evidence of a completed unit',
-    { _tag: 'Confirmed', ...wave, group: 'lint', evidence: [] },
+    { _tag: 'Confirmed', at: AT, unit: 'checks/lint', evidence: [] },
     checked,
     built,
     'NotCompleted',
@@ -294,11 +311,11 @@ describe('a change follows only what it can follow:', () => {
   test('accepted evidence replaces the recorded one, in one record and in every state', () => {
     const evidence = [{ _tag: 'Artifact', path: 'a', size: 1, sha256: '0'.repeat(64) }] as const
     for (const before of [checked, from(checked, starts(publish)), published]) {
-      const now = from(before, { _tag: 'Confirmed', ...wave, group: 'lint', evidence })
+      const now = from(before, { _tag: 'Confirmed', at: AT, unit: 'checks/lint', evidence })
       assert.deepEqual(now.state, before.state)
       assert.deepEqual(
         [...now.completedSteps],
-        [...before.completedSteps].map((one) => (one.group === 'lint' ? { ...one, evidence } : one))
+        [...before.completedSteps].map((one) => (one.unit === 'checks/lint' ? { ...one, evidence } : one))
       )
       assert.deepEqual(
         [...before.completedSteps].flatMap((one) => one.evidence),
@@ -314,36 +331,38 @@ describe('a change follows only what it can follow:', () => {
     assert.deepEqual([found.left.why, found.left.unit], ['AlreadyStarted', 'run-2'])
   })
 
-  test('it names a step or group that the workflow has at that place', () => {
-    const named = { at: AT, stepIndex: 0, step: 'checks' } as const
-    const beyond = { at: AT, stepIndex: 3, step: 'publish' } as const
+  test('it names a unit that the workflow has', () => {
     const running = after(starts(build))
     const runningGroup = from(built, startsGroups('unit'))
+    const starting = (...attempts: ReadonlyArray<State.InFlight>): Change => ({
+      _tag: 'AttemptStarted',
+      at: AT,
+      attempts
+    })
     const unknown: ReadonlyArray<readonly [Checkpoint, Change]> = [
-      ...[named, beyond].flatMap((place): ReadonlyArray<readonly [Checkpoint, Change]> => [
-        [queued, { _tag: 'AttemptStarted', ...place, attempts: [{ attempt: 1 }] }],
-        [running, { _tag: 'AttemptFailed', ...place, ...lost, delayBeforeNextMillis: 1 }],
-        [running, { _tag: 'UnitCompleted', ...place, ...ended }],
-        [running, { _tag: 'UnitCompleted', ...place, ...ended, group: 'unit' }],
-        [running, { _tag: 'UnitFailed', ...place, retryable: false, last: lost, group: 'unit' }],
-        [running, { _tag: 'UnitFailed', ...place, retryable: true, last: lost }],
-        [running, { _tag: 'Interrupted', ...place, reason: 'signal' }],
-        [running, { _tag: 'Rewound', ...place, why: 'Forced' }],
-        [queued, { _tag: 'Assumed', ...place, captured: [] }],
-        [running, { _tag: 'Confirmed', ...place }]
+      ...['nowhere', 'build/unit', 'checks/unit/x'].flatMap((unit): ReadonlyArray<readonly [Checkpoint, Change]> => [
+        [queued, starting({ unit, attempt: 1 })],
+        [running, { _tag: 'AttemptFailed', at: AT, ...lost, unit, delayBeforeNextMillis: 1 }],
+        [running, { _tag: 'UnitCompleted', at: AT, ...ended, unit }],
+        [running, { _tag: 'UnitFailed', at: AT, unit, retryable: true, last: lost }],
+        [running, { _tag: 'Interrupted', at: AT, unit, reason: 'signal' }],
+        [running, { _tag: 'Rewound', at: AT, units: [unit], why: 'Forced' }],
+        [queued, { _tag: 'Assumed', at: AT, unit, captured: [] }],
+        [running, { _tag: 'Confirmed', at: AT, unit }]
       ]),
-      [queued, { _tag: 'AttemptStarted', ...build, attempts: [{ group: 'unit', attempt: 1 }] }],
-      [queued, { _tag: 'AttemptStarted', ...build, attempts: [] }],
-      [queued, { _tag: 'AttemptStarted', ...build, attempts: [{ attempt: 1 }, { attempt: 2 }] }],
-      [built, { _tag: 'AttemptStarted', ...wave, attempts: [{ attempt: 1 }] }],
-      [built, { _tag: 'AttemptStarted', ...wave, attempts: [{ group: 'x', attempt: 1 }] }],
-      [runningGroup, { _tag: 'UnitCompleted', ...wave, ...ended, group: 'constructor' }],
-      [runningGroup, { _tag: 'UnitFailed', ...wave, retryable: false, last: lost, group: 'x' }],
-      [checked, { _tag: 'Rewound', ...wave, groups: ['unit', 'x'], why: 'Forced' }],
-      [checked, { _tag: 'Rewound', ...build, groups: ['unit'], why: 'Forced' }],
-      [built, { _tag: 'Assumed', ...wave, group: 'x', captured: [] }],
+      [queued, starting()],
+      [queued, starting({ unit: 'build', attempt: 1 }, { unit: 'build', attempt: 2 })],
+      [queued, starting({ unit: 'build', attempt: 1 }, { unit: 'publish', attempt: 1 })],
+      [built, starting({ unit: 'checks', attempt: 1 })],
+      [built, starting({ unit: 'checks/x', attempt: 1 })],
+      [runningGroup, { _tag: 'Interrupted', at: AT, unit: 'checks/unit', reason: 'signal' }],
+      [runningGroup, { _tag: 'UnitCompleted', at: AT, ...ended, unit: 'checks/constructor' }],
+      [runningGroup, { _tag: 'UnitFailed', at: AT, unit: 'checks/x', retryable: false, last: lost }],
+      [checked, { _tag: 'Rewound', at: AT, units: ['checks/unit', 'checks/x'], why: 'Forced' }],
+      [checked, { _tag: 'Rewound', at: AT, units: [], why: 'Forced' }],
+      [built, { _tag: 'Assumed', at: AT, unit: 'checks/x', captured: [] }],
       [runningGroup, { _tag: 'Confirmed', ...wave }],
-      [runningGroup, { _tag: 'Confirmed', ...wave, group: 'x' }],
+      [runningGroup, { _tag: 'Confirmed', at: AT, unit: 'checks/x' }],
       [queued, { _tag: 'WorkflowEdited', at: AT, workflow: { name: 'release', fingerprint: 'v1:x', steps: [] } }]
     ]
     for (const [checkpoint, change] of unknown) {
@@ -385,6 +404,7 @@ describe('an attempt', () => {
     const brief = { name: 'HttpError', message: 'Service Unavailable', code: '503' }
     assert.deepEqual(state.failures, [
       {
+        unit: 'build',
         error,
         outcome: 'notApplied',
         attempts: [
@@ -435,22 +455,22 @@ describe('an attempt', () => {
       completesGroup('unit')
     )
     assert.deepEqual(
-      State.failures(group.state).map((one) => one.group),
-      ['lint']
+      State.failures(group.state).map(({ unit }) => unit),
+      ['checks/lint']
     )
   })
 
   test('of a group that succeeds at last leaves no error behind', () => {
-    const failed: Change = { _tag: 'AttemptFailed', ...wave, ...lost, group: 'unit', delayBeforeNextMillis: 5 }
-    const again: Change = { _tag: 'AttemptStarted', ...wave, attempts: [{ group: 'unit', attempt: 2 }] }
+    const failed: Change = { _tag: 'AttemptFailed', at: AT, ...lost, unit: 'checks/unit', delayBeforeNextMillis: 5 }
+    const again: Change = { _tag: 'AttemptStarted', at: AT, attempts: [{ unit: 'checks/unit', attempt: 2 }] }
     const retried = from(built, startsGroups('unit', 'lint'), failed, again)
     assert.deepEqual(
-      State.failures(retried.state).map(({ group }) => group),
-      ['unit']
+      State.failures(retried.state).map(({ unit }) => unit),
+      ['checks/unit']
     )
     const passed = from(retried, { ...completesGroup('unit'), attempts: 2 } as Change)
     assert.deepEqual(State.failures(passed.state), [])
-    assert.deepEqual(State.inFlight(passed.state), [{ group: 'lint', attempt: 1 }])
+    assert.deepEqual(State.inFlight(passed.state), [{ unit: 'checks/lint', attempt: 1 }])
   })
 
   test('of a new budget forgets the spent one, a further attempt does not', () => {
@@ -458,7 +478,7 @@ describe('an attempt', () => {
     assert.deepEqual(State.failures(spent.state), [])
     const further = after(starts(build), failsAttempt(1), starts(build, 2))
     assert.equal(State.failures(further.state).length, 1)
-    assert.deepEqual(State.inFlight(further.state), [{ attempt: 2 }])
+    assert.deepEqual(State.inFlight(further.state), [{ unit: 'build', attempt: 2 }])
   })
 })
 
@@ -477,13 +497,13 @@ describe('an interruption', () => {
 
   test('stays one when the question about one of its groups is answered', () => {
     const stopped = from(built, startsGroups('unit', 'lint'), stops(wave))
-    const { state } = from(stopped, { _tag: 'Confirmed', ...wave, group: 'unit' })
+    const { state } = from(stopped, { _tag: 'Confirmed', at: AT, unit: 'checks/unit' })
     assert.ok(state._tag === 'Interrupted' && state.inProgress)
-    assert.deepEqual(state.inFlight, [{ group: 'lint', attempt: 1 }])
+    assert.deepEqual(state.inFlight, [{ unit: 'checks/lint', attempt: 1 }])
     const both = from(
       stopped,
-      { _tag: 'Confirmed', ...wave, group: 'unit' },
-      { _tag: 'Confirmed', ...wave, group: 'lint' }
+      { _tag: 'Confirmed', at: AT, unit: 'checks/unit' },
+      { _tag: 'Confirmed', at: AT, unit: 'checks/lint' }
     )
     assert.deepEqual(both.state, State.beforeStep(1, 'checks'))
   })
@@ -492,55 +512,52 @@ describe('an interruption', () => {
     const { state } = from(built, startsGroups('unit', 'lint'), failsGroup('lint'), stops(wave))
     assert.ok(state._tag === 'Interrupted')
     assert.equal(state.reason, 'signal')
-    assert.deepEqual(state.inFlight, [{ group: 'unit', attempt: 1 }])
+    assert.deepEqual(state.inFlight, [{ unit: 'checks/unit', attempt: 1 }])
     assert.deepEqual(
-      state.failures.map(({ group }) => group),
-      ['lint']
+      state.failures.map(({ unit }) => unit),
+      ['checks/lint']
     )
   })
 })
 
 describe('a rewind', () => {
-  const rewound = (
-    base: Checkpoint,
-    place: typeof build | typeof wave | typeof publish,
-    groups?: ReadonlyArray<string>
-  ) => from(base, { _tag: 'Rewound', ...place, ...(groups === undefined ? {} : { groups }), why: 'Forced' })
+  const rewound = (base: Checkpoint, ...units: ReadonlyArray<string>) =>
+    from(base, { _tag: 'Rewound', at: AT, units, why: 'Forced' })
 
-  test('takes out the step and all after it, and raises the generation', () => {
-    for (const [place, left] of [
-      [build, []],
-      [wave, ['build']],
-      [publish, ['build', 'checks/unit', 'checks/lint', 'checks/smoke', 'checks']]
+  test('drops the records of the units that it names and of their parts, and raises the generation', () => {
+    for (const [units, left, at] of [
+      [['build', 'checks', 'publish'], [], 0],
+      [['checks', 'publish'], ['build'], 1],
+      [['checks'], ['build', 'publish'], 1],
+      [['publish'], ['build', 'checks/unit', 'checks/lint', 'checks/smoke', 'checks'], 2]
     ] as const) {
-      const reached = rewound(published, place)
+      const reached = rewound(published, ...units)
       assert.deepEqual(done(reached), left)
-      assert.deepEqual(reached.state, State.beforeStep(place.stepIndex, place.step))
+      assert.deepEqual(reached.state, State.beforeStep(at, units[0]))
       assert.equal(reached.generation, 1)
     }
-    assert.equal(rewound(rewound(published, wave), build).generation, 2)
+    assert.equal(rewound(rewound(published, 'checks', 'publish'), 'build').generation, 2)
   })
 
   test('of some groups leaves the others, but not the wave', () => {
-    assert.deepEqual(done(rewound(published, wave, ['unit', 'smoke'])), ['build', 'checks/lint'])
-    assert.deepEqual(done(rewound(published, wave, [])), ['build', 'checks/unit', 'checks/lint', 'checks/smoke'])
+    assert.deepEqual(done(rewound(published, 'checks/unit', 'checks/smoke', 'publish')), ['build', 'checks/lint'])
   })
 
   test('of some groups leaves what is in doubt of the others', () => {
     const running = from(built, startsGroups('unit', 'lint', 'smoke'), failsGroup('smoke'))
-    const { state } = rewound(running, wave, ['lint'])
-    assert.deepEqual(State.inFlight(state), [{ group: 'unit', attempt: 1 }])
+    const { state } = rewound(running, 'checks/lint')
+    assert.deepEqual(State.inFlight(state), [{ unit: 'checks/unit', attempt: 1 }])
     assert.deepEqual(
-      State.failures(state).map(({ group }) => group),
-      ['smoke']
+      State.failures(state).map(({ unit }) => unit),
+      ['checks/smoke']
     )
-    const whole = rewound(running, wave).state
+    const whole = rewound(running, 'checks').state
     assert.deepEqual([State.inFlight(whole), State.failures(whole)], [[], []])
   })
 
   test('of a later step leaves the run where it stands', () => {
     const running = after(starts(build))
-    assert.deepEqual(rewound(running, publish).state, running.state)
+    assert.deepEqual(rewound(running, 'publish').state, running.state)
   })
 
   test('takes the variables back that the step captured', () => {
@@ -552,7 +569,7 @@ describe('a rewind', () => {
         ['dist', 'dist.tgz']
       ]
     )
-    assert.deepEqual([...rewound(captured, build).variables], [['channel', 'beta']])
+    assert.deepEqual([...rewound(captured, 'build').variables], [['channel', 'beta']])
   })
 })
 
@@ -563,8 +580,8 @@ describe('an assumption', () => {
       [...assumed.completedSteps],
       [
         {
+          unit: 'build',
           stepIndex: 0,
-          step: 'build',
           fingerprint: workflow.steps[0]?.fingerprint,
           output: 1,
           captured: ['dist'],
@@ -584,14 +601,14 @@ describe('an assumption', () => {
     const running = after(starts(build))
     const assumed = from(running, { _tag: 'Assumed', ...publish, captured: [] })
     assert.deepEqual(assumed.state, running.state)
-    const group = from(running, { _tag: 'Assumed', ...wave, group: 'unit', captured: [] })
+    const group = from(running, { _tag: 'Assumed', at: AT, unit: 'checks/unit', captured: [] })
     assert.deepEqual(group.state, running.state)
   })
 
   test('about one group settles it alone', () => {
     const running = from(built, startsGroups('unit', 'lint'))
-    const assumed = from(running, { _tag: 'Assumed', ...wave, group: 'unit', captured: [] })
-    assert.deepEqual(State.inFlight(assumed.state), [{ group: 'lint', attempt: 1 }])
+    const assumed = from(running, { _tag: 'Assumed', at: AT, unit: 'checks/unit', captured: [] })
+    assert.deepEqual(State.inFlight(assumed.state), [{ unit: 'checks/lint', attempt: 1 }])
   })
 
   test('out of turn does not confuse the wave that is running', () => {
@@ -640,7 +657,12 @@ describe('the status of a run', () => {
     ['stopped by its host', stopped('aborted'), 'interrupted', 'interrupted'],
     ['paused', stopped('paused'), 'paused', 'paused'],
     ['waiting for outside work', stopped('pending'), 'pending', 'pending'],
-    ['rewound to its start', from(published, { _tag: 'Rewound', ...build, why: 'Forced' }), 'running', 'queued'],
+    [
+      'rewound to its start',
+      from(published, { _tag: 'Rewound', at: AT, units: ['build', 'checks', 'publish'], why: 'Forced' }),
+      'running',
+      'queued'
+    ],
     ['with a later step assumed', after({ _tag: 'Assumed', ...publish, captured: [] }), 'running', 'interrupted']
   ]
 
@@ -676,10 +698,10 @@ describe('an edit that is adopted', () => {
     const other = W.task('build', { definition: 'other' })
     const reached = edited(checked, W.task('setup'), other, second, third)
     assert.deepEqual(
-      [...reached.completedSteps].map(({ stepIndex, step, fingerprint }) => [stepIndex, step, fingerprint]).slice(0, 2),
+      [...reached.completedSteps].map(({ stepIndex, unit, fingerprint }) => [stepIndex, unit, fingerprint]).slice(0, 2),
       [
         [1, 'build', first.fingerprint],
-        [2, 'checks', second.groups[0]?.fingerprint]
+        [2, 'checks/unit', second.groups[0]?.fingerprint]
       ]
     )
     assert.deepEqual(reached.state, State.completed(2, 'checks'))
@@ -705,7 +727,7 @@ describe('an edit that is adopted', () => {
     const less = W.wave('checks', second.groups.slice(1, 2))
     assert.deepEqual(
       edited(running, W.task('setup'), first, less).state,
-      State.beforeStep(2, 'checks', [{ group: 'lint', attempt: 1 }])
+      State.beforeStep(2, 'checks', [{ unit: 'checks/lint', attempt: 1 }])
     )
     const failed = from(checked, starts(publish), { _tag: 'UnitFailed', ...publish, retryable: false, last: lost })
     const { state } = edited(failed, first, second, W.task('setup'), third)

@@ -43,7 +43,7 @@ describe('the workspace that a plan needs', () => {
       if (found === undefined || needOf(found.before, found.plan) !== 'Make') return
       if (!wasAttempted(found.before)) return
       assert.deepEqual([...found.plan.skipSteps], [])
-      assert.equal(found.after.completedSteps.length, 0)
+      assert.equal(found.after.completedSteps.size, 0)
     },
     RUNS
   )

@@ -9,12 +9,12 @@ import type { MemoryData } from '../../src/adapters/memory.js'
 import { memoryArtifacts, memoryData, memoryStorage } from '../../src/adapters/memory.js'
 import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import { sha256 } from '../../src/domain/Digest.js'
-import { unitName } from '../../src/domain/Plan.js'
 import type { RunOutcome } from '../../src/executor/RunOutcome.js'
 import { Program, resume, run, runOrResume, StepFailure } from '../../src/index.js'
 import type { ArtifactStore } from '../../src/ports/ArtifactStore.js'
 import type { Environment } from '../../src/ports/Environment.js'
 import * as Async from '../../src/promise/index.js'
+import { nameOf } from '../../src/domain/Unit.js'
 import { ended, newProcess, newWorld } from './fixtures.js'
 
 type AnyProgram = Parameters<typeof runOrResume>[0]
@@ -33,7 +33,7 @@ const go = async (program: AnyProgram, data: MemoryData, given: Partial<Environm
 const askedIn = async (program: AnyProgram, data: MemoryData): Promise<ReadonlyArray<string>> => {
   const refused = await runOrResume(program, 'r', {})(environmentOn(data, {}))()
   assert.ok(E.isLeft(refused) && refused.left._tag === 'Unconfirmed', JSON.stringify(refused))
-  return refused.left.questions.map(unitName)
+  return refused.left.questions.map(({ unit }) => unit)
 }
 
 const recordsOf = (outcome: RunOutcome) => (outcome._tag === 'Fenced' ? [] : [...outcome.checkpoint.completedSteps])
@@ -190,16 +190,12 @@ describe('an artifact', () => {
       })
     ) as AnyProgram
     const records = recordsOf(await go(program, data))
-    const found = records.map(({ step, group, evidence }) => [
-      step,
-      group,
-      evidence.map((one) => 'id' in one && one.id)
-    ])
+    const found = records.map(({ unit, evidence }) => [unit, evidence.map((one) => 'id' in one && one.id)])
     assert.deepEqual(found, [
-      ['retried', undefined, ['attempt-2']],
-      ['w', 'a', ['of a']],
-      ['w', 'b', ['of b']],
-      ['w', undefined, []]
+      ['retried', ['attempt-2']],
+      ['w/a', ['of a']],
+      ['w/b', ['of b']],
+      ['w', []]
     ])
   })
 
@@ -471,8 +467,8 @@ describe('a step that reuses an artifact of another run', () => {
     const data = memoryData()
     await memoryArtifacts(data).put('crawl-7', 'data/corpus', 'all of it')()
     const records = recordsOf(await go(train, data))
-    assert.deepEqual(records.find(({ step }) => step === 'fit')?.output, ['all of it', 'reuse:crawl-7/data/corpus'])
-    const corpus = records.find(({ group }) => group === 'corpus')
+    assert.deepEqual(records.find(({ unit }) => unit === 'fit')?.output, ['all of it', 'reuse:crawl-7/data/corpus'])
+    const corpus = records.find(({ unit }) => nameOf(unit) === 'corpus')
     assert.equal(corpus?.output, 'reuse:crawl-7/data/corpus')
     assert.deepEqual(corpus.evidence, [evidence('data/corpus', 'all of it')])
     // What becomes of the other run is of no matter any more.
@@ -495,12 +491,12 @@ describe('a step that reuses an artifact of another run', () => {
       Program.wave('w', { gone: Program.reuse(from), sibling: { run: () => TE.right('done') } })
     ) as AnyProgram
     const outcome = await go(program, data)
-    const { group, error, outcome: effect } = failureOf(outcome)
-    assert.deepEqual([group, error.code, effect], ['gone', code, 'notApplied'])
+    const { unit, error, outcome: effect } = failureOf(outcome)
+    assert.deepEqual([unit, error.code, effect], ['w/gone', code, 'notApplied'])
     assert.ok(outcome._tag === 'Failed' && !outcome.retryable)
     assert.deepEqual(
-      recordsOf(outcome).map((one) => one.group),
-      ['sibling']
+      recordsOf(outcome).map(({ unit }) => unit),
+      ['w/sibling']
     )
   })
 

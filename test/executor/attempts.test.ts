@@ -324,7 +324,7 @@ describe('timeouts', () => {
     }
     const stopped = await ends(500)
     assert.ok(stopped._tag === 'Interrupted', stopped._tag)
-    assert.deepEqual(CheckpointState.inFlight(stopped.checkpoint.state), [{ attempt: 1 }])
+    assert.deepEqual(CheckpointState.inFlight(stopped.checkpoint.state), [{ unit: 'it', attempt: 1 }])
     const timedOut = await ends(1200)
     assert.equal(failure(timedOut).error.code, 'TIMEOUT')
   })

@@ -11,6 +11,7 @@ import type { Life } from '../../src/testing/crash/Life.js'
 import type { TreeData } from '../../src/testing/memoryTree.js'
 import type { World } from './fixtures.js'
 import { ended, historyOf, newLife, newProcess, newWorld, patiently, refused, right, stored } from './fixtures.js'
+import { nameOf } from '../../src/domain/Unit.js'
 
 const doing = (world: World, name: string, act: (tree: TreeData) => void = () => undefined) =>
   TE.fromIO(() => {
@@ -59,10 +60,7 @@ const confirm = (answers: Readonly<Record<string, Plan.Answer['_tag']>>): Resume
 
 /** The units with a question. */
 const asked = async (world: World, options: ResumeOptions = {}, program: Program.Program<unknown> = three(world)) =>
-  refused(await go(world, options, program), 'Unconfirmed').questions.map(({ step, group, reason }) => [
-    group === undefined ? step : `${step}/${group}`,
-    reason._tag
-  ])
+  refused(await go(world, options, program), 'Unconfirmed').questions.map(({ unit, reason }) => [unit, reason._tag])
 
 describe('an artifact edited by hand', () => {
   test('an edited artifact is an open question, whatever edits are accepted: nothing runs, and nothing is written', async () => {
@@ -71,7 +69,7 @@ describe('an artifact edited by hand', () => {
     for (const options of [{}, { changes: 'ignore' }] as const) {
       const { questions, ...error } = refused(await go(world, options), 'Unconfirmed')
       assert.deepEqual(
-        questions.map(({ step, reason }) => [step, reason._tag]),
+        questions.map(({ unit, reason }) => [unit, reason._tag]),
         [['generate', 'EvidenceChanged']]
       )
       const text = RunError.describe({ ...error, questions })
@@ -131,7 +129,7 @@ describe('an artifact edited by hand', () => {
     assert.deepEqual(world.log, ['check', 'publish'])
     const kept = process.events.filter((event) => event._tag === 'EvidenceKept')
     assert.deepEqual(
-      kept.map(({ step, evidence }) => [step, evidence.map(({ _tag }) => _tag)]),
+      kept.map(({ unit, evidence }) => [unit, evidence.map(({ _tag }) => _tag)]),
       [['generate', ['Artifact']]]
     )
     ended(await go(world), 'Completed')
@@ -167,7 +165,7 @@ describe('an artifact edited by hand', () => {
   test('keeping unchanged evidence is refused', async () => {
     const world = await fixed()
     const { problems } = refused(await go(world, confirm({ generate: 'Keep', check: 'Keep' })), 'PlanError')
-    assert.deepEqual(problems, [{ _tag: 'NotAsked', step: 'check', keep: true }])
+    assert.deepEqual(problems, [{ _tag: 'NotAsked', unit: 'check', keep: true }])
     ended(await go(world, confirm({ generate: 'Keep' })), 'Completed')
     ended(await go(world, confirm({ generate: 'Keep' })), 'Completed')
     assert.deepEqual(world.log, ['check', 'publish'])
@@ -382,10 +380,7 @@ describe('a commit', () => {
     assert.deepEqual(
       process.events.flatMap((event) =>
         event._tag === 'StepsRunAgain'
-          ? event.units.map(({ group, step, reason }) => [
-              group ?? step,
-              reason._tag === 'EvidenceMissing' && reason.missing
-            ])
+          ? event.units.map(({ unit, reason }) => [nameOf(unit), reason._tag === 'EvidenceMissing' && reason.missing])
           : []
       ),
       [
@@ -490,7 +485,7 @@ describe('completed steps that run again', () => {
     assert.deepEqual(tags.slice(0, 3), ['RunPlanned', 'StepsRunAgain', 'CheckpointSaved'])
     const [told] = second.events.flatMap((event) => (event._tag === 'StepsRunAgain' ? [event] : []))
     assert.deepEqual(
-      told?.units.map(({ step, group, reason }) => [group ?? step, reason._tag]),
+      told?.units.map(({ unit, reason }) => [nameOf(unit), reason._tag]),
       [
         ['make', 'EvidenceMissing'],
         ['one', 'EarlierStepRunsAgain']

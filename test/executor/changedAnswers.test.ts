@@ -40,7 +40,7 @@ const confirm = (answers: Readonly<Record<string, Plan.Answer['_tag']>>): Resume
 const asked = async (world: World, program: Any, options: ResumeOptions = {}) => {
   const { questions } = refused(await go(world, program, options), 'Unconfirmed')
   assert.deepEqual(world.log, [])
-  return questions.map(({ step, group, reason }) => [group === undefined ? step : `${step}/${group}`, reason._tag])
+  return questions.map(({ unit, reason }) => [unit, reason._tag])
 }
 
 const nothingLeft = async (world: World, program: Any): Promise<void> => {
@@ -185,13 +185,13 @@ describe('declaring a unit done', () => {
       Program.step('last', writing(world, 'last', []))
     )
     await started(world, program)
-    const before = [...(await stored(newProcess(world).storage)).completedSteps].map(({ group }) => group)
+    const before = [...(await stored(newProcess(world).storage)).completedSteps].map(({ unit }) => unit)
     world.tree.files.set('q', 'by hand')
     ended(await go(world, program, confirm({ 'gen/code': 'Done' })), 'Completed')
     assert.deepEqual(world.log, ['last'])
     const { completedSteps } = await stored(newProcess(world).storage)
     assert.deepEqual(
-      [...completedSteps].map(({ group }) => group),
+      [...completedSteps].map(({ unit }) => unit),
       before
     )
     await nothingLeft(world, program)

@@ -167,10 +167,10 @@ describe('a wave that was cut short with groups in flight', () => {
     const outcome = ended(await newProcess(world).perform(resume(wave(world, false), 'r', again)), 'Failed')
     // What somebody has said of "once" stands: it has not run since.
     assert.deepEqual(
-      outcome.failures.map(({ group, outcome: done }) => [group, done]),
+      outcome.failures.map(({ unit, outcome: done }) => [unit, done]),
       [
-        ['twice', 'unknown'],
-        [undefined, 'notApplied']
+        ['wave/twice', 'unknown'],
+        ['wave', 'notApplied']
       ]
     )
     ended(await newProcess(world).perform(resume(wave(world, true), 'r')), 'Completed')

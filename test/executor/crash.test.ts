@@ -147,7 +147,7 @@ const INPUT = { channel: 'beta', list: [1, 2] }
 
 /** How many attempts each unit took. */
 const attemptsOf = (checkpoint: Checkpoint.Checkpoint | undefined): ReadonlyArray<readonly [string, number]> =>
-  [...(checkpoint?.completedSteps ?? [])].map((one) => [`${one.step}/${one.group ?? ''}`, one.attempts] as const).sort()
+  [...(checkpoint?.completedSteps ?? [])].map((one) => [one.unit, one.attempts] as const).sort()
 
 /** Whether each unit started as often as it had to, and not more often than it may. */
 const startedAsDue =

@@ -71,8 +71,8 @@ describe('the text of an error mentions no command or file to a program', () => 
     )
   })
 
-  const changed = (step: string) =>
-    ({ _tag: 'WorkflowChanged', edit: 'changed', step, recorded: 'v1:a', present: 'v1:b' }) as const
+  const changed = (unit: string) =>
+    ({ _tag: 'WorkflowChanged', edit: 'changed', unit, recorded: 'v1:a', present: 'v1:b' }) as const
 
   const texts: ReadonlyArray<readonly [Errors.RunError, RegExp, RegExp]> = [
     [

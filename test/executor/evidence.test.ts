@@ -12,6 +12,7 @@ import type { Life } from '../../src/testing/crash/Life.js'
 import { never } from '../../src/testing/crash/Life.js'
 import type { TreeData } from '../../src/testing/memoryTree.js'
 import { memoryTree } from '../../src/testing/memoryTree.js'
+import { nameOf } from '../../src/domain/Unit.js'
 import type { World } from './fixtures.js'
 import {
   ended,
@@ -97,10 +98,7 @@ describe('what completed units left behind', () => {
     const world = newWorld()
     const { checkpoint } = await completed(world)
     assert.deepEqual(
-      [...checkpoint.completedSteps].map(({ step, group, evidence }) => [
-        group ?? step,
-        evidence.map(({ _tag }) => _tag)
-      ]),
+      [...checkpoint.completedSteps].map(({ unit, evidence }) => [nameOf(unit), evidence.map(({ _tag }) => _tag)]),
       [
         ['pack', ['Artifact']],
         ['unit', ['Commit']],
@@ -207,7 +205,7 @@ describe('what completed units left behind', () => {
     const { checkpoint } = await completed(world)
     world.tree.files.delete('lint.txt')
     const gone = right(await collectEvidence(checkpoint)(newProcess(world).environment)())
-    assert.deepEqual(gone, [{ step: 'checks', group: 'lint', missing: [{ _tag: 'File', path: 'lint.txt' }] }])
+    assert.deepEqual(gone, [{ unit: 'checks/lint', missing: [{ _tag: 'File', path: 'lint.txt' }] }])
   })
 
   test('names a commit by its whole hash, whatever part of it was given', async () => {
@@ -438,8 +436,8 @@ describe('a check that fails', () => {
     ended(await process.perform(run(flaky(world, 1, 'continue'), 'r', {})), 'Completed')
     const told = process.events.filter((event) => event._tag === 'CheckFailed')
     assert.deepEqual(
-      told.map(({ step, when, wrong, answer }) => ({ step, when, wrong, answer })),
-      [{ step: 'build', when: 'after', wrong: ['not yet'], answer: 'continue' }]
+      told.map(({ unit, when, wrong, answer }) => ({ unit, when, wrong, answer })),
+      [{ unit: 'build', when: 'after', wrong: ['not yet'], answer: 'continue' }]
     )
   })
 
@@ -459,7 +457,7 @@ describe('a check that fails', () => {
     ended(await process.perform(run(flaky(world, 1), 'r', {})), outcome)
     assert.equal(world.log.length, runs)
     const answers: FailedCheck['answers'] = ['retry', 'continue', 'abort']
-    assert.deepEqual(asked, [{ runId: 'r', stepIndex: 0, step: 'build', when: 'after', wrong: ['not yet'], answers }])
+    assert.deepEqual(asked, [{ runId: 'r', stepIndex: 0, unit: 'build', when: 'after', wrong: ['not yet'], answers }])
   })
 
   test('has failed the unit if nobody can be asked, or whoever is asked throws', async () => {
@@ -575,15 +573,15 @@ describe('around a wave', () => {
     const program = guardedWave(world, { before: () => TE.left(new Error('no network')) })
     const outcome = ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
     assert.deepEqual(
-      outcome.failures.map(({ group, error }) => [group, error.message]),
-      [[undefined, 'not started: no network']]
+      outcome.failures.map(({ unit, error }) => [unit, error.message]),
+      [['checks', 'not started: no network']]
     )
     const { decisions } = right(planResume(await stored(newProcess(world).storage), program))
     assert.deepEqual(
-      decisions.slice(1, 3).map(({ _tag, group, reason }) => [_tag, group, reason]),
+      decisions.slice(1, 3).map(({ _tag, unit, reason }) => [_tag, unit, reason]),
       [
-        ['Retry', undefined, { _tag: 'Failed', message: 'not started: no network', attempts: 1 }],
-        ['Run', 'unit', { _tag: 'NotStarted' }]
+        ['Retry', 'checks', { _tag: 'Failed', message: 'not started: no network', attempts: 1 }],
+        ['Run', 'checks/unit', { _tag: 'NotStarted' }]
       ]
     )
     assert.deepEqual(world.log, ['pack'])
@@ -601,7 +599,7 @@ describe('around a wave', () => {
     write('report.txt')(world.tree)
     const { checkpoint } = ended(await newProcess(world).perform(resume(program(), 'r')), 'Completed')
     assert.deepEqual(world.log, ['pack', 'unit', 'lint', 'publish'])
-    const wave = [...checkpoint.completedSteps].find(({ step, group }) => step === 'checks' && group === undefined)
+    const wave = [...checkpoint.completedSteps].find(({ unit }) => unit === 'checks')
     assert.deepEqual(wave?.evidence, [{ _tag: 'File', path: 'report.txt' }])
   })
 

@@ -8,6 +8,7 @@ import type { CheckpointStorage, Program as ProgramType } from '../../src/index.
 import { CheckpointState, Program, resume, run, RunError } from '../../src/index.js'
 import type { Fault } from '../../src/testing/faults.js'
 import { withFaults } from '../../src/testing/faults.js'
+import { nameOf } from '../../src/domain/Unit.js'
 import type { World } from './fixtures.js'
 import {
   ended,
@@ -154,8 +155,8 @@ describe('a save that fails', () => {
     const process = newProcess(world, { around: failingSave(3) })
     refused(await process.perform(run(three(world), 'r', {})), 'WriteFailed')
     const { state, completedSteps } = await stored(process.storage)
-    assert.deepEqual([state._tag, state.stepIndex, completedSteps.length], ['BeforeStep', 1, 1])
-    assert.deepEqual(CheckpointState.inFlight(state), [{ attempt: 1 }])
+    assert.deepEqual([state._tag, state.stepIndex, completedSteps.size], ['BeforeStep', 1, 1])
+    assert.deepEqual(CheckpointState.inFlight(state), [{ unit: 'two', attempt: 1 }])
   })
 
   test('the effect of a non-idempotent step whose record could not be written is asked about', async () => {
@@ -280,7 +281,7 @@ describe('an observer', () => {
   ])('that %s on everything changes nothing', async (_, report) => {
     const process = newProcess(newWorld(), { events: { report } })
     ended(await process.perform(run(three(process.world), 'r', {})), 'Completed')
-    assert.equal((await stored(process.storage)).completedSteps.length, 3)
+    assert.equal((await stored(process.storage)).completedSteps.size, 3)
     assert.ok(await canBeClaimed(process.storage))
   })
 })
@@ -348,11 +349,11 @@ describe('a step that', () => {
     ])
     const outcome = ended(await process.perform(run(program, 'r', {})), 'Failed')
     assert.deepEqual(
-      outcome.failures.map((one) => one.group),
+      outcome.failures.map(({ unit }) => nameOf(unit)),
       ['bad']
     )
     assert.deepEqual(
-      [...outcome.checkpoint.completedSteps].map((one) => one.group),
+      [...outcome.checkpoint.completedSteps].map(({ unit }) => nameOf(unit)),
       ['good']
     )
   })

@@ -155,12 +155,7 @@ export const statesOf = async (
 }
 
 export const outputsOf = (checkpoint: Checkpoint.Checkpoint): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(
-    [...checkpoint.completedSteps].map(({ step, group, output }) => [
-      group === undefined ? step : `${step}/${group}`,
-      output
-    ])
-  )
+  Object.fromEntries([...checkpoint.completedSteps].map(({ unit, output }) => [unit, output]))
 
 // ---------------------------------------------------------------------------------------------------------------------
 // programs

@@ -8,6 +8,7 @@ import type { CheckAnswer, CheckpointStorage, FailedCheck } from '../../src/inde
 import { Program, resume, run } from '../../src/index.js'
 import type { Life } from '../../src/testing/crash/Life.js'
 import { never } from '../../src/testing/crash/Life.js'
+import { nameOf } from '../../src/domain/Unit.js'
 import type { Process, World } from './fixtures.js'
 import { ended, newLife, newProcess, newWorld, refused, stored } from './fixtures.js'
 
@@ -81,7 +82,7 @@ describe('after a wave whose check failed', () => {
         {
           runId: 'r',
           stepIndex: 3,
-          step: 'checks',
+          unit: 'checks',
           when: 'after',
           wrong: ['not yet'],
           answers: ['retry', 'lookAgain', 'continue', 'abort']
@@ -103,10 +104,10 @@ describe('after a wave whose check failed', () => {
     ended(await process.perform(run(twoWaves(world, {}, { after: failing(1).check }), 'r', {})), 'Completed')
     const told = process.events.flatMap((event): ReadonlyArray<unknown> =>
       event._tag === 'StepsRunAgain'
-        ? [event.units.map(({ step, group, reason }) => [step, group, reason._tag])]
+        ? [event.units.map(({ unit, reason }) => [unit, reason._tag])]
         : event._tag === 'RunWentBack' ||
             event._tag === 'CheckFailed' ||
-            (event._tag === 'StepStarted' && event.step === 'checks')
+            (event._tag === 'StepStarted' && event.unit.startsWith('checks/'))
           ? [event._tag]
           : []
     )
@@ -116,8 +117,8 @@ describe('after a wave whose check failed', () => {
       'CheckFailed',
       'RunWentBack',
       [
-        ['checks', 'unit', 'Forced'],
-        ['checks', 'lint', 'Forced']
+        ['checks/unit', 'Forced'],
+        ['checks/lint', 'Forced']
       ],
       'StepStarted',
       'StepStarted'
@@ -129,7 +130,7 @@ describe('after a wave whose check failed', () => {
     const program = () => twoWaves(world, {}, { after: failing(1).check })
     const { checkpoint } = ended(await answering(world, 'retry').perform(run(program(), 'r', {})), 'Completed')
     assert.deepEqual(
-      Array.from(checkpoint.completedSteps, ({ step, group }) => group ?? step),
+      Array.from(checkpoint.completedSteps, ({ unit }) => nameOf(unit)),
       ['fetch', 'js', 'css', 'build', 'pack', 'unit', 'lint', 'checks', 'publish']
     )
     world.log.length = 0
@@ -216,7 +217,7 @@ describe('before a wave whose check failed', () => {
         {
           runId: 'r',
           stepIndex: 3,
-          step: 'checks',
+          unit: 'checks',
           when: 'before',
           wrong: ['not yet'],
           answers: ['lookAgain', 'previousWave', 'continue', 'abort'],
@@ -317,7 +318,7 @@ describe('evidence that changes while the question of a wave is open', () => {
       const { program, process } = asking(world, answer, around, edit)
       const { questions } = refused(await process.perform(run(program, 'r', {})), 'Unconfirmed')
       assert.deepEqual(
-        questions.map(({ step, reason }) => [step, reason._tag]),
+        questions.map(({ unit, reason }) => [unit, reason._tag]),
         [['fetch', 'EvidenceChanged']]
       )
       assert.deepEqual(world.log, ran)
@@ -345,7 +346,7 @@ test('a step is durable while the question of the next wave is open', async () =
   )
   const process = newProcess(world, {
     onCheckFailed: async () => {
-      durable = Array.from((await stored(process.storage)).completedSteps, ({ step }) => step)
+      durable = Array.from((await stored(process.storage)).completedSteps, ({ unit }) => unit)
       return 'abort'
     }
   })

@@ -65,7 +65,7 @@ describe('a stop', () => {
         stepIndex: 1,
         step: 'sleep',
         inProgress: true,
-        inFlight: [{ attempt: 1 }],
+        inFlight: [{ unit: 'sleep', attempt: 1 }],
         failures: [],
         reason
       })
@@ -94,7 +94,7 @@ describe('a stop', () => {
     assert.deepEqual([outcome.stepIndex, outcome.step, outcome.inProgress], [1, 'sleep', false])
     const checkpoint = await stored(process.storage)
     assert.deepEqual(
-      [...checkpoint.completedSteps].map(({ step }) => step),
+      [...checkpoint.completedSteps].map(({ unit }) => unit),
       ['before']
     )
     assert.ok(checkpoint.state._tag === 'Interrupted' && !checkpoint.state.inProgress)
@@ -153,7 +153,7 @@ describe('a stop', () => {
     await process.clock.advance(1)
     const outcome = ended(await running, 'Interrupted')
     assert.equal(outcome.inProgress, true)
-    assert.deepEqual(CheckpointState.inFlight((await stored(process.storage)).state), [{ attempt: 1 }])
+    assert.deepEqual(CheckpointState.inFlight((await stored(process.storage)).state), [{ unit: 'sleep', attempt: 1 }])
   })
 
   test('it reaches the step that runs and none that ran before', async () => {
@@ -340,8 +340,8 @@ describe('a stop', () => {
     const outcome = ended(await running, 'Interrupted')
     assert.equal(outcome.inProgress, true)
     assert.deepEqual(CheckpointState.inFlight((await stored(process.storage)).state), [
-      { group: 'g1', attempt: 1 },
-      { group: 'g2', attempt: 1 }
+      { unit: 'all/g1', attempt: 1 },
+      { unit: 'all/g2', attempt: 1 }
     ])
     world.log.length = 0
     const next = newProcess(world)

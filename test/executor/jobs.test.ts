@@ -6,6 +6,7 @@ import { describe, test } from 'vitest'
 import { memoryArtifacts } from '../../src/adapters/memory.js'
 import type { CheckpointStorage, JobEnd, Json, PollOutcome, Program as ProgramType } from '../../src/index.js'
 import { Checkpoint, planResume, poll, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
+import { nameOf } from '../../src/domain/Unit.js'
 import type { Process, World } from './fixtures.js'
 import { ended, historyOf, newProcess, newWorld, patiently, quiet, refused, right, stored } from './fixtures.js'
 
@@ -85,7 +86,7 @@ describe('a step that hands its work over', () => {
     const [provider, process] = [newProvider(), newProcess()]
     const outcome = ended(await process.perform(run(training(provider, process), 'r', {})), 'Pending')
     assert.deepEqual(
-      outcome.jobs.map(({ step, job, key }) => [step, job, key]),
+      outcome.jobs.map(({ unit, job, key }) => [unit, job, key]),
       [['train', { id: 'train' }, [...provider.submissions.keys()][0]]]
     )
     const checkpoint = await stored(process.storage)
@@ -129,7 +130,7 @@ describe('a step that hands its work over', () => {
     const outcome = ended(await process.perform(run(batches(provider, process), 'r', {})), 'Pending')
     assert.deepEqual(process.world.log, ['lint'])
     assert.deepEqual(
-      outcome.jobs.map(({ group }) => group),
+      outcome.jobs.map(({ unit }) => nameOf(unit)),
       ['a', 'b']
     )
     const tags = right(planResume(outcome.checkpoint, batches(provider, process))).decisions.map(({ _tag }) => _tag)
@@ -483,7 +484,7 @@ describe('a submission that may have happened', () => {
     const [world, provider] = [newWorld(), newProvider()]
     const first = newProcess(world, { around: fullAfter(2) })
     const lintIsRecorded = async (): Promise<void> => {
-      while ((await stored(first.storage)).completedSteps.length === 0) await quiet()
+      while ((await stored(first.storage)).completedSteps.size === 0) await quiet()
     }
     const program = pipe(
       Program.start('w'),
@@ -505,7 +506,7 @@ describe('a submission that may have happened', () => {
     refused(await first.perform(run(program, 'r', {})), 'WriteFailed')
     assert.deepEqual(once(provider), [1])
     const second = newProcess(world, { clock: first.clock })
-    const evidence = [{ step: 'all', group: 'lint', missing: [{ _tag: 'File', path: 'lint.txt' }] }] as const
+    const evidence = [{ unit: 'all/lint', missing: [{ _tag: 'File', path: 'lint.txt' }] }] as const
     ended(await second.perform(resume(program, 'r', { evidence })), 'Pending')
     assert.equal((await stored(second.storage)).generation, 1)
     assert.deepEqual(once(provider), [2])

@@ -8,6 +8,7 @@ import type { Json, Program as ProgramType, StepError } from '../../src/index.js
 import { explain, planResume, poll, Program, resume, run } from '../../src/index.js'
 import type { Process, World } from './fixtures.js'
 import { ended, historyOf, newProcess, newWorld, patiently, refused, right, stored } from './fixtures.js'
+import { isWithin } from '../../src/domain/Unit.js'
 
 /** What the outside is like: which pages there are, and which of them are broken. */
 interface Site {
@@ -76,10 +77,7 @@ describe('a map', () => {
     const process = newProcess()
     ended(await process.perform(run(crawl(process, siteOf('a', 'bb', 'ccc')), 'r', {})), 'Completed')
     assert.deepEqual(process.world.log, ['list', 'a', 'bb', 'ccc', '{"a":1,"bb":2,"ccc":3}'])
-    const records = [...(await stored(process.storage)).completedSteps].map(({ step, group, output }) => [
-      group === undefined ? step : `${step}/${group}`,
-      output
-    ])
+    const records = [...(await stored(process.storage)).completedSteps].map(({ unit, output }) => [unit, output])
     assert.deepEqual(records, [
       ['list', ['a', 'bb', 'ccc']],
       ['fetch/a', 1],
@@ -118,7 +116,7 @@ describe('a map', () => {
     )
     assert.deepEqual(
       process.events.filter(({ _tag }) => _tag === 'MapExpanded'),
-      [{ _tag: 'MapExpanded', runId: 'r', stepIndex: 0, step: 'each', items: 2 }]
+      [{ _tag: 'MapExpanded', runId: 'r', stepIndex: 0, unit: 'each', items: 2 }]
     )
   })
 
@@ -133,8 +131,8 @@ describe('a map', () => {
     const second = again(world)
     const plan = right(planResume(await stored(first.storage), crawl(second, site)))
     assert.deepEqual(
-      plan.decisions.map(({ _tag, step, group = '' }) => `${_tag} ${step}/${group}`),
-      ['Skip list/', 'Retry fetch/', 'Skip fetch/a', 'Skip fetch/b', 'Retry fetch/c', 'Skip fetch/d', 'Run report/']
+      plan.decisions.map(({ _tag, unit }) => `${_tag} ${unit}`),
+      ['Skip list', 'Retry fetch', 'Skip fetch/a', 'Skip fetch/b', 'Retry fetch/c', 'Skip fetch/d', 'Run report']
     )
     ended(await second.perform(resume(crawl(second, site), 'r')), 'Completed')
     assert.deepEqual(world.log.slice(4), ['c', '{"a":1,"b":1,"c":1,"d":1}'])
@@ -165,11 +163,11 @@ describe('a map', () => {
     const first = newProcess(world)
     ended(await first.perform(run(crawl(first, site), 'r', {})), 'Completed')
     site.pages = ['a']
-    const evidence = [{ step: 'fetch', missing: [{ _tag: 'File', path: 'x' }] }] as const
+    const evidence = [{ unit: 'fetch', missing: [{ _tag: 'File', path: 'x' }] }] as const
     const second = again(world)
     const plan = right(planResume(await stored(second.storage), crawl(second, site), { evidence }))
     assert.deepEqual(
-      plan.decisions.map(({ _tag, step, reason }) => [_tag, step, reason._tag]),
+      plan.decisions.map(({ _tag, unit, reason }) => [_tag, unit, reason._tag]),
       [
         ['Skip', 'list', 'Completed'],
         ['Run', 'fetch', 'EvidenceMissing'],
@@ -188,11 +186,11 @@ describe('a map', () => {
     ended(await started.perform(run(program, 'r', {})), 'Interrupted')
     const plan = right(planResume(await stored(started.storage), program))
     assert.deepEqual(
-      plan.decisions.map(({ _tag, step, group }) => [_tag, step, group]),
+      plan.decisions.map(({ _tag, unit }) => [_tag, unit]),
       [
-        ['Run', 'list', undefined],
-        ['Run', 'fetch', undefined],
-        ['Run', 'report', undefined]
+        ['Run', 'list'],
+        ['Run', 'fetch'],
+        ['Run', 'report']
       ]
     )
     assert.match(explain(plan), /2\/3 {2}run {6}fetch {3}not started/)
@@ -212,8 +210,8 @@ describe('a map', () => {
       const second = again(world)
       const plan = right(planResume(await stored(first.storage), crawl(second, site), options))
       assert.deepEqual(
-        plan.decisions.filter(({ step }) => step === 'fetch').map(({ _tag, group }) => [_tag, group]),
-        [['Run', undefined]]
+        plan.decisions.filter(({ unit }) => isWithin(unit, 'fetch')).map(({ _tag, unit }) => [_tag, unit]),
+        [['Run', 'fetch']]
       )
       await second.perform(resume(crawl(second, site), 'r', options))
       assert.deepEqual(world.log.slice(2, 2 + listed.length), listed)
@@ -231,12 +229,12 @@ describe('a map', () => {
     ended(await first.perform(run(crawl(first, site), 'r', {})), 'Completed')
     site.pages = ['z']
     const missing = [{ _tag: 'File', path: 'x' }] as const
-    const evidence = ['a', 'b'].map((group) => ({ step: 'fetch', group, missing }))
+    const evidence = ['a', 'b'].map((group) => ({ unit: `fetch/${group}`, missing }))
     const second = again(world)
     const plan = right(planResume(await stored(first.storage), crawl(second, site), { evidence }))
     assert.deepEqual(
-      plan.decisions.filter(({ step }) => step === 'fetch').map(({ _tag, group = '' }) => `${_tag} ${group}`),
-      ['Run ', 'Run a', 'Run b']
+      plan.decisions.filter(({ unit }) => isWithin(unit, 'fetch')).map(({ _tag, unit }) => `${_tag} ${unit}`),
+      ['Run fetch', 'Run fetch/a', 'Run fetch/b']
     )
     ended(await second.perform(resume(crawl(second, site), 'r', { evidence })), 'Completed')
     assert.deepEqual(world.log.slice(4), ['a', 'b', '{"a":1,"b":1}'])
@@ -267,7 +265,7 @@ describe('a map', () => {
       plan.left.problems.map((problem) => [
         problem._tag,
         'edit' in problem && problem.edit,
-        'step' in problem && problem.step
+        'unit' in problem && problem.unit
       ]),
       [['WorkflowChanged', 'changed', 'fetch']]
     )
@@ -275,7 +273,7 @@ describe('a map', () => {
       planResume(await stored(first.storage), crawl(first, site, { version: '2' }), { changes: 'ignore' })
     )
     assert.deepEqual(
-      accepted.decisions.filter(({ step }) => step === 'fetch').map(({ _tag }) => _tag),
+      accepted.decisions.filter(({ unit }) => isWithin(unit, 'fetch')).map(({ _tag }) => _tag),
       ['Retry', 'Skip', 'Skip', 'Retry']
     )
   })
@@ -303,10 +301,10 @@ describe('a map', () => {
     const asked = (options: Parameters<typeof planResume>[2]): ReadonlyArray<string> =>
       right(planResume(checkpoint, program, options))
         .decisions.filter(({ _tag }) => _tag === 'Confirm')
-        .map(({ step, group = '' }) => `${step}/${group}`)
-    assert.deepEqual(asked({}), ['fetch/', 'fetch/b'])
-    const gone = { step: 'list', missing: [{ _tag: 'File', path: 'x' }] } as const
-    assert.deepEqual(asked({ evidence: [gone] }), ['fetch/'])
+        .map(({ unit }) => unit)
+    assert.deepEqual(asked({}), ['fetch', 'fetch/b'])
+    const gone = { unit: 'list', missing: [{ _tag: 'File', path: 'x' }] } as const
+    assert.deepEqual(asked({ evidence: [gone] }), ['fetch'])
     assert.deepEqual(asked({ evidence: [gone], confirm: new Map([['fetch', { _tag: 'Again' }]]) }), [])
     assert.deepEqual(asked({ restartWave: 'fetch' }), [])
   })
@@ -391,15 +389,15 @@ const trainings = ({ log }: World) =>
 
 describe('a map that waits for jobs which must not be there twice', () => {
   const missing = [{ _tag: 'File', path: 'x' }] as const
-  const cases = [{ evidence: [{ step: 'list', missing }] }, { restartWave: 'train' }, { fromStep: 'list' }]
+  const cases = [{ evidence: [{ unit: 'list', missing }] }, { restartWave: 'train' }, { fromStep: 'list' }]
 
   test.each(cases)('is asked about before it runs anew: %j', async (options) => {
     const world = newWorld()
     ended(await again(world).perform(run(trainings(world), 'r', {})), 'Pending')
     const error = refused(await again(world).perform(resume(trainings(world), 'r', options)), 'Unconfirmed')
     assert.deepEqual(
-      error.questions.map(({ step, group, reason }) => [step, group, reason._tag]),
-      [['train', undefined, 'JobPending']]
+      error.questions.map(({ unit, reason }) => [unit, reason._tag]),
+      [['train', 'JobPending']]
     )
     const agreed = { ...options, confirm: new Map([['train', { _tag: 'Again' } as const]]) }
     const plan = right(planResume(await stored(again(world).storage), trainings(world), agreed))

@@ -219,7 +219,7 @@ describe('an answer', () => {
         const world = await doubtful()
         if (!(await killedAt(world, call, when, answer({ _tag: 'Again' }), () => paying(world, false)))) break
         const before = await stored(newProcess(world).storage)
-        const paid = [...before.completedSteps].some((one) => one.step === 'pay')
+        const paid = [...before.completedSteps].some(({ unit }) => unit === 'pay')
         const result = await newProcess(world).perform(resume(paying(world, false), 'r'))
         if (paid) ended(result, 'Completed')
         else refused(result, 'Unconfirmed')

@@ -29,6 +29,7 @@ import {
   stored,
   task
 } from './fixtures.js'
+import { nameOf } from '../../src/domain/Unit.js'
 
 const asking = (process: Process, commit?: boolean) =>
   pause('r', commit === undefined ? {} : { commit })(process.environment)()
@@ -95,7 +96,7 @@ describe('a pause', () => {
   test('is taken up once: a resume goes on to the end, and does again nothing that was done', async () => {
     const pauses = memoryPauses()
     const { process } = await paused(pauses)
-    assert.equal(O.toUndefined(right(await pauses.pointer()))?.step, 'three')
+    assert.equal(O.toUndefined(right(await pauses.pointer()))?.unit, 'three')
     const next = newProcess(process.world, { pauses })
     ended(await next.perform(resume(threeSteps(process.world), 'r')), 'Completed')
     assert.deepEqual(process.world.log, ['one', 'two', 'three'])
@@ -198,7 +199,7 @@ describe('a pause', () => {
     assert.ok(done.includes('b') && done.length < 4, done.join())
     const pointer = O.toUndefined(right(await pauses.pointer()))
     assert.equal(
-      pointer?.group,
+      nameOf(pointer?.unit ?? ''),
       ['a', 'b', 'c', 'd'].find((name) => !done.includes(name))
     )
     ended(await newProcess(process.world, { pauses }).perform(resume(wave(false), 'r')), 'Completed')
@@ -246,7 +247,7 @@ describe('a pause that is asked for', () => {
       assert.deepEqual([outcome.step, outcome.reason], ['fetch', 'paused'])
       assert.deepEqual(log, when === 'list' ? ['list'] : ['list', 'a'])
       const pointer = O.toUndefined(right(await pauses.pointer()))
-      assert.equal(pointer?.group, when === 'list' ? undefined : 'b')
+      assert.equal(pointer?.unit, when === 'list' ? 'fetch' : 'fetch/b')
       ended(await newProcess(process.world, { pauses }).perform(resume(crawl(false), 'r')), 'Completed')
       assert.deepEqual([log, lists], [['list', 'a', 'b', 'c'], 1])
     }

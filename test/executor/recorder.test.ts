@@ -27,7 +27,7 @@ const recording = async () => {
 
 const recovered: Change.Change = { _tag: 'Recovered', at: AT, from: 'a', lost: 'b', agreedBy: 'c' }
 /** No change of a run that has not failed. */
-const invalid: Change.Change = { _tag: 'UnitFailed', at: AT, stepIndex: 7, step: 'seven', retryable: false }
+const invalid: Change.Change = { _tag: 'UnitFailed', at: AT, unit: 'seven', retryable: false }
 
 describe('a recorder', () => {
   test('shows staged changes at once, and saves them all with the next commit', async () => {
@@ -74,7 +74,7 @@ test('a step is durably completed before the check of the next wave begins', asy
   let seen: ReadonlyArray<string> = []
   const before = () =>
     TE.fromTask(async () => {
-      seen = [...(await stored(process.storage)).completedSteps].map(({ step }) => step)
+      seen = [...(await stored(process.storage)).completedSteps].map(({ unit }) => unit)
     })
   const program = pipe(
     Program.start('w'),

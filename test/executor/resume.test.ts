@@ -67,13 +67,13 @@ describe('a run that failed and is resumed', () => {
     assert.deepEqual(failed.checkpoint.state, checkpoint.state)
     assert.equal(checkpoint.state._tag, 'Failed')
     assert.equal(checkpoint.state.stepIndex, 2)
-    assert.equal(checkpoint.completedSteps.length, 2)
+    assert.equal(checkpoint.completedSteps.size, 2)
     const [zero, one] = [...checkpoint.completedSteps]
     assert.ok(zero !== undefined && one !== undefined)
     const [fingerprint] = five([]).steps.map((step) => step.fingerprint)
     assert.deepEqual(zero, {
+      unit: 'step-0',
       stepIndex: 0,
-      step: 'step-0',
       fingerprint,
       output: 'output 0',
       captured: [],
@@ -142,7 +142,7 @@ describe('a run that failed and is resumed', () => {
     const outcome = ended(await again.perform(resume(five(world.log), 'r')), 'Completed')
     assert.deepEqual(world.log, [])
     assert.equal(again.saves.length, 0)
-    assert.equal(outcome.checkpoint.completedSteps.length, 5)
+    assert.equal(outcome.checkpoint.completedSteps.size, 5)
   })
 
   test('a completed run is Completed even if a stop was asked for before it is resumed', async () => {
@@ -174,9 +174,9 @@ describe('durability', () => {
     ])
     ended(await process.perform(run(program, 'r', {})), 'Completed')
     assert.deepEqual(seen, [
-      { _tag: 'BeforeStep', stepIndex: 0, step: 'one', inFlight: [{ attempt: 1 }], failures: [] },
-      { _tag: 'BeforeStep', stepIndex: 1, step: 'two', inFlight: [{ attempt: 1 }], failures: [] },
-      { _tag: 'BeforeStep', stepIndex: 2, step: 'three', inFlight: [{ group: 'a', attempt: 1 }], failures: [] }
+      { _tag: 'BeforeStep', stepIndex: 0, step: 'one', inFlight: [{ unit: 'one', attempt: 1 }], failures: [] },
+      { _tag: 'BeforeStep', stepIndex: 1, step: 'two', inFlight: [{ unit: 'two', attempt: 1 }], failures: [] },
+      { _tag: 'BeforeStep', stepIndex: 2, step: 'three', inFlight: [{ unit: 'three/a', attempt: 1 }], failures: [] }
     ])
   })
 
@@ -241,7 +241,7 @@ describe('durability', () => {
     const program = Program.fromSteps('together', [Program.waveOf('all', groups)])
     ended(await process.perform(run(program, 'r', {})), 'Completed')
     assert.ok(process.saves.length <= 5, `${process.saves.length} saves`)
-    assert.equal((await stored(process.storage)).completedSteps.length, 101)
+    assert.equal((await stored(process.storage)).completedSteps.size, 101)
   })
 
   test('every unit is in exactly one place after every save: completed, in flight, failed, or not started', async () => {
@@ -262,8 +262,8 @@ describe('durability', () => {
     const program = Program.fromSteps('parts', [Program.waveOf('all', groups, { concurrency: 2 })])
     ended(await process.perform(run(program, 'r', {})), 'Completed')
     for (const { state, completedSteps } of await statesOf(process.storage)) {
-      const done = [...completedSteps].flatMap((record) => (record.group === undefined ? [] : [record.group]))
-      const inFlight = state._tag === 'BeforeStep' ? state.inFlight.map((one) => one.group) : []
+      const done = [...completedSteps].flatMap((record) => (record.unit === 'all' ? [] : [record.unit]))
+      const inFlight = state._tag === 'BeforeStep' ? state.inFlight.map(({ unit }) => unit) : []
       assert.equal(new Set([...done, ...inFlight]).size, done.length + inFlight.length)
       assert.ok(inFlight.length <= 2)
     }
@@ -415,7 +415,7 @@ describe('what stands against a run', () => {
     const before = await stored(memoryStorage(world.data))
     const { questions } = refused(await newProcess(world).perform(resume(program, 'r')), 'Unconfirmed')
     assert.deepEqual(
-      questions.map((one: Plan.Confirm) => one.step),
+      questions.map((one: Plan.Confirm) => one.unit),
       ['pay']
     )
     assert.deepEqual(world.log, ['pay'])
@@ -511,7 +511,7 @@ describe('stored content', () => {
     const process = newProcess(world, { around: recovered('Recovered') })
     const { questions } = refused(await process.perform(resume(flow, 'r', { onRecovered })), 'Unconfirmed')
     assert.deepEqual(
-      questions.map(({ step }) => step),
+      questions.map(({ unit }) => unit),
       ['pay']
     )
     assert.deepEqual(world.log, [])
@@ -595,19 +595,19 @@ describe('the idempotency key', () => {
 
   test('it never changes between versions of the library', () => {
     const at = { runId: 'release-42', createdAt: '2026-01-02T03:04:05.678Z', generation: 0 }
-    assert.equal(Program.idempotencyKey(at, { step: 'publish' }), '806cc323cc3ed4bc29da479d4e24ff91')
-    assert.equal(Program.idempotencyKey(at, { step: 'publish', group: 'npm' }), '3804938b9ee4d31bff24ca51811f7f8e')
+    assert.equal(Program.idempotencyKey(at, 'publish'), '84155f3f502d4263a3a560bb59ad58b4')
+    assert.equal(Program.idempotencyKey(at, 'publish/npm'), '77c003c5211650c284a455f5bcc47efa')
   })
 
   test('another run, start, step, group or generation has another key', () => {
     const at = { runId: 'a', createdAt: '2026-01-02T03:04:05.678Z', generation: 0 }
     const all = [
-      Program.idempotencyKey(at, { step: 's' }),
-      Program.idempotencyKey({ ...at, runId: 'b' }, { step: 's' }),
-      Program.idempotencyKey({ ...at, createdAt: '2026-01-02T03:04:05.679Z' }, { step: 's' }),
-      Program.idempotencyKey({ ...at, generation: 1 }, { step: 's' }),
-      Program.idempotencyKey(at, { step: 't' }),
-      Program.idempotencyKey(at, { step: 's', group: 'g' })
+      Program.idempotencyKey(at, 's'),
+      Program.idempotencyKey({ ...at, runId: 'b' }, 's'),
+      Program.idempotencyKey({ ...at, createdAt: '2026-01-02T03:04:05.679Z' }, 's'),
+      Program.idempotencyKey({ ...at, generation: 1 }, 's'),
+      Program.idempotencyKey(at, 't'),
+      Program.idempotencyKey(at, 's/g')
     ]
     assert.equal(new Set(all).size, all.length)
   })
@@ -615,7 +615,7 @@ describe('the idempotency key', () => {
 
 describe('events', () => {
   const told = (event: Event): string => {
-    const unit = 'step' in event ? ` ${event.step}${'group' in event ? `/${event.group}` : ''}` : ''
+    const unit = 'unit' in event ? ` ${event.unit}` : 'step' in event ? ` ${event.step}` : ''
     switch (event._tag) {
       case 'RunPlanned':
         return `RunPlanned ${event.resumed ? 'resumed' : 'new'} from ${event.plan.startIndex}`

@@ -8,6 +8,7 @@ import { make as makeRecorder, revisionOf } from '../../src/executor/Recorder.js
 import type { Change, Program as ProgramType } from '../../src/index.js'
 import { Checkpoint, Program, resume, run } from '../../src/index.js'
 import { ended, group, newProcess, newWorld, policy, quiet, right, stored, task } from './fixtures.js'
+import { nameOf } from '../../src/domain/Unit.js'
 
 const warnings: Array<string> = []
 const onWarning = (warning: Error): void => void warnings.push(`${warning.name}: ${warning.message}`)
@@ -206,11 +207,11 @@ describe('a wide wave', () => {
     const options = { concurrency: 8, onFailure: 'continue' as const }
     const first = newProcess(world)
     ended(await first.perform(run(wide(3_000, options, new Set([1_234])), 'r', {})), 'Failed')
-    assert.equal((await stored(first.storage)).completedSteps.length, 2_999)
+    assert.equal((await stored(first.storage)).completedSteps.size, 2_999)
     const second = newProcess(world)
     ended(await second.perform(resume(wide(3_000, options), 'r')), 'Completed')
     assert.deepEqual(
-      second.events.flatMap((event) => (event._tag === 'StepStarted' ? [event.group] : [])),
+      second.events.flatMap((event) => (event._tag === 'StepStarted' ? [nameOf(event.unit)] : [])),
       ['g1234']
     )
   })

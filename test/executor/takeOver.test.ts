@@ -57,7 +57,7 @@ describe('a resume', () => {
     const done = await resume(program(true, again), 'r', { takeOver: true })(nodeEnvironment(later(data)))()
     assert.ok(E.isRight(done) && done.right._tag === 'Completed', JSON.stringify(done))
     assert.deepEqual(
-      [...done.right.checkpoint.completedSteps].map(({ step, output }) => [step, output]),
+      [...done.right.checkpoint.completedSteps].map(({ unit, output }) => [unit, output]),
       [
         ['deploy', 'by the new owner'],
         ['announce', 'announced']
@@ -74,7 +74,7 @@ describe('a resume', () => {
     const asked = await resume(program(false, again), 'r', { takeOver: true })(environment)()
     assert.ok(E.isLeft(asked) && asked.left._tag === 'Unconfirmed', JSON.stringify(asked))
     assert.deepEqual(
-      asked.left.questions.map(({ step }) => step),
+      asked.left.questions.map(({ unit }) => unit),
       ['deploy']
     )
     end()

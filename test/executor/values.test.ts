@@ -300,7 +300,7 @@ describe('an output that can not be kept', () => {
     const { error } = outcome.failures[0] ?? assert.fail()
     assert.equal(error.code, 'OUTPUT_NOT_STORABLE')
     assert.ok(error.message.startsWith(`the output at ${path} is not `), error.message)
-    assert.equal((await stored(process.storage)).completedSteps.length, 0)
+    assert.equal((await stored(process.storage)).completedSteps.size, 0)
   })
 
   test('it is not tried again, and asked about if the step is not idempotent', async () => {
@@ -350,7 +350,7 @@ describe('a recorded output that its codec takes no more', () => {
     const error = refused(await newProcess(world).perform(resume(program(codec, false), 'r')), 'PlanError')
     const [problem] = error.problems
     assert.ok(problem._tag === 'OutputNotDecodable')
-    assert.deepEqual([problem.step, problem.path], ['one', path])
+    assert.deepEqual([problem.unit, problem.path], ['one', path])
   })
 })
 

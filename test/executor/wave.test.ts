@@ -5,6 +5,7 @@ import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
 import type { Program as ProgramType } from '../../src/index.js'
 import { CheckpointState, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
+import { nameOf } from '../../src/domain/Unit.js'
 import type { LooseSpec, Process, World } from './fixtures.js'
 import {
   ended,
@@ -66,7 +67,7 @@ const startsOf = (log: ReadonlyArray<string>): ReadonlyArray<string> =>
 
 const recordedGroups = async (process: Process): Promise<ReadonlyArray<string>> =>
   [...(await stored(process.storage)).completedSteps]
-    .flatMap((one) => (one.group === undefined ? [] : [one.group]))
+    .flatMap(({ unit }) => (unit.startsWith('all/') ? [nameOf(unit)] : []))
     .sort()
 
 describe('how many groups run at once', () => {
@@ -135,8 +136,8 @@ describe('when a group fails', () => {
       '-slow'
     ])
     assert.deepEqual(
-      outcome.failures.map((one) => [one.group, one.error.message]),
-      [['bad', 'no']]
+      outcome.failures.map((one) => [one.unit, one.error.message]),
+      [['all/bad', 'no']]
     )
     const limited = newProcess()
     ended(
@@ -162,7 +163,7 @@ describe('when a group fails', () => {
     )
     assert.deepEqual(process.world.log, ['+good', '+bad', '+slow', '-good', '+waiting', '-waiting', '-bad', '!slow'])
     assert.deepEqual(
-      outcome.failures.map((one) => [one.group, one.error.name, one.outcome]),
+      outcome.failures.map((one) => [nameOf(one.unit), one.error.name, one.outcome]),
       [
         ['bad', 'Error', 'unknown'],
         ['slow', 'Error', 'unknown']
@@ -203,7 +204,7 @@ describe('when a group fails', () => {
       ])
     const outcome = ended(await process.perform(run(program('no'), 'r', {})), 'Failed')
     assert.deepEqual(
-      outcome.failures.map((one) => [one.group, one.error.name, one.outcome]),
+      outcome.failures.map((one) => [nameOf(one.unit), one.error.name, one.outcome]),
       [
         ['bad', 'Error', 'unknown'],
         ['rolled-back', 'Mine', 'notApplied'],
@@ -215,8 +216,8 @@ describe('when a group fails', () => {
     const confirm = new Map([['all/unsure', { _tag: 'Again' } as const]])
     const error = refused(await newProcess(process.world).perform(resume(program(), 'r')), 'Unconfirmed')
     assert.deepEqual(
-      error.questions.map((one) => one.group),
-      ['unsure']
+      error.questions.map(({ unit }) => unit),
+      ['all/unsure']
     )
     const next = newProcess(process.world, { clock: process.clock })
     ended(await next.perform(resume(program(), 'r', { confirm })), 'Completed')
@@ -254,7 +255,9 @@ describe('when a group fails', () => {
       ])
     const outcome = ended(await first.perform(run(program(first, 'no'), 'r', {})), 'Failed')
     assert.deepEqual(first.world.log, ['+bad', 'second#1', 'waits#1', 'second#2', '-bad'])
-    const failures = new Map(outcome.failures.map((one) => [one.group, one.attempts.map(({ attempt }) => attempt)]))
+    const failures = new Map(
+      outcome.failures.map((one) => [nameOf(one.unit), one.attempts.map(({ attempt }) => attempt)])
+    )
     assert.deepEqual(failures.get('second'), [1, 2])
     assert.deepEqual(failures.get('waits'), [1])
     first.world.log.length = 0
@@ -342,7 +345,7 @@ describe('when a group fails', () => {
     const failing = newProcess(other)
     const outcome = ended(await failing.perform(resume(waveOf(failing, tame(true), { concurrency: 1 }), 'r')), 'Failed')
     assert.deepEqual(
-      outcome.failures.map((one) => [one.group, one.outcome]),
+      outcome.failures.map((one) => [nameOf(one.unit), one.outcome]),
       [
         ['a', 'unknown'],
         ['pay', 'unknown']
@@ -423,12 +426,12 @@ describe('a wave as a whole', () => {
     const process = newProcess()
     const { checkpoint } = ended(await process.perform(run(waveOf(process, { a: {}, b: {} }), 'r', {})), 'Completed')
     assert.deepEqual(
-      [...checkpoint.completedSteps].map((one) => [one.stepIndex, one.step, one.group]),
+      [...checkpoint.completedSteps].map((one) => [one.stepIndex, one.unit]),
       [
-        [0, 'all', 'a'],
-        [0, 'all', 'b'],
-        [0, 'all', undefined],
-        [1, 'after', undefined]
+        [0, 'all/a'],
+        [0, 'all/b'],
+        [0, 'all'],
+        [1, 'after']
       ]
     )
     assert.equal(checkpoint.completedSteps.steps, 2)
@@ -470,7 +473,7 @@ describe('a wave as a whole', () => {
     ended(await first.perform(run(waveOf(first, groups), 'r', {})), 'Completed')
     world.log.length = 0
     const second = newProcess(world)
-    const evidence = [{ step: 'all', group: 'a', missing: [{ _tag: 'File', path: 'a.txt' }] as const }]
+    const evidence = [{ unit: 'all/a', missing: [{ _tag: 'File', path: 'a.txt' }] as const }]
     ended(await second.perform(resume(waveOf(second, groups), 'r', { evidence })), 'Completed')
     assert.deepEqual(startsOf(world.log), ['a', 'b'])
     assert.equal(world.log.at(-1), 'after')
@@ -512,8 +515,8 @@ describe('a wave as a whole', () => {
       process.stop()
       const outcome = ended(await patiently(process.clock, running), tag)
       assert.deepEqual(
-        CheckpointState.failures(outcome.checkpoint.state).map((one) => one.group),
-        ['a']
+        CheckpointState.failures(outcome.checkpoint.state).map(({ unit }) => unit),
+        ['all/a']
       )
       assert.deepEqual(await recordedGroups(process), ['b'])
       world.log.length = 0

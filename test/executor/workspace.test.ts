@@ -23,9 +23,9 @@ const noted = (world: World, given: Partial<Workspaces> = {}): Workspaces & { re
     },
     find: (_, workspace) =>
       TE.right({ there: workspace === undefined || there.has(workspace.path), folders: [...there] }),
-    stepFolder: ({ runId, step, group }, fresh) => {
-      world.log.push(`folder of ${step}${group ?? ''}, ${fresh ? 'fresh' : 'as it is'}`)
-      return TE.right(`/steps/${runId}/${step}`)
+    stepFolder: ({ runId, unit }, fresh) => {
+      world.log.push(`folder of ${unit}, ${fresh ? 'fresh' : 'as it is'}`)
+      return TE.right(`/steps/${runId}/${unit}`)
     },
     tree: () => memoryTree(world.tree),
     commit: () => assert.fail('nothing is to be committed'),
@@ -81,7 +81,7 @@ describe('the workspace of a run', () => {
       plan: { decisions }
     } = await planRun(failing(world), { id: 'r', storage: process.storage, environment: elsewhere })
     assert.deepEqual(
-      decisions.map(({ step, _tag }) => [step, _tag]),
+      decisions.map(({ unit, _tag }) => [unit, _tag]),
       [
         ['one', 'Skip'],
         ['two', 'Retry']
@@ -136,7 +136,7 @@ describe('the workspace of a run', () => {
         runId: 'r',
         kind: 'directory',
         path: '/ws/r',
-        gone: [{ step: 'one', missing: [{ _tag: 'File', path: 'one.txt' }] }]
+        gone: [{ unit: 'one', missing: [{ _tag: 'File', path: 'one.txt' }] }]
       }
     })
     assert.deepEqual(world.log, before)
@@ -160,7 +160,7 @@ describe('the workspace of a run', () => {
     const cut = newProcess(world, { workspaces: { ...workspaces, make: () => TE.left(full) } })
     assert.deepEqual(await cut.perform(resume(failing(world), 'r', { fromStep: 'one' })), E.left(full))
     const { completedSteps, generation } = await stored(cut.storage)
-    assert.deepEqual({ completed: completedSteps.length, generation }, { completed: 0, generation: 1 })
+    assert.deepEqual({ completed: completedSteps.size, generation }, { completed: 0, generation: 1 })
     ended(await newProcess(world, { workspaces }).perform(resume(failing(world), 'r')), 'Failed')
     assert.deepEqual(world.log, ['make', 'one in /ws/r', 'two'])
   })

@@ -8,6 +8,7 @@ import { dirname, join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import { sha256 } from '../../domain/Digest.js'
 import type { OwnWorkspace, Workspace } from '../../domain/Workspace.js'
+import { names as namesOf } from '../../domain/Unit.js'
 import type { FoundWorkspace, StepFolder, WorkspaceError, WorkspaceFailed, Workspaces } from '../../ports/Workspaces.js'
 import { commitWorktree, mergeWorktree } from './merging.js'
 import { ownFolders } from './ownFolders.js'
@@ -218,10 +219,11 @@ const WORK = 'work'
 
 const stepFolder = async (
   places: Places,
-  { runId, step, group }: StepFolder,
+  { runId, unit }: StepFolder,
   fresh: boolean
 ): Promise<E.Either<WorkspaceError, string>> => {
-  const names = group === undefined ? [folderName(step)] : [folderName(step), `@${folderName(group)}`]
+  const [step = '', ...parts] = namesOf(unit).map(folderName)
+  const names = [step, ...parts.map((part) => `@${part}`)]
   const work = join(stepsAt(places, runId), ...names, WORK)
   const own = await owned(places, fresh ? dirname(work) : work)
   if (E.isLeft(own)) return own

@@ -1,7 +1,7 @@
 /** Prompts for an answer when a check fails. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { SignalHandlers } from '../../adapters/node/index.js'
-import { unitName } from '../../domain/Plan.js'
+import { join } from '../../domain/Unit.js'
 import type { Step } from '../../domain/Workflow.js'
 import { tasks } from '../../domain/Workflow.js'
 import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
@@ -31,7 +31,7 @@ export const askAbout = (context: Asking, program: Steps): ((failed: FailedCheck
 const askOne = async (context: Asking, program: Steps, failed: FailedCheck): Promise<CheckAnswer> => {
   const { prompt, screen, signals } = context
   if (signals.interrupt.signal.aborted) return 'abort'
-  const name = unitName(failed)
+  const name = failed.unit
   screen.line(screen.style.yellow(`"${name}" ${failed.when === 'before' ? 'cannot start' : 'ran, but'}:`))
   for (const one of failed.wrong) screen.line(`  ${one}`)
   const words = failed.answers.map((answer) => WORDS[answer])
@@ -67,7 +67,7 @@ const mayRunTwice = async (
   answer: CheckAnswer
 ): Promise<boolean> => {
   const isAfter = answer === 'retry' && failed.when === 'after' && failed.answers.includes('lookAgain')
-  const back = answer === 'previousWave' ? failed.previousWave : isAfter ? failed.step : undefined
+  const back = answer === 'previousWave' ? failed.previousWave : isAfter ? failed.unit : undefined
   const twice = back === undefined ? [] : harmfulFrom(program, back, failed.stepIndex + (isAfter ? 1 : 0))
   return twice.length === 0 || isYes(await confirm(prompt, `${warningOf(twice)} Continue?`, false))
 }
@@ -89,5 +89,5 @@ export const harmfulFrom = ({ steps }: Steps, from: string, end = steps.length):
     .flatMap((step) => {
       if (step._tag === 'Map') return step.each.idempotent ? [] : [step.name]
       const harmful = tasks(step).filter(({ idempotent }) => !idempotent)
-      return harmful.map(({ name }) => (step._tag === 'Task' ? name : unitName({ step: step.name, group: name })))
+      return harmful.map(({ name }) => (step._tag === 'Task' ? name : join(step.name, name)))
     })

@@ -7,7 +7,6 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { describeEvidence } from '../../domain/Explain.js'
-import { unitName } from '../../domain/Plan.js'
 import { leftIn } from '../../domain/WorkspaceNeed.js'
 import type { RunView } from '../../executor/runs.js'
 import { cleanWorkspace } from '../../executor/workspace.js'
@@ -140,7 +139,7 @@ const MOST_MISSED = 3
 /** What a resume will miss. */
 const missed = (checkpoint: Checkpoint): string => {
   const left = leftIn(checkpoint).flatMap((one) =>
-    one.missing.map((each) => `${describeEvidence(each)} of "${unitName(one)}"`)
+    one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`)
   )
   const more = left.length > MOST_MISSED ? ` and ${left.length - MOST_MISSED} more` : ''
   const what = left.length === 0 ? 'what its steps have left there' : `${left.slice(0, MOST_MISSED).join(', ')}${more}`

@@ -10,7 +10,7 @@ import { subprocess, systemClock } from '../../adapters/node/index.js'
 import { status } from '../../domain/Checkpoint.js'
 import type { JsonObject } from '../../domain/Json.js'
 import type { Confirm, FoundEvidence, ResumePlan, Run } from '../../domain/Plan.js'
-import { openQuestions, unitName } from '../../domain/Plan.js'
+import { openQuestions } from '../../domain/Plan.js'
 import type { Executor } from '../../executor/Executor.js'
 import { dispose } from '../../executor/onSuccess.js'
 import { EXACT } from '../../executor/planRun.js'
@@ -147,7 +147,7 @@ export const execute = async (
         }
         if (event._tag === 'WorkspaceReady') tellOfWorkspace(context, event.workspace, event.renamed)
         if (event._tag === 'RunPlanned') execution.onPlanned?.(event.plan)
-        if (event._tag === 'StepsRunAgain') for (const unit of event.units) again.set(unitName(unit), unit)
+        if (event._tag === 'StepsRunAgain') for (const unit of event.units) again.set(unit.unit, unit)
         if (event._tag === 'StepStarted') worked = true
         // What its workspace is in the way of may be done once that is settled.
         if (event._tag === 'RunLeft') isLeft = true
@@ -227,12 +227,11 @@ const ownFoldersOf = async (
 ): Promise<ReadonlyMap<string, string>> => {
   const folders = new Map<string, string>()
   if (outcome._tag !== 'Failed' || workspaces === undefined) return folders
-  const { runId, step, stepIndex, failures } = outcome
-  for (const { group } of failures.slice(0, MAX_TOLD)) {
-    if (taskOf(file.steps[stepIndex], group)?.fresh !== true) continue
-    const unit = { step, ...(group === undefined ? {} : { group }) }
-    const folder = await workspaces.stepFolder({ runId, ...unit }, false)()
-    if (E.isRight(folder)) folders.set(unitName(unit), folder.right)
+  const { runId, stepIndex, failures } = outcome
+  for (const { unit } of failures.slice(0, MAX_TOLD)) {
+    if (taskOf(file.steps[stepIndex], unit)?.fresh !== true) continue
+    const folder = await workspaces.stepFolder({ runId, unit }, false)()
+    if (E.isRight(folder)) folders.set(unit, folder.right)
   }
   return folders
 }

@@ -3,7 +3,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { describeQuestion } from '../../domain/Explain.js'
 import type { Confirm, FoundEvidence, PlanOptions, PlanProblem, ResumePlan } from '../../domain/Plan.js'
-import { openQuestions, unitName } from '../../domain/Plan.js'
+import { openQuestions } from '../../domain/Plan.js'
+import { isTop, nameOf, top } from '../../domain/Unit.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Workflow } from '../../domain/Workflow.js'
 import { groupNamed, tasks } from '../../domain/Workflow.js'
@@ -93,7 +94,7 @@ export const goOn = (
 /** Which check of a wave as a whole failed, if any. */
 export const failedCheckOf = ({ steps }: Workflow, outcome: RunOutcome): 'before' | 'after' | undefined => {
   if (outcome._tag !== 'Failed' || steps[outcome.stepIndex]?._tag === 'Task') return undefined
-  const failure = outcome.failures.find(({ group, error }) => group === undefined && error.code === CHECK_FAILED)
+  const failure = outcome.failures.find(({ unit, error }) => unit === outcome.step && error.code === CHECK_FAILED)
   return failure === undefined ? undefined : failure.outcome === 'notApplied' ? 'before' : 'after'
 }
 
@@ -158,7 +159,7 @@ export const answers = (
       flags,
       questions.flatMap((question) => {
         const hasOutput = isEdited(question) || captures(workflow, question).length === 0
-        return ['--confirm', `${unitName(question)}=${answer}${answer === 'done' && !hasOutput ? ':OUTPUT' : ''}`]
+        return ['--confirm', `${question.unit}=${answer}${answer === 'done' && !hasOutput ? ':OUTPUT' : ''}`]
       })
     )
   if (questions.some(isEdited))
@@ -186,7 +187,7 @@ export const forcedAnswers = (
   pin: ReadonlyArray<string>,
   questions: ReadonlyArray<Confirm>
 ): ReadonlyArray<Hint> => {
-  const again = [...questions.flatMap((one) => ['--confirm', `${unitName(one)}=again`]), ...pin]
+  const again = [...questions.flatMap((one) => ['--confirm', `${one.unit}=again`]), ...pin]
   const { force: _, fromStep: __, restartWave: ___, input: ____, ...others } = flags
   return [
     { text: 'To run again and overwrite the changes:', command: resumeLine(place, runId, flags, again) },
@@ -198,7 +199,7 @@ const isEdited = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChan
 
 /** Whether changed evidence can be kept; a map that runs again as a whole has no record to keep. */
 export const mayKeep = ({ steps }: Workflow, question: Confirm): boolean =>
-  isEdited(question) && !(question.group === undefined && steps[question.stepIndex]?._tag === 'Map')
+  isEdited(question) && !(isTop(question.unit) && steps[question.stepIndex]?._tag === 'Map')
 
 const MAX_FILES = 3
 
@@ -270,7 +271,7 @@ const ofEdits = (
 ): ReadonlyArray<Hint> => {
   const edits = problems.filter((problem) => problem._tag === 'WorkflowChanged')
   if (edits.length === 0 || edits.some(({ inDoubt }) => inDoubt === true)) return []
-  const edited = new Set(edits.map(({ step }) => step))
+  const edited = new Set(edits.map(({ unit }) => top(unit)))
   const from = workflow.steps.find(({ name }) => edited.has(name))?.name
   const { restartWave: ___, ...others } = options
   /** The first of these ways that can be planned. */
@@ -295,8 +296,8 @@ const ofMissingOutputs = (
   { checkpoint, flags }: Planning,
   problems: ReadonlyArray<PlanProblem>
 ): ReadonlyArray<Hint> => {
-  const recorded = new Set(Array.from(checkpoint.completedSteps, unitName))
-  const units = problems.flatMap((one) => (one._tag === 'AssumedOutputMissing' ? [unitName(one)] : []))
+  const recorded = new Set(Array.from(checkpoint.completedSteps, ({ unit }) => unit))
+  const units = problems.flatMap((one) => (one._tag === 'AssumedOutputMissing' ? [one.unit] : []))
   const missing = new Set(units.filter((unit) => !recorded.has(unit)).map((unit) => `${unit}=done`))
   const given = new Set(flags.confirm)
   const presupposed = flags.fromStep === undefined ? [] : [...missing].filter((answer) => !given.has(answer))
@@ -471,10 +472,10 @@ export const ofDamage = (place: Place, runId: string, flags: Flags): ReadonlyArr
  * @category destructors
  * @since 0.1.0
  */
-export const captures = (workflow: Workflow, { stepIndex, group, step }: Confirm): ReadonlyArray<string> => {
+export const captures = (workflow: Workflow, { stepIndex, unit }: Confirm): ReadonlyArray<string> => {
   const found = workflow.steps[stepIndex]
   if (found === undefined) return []
-  const task = found._tag === 'Wave' ? groupNamed(found, group ?? step) : tasks(found)[0]
+  const task = found._tag === 'Wave' ? groupNamed(found, nameOf(unit)) : tasks(found)[0]
   return task?.captures ?? []
 }
 

@@ -6,6 +6,7 @@
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
+import { isWithin } from '../../domain/Unit.js'
 import type { RunView } from '../../executor/runs.js'
 import { progressOf } from '../report/progress.js'
 import { rowLines } from '../report/rows.js'
@@ -63,9 +64,8 @@ const waveToRestart = ({ workflow, state, completedSteps }: Checkpoint, file: Wo
   if (!isWave || !file.steps.some(({ _tag, name }) => _tag !== 'Task' && name === step)) return O.none
   let begun = State.inFlight(state).length > 0 || State.failures(state).length > 0
   for (const record of completedSteps) {
-    if (record.step !== step) continue
-    if (record.group === undefined) return O.none
-    begun = true
+    if (record.unit === step) return O.none
+    begun ||= isWithin(record.unit, step)
   }
   return begun ? O.some(step) : O.none
 }

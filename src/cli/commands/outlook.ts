@@ -4,7 +4,8 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { describeProblem, describeQuestion } from '../../domain/Explain.js'
 import type { Confirm, Decision, ResumePlan, Run } from '../../domain/Plan.js'
-import { openQuestions, runsAgain, unitName } from '../../domain/Plan.js'
+import { openQuestions, runsAgain } from '../../domain/Plan.js'
+import type { Unit } from '../../domain/Unit.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Workflow } from '../../domain/Workflow.js'
 import type { WorkflowIdentity } from '../../domain/WorkflowIdentity.js'
@@ -37,7 +38,7 @@ export interface Obstacle {
  * can be planned.
  */
 export interface Unrecorded {
-  readonly unit: { readonly step: string; readonly group?: string }
+  readonly unit: Unit
   readonly attempt: number
   readonly decision: Decision['_tag'] | undefined
 }
@@ -137,11 +138,8 @@ const questionsIn = (
 
 const unrecordedOf = ({ state }: Checkpoint, plan?: ResumePlan): ReadonlyArray<Unrecorded> => {
   if (state._tag !== 'BeforeStep') return []
-  const decisions = new Map(plan?.decisions.map((one) => [unitName(one), one._tag]))
-  return state.inFlight.map(({ group, attempt }) => {
-    const unit = { step: state.step, ...(group === undefined ? {} : { group }) }
-    return { unit, attempt, decision: decisions.get(unitName(unit)) }
-  })
+  const decisions = new Map(plan?.decisions.map((one) => [one.unit, one._tag]))
+  return state.inFlight.map(({ unit, attempt }) => ({ unit, attempt, decision: decisions.get(unit) }))
 }
 
 /** The obstacle for an error. */

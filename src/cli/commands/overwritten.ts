@@ -6,7 +6,6 @@ import { expandDefinition } from '../../domain/Expansion.js'
 import { describeChanged } from '../../domain/Explain.js'
 import { listed } from '../../domain/listed.js'
 import type { Confirm, Decision } from '../../domain/Plan.js'
-import { unitName } from '../../domain/Plan.js'
 import type { Workflow } from '../../domain/Workflow.js'
 import { collectEvidence } from '../../executor/evidence.js'
 import type { Survey } from '../../executor/planRun.js'
@@ -37,13 +36,13 @@ export const overwritten = async (
   const isMap = ({ stepIndex }: Decision): boolean => program.steps[stepIndex]?._tag === 'Map'
   return E.right(
     forced.flatMap((decision): ReadonlyArray<Overwriting> => {
-      const name = unitName(decision)
+      const name = decision.unit
       if (options.confirm?.get(name)?._tag === 'Again') return []
       const changed = [...edited].flatMap(([unit, reason]) =>
         unit === name || (isMap(decision) && unit.startsWith(`${name}/`)) ? reason.changed : []
       )
-      const { stepIndex, step, group, summary, fingerprint } = decision
-      const of = { stepIndex, step, ...(group === undefined ? {} : { group }), summary, fingerprint }
+      const { stepIndex, summary, fingerprint } = decision
+      const of = { unit: name, stepIndex, summary, fingerprint }
       return changed.length === 0 ? [] : [{ _tag: 'Confirm', ...of, reason: { _tag: 'EvidenceChanged', changed } }]
     })
   )
@@ -51,6 +50,6 @@ export const overwritten = async (
 
 /** The warning that names the changes to be overwritten. */
 export const madeAgain = (edited: ReadonlyArray<Overwriting>): string => {
-  const names = edited.map((one) => `${describeChanged(one.reason.changed)} of ${unitName(one)}`)
+  const names = edited.map((one) => `${describeChanged(one.reason.changed)} of ${one.unit}`)
   return `This would overwrite changes to ${listed(names)}.`
 }

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { inFlight } from '../../domain/CheckpointState.js'
-import { unitName } from '../../domain/Plan.js'
 import type { RunView } from '../../executor/runs.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
@@ -85,7 +84,7 @@ const watch = async (context: Attended, found: RunView, limitMillis: number): Pr
 
 /** The risk of superseding the owner. */
 const riskOf = ({ checkpoint: { state } }: RunView): string => {
-  const units = inFlight(state).map((one) => unitName({ ...one, step: state.step }))
+  const units = inFlight(state).map(({ unit }) => unit)
   const work = units.length === 0 ? 'its work' : units.join(', ')
   return `If it is still alive, ${work} continues there until it learns that it was superseded.`
 }

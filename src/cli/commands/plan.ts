@@ -10,7 +10,7 @@ import { describeEvidence, describeQuestion, describeReason, explain } from '../
 import type { JsonObject } from '../../domain/Json.js'
 import { listed } from '../../domain/listed.js'
 import type { Decision, PlanOptions, PlanProblem, ResumePlan } from '../../domain/Plan.js'
-import { hashPlan, openQuestions, unitName } from '../../domain/Plan.js'
+import { hashPlan, openQuestions } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Workflow } from '../../domain/Workflow.js'
 import type { RunView } from '../../executor/runs.js'
@@ -84,7 +84,7 @@ const editLines = (
   const more = edits.length - MAX_TOLD
   return [
     ...(edits.length === 0 ? [] : ['Edited since the run began:']),
-    ...edits.slice(0, MAX_TOLD).map((edit) => describeEdit(edit, groupsOf(checkpoint, program, edit.step))),
+    ...edits.slice(0, MAX_TOLD).map((edit) => describeEdit(edit, groupsOf(checkpoint, program, edit.unit))),
     ...(more > 0 ? [`  and ${more} more`] : [])
   ]
 }
@@ -146,7 +146,7 @@ const nextLines = (
   const questions = openQuestions(plan)
   const consent = flags.yes ? ['With --yes you agree to go on from what was recovered'] : []
   const pin = ['--plan', hashPlan(plan)]
-  const confirm = [...(flags.confirm ?? []), ...edited.map((one) => `${unitName(one)}=again`)]
+  const confirm = [...(flags.confirm ?? []), ...edited.map((one) => `${one.unit}=again`)]
   const exactly =
     edited.length === 0
       ? [{ text: 'To do exactly this:', command: resumeLine(context, runId, flags, pin) }]
@@ -165,12 +165,12 @@ const nextLines = (
 const asOf = (heldBy: RunView['heldBy'], text: string): string =>
   O.isNone(heldBy) ? text : text.replace(/was (running \(attempt \d+\)) when the process ended$/, 'is $1')
 
-const describeEdit = ({ edit, step, recorded, present }: StepEdit, groups: ReadonlyArray<string>): string => {
+const describeEdit = ({ edit, unit, recorded, present }: StepEdit, groups: ReadonlyArray<string>): string => {
   const from = recorded === undefined ? [] : [`was ${recorded}`]
   const to = present === undefined ? [] : [`is ${present}`]
   const prints = [...from, ...to].join(', ')
   const parts = groups.length === 0 ? '' : `: ${listed(groups)}`
-  return shortened(`  ${edit.padEnd(9)}  ${step}${prints === '' ? '' : `  (${prints})`}${parts}`)
+  return shortened(`  ${edit.padEnd(9)}  ${unit}${prints === '' ? '' : `  (${prints})`}${parts}`)
 }
 
 const planJson = (
@@ -184,10 +184,10 @@ const planJson = (
   start_index: plan.startIndex,
   retry_current: plan.retryCurrent,
   decisions: plan.decisions.map((decision) => decisionJson(view, decision)),
-  edits: edits.map(({ edit, step, recorded = null, present = null }) => ({ edit, step, recorded, present })),
-  questions: openQuestions(plan).map(unitName),
+  edits: edits.map(({ edit, unit, recorded = null, present = null }) => ({ edit, unit, recorded, present })),
+  questions: openQuestions(plan).map(({ unit }) => unit),
   overwrites: edited.map((one) => ({
-    unit: unitName(one),
+    unit: one.unit,
     changed: one.reason.changed.map(({ was }) => describeEvidence(was))
   })),
   recovered: view.found._tag === 'Recovered'
@@ -195,8 +195,7 @@ const planJson = (
 
 const decisionJson = ({ heldBy }: RunView, decision: Decision): JsonObject => ({
   step_index: decision.stepIndex,
-  step: decision.step,
-  ...(decision.group === undefined ? {} : { group: decision.group }),
+  unit: decision.unit,
   action: decision._tag.toLowerCase(),
   reason: decision.reason._tag,
   why: asOf(heldBy, describeReason(decision)),

@@ -9,6 +9,7 @@ import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { ContinueHere } from '../../domain/Pause.js'
 import { continueHere, describePosition } from '../../domain/Pause.js'
 import type { ResumePlan } from '../../domain/Plan.js'
+import { isTop } from '../../domain/Unit.js'
 import type { RunView } from '../../executor/runs.js'
 import { viewRun } from '../../executor/runs.js'
 import type { CliError } from '../CliError.js'
@@ -68,7 +69,7 @@ export const tellPosition = ({ screen }: Context, checkpoint: Checkpoint, { deci
   const due = decisions.filter(({ _tag }) => _tag !== 'Skip')
   const [first] = due
   if (first === undefined) return
-  const next = due.find(({ stepIndex, group }) => stepIndex === first.stepIndex && group !== undefined) ?? first
+  const next = due.find(({ stepIndex, unit }) => stepIndex === first.stepIndex && !isTop(unit)) ?? first
   const { commits } = continueHere(checkpoint)
   const isOther = decisions.some(({ reason }) => OTHER.has(reason._tag))
   if (commits.length > 0 && !isOther)

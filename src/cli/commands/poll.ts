@@ -9,7 +9,6 @@ import { exitCode as ofSignal, subprocess } from '../../adapters/node/index.js'
 import { status } from '../../domain/Checkpoint.js'
 import { describeJob } from '../../domain/Explain.js'
 import type { JsonObject } from '../../domain/Json.js'
-import { unitName } from '../../domain/Plan.js'
 import type { PolledJob, PollOutcome } from '../../executor/jobs.js'
 import { poll } from '../../executor/jobs.js'
 import { describeFenced } from '../../executor/RunError.js'
@@ -79,7 +78,7 @@ const surroundingsOf = ({ screen, inherited, home }: Attended, folder: string): 
   folder,
   home,
   onOutput: (_, stream, chunk) => (stream === 'stderr' ? screen.output(stream, chunk) : undefined),
-  onWarning: (source, message) => screen.line(screen.style.yellow(`warning: step "${unitName(source)}": ${message}`))
+  onWarning: (source, message) => screen.line(screen.style.yellow(`warning: step "${source}": ${message}`))
 })
 
 /** Tells how it ended, and gives the exit code. */
@@ -130,7 +129,7 @@ const nextFor = (context: Attended, runId: string, isOpen: boolean, heldBy: O.Op
 }
 
 const lineOf = ({ end, job, ...unit }: PolledJob, style: Style): string => {
-  const name = `${unitName(unit)}${job === undefined ? '' : ` (${describeJob(job)})`}`
+  const name = `${unit.unit}${job === undefined ? '' : ` (${describeJob(job)})`}`
   switch (end._tag) {
     case 'Unfinished':
       return `${name}: ${countsOf(end)}`

@@ -11,7 +11,8 @@ import { progress } from '../../domain/Checkpoint.js'
 import { describeQuestion } from '../../domain/Explain.js'
 import { listed } from '../../domain/listed.js'
 import type { Answer, Confirm, Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
-import { hashPlan, openQuestions, runsAgain, unitName } from '../../domain/Plan.js'
+import { hashPlan, openQuestions, runsAgain } from '../../domain/Plan.js'
+import { top } from '../../domain/Unit.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Planned, Survey } from '../../executor/planRun.js'
 import type { Program } from '../../executor/Program.js'
@@ -118,7 +119,7 @@ export const resumeRun = async (
 const tellInput = ({ screen }: Attended, view: RunView, { input, decisions }: ResumePlan, flags: PlanFlags): void => {
   const given = inputOf(flags.input ?? [])
   if (input === undefined || E.isLeft(given)) return
-  const from = flags.fromStep ?? decisions[0]?.step ?? ''
+  const from = flags.fromStep ?? decisions[0]?.unit ?? ''
   screen.line(inputReplaced(from, differencesFrom(view, given.right)))
 }
 
@@ -148,7 +149,7 @@ const agreeToRecovery = async (
   if (!context.interactive) return E.left(refused)
   const again = E.isLeft(plan)
     ? []
-    : plan.right.decisions.filter((decision) => decision._tag !== 'Skip').map((decision) => unitName(decision))
+    : plan.right.decisions.filter((decision) => decision._tag !== 'Skip').map(({ unit }) => unit)
   const { screen } = context
   screen.line(screen.style.yellow(`The newest state of run ${runId} is damaged: ${lost}`))
   screen.line(`The recovered state is from ${from}`)
@@ -222,8 +223,8 @@ const doneTwice = (
   const harmful = new Set(first === undefined ? [] : harmfulFrom(program, first.name))
   const isMap = ({ stepIndex }: Decision): boolean => program.steps[stepIndex]?._tag === 'Map'
   return runsAgain(plan, checkpoint)
-    .filter((one) => harmful.has(isMap(one) ? one.step : unitName(one)))
-    .map(unitName)
+    .filter((one) => harmful.has(isMap(one) ? top(one.unit) : one.unit))
+    .map(({ unit }) => unit)
     .filter((name) => confirm?.get(name)?._tag !== 'Again')
 }
 
@@ -272,7 +273,7 @@ const answerQuestions = async (
     for (const one of [question, ...more]) {
       const answer = await answerTo(context, program, one)
       if (O.isNone(answer)) return E.left({ _tag: 'Declined' })
-      given.set(unitName(one), answer.value)
+      given.set(one.unit, answer.value)
     }
     // A unit that runs again by an answer can raise questions of its own.
     const next = planResume(checkpoint, program, options)

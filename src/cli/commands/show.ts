@@ -10,6 +10,7 @@ import type { Change } from '../../domain/Change.js'
 import { decode } from '../../domain/ChangeCodec.js'
 import { progress } from '../../domain/Checkpoint.js'
 import type { JsonObject } from '../../domain/Json.js'
+import { join } from '../../domain/Unit.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { RunView } from '../../executor/runs.js'
 import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
@@ -189,8 +190,7 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined
 
 const unitJson = ({ index, name, group, status, assumed, attempts, durationMillis, output }: UnitView): JsonObject => ({
   step_index: index,
-  step: name,
-  ...(group === undefined ? {} : { group }),
+  unit: group === undefined ? name : join(name, group),
   status: status.replace(' ', '_'),
   assumed,
   attempts,

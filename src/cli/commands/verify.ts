@@ -7,7 +7,6 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describeReason } from '../../domain/Explain.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
-import { unitName } from '../../domain/Plan.js'
 import { describeStorage } from '../../executor/RunError.js'
 import type { RunSummary } from '../../executor/runs.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
@@ -106,7 +105,7 @@ const outlookLines = (
   ...under('Obstacles to a resume:', obstacles.flatMap(obstacleLines)),
   ...under(
     'Completed, but a resume runs them again:',
-    again.map((one) => `${unitName(one)}: ${describeReason(one)}`)
+    again.map((one) => `${one.unit}: ${describeReason(one)}`)
   ),
   ...(unrecorded.length === 0
     ? []
@@ -125,7 +124,7 @@ const obstacleLines = ({ message, next }: Obstacle): ReadonlyArray<string> =>
   [message, ...linesOf(next)].flatMap((text) => text.split('\n'))
 
 const unrecordedLine = ({ unit, attempt, decision }: Unrecorded): string =>
-  `${unitName(unit)} (attempt ${attempt})${decision === undefined ? '' : `: ${WHAT_HAPPENS[decision]}`}`
+  `${unit} (attempt ${attempt})${decision === undefined ? '' : `: ${WHAT_HAPPENS[decision]}`}`
 
 const WHAT_HAPPENS: Readonly<Record<NonNullable<Unrecorded['decision']>, string>> = {
   Skip: 'a resume skips it',
@@ -166,7 +165,7 @@ const obstacleJson = ({ code, message, next }: Obstacle): JsonObject => ({
 })
 
 const unrecordedJson = ({ unit, attempt, decision }: Unrecorded): JsonObject => ({
-  ...unit,
+  unit,
   attempt,
   action: decision?.toLowerCase() ?? null
 })

@@ -6,10 +6,10 @@
 import { describeKept, describeJob, describeReason, explain } from '../../domain/Explain.js'
 import { describePosition } from '../../domain/Pause.js'
 import type { Decision, ResumePlan, Run } from '../../domain/Plan.js'
-import { unitName } from '../../domain/Plan.js'
+import { isTop, nameOf, top } from '../../domain/Unit.js'
 import { describe, describeRequest } from '../../executor/RunError.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
-import type { Source, Surroundings } from '../steps/commandStep.js'
+import type { Surroundings } from '../steps/commandStep.js'
 import type { Prefixed } from '../terminal/Prefixed.js'
 import * as Prefix from '../terminal/Prefixed.js'
 import type { Screen } from '../terminal/Screen.js'
@@ -58,7 +58,6 @@ export interface Telling {
 interface Active {
   readonly stepIndex: number
   readonly name: string
-  readonly group?: string
   readonly since: number
   readonly until?: number
 }
@@ -90,20 +89,20 @@ export const make = (telling: Telling): Narrator => {
   const follow = (event: Event): void => {
     if (event._tag === 'RunPlanned') {
       waves.planned(event.plan)
-      for (const { _tag, group, stepIndex } of event.plan.decisions)
-        if (_tag === 'Skip' && group === undefined) done.add(stepIndex)
+      for (const { _tag, unit, stepIndex } of event.plan.decisions)
+        if (_tag === 'Skip' && isTop(unit)) done.add(stepIndex)
     } else if (event._tag === 'RunWentBack') {
       waves.wentBack(event.stepIndex)
       for (const index of done) if (index >= event.stepIndex) done.delete(index)
     }
     if (event._tag === 'MapExpanded') waves.expanded(event.stepIndex, event.items)
     else if (event._tag === 'StepStarted') {
-      active.set(unitName(event), { ...activeOf(event), since: now() })
+      active.set(event.unit, { ...activeOf(event), since: now() })
     } else if (event._tag === 'StepRetrying') {
-      active.set(unitName(event), { ...activeOf(event), since: now(), until: now() + event.delayMillis })
+      active.set(event.unit, { ...activeOf(event), since: now(), until: now() + event.delayMillis })
     } else if (event._tag === 'StepCompleted' || event._tag === 'StepFailed' || event._tag === 'JobSubmitted') {
-      active.delete(unitName(event))
-      if (event._tag === 'StepCompleted' && event.group !== undefined) waves.completed(event.stepIndex)
+      active.delete(event.unit)
+      if (event._tag === 'StepCompleted' && !isTop(event.unit)) waves.completed(event.stepIndex)
       else if (event._tag === 'StepCompleted') done.add(event.stepIndex)
     }
     screen.status(
@@ -112,22 +111,21 @@ export const make = (telling: Telling): Narrator => {
   }
   return {
     report: (event) => {
-      if (event._tag === 'RunPlanned') decisions = new Map(event.plan.decisions.map((one) => [unitName(one), one]))
+      if (event._tag === 'RunPlanned') decisions = new Map(event.plan.decisions.map((one) => [one.unit, one]))
       if (event._tag === 'RunWentBack') decisions = new Map()
       if (event._tag === 'StepCompleted' || event._tag === 'StepFailed' || event._tag === 'JobSubmitted')
-        flush(unitName(event))
+        flush(event.unit)
       follow(event)
       for (const line of linesOf(telling, waves, decisions, event, active.size)) screen.line(line)
     },
     onOutput: (source, stream, chunk) => {
-      if (source.group === undefined) return screen.output(stream, chunk)
-      const key = `${unitName(source)} ${stream}`
-      const lines = partial.get(key) ?? Prefix.make(`${source.group} | `, (line) => screen.output(stream, line))
+      if (isTop(source)) return screen.output(stream, chunk)
+      const key = `${source} ${stream}`
+      const lines = partial.get(key) ?? Prefix.make(`${nameOf(source)} | `, (line) => screen.output(stream, line))
       partial.set(key, lines)
       lines.add(chunk)
     },
-    onWarning: (source: Source, message) =>
-      screen.line(screen.style.yellow(`warning: step "${unitName(source)}": ${message}`)),
+    onWarning: (source, message) => screen.line(screen.style.yellow(`warning: step "${source}": ${message}`)),
     finish: () => {
       for (const lines of partial.values()) lines.flush()
       screen.status(undefined)
@@ -138,11 +136,7 @@ export const make = (telling: Telling): Narrator => {
 
 const STREAMS = ['stdout', 'stderr'] as const
 
-const activeOf = (unit: EventUnit): Omit<Active, 'since'> => ({
-  stepIndex: unit.stepIndex,
-  name: unitName(unit),
-  ...(unit.group === undefined ? {} : { group: unit.group })
-})
+const activeOf = ({ unit, stepIndex }: EventUnit): Omit<Active, 'since'> => ({ stepIndex, name: nameOf(unit) })
 
 // ---------------------------------------------------------------------------------------------------------------------
 // lines
@@ -167,11 +161,11 @@ const linesOf = (
     case 'CheckpointRecovered':
       return [style.yellow(`warning: recovered from ${event.from}; lost: ${event.lost}`)]
     case 'MapExpanded':
-      return [`${place(telling, event)} ${event.step}: ${grouped(event.items)} ${event.items === 1 ? 'item' : 'items'}`]
+      return [`${place(telling, event)} ${event.unit}: ${grouped(event.items)} ${event.items === 1 ? 'item' : 'items'}`]
     case 'StepStarted':
       return asWhole(telling, waves, event)
-        ? startedWave(telling, waves, decisions.get(event.step), event)
-        : started(telling, decisions.get(unitName(event)), event)
+        ? startedWave(telling, waves, decisions.get(top(event.unit)), event)
+        : started(telling, decisions.get(event.unit), event)
     case 'StepRetrying': {
       const wait = `Retrying in ${(event.delayMillis / 1_000).toFixed(1)}s`
       const failed = `attempt ${event.attempt}/${event.attempts} failed: ${event.error.message}`
@@ -185,7 +179,7 @@ const linesOf = (
     case 'JobSubmitted': {
       if (asWhole(telling, waves, event)) return []
       const job = event.job === undefined ? '' : `: ${describeJob(event.job)}`
-      return [`${place(telling, event)} ${unitName(event)} has submitted its job${job}`]
+      return [`${place(telling, event)} ${event.unit} has submitted its job${job}`]
     }
     case 'StepCompleted':
       return [...completed(telling, waves, event), ...progressed(telling, waves, event)]
@@ -194,7 +188,7 @@ const linesOf = (
       return atWork === 0
         ? []
         : troubles(telling, waves, event, [
-            style.red(`${place(telling, event)} failed: ${unitName(event)} (others are at work)`)
+            style.red(`${place(telling, event)} failed: ${event.unit} (others are at work)`)
           ])
     case 'RunCompleted':
       return decisions.size > 0 && [...decisions.values()].every((decision) => decision._tag === 'Skip')
@@ -237,11 +231,11 @@ const paused = (
   { screen: { style } }: Telling,
   { pointer, where, unreadable, problems }: Event & { readonly _tag: 'RunPaused' }
 ): ReadonlyArray<string> => {
-  const { group, commits, committed } = pointer
+  const { unit, commits, committed } = pointer
   const position = describePosition(pointer)
   const more = committed === undefined ? '' : `, and ${committed.slice(0, 12)} of what was not committed`
   return [
-    style.yellow(`Paused ${group === undefined ? 'before' : 'at'} ${position}`),
+    style.yellow(`Paused ${isTop(unit) ? 'before' : 'at'} ${position}`),
     ...(where === undefined ? [] : [`Progress saved to ${where}`]),
     `Commits: ${commits.length} completed${more}`,
     ...(unreadable === undefined
@@ -258,7 +252,7 @@ const paused = (
 /** What has failed for it is told at the end. */
 const checkFailed = (telling: Telling, event: Event & { readonly _tag: 'CheckFailed' }): ReadonlyArray<string> => {
   if (event.answer === 'abort') return []
-  const what = `${unitName(event)}: ${event.wrong.join('; ')}`
+  const what = `${event.unit}: ${event.wrong.join('; ')}`
   return [telling.screen.style.yellow(`warning: ${what}; ${whatNow(event)}`)]
 }
 
@@ -290,14 +284,14 @@ const planned = (
 const keptLines = ({ screen: { style } }: Telling, { decisions }: ResumePlan): ReadonlyArray<string> => {
   const kept = decisions.flatMap((one) =>
     one._tag === 'Skip' && one.reason._tag === 'EvidenceChanged' && one.reason.changed.length > 0
-      ? [`Kept with changes: ${describeKept(one.reason.changed)} of ${unitName(one)}`]
+      ? [`Kept with changes: ${describeKept(one.reason.changed)} of ${one.unit}`]
       : []
   )
   return some(kept, 'more are kept with changes').map(style.yellow)
 }
 
 const againLines = ({ screen: { style } }: Telling, units: ReadonlyArray<Run>): ReadonlyArray<string> => {
-  const lines = units.map((unit) => `  ${unitName(unit)}: ${describeReason(unit)}`)
+  const lines = units.map((unit) => `  ${unit.unit}: ${describeReason(unit)}`)
   return ['Completed before, running again:', ...some(lines, 'more')].map(style.yellow)
 }
 
@@ -317,7 +311,7 @@ const started = (
 ): ReadonlyArray<string> => {
   const { style } = telling.screen
   const summary = event.summary
-  const group = event.group === undefined ? '' : ` ${unitName(event)}`
+  const group = isTop(event.unit) ? '' : ` ${event.unit}`
   if (decision?._tag === 'Retry') {
     if (event.attempt !== decision.attempt) return []
     return [style.bold(`Retrying step ${event.stepIndex + 1}${group}: ${summary}`)]
@@ -336,23 +330,22 @@ const completed = (
   const tried = event.attempts > 1 && !asWhole(telling, waves, event)
   const again = tried ? [`${groupPrefix(event)}succeeded on attempt ${event.attempts}`] : []
   const lasted = Duration.show(event.durationMillis)
-  const line = `${place(telling, event)} completed: ${unitName(event)}, ${lasted}`
+  const line = `${place(telling, event)} completed: ${event.unit}, ${lasted}`
   return verbose ? [...again, screen.style.dim(line)] : again
 }
 
 const place = ({ steps }: Telling, { stepIndex }: { readonly stepIndex: number }): string =>
   `Step ${stepIndex + 1}/${steps.length}`
 
-const groupPrefix = (unit: { readonly step: string; readonly group?: string }): string =>
-  unit.group === undefined ? '' : `${unitName(unit)}: `
+const groupPrefix = ({ unit }: EventUnit): string => (isTop(unit) ? '' : `${unit}: `)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // waves
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** Whether a unit is one of so many that only their wave is told of. */
-const asWhole = ({ verbose }: Telling, waves: Waves, { group, stepIndex }: EventUnit): boolean =>
-  group !== undefined && !verbose && waves.isWide(stepIndex)
+const asWhole = ({ verbose }: Telling, waves: Waves, { unit, stepIndex }: EventUnit): boolean =>
+  !isTop(unit) && !verbose && waves.isWide(stepIndex)
 
 /** The first group that starts tells of all. */
 const startedWave = (
@@ -371,9 +364,9 @@ const startedWave = (
 }
 
 /** How many groups are done. The live line says so already, where there is one. */
-const progressed = ({ screen }: Telling, waves: Waves, { stepIndex, group }: EventUnit): ReadonlyArray<string> => {
+const progressed = ({ screen }: Telling, waves: Waves, { stepIndex, unit }: EventUnit): ReadonlyArray<string> => {
   const wave = waves.at(stepIndex)
-  return wave === undefined || group === undefined || screen.live || !waves.isDue(stepIndex)
+  return wave === undefined || isTop(unit) || screen.live || !waves.isDue(stepIndex)
     ? []
     : [`${wave.name}: ${Wave.countOf(wave)}`]
 }
@@ -389,7 +382,7 @@ const troubles = (
   const count = waves.trouble(event.stepIndex)
   if (count <= Wave.MAX_TROUBLES) return lines
   const { style } = telling.screen
-  return count === Wave.MAX_TROUBLES + 1 ? [style.yellow(`${event.step}: more groups fail; -v tells of each`)] : []
+  return count === Wave.MAX_TROUBLES + 1 ? [style.yellow(`${top(event.unit)}: more groups fail; -v tells of each`)] : []
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -405,7 +398,7 @@ const statusOf = (active: ReadonlyMap<string, Active>, waves: Waves, time: numbe
   for (const one of active.values()) {
     if (units.length === 0) stepIndex = one.stepIndex
     if (units.length === MAX_ACTIVE) break
-    const name = one.group ?? one.name
+    const { name } = one
     units.push(
       one.until === undefined
         ? `${name} ${seconds(time - one.since)}`

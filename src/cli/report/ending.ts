@@ -6,9 +6,10 @@
 import type { Failure } from '../../domain/CheckpointState.js'
 import { describeJob } from '../../domain/Explain.js'
 import type { PendingJob } from '../../domain/PendingJob.js'
-import { unitName } from '../../domain/Plan.js'
 import type { Workspace } from '../../domain/Workspace.js'
 import { isOwn } from '../../domain/Workspace.js'
+import type { Unit } from '../../domain/Unit.js'
+import { nameOf } from '../../domain/Unit.js'
 import { describeFenced } from '../../executor/RunError.js'
 import type { Failed, RunOutcome } from '../../executor/RunOutcome.js'
 import type { Style } from '../terminal/Style.js'
@@ -68,9 +69,9 @@ export const endingOf = (
 }
 
 /** A pending job on one line. */
-const jobText = ({ job, submittedAt, ...unit }: PendingJob): string => {
+const jobText = ({ unit, job, submittedAt }: PendingJob): string => {
   const given = job === undefined ? '' : ` (${describeJob(job)})`
-  return `the job of ${unitName(unit)}${given}, submitted ${submittedAt}`
+  return `the job of ${unit}${given}, submitted ${submittedAt}`
 }
 
 /**
@@ -83,18 +84,17 @@ export const MAX_TOLD = 10
 
 const failureLines = (
   file: WorkflowFile,
-  { stepIndex, step, checkpoint: { workflow, workspace } }: Failed,
+  { stepIndex, checkpoint: { workflow, workspace } }: Failed,
   failure: Failure,
   style: Style,
   ownFolders: ReadonlyMap<string, string>
 ): ReadonlyArray<string> => {
-  const { group, error } = failure
-  const name = unitName({ step, ...(group === undefined ? {} : { group }) })
-  const task = taskOf(file.steps[stepIndex], group)
+  const { unit, error } = failure
+  const task = taskOf(file.steps[stepIndex], unit)
   const attempts = failure.attempts.at(-1)?.attempt ?? 1
-  const own = ownFolders.get(name)
+  const own = ownFolders.get(unit)
   return [
-    style.red(`Step ${stepIndex + 1}/${workflow.steps.length} failed: ${name}`),
+    style.red(`Step ${stepIndex + 1}/${workflow.steps.length} failed: ${unit}`),
     ...(task === undefined ? [] : [`  command: ${commandLine(task.action)}`]),
     `  error: ${error.message}${attempts > 1 ? ` (after ${attempts} attempts)` : ''}`,
     ...(own === undefined ? [] : [`  its own folder: ${own}`]),
@@ -113,5 +113,5 @@ const workspaceLine = (workspace: Workspace): string =>
  * @category destructors
  * @since 0.1.0
  */
-export const taskOf = (step: StepEntry | undefined, group: string | undefined): TaskEntry | undefined =>
-  step === undefined ? undefined : tasksOf(step).find(({ name }) => step._tag !== 'Wave' || name === group)
+export const taskOf = (step: StepEntry | undefined, unit: Unit): TaskEntry | undefined =>
+  step === undefined ? undefined : tasksOf(step).find(({ name }) => step._tag !== 'Wave' || name === nameOf(unit))

@@ -5,7 +5,7 @@
  */
 import type { Change } from '../../domain/Change.js'
 import { describeEvidence, describeJob } from '../../domain/Explain.js'
-import { unitName } from '../../domain/Plan.js'
+import { listed } from '../../domain/listed.js'
 import * as Duration from '../workflow/Duration.js'
 
 /**
@@ -25,35 +25,33 @@ export const factsOf = (change: Change): string => {
     case 'InputReplaced':
       return clipped(JSON.stringify(change.input))
     case 'Expanded':
-      return `${change.step}, ${change.items.length} ${change.items.length === 1 ? 'item' : 'items'}`
+      return `${change.unit}, ${change.items.length} ${change.items.length === 1 ? 'item' : 'items'}`
     case 'AttemptStarted':
-      return change.attempts
-        .map((one) => `${unitName({ ...one, step: change.step })}, attempt ${one.attempt}`)
-        .join('; ')
+      return change.attempts.map(({ unit, attempt }) => `${unit}, attempt ${attempt}`).join('; ')
     case 'AttemptFailed': {
       const next = `next in ${Duration.show(change.delayBeforeNextMillis)}`
-      return `${unitName(change)}, attempt ${change.attempt}: ${firstLine(change.error.message)}; ${next}`
+      return `${change.unit}, attempt ${change.attempt}: ${firstLine(change.error.message)}; ${next}`
     }
     case 'UnitCompleted':
-      return `${unitName(change)}${attempt(change.attempts)}, ${Duration.show(change.durationMillis)}`
+      return `${change.unit}${attempt(change.attempts)}, ${Duration.show(change.durationMillis)}`
     case 'UnitFailed':
       return change.last === undefined
-        ? unitName(change)
-        : `${unitName(change)}${attempt(change.last.attempt)}: ${firstLine(change.last.error.message)}`
+        ? change.unit
+        : `${change.unit}${attempt(change.last.attempt)}: ${firstLine(change.last.error.message)}`
     case 'JobSubmitted':
-      return `${unitName(change)}${attempt(change.attempt)}${change.job === undefined ? '' : `: ${describeJob(change.job)}`}`
+      return `${change.unit}${attempt(change.attempt)}${change.job === undefined ? '' : `: ${describeJob(change.job)}`}`
     case 'JobEnded':
-      return `${unitName(change)}: ${firstLine(change.error.message)}`
+      return `${change.unit}: ${firstLine(change.error.message)}`
     case 'Interrupted':
-      return `${change.step}, ${change.reason}`
+      return `${change.unit}, ${change.reason}`
     case 'Rewound':
-      return `${[change.step, ...(change.groups ?? [])].join(', ')}: ${change.why}`
+      return `${listed(change.units)}: ${change.why}`
     case 'Assumed':
-      return `${unitName(change)}, taken as done`
+      return `${change.unit}, taken as done`
     case 'Confirmed':
       return change.evidence === undefined
-        ? `${unitName(change)}, to run again`
-        : clipped(`${unitName(change)}, keeps ${change.evidence.map(describeEvidence).join(', ')}`)
+        ? `${change.unit}, to run again`
+        : clipped(`${change.unit}, keeps ${change.evidence.map(describeEvidence).join(', ')}`)
   }
 }
 

@@ -12,7 +12,6 @@ import type { Json, JsonObject } from '../../domain/Json.js'
 import { printable } from '../../domain/printable.js'
 import type { PendingJob } from '../../domain/PendingJob.js'
 import type { Confirm, Run } from '../../domain/Plan.js'
-import { unitName } from '../../domain/Plan.js'
 import type { StepError } from '../../domain/StepError.js'
 import type { RunSummary } from '../../executor/runs.js'
 import type { CliError } from '../CliError.js'
@@ -62,13 +61,12 @@ export const endJson = (
   variables: Object.fromEntries(checkpoint.variables),
   failures: failuresJson(checkpoint),
   ran_again: again.map(runAgainJson),
-  ...(status === 'completed' ? {} : { questions: questions.map(unitName), resume_command: resume })
+  ...(status === 'completed' ? {} : { questions: questions.map(({ unit }) => unit), resume_command: resume })
 })
 
-/** A completed step or group that runs again. */
+/** A completed unit that runs again. */
 export const runAgainJson = (run: Run): JsonObject => ({
-  step: run.step,
-  ...(run.group === undefined ? {} : { group: run.group }),
+  unit: run.unit,
   reason: run.reason._tag,
   why: describeReason(run)
 })
@@ -80,9 +78,9 @@ export const runAgainJson = (run: Run): JsonObject => ({
  * @since 0.1.0
  */
 export const failuresJson = ({ state }: Checkpoint): ReadonlyArray<JsonObject> =>
-  State.failures(state).map(({ group, error, attempts }) => ({
+  State.failures(state).map(({ unit, error, attempts }) => ({
     step_index: state.stepIndex,
-    step: unitName({ step: state.step, ...(group === undefined ? {} : { group }) }),
+    unit,
     attempts: attempts.at(-1)?.attempt ?? 1,
     error: errorJson(error)
   }))
@@ -138,9 +136,8 @@ export const cliErrorJson = (error: CliError, next: ReadonlyArray<Hint> = []): J
  * @category destructors
  * @since 0.1.0
  */
-export const jobJson = ({ step, group, job, key, submittedAt }: PendingJob): JsonObject => ({
-  step,
-  ...(group === undefined ? {} : { group }),
+export const jobJson = ({ unit, job, key, submittedAt }: PendingJob): JsonObject => ({
+  unit,
   job: job ?? null,
   idempotency_key: key,
   submitted_at: submittedAt

@@ -5,10 +5,11 @@
  */
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
-import type { CompletedStep } from '../../domain/CompletedStep.js'
+import type { CompletedStep, CompletedSteps } from '../../domain/CompletedStep.js'
+import * as Steps from '../../domain/CompletedStep.js'
 import type { Json } from '../../domain/Json.js'
 import type { PendingJob } from '../../domain/PendingJob.js'
-import { unitName } from '../../domain/Plan.js'
+import { join } from '../../domain/Unit.js'
 import type { StepError } from '../../domain/StepError.js'
 import { groupsOf } from '../../domain/WorkflowIdentity.js'
 
@@ -48,40 +49,36 @@ export const unitsOf = (checkpoint: Checkpoint): ReadonlyArray<UnitView> => {
   })
 }
 
-/** What a checkpoint says, to be looked up: of the step where the run stands by group. */
+/** What a checkpoint says, to be looked up by unit. */
 interface Facts {
   readonly state: State.CheckpointState
-  readonly records: ReadonlyMap<string, CompletedStep>
-  readonly inFlight: ReadonlyMap<string | undefined, State.InFlight>
-  readonly failures: ReadonlyMap<string | undefined, State.Failure>
+  readonly records: CompletedSteps
+  readonly inFlight: ReadonlyMap<string, State.InFlight>
+  readonly failures: ReadonlyMap<string, State.Failure>
   readonly jobs: ReadonlyMap<string, PendingJob>
 }
 
-const factsOf = ({ state, completedSteps, pending }: Checkpoint): Facts => {
-  const records = new Map<string, CompletedStep>()
-  for (const record of completedSteps) records.set(unitName(record), record)
-  return {
-    state,
-    records,
-    inFlight: new Map(State.inFlight(state).map((one) => [one.group, one])),
-    failures: new Map(State.failures(state).map((one) => [one.group, one])),
-    jobs: new Map(pending.map((one) => [unitName(one), one]))
-  }
-}
+const factsOf = ({ state, completedSteps: records, pending }: Checkpoint): Facts => ({
+  state,
+  records,
+  inFlight: new Map(State.inFlight(state).map((one) => [one.unit, one])),
+  failures: new Map(State.failures(state).map((one) => [one.unit, one])),
+  jobs: new Map(pending.map((one) => [one.unit, one]))
+})
 
 type Place = Pick<UnitView, 'index' | 'name' | 'group'>
 
 const unitOf = ({ state, records, inFlight, failures, jobs }: Facts, place: Place): UnitView => {
   const { name, group } = place
-  const unit = unitName({ step: name, ...(group === undefined ? {} : { group }) })
-  const record = records.get(unit)
+  const unit = group === undefined ? name : join(name, group)
+  const record = Steps.get(records, unit)
   if (record !== undefined) return recorded(place, record)
   const base = { ...place, assumed: false }
   const job = jobs.get(unit)
   if (job !== undefined) return { ...base, status: 'pending', attempts: job.attempt ?? 1, job }
   if (state.step !== name) return { ...base, status: 'not started', attempts: 0 }
-  const running = inFlight.get(group)
-  const failure = failures.get(group)
+  const running = inFlight.get(unit)
+  const failure = failures.get(unit)
   const error = failure === undefined ? {} : { error: failure.error }
   if (running !== undefined) return { ...base, status: 'in flight', attempts: running.attempt, ...error }
   if (failure !== undefined) {

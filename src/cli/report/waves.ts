@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { ResumePlan } from '../../domain/Plan.js'
+import { isTop } from '../../domain/Unit.js'
 import type { StepEntry } from '../workflow/WorkflowFile.js'
 import { grouped } from './progress.js'
 
@@ -86,8 +87,8 @@ export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves 
   }
   return {
     planned: ({ decisions }) => {
-      for (const { _tag, group, stepIndex } of decisions) {
-        if (group === undefined) continue
+      for (const { _tag, unit, stepIndex } of decisions) {
+        if (isTop(unit)) continue
         if (steps[stepIndex]?._tag === 'Map') items.set(stepIndex, (items.get(stepIndex) ?? 0) + 1)
         if (_tag === 'Skip') done.set(stepIndex, (done.get(stepIndex) ?? 0) + 1)
       }

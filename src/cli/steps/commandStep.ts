@@ -11,6 +11,8 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as StepError from '../../domain/StepError.js'
 import type { StepFailure } from '../../domain/StepFailure.js'
 import * as Failure from '../../domain/StepFailure.js'
+import type { Unit } from '../../domain/Unit.js'
+import { join } from '../../domain/Unit.js'
 import type { StepContext } from '../../executor/Program.js'
 import type { Command, Ended, NotStarted, Subprocess } from '../../ports/Subprocess.js'
 import { printable } from '../terminal/Style.js'
@@ -25,17 +27,6 @@ import { environmentOf, variablesAsText } from './stepEnvironment.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * The step, or the group of a wave, whose command writes or is warned about.
- *
- * @category model
- * @since 0.1.0
- */
-export interface Source {
-  readonly step: string
-  readonly group?: string
-}
-
-/**
  * What commands need: a way to run them, the environment that they inherit, the folder that they run in if the run has none, where the
  * state is, and somebody to take their output and warnings about it.
  *
@@ -47,8 +38,8 @@ export interface Surroundings {
   readonly inherited: Readonly<Record<string, string | undefined>>
   readonly folder: string
   readonly home: string
-  readonly onOutput: (source: Source, stream: 'stdout' | 'stderr', chunk: Uint8Array) => void
-  readonly onWarning: (source: Source, message: string) => void
+  readonly onOutput: (source: Unit, stream: 'stdout' | 'stderr', chunk: Uint8Array) => void
+  readonly onWarning: (source: Unit, message: string) => void
 }
 
 /**
@@ -98,10 +89,8 @@ export const commandStep =
       : E.left(noVariable(task.capture, 'it is not UTF-8 text. Use a file instead'))
   }
 
-const sourceOf = ({ step, group }: StepContext<unknown, unknown>): Source => ({
-  step,
-  ...(group === undefined ? {} : { group })
-})
+const sourceOf = ({ step, group }: StepContext<unknown, unknown>): Unit =>
+  group === undefined ? step : join(step, group)
 
 /**
  * Runs the command of a task to its end, whatever that is.
@@ -141,7 +130,7 @@ const commandFor = (
   task: TaskEntry,
   action: CommandAction,
   context: StepContext<unknown, unknown>,
-  source: Source
+  source: Unit
 ): E.Either<string, Command> => {
   const variables = variablesAsText(context)
   if (E.isLeft(variables)) return variables
@@ -183,7 +172,7 @@ const scriptOf = (script: string): Command['what'] =>
 
 const capture = (
   { onWarning }: Surroundings,
-  source: Source,
+  source: Unit,
   name: string,
   { stdout, truncatedBytes }: Ended
 ): E.Either<StepFailure, string> => {

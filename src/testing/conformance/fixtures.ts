@@ -28,8 +28,7 @@ export const AT = '2026-01-02T03:04:05.678Z'
 const change = (payload: Json): Change => ({
   _tag: 'UnitCompleted',
   at: AT,
-  stepIndex: 0,
-  step: 'pack',
+  unit: 'pack',
   output: payload,
   captured: [],
   attempts: 1,

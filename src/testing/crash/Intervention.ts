@@ -4,9 +4,10 @@
  * @since 0.1.0
  */
 import * as fc from 'fast-check'
+import { join } from '../../domain/Unit.js'
 import { tasks } from '../../domain/Workflow.js'
 import type { Workflow } from '../../domain/Workflow.js'
-import { placesOf } from './places.js'
+import { tasksOf } from './tasksOf.js'
 
 /** Objects like those that people write. */
 const PLAIN = { noNullPrototype: true } as const
@@ -196,7 +197,7 @@ export const interventions = (
     .tuple(
       fc.uniqueArray(fc.oneof(...overridesOf(workflow, life)), { maxLength: 2, selector: (one) => one.life }),
       fc.array(fc.oneof(goneOf(workflow, life, leaving), editedOf(workflow, life, leaving)), { maxLength: 2 }),
-      pausesOf(units ?? [...placesOf(workflow).keys()], maxCalls, life)
+      pausesOf(units ?? [...tasksOf(workflow).keys()], maxCalls, life)
     )
     .map(([told, vanished, paused]) => [...told, ...vanished, ...paused])
 }
@@ -216,7 +217,7 @@ const overridesOf = ({ steps }: Workflow, life: fc.Arbitrary<number>): ReadonlyA
 
 const leavingOf = ({ steps }: Workflow, leaving: ReadonlyArray<string>): fc.Arbitrary<string> => {
   const units = steps.flatMap((step) =>
-    step._tag === 'Task' ? [step.name] : [step.name, ...tasks(step).map(({ name }) => `${step.name}/${name}`)]
+    step._tag === 'Task' ? [step.name] : [step.name, ...tasks(step).map(({ name }) => join(step.name, name))]
   )
   return fc.constantFrom(...(leaving.length === 0 ? units : leaving))
 }

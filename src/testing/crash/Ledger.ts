@@ -3,34 +3,28 @@
  *
  * @since 0.1.0
  */
-import type { Change } from '../../domain/Change.js'
-import { unitName } from '../../domain/Plan.js'
+import type { Change, Rewound } from '../../domain/Change.js'
+import type { Unit } from '../../domain/Unit.js'
+import { isWithin, top } from '../../domain/Unit.js'
 import type { Revision } from '../../ports/CheckpointStorage.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** Where a unit stands in its workflow; a step, without `group`. */
-export interface Place {
-  readonly stepIndex: number
-  readonly step: string
-  readonly group?: string
-}
-
 /**
  * The units that are recorded completed, those of them that somebody only said are done, those that wait for a job, and those that
- * were ever taken back, by name.
+ * were ever taken back.
  */
 export interface Standing {
-  readonly records: Map<string, Place>
-  readonly assumed: Set<string>
-  readonly jobs: Map<string, Place>
-  readonly takenBack: Set<string>
+  readonly records: Set<Unit>
+  readonly assumed: Set<Unit>
+  readonly jobs: Set<Unit>
+  readonly takenBack: Set<Unit>
 }
 
-/** Whether a unit at this place is to run again, as far as the process had to know. */
-export type IsDue = (unit: Omit<Place, 'step'>) => boolean
+/** Whether a unit is to run again, as far as the process had to know. */
+export type IsDue = (unit: Unit) => boolean
 
 /** A change that went to the store, by the process with this number, to which these units were due. */
 export interface Entry {
@@ -90,13 +84,13 @@ export const makeLedger = (): Ledger => {
   }
 }
 
-const nothing = (): Standing => ({ records: new Map(), assumed: new Set(), jobs: new Map(), takenBack: new Set() })
+const nothing = (): Standing => ({ records: new Set(), assumed: new Set(), jobs: new Set(), takenBack: new Set() })
 
 /** A copy, to go on from. */
 export const copyOf = ({ records, assumed, jobs, takenBack }: Standing): Standing => ({
-  records: new Map(records),
+  records: new Set(records),
   assumed: new Set(assumed),
-  jobs: new Map(jobs),
+  jobs: new Set(jobs),
   takenBack: new Set(takenBack)
 })
 
@@ -104,42 +98,41 @@ export const copyOf = ({ records, assumed, jobs, takenBack }: Standing): Standin
 // combinators
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** Whether a rewind is about a unit. */
-export const isInRange = (
-  { stepIndex, groups }: { readonly stepIndex: number; readonly groups?: ReadonlyArray<string> },
-  unit: Pick<Place, 'stepIndex' | 'group'>
-): boolean =>
-  unit.stepIndex > stepIndex ||
-  (unit.stepIndex === stepIndex && (groups === undefined || unit.group === undefined || groups.includes(unit.group)))
+/** Whether a rewind is about a unit: it is named, part of what is named, or made of it. */
+export const isRewound = ({ units }: Rewound, unit: Unit): boolean =>
+  units.some((named) => isWithin(unit, named) || isWithin(named, unit))
 
 /** Takes a change in. */
 export const follow = ({ records, assumed, jobs, takenBack }: Standing, change: Change): void => {
   switch (change._tag) {
     case 'UnitCompleted':
     case 'Assumed':
-      records.set(unitName(change), change)
-      if (change._tag === 'Assumed') assumed.add(unitName(change))
-      jobs.delete(unitName(change))
+      records.add(change.unit)
+      if (change._tag === 'Assumed') assumed.add(change.unit)
+      jobs.delete(change.unit)
       break
     case 'JobSubmitted':
-      jobs.set(unitName(change), change)
+      jobs.add(change.unit)
       break
     case 'JobEnded':
-      jobs.delete(unitName(change))
+      jobs.delete(change.unit)
       break
     case 'Rewound':
       for (const units of [records, jobs]) {
-        for (const [name, place] of units) {
-          if (!isInRange(change, place)) continue
-          takenBack.add(name)
-          assumed.delete(name)
-          units.delete(name)
+        for (const unit of units) {
+          if (!isRewound(change, unit)) continue
+          takenBack.add(unit)
+          assumed.delete(unit)
+          units.delete(unit)
         }
       }
       break
-    case 'WorkflowEdited':
-      for (const units of [records, jobs]) moved(units, change.workflow.steps)
+    case 'WorkflowEdited': {
+      // Records are taken over by name.
+      const steps = new Set(change.workflow.steps.map(({ name }) => name))
+      for (const units of [records, jobs]) for (const unit of units) if (!steps.has(top(unit))) units.delete(unit)
       break
+    }
     case 'Started':
     case 'Recovered':
     case 'InputReplaced':
@@ -150,14 +143,5 @@ export const follow = ({ records, assumed, jobs, takenBack }: Standing, change: 
     case 'Interrupted':
     case 'Confirmed':
       break
-  }
-}
-
-/** Records are taken over by name. */
-const moved = (units: Map<string, Place>, steps: ReadonlyArray<{ readonly name: string }>): void => {
-  for (const [name, place] of units) {
-    const stepIndex = steps.findIndex((step) => step.name === place.step)
-    if (stepIndex < 0) units.delete(name)
-    else units.set(name, { ...place, stepIndex })
   }
 }

@@ -8,7 +8,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/Change.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
-import { unitName } from '../../domain/Plan.js'
+import { isWithin } from '../../domain/Unit.js'
 import type { PauseAnswer } from '../../executor/pause.js'
 import type { RunError } from '../../executor/RunError.js'
 import { describe } from '../../executor/RunError.js'
@@ -153,8 +153,8 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
       if (E.isLeft(pointer)) return found('PauseKept', `the pointer can't be read: ${pointer.left._tag}`)
       const to = O.isSome(pointer.right) && pointer.right.value.runId === runId ? pointer.right.value : undefined
       if (how === 'completed' && to !== undefined) found('PauseKept', 'the run is over, and the pointer leads to it')
-      if (how === 'paused' && to?.step !== state.step)
-        found('PauseKept', `the run is paused at ${state.step}, and the pointer leads to ${to?.step ?? 'nothing'}`)
+      if (how === 'paused' && (to === undefined || !isWithin(to.unit, state.step)))
+        found('PauseKept', `the run is paused at ${state.step}, and the pointer leads to ${to?.unit ?? 'nothing'}`)
     }
   }
 }
@@ -189,9 +189,7 @@ const startsIn = (found: Note, course: Course, revisions: ReadonlyArray<Revision
 }
 
 const unitsStartedBy = (change: Change): ReadonlyArray<string> =>
-  change._tag === 'AttemptStarted'
-    ? change.attempts.map(({ group }) => unitName({ step: change.step, ...(group === undefined ? {} : { group }) }))
-    : []
+  change._tag === 'AttemptStarted' ? change.attempts.map(({ unit }) => unit) : []
 
 const endsAs = (found: Note, course: Course, outcome: RunOutcome, { records, jobs }: Standing): void => {
   const { life, asked, inDoubt, agreed, recorded, open } = course
@@ -202,10 +200,7 @@ const endsAs = (found: Note, course: Course, outcome: RunOutcome, { records, job
   }
   if (!asked && !inDoubt) found('PauseMeant', `process ${life} has paused, and nobody has asked it to`)
   if (!recorded) found('PauseKept', `process ${life} has paused, and that is not on record`)
-  const { state } = outcome.checkpoint
-  const failed = new Set(
-    State.failures(state).map(({ group }) => unitName({ step: state.step, ...(group === undefined ? {} : { group }) }))
-  )
+  const failed = new Set(State.failures(outcome.checkpoint.state).map(({ unit }) => unit))
   for (const unit of open)
     if (!records.has(unit) && !jobs.has(unit) && !failed.has(unit))
       found('PauseKept', `${unit} was under way, and was not let end before the pause`, unit)

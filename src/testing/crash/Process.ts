@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { unitName } from '../../domain/Plan.js'
 import type { Program } from '../../executor/Program.js'
 import type { CheckpointStorage, Claim, Claimed } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
@@ -175,7 +174,7 @@ const portsOf = <World>(inside: Inside<World>): Omit<Environment, 'storage' | 'p
   interrupt: { signal: new AbortController().signal, reason: () => 'aborted' },
   events: {
     report: (event) => {
-      if (event._tag === 'StepCompleted' && inside.life_.alive()) inside.witness.told(unitName(event))
+      if (event._tag === 'StepCompleted' && inside.life_.alive()) inside.witness.told(event.unit)
     }
   },
   random: () => 0.5,

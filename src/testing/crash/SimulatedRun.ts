@@ -7,7 +7,6 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Json } from '../../domain/Json.js'
 import type { Answer } from '../../domain/Plan.js'
-import { unitName } from '../../domain/Plan.js'
 import type { Program } from '../../executor/Program.js'
 import { poll } from '../../executor/jobs.js'
 import { runOrResume } from '../../executor/run.js'
@@ -25,7 +24,6 @@ import { pausesOn } from './CrashStorage.js'
 import type { CrashPoint } from './CrashPoint.js'
 import type { Limits } from './drive.js'
 import { drive } from './drive.js'
-import { placesOf } from './places.js'
 import { MOST_TROUBLE, saidBy, STUCK, TROUBLE } from './endings.js'
 import { answerToChange, intervene, isPause, optionsOf, pausesIn } from './intervene.js'
 import type { Override } from './Intervention.js'
@@ -33,6 +31,7 @@ import type { Delayed } from './Life.js'
 import type { Process, Scene } from './Process.js'
 import { startProcess } from './Process.js'
 import { look, soon } from './look.js'
+import { tasksOf } from './tasksOf.js'
 import type { Trace, TraceEntry } from './Trace.js'
 import { quiet } from './VirtualClock.js'
 import type { Finding, Witness } from './Witness.js'
@@ -357,7 +356,7 @@ const askAndRun = async <World, Data>(
   const { answer } = course.one
   const { program } = process
   const { life } = process.scene
-  const units = placesOf(program)
+  const units = tasksOf(program)
   const confirm = new Map<string, Answer>()
   let override = told
   for (;;) {
@@ -378,7 +377,7 @@ const askAndRun = async <World, Data>(
     if (E.isRight(ended) || ended.left._tag !== 'Unconfirmed') return ended
     course.asked = true
     for (const question of ended.left.questions) {
-      const unit = unitName(question)
+      const unit = question.unit
       // Who asks the same again was told already.
       if (confirm.has(unit)) return ended
       // A map that is said to be done as a whole gives nothing to later steps: it would end otherwise.

@@ -9,8 +9,7 @@ import type { Change } from '../../domain/Change.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { Answer } from '../../domain/Plan.js'
-import { unitName } from '../../domain/Plan.js'
-import { groupsOf } from '../../domain/Workflow.js'
+import { isWithin, top } from '../../domain/Unit.js'
 import type { Program } from '../../executor/Program.js'
 import { expanded } from '../../executor/Program.js'
 import { restoreStored } from '../../executor/stored.js'
@@ -23,10 +22,10 @@ import type { Due } from './due.js'
 import { dueIn, NOTHING_DUE } from './due.js'
 import type { Override } from './Intervention.js'
 import type { Entry, Standing } from './Ledger.js'
-import { copyOf, follow, isInRange, makeLedger } from './Ledger.js'
-import { placesOf } from './places.js'
+import { copyOf, follow, isRewound, makeLedger } from './Ledger.js'
 import type { PauseWitness } from './PauseWitness.js'
 import { makePauseWitness } from './PauseWitness.js'
+import { tasksOf } from './tasksOf.js'
 import type { TraceEntry } from './Trace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -140,7 +139,7 @@ export const makeWitness = (
       pauses.acknowledged(life, revisions)
       for (const { change } of revisions) {
         if (change._tag !== 'AttemptStarted') continue
-        for (const { group, attempt } of change.attempts) starts?.set(nameOf(change.step, group), attempt)
+        for (const { unit, attempt } of change.attempts) starts?.set(unit, attempt)
       }
     },
     starts: (unit, attempt) => {
@@ -181,17 +180,14 @@ export const makeWitness = (
   }
 }
 
-const nameOf = (step: string, group: string | undefined): string =>
-  unitName(group === undefined ? { step } : { step, group })
-
 // ---------------------------------------------------------------------------------------------------------------------
 // what is on record
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** What is found must be what went to the store, neither less nor more. */
 const compare = (found: Note, checkpoint: Checkpoint | undefined, { records, takenBack }: Standing): void => {
-  const there = new Set(checkpoint === undefined ? [] : [...checkpoint.completedSteps].map(unitName))
-  for (const unit of records.keys())
+  const there = new Set(checkpoint === undefined ? [] : [...checkpoint.completedSteps].map(({ unit }) => unit))
+  for (const unit of records)
     if (!there.has(unit)) found('NothingLost', `the record of ${unit} was acknowledged, and is gone`, unit)
   for (const unit of there) {
     if (records.has(unit)) continue
@@ -207,19 +203,19 @@ const tracesOf = (
 ): ReadonlyArray<TraceEntry> => {
   switch (change._tag) {
     case 'Rewound': {
-      const places = program === undefined ? [] : [...placesOf(program)]
-      const units = places.filter(([, place]) => isInRange(change, place) && isDue(place)).map(([unit]) => unit)
-      return [{ _tag: 'Recorded', life, what: 'taken back', units }]
+      const units = program === undefined ? [] : [...tasksOf(program).keys()]
+      const taken = units.filter((unit) => isRewound(change, unit) && isDue(unit))
+      return [{ _tag: 'Recorded', life, what: 'taken back', units: taken }]
     }
     case 'Confirmed': {
       const what = change.evidence === undefined ? 'to run again' : 'kept'
-      return [{ _tag: 'Recorded', life, what, units: [unitName(change)] }]
+      return [{ _tag: 'Recorded', life, what, units: [change.unit] }]
     }
     case 'Assumed':
-      return [{ _tag: 'Recorded', life, what: 'taken as done', units: [unitName(change)] }]
+      return [{ _tag: 'Recorded', life, what: 'taken as done', units: [change.unit] }]
     case 'JobEnded': {
       const what = change.outcome === 'notApplied' ? 'job refused' : 'job failed'
-      return [{ _tag: 'Recorded', life, what, units: [unitName(change)] }]
+      return [{ _tag: 'Recorded', life, what, units: [change.unit] }]
     }
     case 'Started':
     case 'WorkflowEdited':
@@ -246,15 +242,11 @@ const lawOf = ({ override, due }: Course): CrashLaw =>
 
 /** The units that have a record or wait for a job, and are to run again. */
 const dueUnits = ({ given, due }: Course): ReadonlyArray<string> =>
-  given === undefined
-    ? []
-    : [...given.records, ...given.jobs].filter(([, place]) => due.isDue(place)).map(([unit]) => unit)
+  given === undefined ? [] : [...given.records, ...given.jobs].filter(due.isDue)
 
 /** The units that are to be taken as done. */
 const toAssume = ({ program, due }: Course, { records }: Standing): ReadonlyArray<string> =>
-  [...placesOf(program)]
-    .filter(([unit, { stepIndex }]) => stepIndex < due.from && !records.has(unit))
-    .map(([unit]) => unit)
+  [...tasksOf(program).keys()].filter((unit) => due.isGiven(unit) && !records.has(unit))
 
 /** With its first save, before its first effect, a process records all that it decides against the record. */
 const atFirst = (found: Note, course: Course, changes: ReadonlyArray<Change>): void => {
@@ -264,18 +256,18 @@ const atFirst = (found: Note, course: Course, changes: ReadonlyArray<Change>): v
   const now = copyOf(given)
   for (const unit of due.open)
     found('EvidenceSeen', `the evidence of ${unit} was edited, and a change was recorded without an answer`, unit)
-  const kept = new Set(changes.flatMap((one) => (one._tag === 'Confirmed' && one.evidence ? [unitName(one)] : [])))
+  const kept = new Set(changes.flatMap((one) => (one._tag === 'Confirmed' && one.evidence ? [one.unit] : [])))
   for (const unit of due.kept)
     if (!kept.has(unit)) found('EvidenceSeen', `the edited evidence of ${unit} is kept, but that is not recorded`, unit)
   const taken = new Set<string>()
-  const places = placesOf(program)
+  const tasks = tasksOf(program)
   for (const change of changes) {
-    const before = [...now.records.keys(), ...now.jobs.keys()]
+    const before = [...now.records, ...now.jobs]
     follow(now, change)
     if (change._tag === 'Rewound')
       for (const unit of before) if (!now.records.has(unit) && !now.jobs.has(unit)) taken.add(unit)
-    if (change._tag === 'Assumed' && change.stepIndex >= due.from && !isSaid(course, change))
-      found('OverrideKept', `${unitName(change)} is taken as done, and nobody said so`, unitName(change))
+    if (change._tag === 'Assumed' && !due.isGiven(change.unit) && !isSaid(course, change.unit))
+      found('OverrideKept', `${change.unit} is taken as done, and nobody said so`, change.unit)
   }
   const expected = new Set(dueUnits(course))
   const why = due.why ?? 'nobody said so, and nothing is gone'
@@ -287,37 +279,30 @@ const atFirst = (found: Note, course: Course, changes: ReadonlyArray<Change>): v
     // abandons a job; a wave follows its groups.
     const isSettled = given.assumed.has(unit) || given.jobs.has(unit) || kept.has(unit)
     const keeps = (isDone && isSettled) || due.kept.includes(unit)
-    if (!taken.has(unit) && !keeps && (places.has(unit) || [...taken].some((one) => one.startsWith(`${unit}/`))))
+    if (!taken.has(unit) && !keeps && (tasks.has(unit) || [...taken].some((one) => isWithin(one, unit))))
       found(law, `${unit} keeps its record, though ${why}`, unit)
   }
   for (const unit of taken) {
     if (!expected.has(unit)) found(law, `${unit} is taken back, though it is done: ${why}`, unit)
-    const place = places.get(unit)
-    if (place === undefined || !given.jobs.has(unit) || answers.has(unit) || answers.has(place.step)) continue
-    if (isOnce(program, unit)) found('AtMostOnce', `the pending job of ${unit} is given up, and nobody said so`, unit)
+    const isGivenUp = given.jobs.has(unit) && !answers.has(unit) && !answers.has(top(unit))
+    if (isGivenUp && tasks.get(unit)?.idempotent === false)
+      found('AtMostOnce', `the pending job of ${unit} is given up, and nobody said so`, unit)
   }
   for (const unit of toAssume(course, now))
     found('OverrideKept', `${unit} is not recorded as done, though ${due.why}`, unit)
 }
 
-const isOnce = ({ steps }: Program<unknown, unknown>, unit: string): boolean =>
-  steps.some((step) =>
-    step._tag === 'Task'
-      ? step.name === unit && !step.idempotent
-      : groupsOf(step).some(({ name, idempotent }) => nameOf(step.name, name) === unit && !idempotent)
-  )
-
 /** Whether an answer declared the unit, or a group of the wave, done or kept its evidence. */
-const isSaid = ({ answers }: Course, change: Change & { readonly step: string }): boolean =>
-  [...answers].some(
-    ([unit, { _tag }]) => _tag !== 'Again' && (unit === unitName(change) || unit.startsWith(`${unitName(change)}/`))
-  )
+const isSaid = ({ answers }: Course, unit: string): boolean =>
+  [...answers].some(([of, { _tag }]) => _tag !== 'Again' && isWithin(of, unit))
 
 /** Nothing is decided against the record once work has begun. */
 const afterwards = (found: Note, changes: ReadonlyArray<Change>): void => {
-  for (const change of changes)
-    if (change._tag === 'Rewound' || change._tag === 'Assumed' || change._tag === 'Confirmed')
-      found('DurableFirst', `what was said of ${change.step} is recorded only after something has begun`, change.step)
+  for (const change of changes) {
+    if (change._tag !== 'Rewound' && change._tag !== 'Assumed' && change._tag !== 'Confirmed') continue
+    const [unit] = change._tag === 'Rewound' ? change.units : [change.unit]
+    found('DurableFirst', `what was said of ${unit} is recorded only after something has begun`, unit)
+  }
 }
 
 /** What is refused changes nothing. */
@@ -345,7 +330,7 @@ const atLast = (
   for (const unit of endedWell) {
     if (records.has(unit) || jobs.has(unit)) continue
     const failed = State.failures(checkpoint.state).some(
-      ({ group, error }) => nameOf(checkpoint.state.step, group) === unit && error.name !== 'Halted'
+      (failure) => failure.unit === unit && failure.error.name !== 'Halted'
     )
     if (!failed)
       found('NothingLost', `${unit} ended well, and the process that ended by itself has not recorded it`, unit)

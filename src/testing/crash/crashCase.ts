@@ -7,8 +7,8 @@ import * as fc from 'fast-check'
 import type { Workflow } from '../../domain/Workflow.js'
 import { crashSchedule } from './CrashPoint.js'
 import type { CrashCase } from './CrashReport.js'
-import { placesOf } from './places.js'
 import { interventions } from './Intervention.js'
+import { tasksOf } from './tasksOf.js'
 
 /**
  * An arbitrary case for runs of a workflow: where its processes die, what is answered, what they are told, when they are asked to pause, and
@@ -43,7 +43,7 @@ export const crashCase = (
     readonly items?: ReadonlyArray<string>
   } = {}
 ): fc.Arbitrary<CrashCase> => {
-  const units = [...placesOf(workflow).keys(), ...items]
+  const units = [...tasksOf(workflow).keys(), ...items]
   const calls = { units, maxCalls: 4 + 2 * units.length, maxEffects: units.length, maxPauses: 4 }
   return fc.record(
     {

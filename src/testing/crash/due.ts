@@ -8,31 +8,32 @@ import * as State from '../../domain/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../../domain/CompletedStep.js'
 import { sha256 } from '../../domain/Digest.js'
 import type { Answer } from '../../domain/Plan.js'
-import { unitName } from '../../domain/Plan.js'
+import type { Unit } from '../../domain/Unit.js'
+import { join, top } from '../../domain/Unit.js'
 import type { Step, Workflow } from '../../domain/Workflow.js'
-import { tasks } from '../../domain/Workflow.js'
 import type { TreeData } from '../memoryTree.js'
 import type { Override } from './Intervention.js'
-import type { IsDue, Place } from './Ledger.js'
+import type { IsDue } from './Ledger.js'
+import { tasksOf } from './tasksOf.js'
 
 /**
- * What a process must redo before its first effect. `isDue`: whether a recorded or waiting unit runs again. `from`: the index
- * before which all steps count as done, else 0. `refused`: evidence of such a step is missing. `why`: the reason as text, if
- * anything is due. `open`: edited units without an answer; `kept`: edited units that the answer keeps.
+ * What a process must redo before its first effect. `isDue`: whether a recorded or waiting unit runs again. `isGiven`: whether a
+ * unit counts as done, recorded or not. `refused`: evidence of such a unit is missing. `why`: the reason as text, if anything is
+ * due. `open`: edited units without an answer; `kept`: edited units that the answer keeps.
  */
 export interface Due {
   readonly isDue: IsDue
-  readonly from: number
+  readonly isGiven: (unit: Unit) => boolean
   readonly refused: boolean
   readonly why: string | undefined
-  readonly open: ReadonlyArray<string>
-  readonly kept: ReadonlyArray<string>
+  readonly open: ReadonlyArray<Unit>
+  readonly kept: ReadonlyArray<Unit>
 }
 
 /** Nobody has said anything, and nothing is gone. */
 export const NOTHING_DUE: Due = {
   isDue: () => false,
-  from: 0,
+  isGiven: () => false,
   refused: false,
   why: undefined,
   open: [],
@@ -48,47 +49,50 @@ export const dueIn = (
   answers: ReadonlyMap<string, Answer>
 ): Due => {
   const { steps } = program
+  const indexOf = (unit: Unit): number => steps.findIndex(({ name }) => name === top(unit))
   const records = checkpoint === undefined ? [] : [...checkpoint.completedSteps]
   const named = override?._tag === 'FromStep' ? override.step : override?.wave
   const forced = named === undefined ? Infinity : steps.findIndex(({ name }) => name === named)
   const edited = editedOf(records, tree).filter(
     ([record, path]) =>
-      (override?._tag === 'FromStep' ? record.stepIndex < forced : record.step !== named) &&
+      (override?._tag === 'FromStep' ? record.stepIndex < forced : top(record.unit) !== named) &&
       !isOwn(program, checkpoint, record, path)
   )
   const units = [...new Set(edited.map(([record]) => record))]
   const missing = records.filter((record) => isMissing(record, tree))
   if (override?._tag === 'FromStep') {
     return {
-      isDue: ({ stepIndex }) => stepIndex >= forced,
-      from: forced,
+      isDue: (unit) => indexOf(unit) >= forced,
+      isGiven: (unit) => indexOf(unit) < forced,
       refused: missing.some(({ stepIndex }) => stepIndex < forced),
       why: `it must run from ${named} on`,
       open: [],
-      kept: units.map(unitName)
+      kept: units.map(({ unit }) => unit)
     }
   }
   // A map that runs again as a whole raises one question.
-  const said = (record: CompletedStep): Answer['_tag'] | undefined =>
-    (answers.get(unitName(record)) ?? answers.get(record.step))?._tag
+  const said = ({ unit }: CompletedStep): Answer['_tag'] | undefined =>
+    (answers.get(unit) ?? answers.get(top(unit)))?._tag
   const kept = units.filter((record) => said(record) === 'Keep')
   const gone = [
     ...missing.filter((record) => !kept.includes(record)),
     ...units.filter((record) => said(record) === 'Again' || said(record) === 'Done')
   ]
-  const asked = { open: units.filter((record) => said(record) === undefined).map(unitName), kept: kept.map(unitName) }
+  const asked = {
+    open: units.filter((record) => said(record) === undefined).map(({ unit }) => unit),
+    kept: kept.map(({ unit }) => unit)
+  }
   const first = Math.min(forced, ...gone.map(({ stepIndex }) => stepIndex))
   if (first === Infinity) return { ...NOTHING_DUE, ...asked }
   const groups = first === forced ? undefined : groupsDue(steps[first], gone.filter(isAt(first)))
-  const isOfFirst = ({ group }: Omit<Place, 'step'>): boolean =>
-    groups === undefined || group === undefined || groups.has(group)
+  const isOfFirst = (unit: Unit): boolean => groups === undefined || unit === top(unit) || groups.has(unit)
   return {
-    isDue: (unit) => unit.stepIndex > first || (unit.stepIndex === first && isOfFirst(unit)),
-    from: 0,
+    isDue: (unit) => indexOf(unit) > first || (indexOf(unit) === first && isOfFirst(unit)),
+    isGiven: () => false,
     refused: false,
     why: [
       ...(named === undefined ? [] : [`${named} is to run again`]),
-      ...gone.map((record) => `what ${unitName(record)} left is gone`)
+      ...gone.map(({ unit }) => `what ${unit} left is gone`)
     ].join(', '),
     ...asked
   }
@@ -100,15 +104,13 @@ const isAt =
     record.stepIndex === stepIndex
 
 /** The groups of a step that run again: those whose evidence is gone and whatever needs them; none named if it is all of it. */
-const groupsDue = (
-  step: Step | undefined,
-  gone: ReadonlyArray<{ readonly group?: string }>
-): ReadonlySet<string> | undefined => {
-  if (step?._tag !== 'Wave' || gone.some(({ group }) => group === undefined)) return undefined
-  const due = new Set(gone.flatMap(({ group }) => (group === undefined ? [] : [group])))
+const groupsDue = (step: Step | undefined, gone: ReadonlyArray<CompletedStep>): ReadonlySet<Unit> | undefined => {
+  if (step?._tag !== 'Wave' || gone.some(({ unit }) => unit === step.name)) return undefined
+  const due = new Set(gone.map(({ unit }) => unit))
   for (let before = -1; before !== due.size;) {
     before = due.size
-    for (const { name, needs } of step.groups) if (needs.some((need) => due.has(need))) due.add(name)
+    for (const { name, needs } of step.groups)
+      if (needs.some((need) => due.has(join(step.name, need)))) due.add(join(step.name, name))
   }
   return due
 }
@@ -143,26 +145,17 @@ const editedOf = (
 }
 
 /** Whether a unit that leaves an artifact at this path started after the record and has not completed; the change is then its own. */
-const isOwn = (
-  { steps }: Workflow,
-  checkpoint: Checkpoint | undefined,
-  record: CompletedStep,
-  path: string
-): boolean => {
+const isOwn = (program: Workflow, checkpoint: Checkpoint | undefined, record: CompletedStep, path: string): boolean => {
   if (checkpoint === undefined) return false
   const { state, pending, variables } = checkpoint
-  const names = (step: string, group: string | undefined): boolean =>
-    steps.some((one) =>
-      tasks(one).some((task) => {
-        const isIt = one.name === step && (one._tag === 'Task' || task.name === group)
-        return isIt && task.leaves?.({ variables }).includes(path) === true
-      })
-    )
+  const tasks = tasksOf(program)
+  const isLeft = ({ unit }: { readonly unit: Unit }): boolean =>
+    tasks.get(unit)?.leaves?.({ variables }).includes(path) === true
   const isLater = ({ attempts }: State.Failure): boolean =>
-    state.step !== record.step || (attempts.at(-1)?.failedAt ?? '') >= record.completedAt
+    state.step !== top(record.unit) || (attempts.at(-1)?.failedAt ?? '') >= record.completedAt
   return (
-    pending.some((job) => names(job.step, job.group)) ||
-    State.inFlight(state).some(({ group }) => names(state.step, group)) ||
-    State.failures(state).some((failure) => isLater(failure) && names(state.step, failure.group))
+    pending.some(isLeft) ||
+    State.inFlight(state).some(isLeft) ||
+    State.failures(state).some((failure) => isLater(failure) && isLeft(failure))
   )
 }

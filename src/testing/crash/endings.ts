@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import { unitName } from '../../domain/Plan.js'
 import type { RunError } from '../../executor/RunError.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { Limits } from './drive.js'
@@ -42,7 +41,7 @@ export const saidBy = (outcome: RunOutcome): string => {
     case 'Interrupted':
       return `${outcome.reason === 'paused' ? 'paused' : 'interrupted'} at ${outcome.step}`
     case 'Pending':
-      return `it waits for the jobs of ${outcome.jobs.map(unitName).join(', ')}`
+      return `it waits for the jobs of ${outcome.jobs.map(({ unit }) => unit).join(', ')}`
     case 'Fenced':
       return 'another process has taken the run over'
   }

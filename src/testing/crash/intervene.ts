@@ -4,10 +4,9 @@
  * @since 0.1.0
  */
 import type { Checkpoint } from '../../domain/Checkpoint.js'
-import type { CompletedStep } from '../../domain/CompletedStep.js'
+import * as Steps from '../../domain/CompletedStep.js'
 import type { Json } from '../../domain/Json.js'
 import type { PlanOptions } from '../../domain/Plan.js'
-import { unitName } from '../../domain/Plan.js'
 import type { TreeData } from '../memoryTree.js'
 import type { CrashCase } from './CrashReport.js'
 import type { Edited, Intervention, Override, Pause, PauseAtCall } from './Intervention.js'
@@ -44,7 +43,7 @@ export const isPause = (by: Intervention): by is Pause | PauseAtCall => by._tag 
 
 /** Takes away what a unit has left; gives what that was. */
 const vanish = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData): ReadonlyArray<string> => {
-  const record = checkpoint === undefined ? undefined : [...checkpoint.completedSteps].find(isOf(unit))
+  const record = checkpoint === undefined ? undefined : Steps.get(checkpoint.completedSteps, unit)
   const gone: Array<string> = []
   for (const one of record?.evidence ?? []) {
     if (one._tag === 'Stored') continue
@@ -61,7 +60,7 @@ const rewrite = (
   { unit, life }: Edited,
   { files }: TreeData
 ): ReadonlyArray<string> => {
-  const record = checkpoint === undefined ? undefined : [...checkpoint.completedSteps].find(isOf(unit))
+  const record = checkpoint === undefined ? undefined : Steps.get(checkpoint.completedSteps, unit)
   const paths = (record?.evidence ?? []).flatMap((one) =>
     one._tag === 'Artifact' && files.has(one.path) ? [one.path] : []
   )
@@ -72,11 +71,6 @@ const rewrite = (
 /** The answer for changed evidence: that of the latest edit. */
 export const answerToChange = ({ interventions = [] }: CrashCase, life: number): Edited['answer'] =>
   interventions.filter((by): by is Edited => by._tag === 'Edited' && by.life <= life).at(-1)?.answer ?? 'keep'
-
-const isOf =
-  (unit: string) =>
-  (record: CompletedStep): boolean =>
-    unitName(record) === unit
 
 /** What a process is told, as it is told: what comes before a step has given what it gave undisturbed. */
 export const optionsOf = (

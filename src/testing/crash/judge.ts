@@ -7,8 +7,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint, Variables } from '../../domain/Checkpoint.js'
 import type { Json } from '../../domain/Json.js'
 import { equals } from '../../domain/Json.js'
-import { unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
+import { isWithin, join, top } from '../../domain/Unit.js'
 import type { Workflow } from '../../domain/Workflow.js'
 import type { ProgramTask } from '../../executor/Program.js'
 import { expanded } from '../../executor/Program.js'
@@ -24,7 +24,7 @@ export interface Result {
 
 /** What a checkpoint holds of it. */
 export const resultOf = (checkpoint: Checkpoint): Result => ({
-  outputs: new Map([...checkpoint.completedSteps].map((record) => [unitName(record), record.output])),
+  outputs: new Map([...checkpoint.completedSteps].map(({ unit, output }) => [unit, output])),
   variables: checkpoint.variables
 })
 
@@ -41,16 +41,13 @@ export const judge =
     ...(between.completed ? [...atLeastOnce(between), ...sameEnd(between, undisturbed, mayDiffer)] : [])
   ]
 
-const recordedIn = (checkpoint: Checkpoint): ReadonlySet<string> =>
-  new Set([...checkpoint.completedSteps].map(unitName))
-
 /** The tasks of a workflow by the names of their units; waves are none, nor are maps whose items are not on record. */
 const unitsOf = <World>({ program, checkpoint }: Between<World>): ReadonlyMap<string, ProgramTask> =>
   new Map(
     (checkpoint === undefined ? program : expanded(program, checkpoint.workflow)).steps.flatMap((step) =>
       step._tag === 'Task'
         ? [[step.name, step] as const]
-        : (step._tag === 'Map' ? [] : step.groups).map((group) => [`${step.name}/${group.name}`, group] as const)
+        : (step._tag === 'Map' ? [] : step.groups).map((group) => [join(step.name, group.name), group] as const)
     )
   )
 
@@ -63,9 +60,9 @@ const nothingForgotten = <World>(between: Between<World>): ReadonlyArray<Finding
     const what = `there is no plan for what is stored: ${JSON.stringify(plan.left.problems)}`
     return [{ law: 'NothingForgotten', what }]
   }
-  const recorded = recordedIn(checkpoint)
-  const skipped = new Set(plan.right.decisions.filter(({ _tag }) => _tag === 'Skip').map(unitName))
-  const planned = new Set(plan.right.decisions.map(unitName))
+  const recorded = new Set([...checkpoint.completedSteps].map(({ unit }) => unit))
+  const skipped = new Set(plan.right.decisions.filter(({ _tag }) => _tag === 'Skip').map(({ unit }) => unit))
+  const planned = new Set(plan.right.decisions.map(({ unit }) => unit))
   return [...unitsOf(between).keys()]
     .filter((unit) => !planned.has(unit) || (skipped.has(unit) && !recorded.has(unit)))
     .map((unit) => ({ law: 'NothingForgotten', unit, what: `${unit} is neither recorded nor scheduled` }))
@@ -89,7 +86,7 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
   const told = new Map<number, Override>()
   // Of a map whose items are found out anew somebody says it once for all.
   const isAnswered = (unit: string, life: number): boolean =>
-    [unit, unit.slice(0, unit.indexOf('/'))].some((name) => answered.get(name) === life)
+    [unit, top(unit)].some((name) => answered.get(name) === life)
   const found: Array<Finding> = []
   for (const entry of trace) {
     switch (entry._tag) {
@@ -131,7 +128,7 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
 
 /** Whether somebody said of a unit that is taken back that it is to run again itself, and not only what it follows. */
 const isForced = (unit: string, told: Override | undefined): boolean =>
-  told?._tag === 'FromStep' || (told?._tag === 'RestartWave' && unit.startsWith(`${told.wave}/`))
+  told?._tag === 'FromStep' || (told?._tag === 'RestartWave' && isWithin(unit, told.wave))
 
 /** Whatever is taken back, the keys of steps are others from then on. A job keeps its own as long as it may be there. */
 const sameKey = <World>(between: Between<World>): ReadonlyArray<Finding> => {
@@ -139,8 +136,7 @@ const sameKey = <World>(between: Between<World>): ReadonlyArray<Finding> => {
   const units = unitsOf(between)
   // What a map was of may be found out anew by now: its items are none of the units then, and all have its job.
   const hasJob = (unit: string): boolean => {
-    const [map] = unit.split('/')
-    const step = program.steps.find(({ name }) => name === map)
+    const step = program.steps.find(({ name }) => name === top(unit))
     return (step?._tag === 'Map' ? step.each : units.get(unit))?.job !== undefined
   }
   const keys = new Map<string, string>()

@@ -5,8 +5,8 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import { unitName } from '../../domain/Plan.js'
 import { fromUnknown } from '../../domain/StepFailure.js'
+import { join } from '../../domain/Unit.js'
 import type { Program, ProgramMap, ProgramStep, ProgramTask, StepContext } from '../../executor/Program.js'
 import type { AtUnit, CrashPoint } from './CrashPoint.js'
 import type { Life } from './Life.js'
@@ -46,7 +46,7 @@ export const programIn = (inside: Surroundings, program: Program<unknown, unknow
             ...step,
             groups: step.groups.map((group) => ({
               ...group,
-              run: watchedRun(inside, unitName({ step: step.name, group: group.name }), group),
+              run: watchedRun(inside, join(step.name, group.name), group),
               job: mortalJob(inside, group)
             }))
           }
@@ -57,7 +57,7 @@ export const programIn = (inside: Surroundings, program: Program<unknown, unknow
 const watchedItems = (inside: Surroundings, { name, each }: ProgramMap): ProgramTask['run'] => {
   const watched = new Map<string, ProgramTask['run']>()
   return (context) => {
-    const unit = unitName({ step: name, ...(context.group === undefined ? {} : { group: context.group }) })
+    const unit = context.group === undefined ? name : join(name, context.group)
     const run = watched.get(unit) ?? watchedRun(inside, unit, each)
     watched.set(unit, run)
     return run(context)

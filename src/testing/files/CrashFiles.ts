@@ -131,7 +131,7 @@ export interface CrashFilesOptions {
  * const storage = jsonFileStorage('/store', { fs: files.fs })
  * const claimed = await storage.claim('release-42', { host: 'build-1', pid: 100 })()
  * assert.ok(E.isRight(claimed))
- * const change = { _tag: 'Confirmed', at: '2026-01-02T03:04:05.678Z', stepIndex: 0, step: 'pack' } as const
+ * const change = { _tag: 'Confirmed', at: '2026-01-02T03:04:05.678Z', unit: 'pack' } as const
  * const first = { revision: 0, change, checkpoint: () => ({ anything: 'that is JSON' }) } as const
  * assert.ok(E.isRight(await storage.save(claimed.right.claim, [first])()))
  *

@@ -8,9 +8,9 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
-import { unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Task, Workflow } from '../../domain/Workflow.js'
+import { isTop } from '../../domain/Unit.js'
 import type { RunsOf } from './runs.js'
 import { samplesFor } from './runs.js'
 import type { Samples } from './Samples.js'
@@ -134,7 +134,7 @@ export const planOf = ({ checkpoint, workflow }: Moment, options?: PlanOptions):
 export const scheduled = (plan: ResumePlan, workflow: Workflow): ReadonlyArray<string> =>
   works(plan, workflow)
     .filter((one) => one._tag !== 'Skip' && one._tag !== 'Poll')
-    .map(unitName)
+    .map(({ unit }) => unit)
 
 /**
  * The decisions about units of work: tasks, groups, and maps whose items are to be found out; not those about waves as a whole.
@@ -143,9 +143,9 @@ export const scheduled = (plan: ResumePlan, workflow: Workflow): ReadonlyArray<s
  * @since 0.1.0
  */
 export const works = ({ decisions }: ResumePlan, workflow: Workflow): ReadonlyArray<Decision> =>
-  decisions.filter(({ stepIndex, group }, index) => {
+  decisions.filter(({ stepIndex, unit }, index) => {
     const kind = workflow.steps[stepIndex]?._tag
-    return group !== undefined || kind === 'Task' || (kind === 'Map' && decisions[index + 1]?.group === undefined)
+    return !isTop(unit) || kind === 'Task' || (kind === 'Map' && isTop(decisions[index + 1]?.unit ?? ''))
   })
 
 /**
@@ -164,7 +164,7 @@ export const unitsOf = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, T
  * @since 0.1.0
  */
 export const recorded = ({ completedSteps }: Checkpoint): ReadonlySet<string> =>
-  new Set([...completedSteps].map(unitName))
+  new Set([...completedSteps].map(({ unit }) => unit))
 
 /**
  * The names of the units whose job is pending.
@@ -172,18 +172,7 @@ export const recorded = ({ completedSteps }: Checkpoint): ReadonlySet<string> =>
  * @category words
  * @since 0.1.0
  */
-export const waiting = ({ pending }: Checkpoint): ReadonlySet<string> => new Set(pending.map(unitName))
-
-/**
- * A unit by its names.
- *
- * @category words
- * @since 0.1.0
- */
-export const unit = (step: string, group: string | undefined): { readonly step: string; readonly group?: string } => ({
-  step,
-  ...(group === undefined ? {} : { group })
-})
+export const waiting = ({ pending }: Checkpoint): ReadonlySet<string> => new Set(pending.map(({ unit }) => unit))
 
 /**
  * Everything in a plan that can be compared.

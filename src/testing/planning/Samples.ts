@@ -9,7 +9,7 @@ import { expand } from '../../domain/Expansion.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import { isObject } from '../../domain/Json.js'
 import type { Answer } from '../../domain/Plan.js'
-import { unitName } from '../../domain/Plan.js'
+import { join } from '../../domain/Unit.js'
 import type { MapWave, OutputMismatch, Step, Task, Workflow } from '../../domain/Workflow.js'
 import type { WorkflowIdentity } from '../../domain/WorkflowIdentity.js'
 import type { Dice } from './Dice.js'
@@ -122,7 +122,7 @@ export const taskUnits = ({ steps }: Workflow, recorded?: WorkflowIdentity): Rea
         case 'Task':
           return [[step.name, step] as const]
         case 'Wave':
-          return step.groups.map((group) => [unitName({ step: step.name, group: group.name }), group] as const)
+          return step.groups.map((group) => [join(step.name, group.name), group] as const)
         case 'Map':
           return [[step.name, wholeOf(step)] as const]
       }

@@ -4,18 +4,19 @@
  * @since 0.1.0
  */
 import { strict as assert } from 'node:assert'
-import type { Change, SubmissionKey } from '../../domain/Change.js'
+import type { UnitCompleted } from '../../domain/Change.js'
 import type { Outcome } from '../../domain/CheckpointState.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { Evidence } from '../../domain/CompletedStep.js'
 import { mayStandAt } from '../../domain/jobChanges.js'
 import { overrides } from '../../domain/Overrides.js'
-import type { PendingJob } from '../../domain/PendingJob.js'
+import type { PendingJob, Submission } from '../../domain/PendingJob.js'
 import { keyFor } from '../../domain/PendingJob.js'
 import type { Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
-import { unitName } from '../../domain/Plan.js'
 import type { StepError } from '../../domain/StepError.js'
 import * as Err from '../../domain/StepError.js'
+import type { Unit } from '../../domain/Unit.js'
+import { isTop, join, top } from '../../domain/Unit.js'
 import { decideItems } from '../../domain/decideStep.js'
 import { waveOf } from '../../domain/Expansion.js'
 import type { MapWave, Task, Wave, Workflow } from '../../domain/Workflow.js'
@@ -59,25 +60,19 @@ export const recordOverrides = (tape: Tape, workflow: Workflow, plan: ResumePlan
  */
 export const pollJobs = (tape: Tape, dice: Dice): void => {
   for (const job of tape.now().checkpoint.pending) {
-    const { stepIndex, step, group } = job
-    const place = { stepIndex, step, ...(group === undefined ? {} : { group }) }
+    const { unit } = job
     const fate = dice.roll(3)
     if (fate === 0) tape.put(collected(tape, dice, job))
-    else if (fate === 1 && mayStandAt(tape.now().checkpoint, stepIndex)) {
+    else if (fate === 1 && mayStandAt(tape.now().checkpoint, unit)) {
       const { error, outcome } = failedAttempt(tape, dice, 1)
-      tape.put({ _tag: 'JobEnded', at: tape.at(), ...place, error, outcome, retryable: dice.roll(2) === 1 })
+      tape.put({ _tag: 'JobEnded', at: tape.at(), unit, error, outcome, retryable: dice.roll(2) === 1 })
     }
   }
 }
 
-const collected = (tape: Tape, dice: Dice, { stepIndex, step, group, attempt = 1 }: PendingJob): Change => {
+const collected = (tape: Tape, dice: Dice, { unit, attempt = 1 }: PendingJob): UnitCompleted => {
   const { checkpoint, workflow } = tape.now()
-  const task = taskUnits(workflow, checkpoint.workflow).get(
-    unitName({ step, ...(group === undefined ? {} : { group }) })
-  )
-  const unit = unitName({ step, ...(group === undefined ? {} : { group }) })
-  const ended = { ...completion(tape, dice, task, unit, attempt), stepIndex, step }
-  return { _tag: 'UnitCompleted', ...ended, ...(group === undefined ? {} : { group }) }
+  return completion(tape, dice, taskUnits(workflow, checkpoint.workflow).get(unit), unit, attempt)
 }
 
 /**
@@ -96,32 +91,28 @@ export const executeSession = (
   recordOverrides(tape, workflow, plan, options)
   if (dice.roll(16) === 15) return 'crashed'
   for (const [stepIndex, step] of workflow.steps.entries()) {
-    const decision = plan.decisions.find((one) => one.stepIndex === stepIndex && one.group === undefined)
+    const decision = plan.decisions.find((one) => one.stepIndex === stepIndex && isTop(one.unit))
     if (decision === undefined) return assert.fail(`no decision for step ${stepIndex}`)
     if (decision._tag === 'Skip') continue
-    if (dice.roll(16) === 15) return interrupt(tape, dice, stepIndex, step.name)
-    if (step._tag === 'Task' && decision._tag === 'Poll') return rest(tape, stepIndex, step.name)
+    if (dice.roll(16) === 15) return interrupt(tape, dice, step.name)
+    if (step._tag === 'Task' && decision._tag === 'Poll') return rest(tape, step.name)
     const groups = groupsOf(plan, stepIndex)
     const end =
       step._tag === 'Task'
         ? executeTask(tape, dice, step, decision)
         : step._tag === 'Wave'
-          ? executeWave(tape, dice, step, decision, groups)
+          ? executeWave(tape, dice, step, groups)
           : executeMap(tape, dice, step, decision, groups)
     if (end !== 'completed') return end
   }
   return 'completed'
 }
 
-const groupsOf = (plan: ResumePlan, stepIndex: number): ReadonlyMap<string, Decision> =>
-  byGroup(plan.decisions, stepIndex)
+const groupsOf = ({ decisions }: ResumePlan, stepIndex: number): ReadonlyMap<Unit, Decision> =>
+  byUnit(decisions.filter((one) => one.stepIndex === stepIndex && !isTop(one.unit)))
 
-const byGroup = (decisions: ReadonlyArray<Decision>, stepIndex: number): ReadonlyMap<string, Decision> =>
-  new Map(
-    decisions.flatMap((one) =>
-      one.stepIndex === stepIndex && one.group !== undefined ? [[one.group, one] as const] : []
-    )
-  )
+const byUnit = (decisions: ReadonlyArray<Decision>): ReadonlyMap<Unit, Decision> =>
+  new Map(decisions.map((one) => [one.unit, one]))
 
 /** A map that is not known of what is of as many items as the dice say, or can't tell them. */
 const executeMap = (
@@ -129,36 +120,35 @@ const executeMap = (
   dice: Dice,
   map: MapWave,
   decision: Decision,
-  groups: ReadonlyMap<string, Decision>
+  groups: ReadonlyMap<Unit, Decision>
 ): SessionEnd => {
-  const { stepIndex, step } = decision
-  const recorded = tape.now().checkpoint.workflow.steps[stepIndex]
-  if (recorded?.kind === 'expanded') return executeWave(tape, dice, waveOf(map, recorded.items), decision, groups)
+  const recorded = tape.now().checkpoint.workflow.steps[decision.stepIndex]
+  if (recorded?.kind === 'expanded') return executeWave(tape, dice, waveOf(map, recorded.items), groups)
   if (dice.roll(8) === 7) {
     const last = { ...failedAttempt(tape, dice, 1), outcome: 'notApplied' as const }
-    tape.put({ _tag: 'UnitFailed', at: tape.at(), stepIndex, step, retryable: false, last })
+    tape.put({ _tag: 'UnitFailed', at: tape.at(), unit: map.name, retryable: false, last })
     return 'failed'
   }
   const items = ITEMS.slice(0, 1 + dice.roll(ITEMS.length)).map((value) => ({ key: `item-${value}`, value }))
-  tape.put({ _tag: 'Expanded', at: tape.at(), stepIndex, step, items })
+  tape.put({ _tag: 'Expanded', at: tape.at(), unit: map.name, items })
   const wave = waveOf(map, items)
-  return executeWave(tape, dice, wave, decision, byGroup(decideItems(decision, wave), stepIndex))
+  return executeWave(tape, dice, wave, byUnit(decideItems(decision, wave)))
 }
 
 const ITEMS = [1, 2, 3, 4]
 
 const REASONS = ['signal', 'aborted', 'paused'] as const
 
-const interrupt = (tape: Tape, dice: Dice, stepIndex: number, step: string): SessionEnd => {
-  tape.put({ _tag: 'Interrupted', at: tape.at(), stepIndex, step, reason: REASONS[dice.roll(3)] ?? 'signal' })
+const interrupt = (tape: Tape, dice: Dice, unit: Unit): SessionEnd => {
+  tape.put({ _tag: 'Interrupted', at: tape.at(), unit, reason: REASONS[dice.roll(3)] ?? 'signal' })
   return 'interrupted'
 }
 
 /** Nothing is left to do but to wait for jobs. A run that rests so already is not written to. */
-const rest = (tape: Tape, stepIndex: number, step: string): SessionEnd => {
+const rest = (tape: Tape, unit: Unit): SessionEnd => {
   const { state } = tape.now().checkpoint
-  const rests = state._tag === 'Interrupted' && state.reason === 'pending' && state.stepIndex === stepIndex
-  if (!rests) tape.put({ _tag: 'Interrupted', at: tape.at(), stepIndex, step, reason: 'pending' })
+  const rests = state._tag === 'Interrupted' && state.reason === 'pending' && state.step === unit
+  if (!rests) tape.put({ _tag: 'Interrupted', at: tape.at(), unit, reason: 'pending' })
   return 'pending'
 }
 
@@ -166,54 +156,52 @@ const rest = (tape: Tape, stepIndex: number, step: string): SessionEnd => {
 const submissionsOf = (
   tape: Tape,
   dice: Dice,
-  { stepIndex, step }: { readonly stepIndex: number; readonly step: string },
-  groups: ReadonlyArray<string | undefined>
-): { readonly submissions?: ReadonlyArray<SubmissionKey> } => {
+  units: ReadonlyArray<Unit>
+): { readonly submissions?: ReadonlyArray<Submission> } => {
   const { checkpoint } = tape.now()
-  const submissions = groups
+  const submissions = units
     .filter(() => dice.roll(4) === 3 || (checkpoint.endedJobs > 0 && dice.roll(4) > 0))
-    .map((group) => (group === undefined ? {} : { group }))
-    .map((unit) => ({ ...unit, key: keyFor(checkpoint, { stepIndex, step, ...unit }) }))
+    .map((unit) => ({ unit, key: keyFor(checkpoint, unit) }))
   return submissions.length === 0 ? {} : { submissions }
 }
 
 const firstAttempt = (decision: Decision): number => (decision._tag === 'Retry' ? decision.attempt : 1)
 
-const executeTask = (tape: Tape, dice: Dice, task: Task, { stepIndex, step, ...unit }: Decision): SessionEnd => {
-  const place = { stepIndex, step }
-  let attempt = firstAttempt({ stepIndex, step, ...unit })
-  const keys = submissionsOf(tape, dice, place, [undefined])
-  tape.put({ _tag: 'AttemptStarted', at: tape.at(), ...place, attempts: [{ attempt }], ...keys })
+const executeTask = (tape: Tape, dice: Dice, task: Task, decision: Decision): SessionEnd => {
+  const { name: unit } = task
+  let attempt = firstAttempt(decision)
+  const keys = submissionsOf(tape, dice, [unit])
+  tape.put({ _tag: 'AttemptStarted', at: tape.at(), attempts: [{ unit, attempt }], ...keys })
   for (;;) {
     switch (fate(dice)) {
       case 'completes':
         if (keys.submissions !== undefined) {
-          tape.put({ _tag: 'JobSubmitted', at: tape.at(), ...place, attempt, job: `job ${dice.roll(100)}` })
-          return rest(tape, stepIndex, step)
+          tape.put({ _tag: 'JobSubmitted', at: tape.at(), unit, attempt, job: `job ${dice.roll(100)}` })
+          return rest(tape, unit)
         }
-        tape.put({ _tag: 'UnitCompleted', ...completion(tape, dice, task, unitName(place), attempt), ...place })
+        tape.put(completion(tape, dice, task, unit, attempt))
         return 'completed'
       case 'retries': {
         const ended = failedAttempt(tape, dice, attempt)
         if (!task.idempotent && ended.outcome === 'unknown') {
-          tape.put({ _tag: 'UnitFailed', at: tape.at(), ...place, retryable: dice.roll(2) === 1, last: ended })
+          tape.put({ _tag: 'UnitFailed', at: tape.at(), unit, retryable: dice.roll(2) === 1, last: ended })
           return 'failed'
         }
-        tape.put({ _tag: 'AttemptFailed', at: tape.at(), ...place, ...ended, delayBeforeNextMillis: dice.roll(3) })
+        tape.put({ _tag: 'AttemptFailed', at: tape.at(), unit, ...ended, delayBeforeNextMillis: dice.roll(3) })
         const stop = dice.roll(6)
-        if (stop === 4) return interrupt(tape, dice, stepIndex, step)
+        if (stop === 4) return interrupt(tape, dice, unit)
         if (stop === 5) return 'crashed'
         attempt += 1
-        tape.put({ _tag: 'AttemptStarted', at: tape.at(), ...place, attempts: [{ attempt }] })
+        tape.put({ _tag: 'AttemptStarted', at: tape.at(), attempts: [{ unit, attempt }] })
         break
       }
       case 'fails': {
         const last = failedAttempt(tape, dice, attempt)
-        tape.put({ _tag: 'UnitFailed', at: tape.at(), ...place, retryable: dice.roll(2) === 1, last })
+        tape.put({ _tag: 'UnitFailed', at: tape.at(), unit, retryable: dice.roll(2) === 1, last })
         return 'failed'
       }
       case 'stops':
-        return interrupt(tape, dice, stepIndex, step)
+        return interrupt(tape, dice, unit)
       case 'crashes':
         return 'crashed'
     }
@@ -239,122 +227,99 @@ const fate = (dice: Dice): Fate => FATES[dice.roll(FATES.length)] ?? 'completes'
 const executeWave = (
   tape: Tape,
   dice: Dice,
-  wave: Wave,
-  { stepIndex, step }: Decision,
-  decisions: ReadonlyMap<string, Decision>
+  { name: step, groups }: Wave,
+  decisions: ReadonlyMap<Unit, Decision>
 ): SessionEnd => {
-  const place = { stepIndex, step }
-  const waiting = new Map(wave.groups.map((group) => [group.name, group]))
+  const waiting = new Map(groups.map((group) => [join(step, group.name), group]))
   const running: Running = new Map()
-  const done = new Set<string>()
+  const done = new Set<Unit>()
   let hasFailed = false
-  for (const { name } of wave.groups) {
-    const tag = decisions.get(name)?._tag
+  for (const unit of [...waiting.keys()]) {
+    const tag = decisions.get(unit)?._tag
     if (tag !== 'Skip' && tag !== 'Poll') continue
-    waiting.delete(name)
-    if (tag === 'Skip') done.add(name)
+    waiting.delete(unit)
+    if (tag === 'Skip') done.add(unit)
   }
   for (;;) {
-    const ready = [...waiting.values()].filter((group) => group.needs.every((need) => done.has(need)))
+    const ready = [...waiting].filter(([, { needs }]) => needs.every((need) => done.has(join(step, need))))
     const starting = ready.slice(0, running.size === 0 ? 1 + dice.roll(4) : dice.roll(3))
     if (starting.length > 0) {
-      const attempts = starting.map(({ name: group }) => ({
-        group,
-        attempt: firstAttempt(decisions.get(group) as Decision)
-      }))
+      const attempts = starting.map(([unit]) => ({ unit, attempt: firstAttempt(decisions.get(unit) as Decision) }))
       const keys = submissionsOf(
         tape,
         dice,
-        place,
-        attempts.map(({ group }) => group)
+        attempts.map(({ unit }) => unit)
       )
-      tape.put({ _tag: 'AttemptStarted', at: tape.at(), ...place, attempts, ...keys })
-      for (const { group, attempt } of attempts) {
-        waiting.delete(group)
-        running.set(group, { attempt, submits: keys.submissions?.some((one) => one.group === group) === true })
+      tape.put({ _tag: 'AttemptStarted', at: tape.at(), attempts, ...keys })
+      for (const { unit, attempt } of attempts) {
+        const task = waiting.get(unit) as Task
+        waiting.delete(unit)
+        running.set(unit, { task, attempt, submits: keys.submissions?.some((one) => one.unit === unit) === true })
       }
     }
     if (running.size === 0) break
-    const group = [...running.keys()][dice.roll(running.size)] as string
-    const end = endGroup(tape, dice, wave, place, running, group)
-    if (end === 'completed') done.add(group)
+    const unit = [...running.keys()][dice.roll(running.size)] as Unit
+    const end = endGroup(tape, dice, running, unit)
+    if (end === 'completed') done.add(unit)
     else if (end === 'interrupted' || end === 'crashed') return end
     else if (end === 'failed') hasFailed = true
   }
-  if (done.size < wave.groups.length) {
-    const waits = tape.now().checkpoint.pending.some((job) => job.stepIndex === stepIndex)
-    if (!hasFailed && waits) return rest(tape, stepIndex, step)
-    for (const { group, attempt } of State.inFlight(tape.now().checkpoint.state)) {
-      const ended = { ...failedAttempt(tape, noTrouble, attempt), outcome: 'unknown' as const }
-      if (group !== undefined)
-        tape.put({ _tag: 'UnitFailed', at: tape.at(), ...place, group, retryable: false, last: ended })
+  if (done.size < groups.length) {
+    const waits = tape.now().checkpoint.pending.some(({ unit }) => top(unit) === step)
+    if (!hasFailed && waits) return rest(tape, step)
+    for (const { unit, attempt } of State.inFlight(tape.now().checkpoint.state)) {
+      const last = { ...failedAttempt(tape, noTrouble, attempt), outcome: 'unknown' as const }
+      if (unit !== step) tape.put({ _tag: 'UnitFailed', at: tape.at(), unit, retryable: false, last })
     }
-    tape.put({ _tag: 'UnitFailed', at: tape.at(), ...place, retryable: dice.roll(2) === 1 })
+    tape.put({ _tag: 'UnitFailed', at: tape.at(), unit: step, retryable: dice.roll(2) === 1 })
     return 'failed'
   }
-  tape.put({ _tag: 'UnitCompleted', ...completion(tape, noTrouble, undefined, step, 1), ...place })
+  tape.put(completion(tape, noTrouble, undefined, step, 1))
   return 'completed'
 }
 
 /** An attempt of a group, and whether it hands its work over. */
 interface Attempting {
+  readonly task: Task
   readonly attempt: number
   readonly submits: boolean
 }
 
-type Running = Map<string, Attempting>
+type Running = Map<Unit, Attempting>
 
 /** Ends an attempt of a running group; `undefined` if another attempt of it runs now. */
-const endGroup = (
-  tape: Tape,
-  dice: Dice,
-  wave: Wave,
-  place: { readonly stepIndex: number; readonly step: string },
-  running: Running,
-  group: string
-): SessionEnd | undefined => {
-  const { attempt, submits } = running.get(group) as Attempting
-  const task = wave.groups.find(({ name }) => name === group) as Task
+const endGroup = (tape: Tape, dice: Dice, running: Running, unit: Unit): SessionEnd | undefined => {
+  const { task, attempt, submits } = running.get(unit) as Attempting
   switch (fate(dice)) {
     case 'completes':
-      running.delete(group)
+      running.delete(unit)
       if (submits) {
-        tape.put({ _tag: 'JobSubmitted', at: tape.at(), ...place, group, attempt, job: dice.roll(100) })
+        tape.put({ _tag: 'JobSubmitted', at: tape.at(), unit, attempt, job: dice.roll(100) })
         return 'pending'
       }
-      tape.put({
-        _tag: 'UnitCompleted',
-        ...completion(tape, dice, task, unitName({ ...place, group }), attempt),
-        ...place,
-        group
-      })
+      tape.put(completion(tape, dice, task, unit, attempt))
       return 'completed'
     case 'retries': {
       const ended = failedAttempt(tape, dice, attempt)
       if (!task.idempotent && ended.outcome === 'unknown') {
-        running.delete(group)
-        tape.put({ _tag: 'UnitFailed', at: tape.at(), ...place, group, retryable: false, last: ended })
+        running.delete(unit)
+        tape.put({ _tag: 'UnitFailed', at: tape.at(), unit, retryable: false, last: ended })
         return 'failed'
       }
-      tape.put({ _tag: 'AttemptFailed', at: tape.at(), ...place, group, ...ended, delayBeforeNextMillis: 5 })
+      tape.put({ _tag: 'AttemptFailed', at: tape.at(), unit, ...ended, delayBeforeNextMillis: 5 })
       if (dice.roll(6) === 5) return 'crashed'
-      running.set(group, { attempt: attempt + 1, submits })
-      tape.put({ _tag: 'AttemptStarted', at: tape.at(), ...place, attempts: [{ group, attempt: attempt + 1 }] })
+      running.set(unit, { task, attempt: attempt + 1, submits })
+      tape.put({ _tag: 'AttemptStarted', at: tape.at(), attempts: [{ unit, attempt: attempt + 1 }] })
       return undefined
     }
-    case 'fails':
-      running.delete(group)
-      tape.put({
-        _tag: 'UnitFailed',
-        at: tape.at(),
-        ...place,
-        group,
-        retryable: false,
-        last: failedAttempt(tape, dice, attempt)
-      })
+    case 'fails': {
+      running.delete(unit)
+      const last = failedAttempt(tape, dice, attempt)
+      tape.put({ _tag: 'UnitFailed', at: tape.at(), unit, retryable: false, last })
       return 'failed'
+    }
     case 'stops':
-      return interrupt(tape, dice, place.stepIndex, place.step)
+      return interrupt(tape, dice, top(unit))
     case 'crashes':
       return 'crashed'
   }
@@ -384,10 +349,12 @@ const EVIDENCE: ReadonlyArray<Evidence> = [
   { _tag: 'Artifact', path: 'dist.tgz', size: 3, sha256: '0'.repeat(64) }
 ]
 
-const completion = (tape: Tape, dice: Dice, task: Task | undefined, unit: string, attempts: number) => {
+const completion = (tape: Tape, dice: Dice, task: Task | undefined, unit: Unit, attempts: number): UnitCompleted => {
   const output = task === undefined ? undefined : outputOf(tape.samples, task, unit, dice, false)
   return {
+    _tag: 'UnitCompleted',
     at: tape.at(),
+    unit,
     ...(output === undefined ? {} : { output }),
     captured: output === undefined ? [] : (task?.captures ?? []),
     attempts,

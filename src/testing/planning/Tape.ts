@@ -10,7 +10,6 @@ import type { Change } from '../../domain/Change.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { start } from '../../domain/Checkpoint.js'
 import type { Json } from '../../domain/Json.js'
-import { unitName } from '../../domain/Plan.js'
 import { apply } from '../../domain/Transition.js'
 import type { Group, Task, Workflow } from '../../domain/Workflow.js'
 import * as Identity from '../../domain/WorkflowIdentity.js'
@@ -105,7 +104,7 @@ const legible = <A extends Moment>(moment: A, changes: ReadonlyArray<Change> = [
         change._tag === 'Started' || change._tag === 'WorkflowEdited' ? change._tag : JSON.stringify(change)
       ),
       `state: ${JSON.stringify(moment.checkpoint.state)}`,
-      `done: ${[...moment.checkpoint.completedSteps].map(unitName).join(', ')}`,
+      `done: ${[...moment.checkpoint.completedSteps].map(({ unit }) => unit).join(', ')}`,
       ''
     ].join('\n')
   Object.defineProperty(moment, fc.toStringMethod, { value: toText })

@@ -11,15 +11,17 @@ import { decode } from '../../domain/CheckpointCodec.js'
 import * as State from '../../domain/CheckpointState.js'
 import { expand } from '../../domain/Expansion.js'
 import type { PlanOptions, PlanProblem } from '../../domain/Plan.js'
-import { openQuestions, unitName } from '../../domain/Plan.js'
+import { openQuestions } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
+import type { Unit } from '../../domain/Unit.js'
+import { join, top } from '../../domain/Unit.js'
 import type { Step, Task, Workflow } from '../../domain/Workflow.js'
 import { groupsOf } from '../../domain/Workflow.js'
-import { groupOf, groupsOf as identitiesOf } from '../../domain/WorkflowIdentity.js'
+import { find, groupsOf as identitiesOf } from '../../domain/WorkflowIdentity.js'
 import { damagedMoment } from './damage.js'
 import { edit, workflowEdit } from './edits.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { law, recorded, scheduled, unit, unitsOf, waiting } from './PlanLaw.js'
+import { law, recorded, scheduled, unitsOf, waiting } from './PlanLaw.js'
 import type { RunsOf } from './runs.js'
 import { moment } from './runs.js'
 import type { Moment } from './Tape.js'
@@ -40,13 +42,11 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       if (E.isLeft(planResume(checkpoint, edited))) return
       const fingerprints = fingerprintsIn({ checkpoint, workflow: edited })
       const accepted = fingerprintsIn({ checkpoint, workflow })
-      for (const record of checkpoint.completedSteps) {
-        const name = unitName(record)
-        assert.ok([record.fingerprint, accepted.get(name)].includes(fingerprints.get(name)), name)
-      }
+      for (const { unit, fingerprint } of checkpoint.completedSteps)
+        assert.ok([fingerprint, accepted.get(unit)].includes(fingerprints.get(unit)), unit)
       const were = checkpoint.workflow.steps.map(({ name }) => name)
       const are = edited.steps.map(({ name }) => name)
-      const begun = were.filter((name) => [...checkpoint.completedSteps].some(({ step }) => step === name))
+      const begun = were.filter((name) => [...checkpoint.completedSteps].some(({ unit }) => top(unit) === name))
       assert.deepEqual(
         are.filter((name) => begun.includes(name)),
         begun
@@ -89,7 +89,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       for (const changes of ['completed', 'ignore'] as const) {
         const plan = planResume(checkpoint, edit(workflow, change).workflow, { changes })
         if (E.isLeft(plan) || (changes === 'ignore' && isGone(checkpoint, workflow, change))) continue
-        const asked = openQuestions(plan.right).map(unitName)
+        const asked = openQuestions(plan.right).map(({ unit }) => unit)
         const waits = waiting(checkpoint)
         for (const name of inDoubt(checkpoint)) if (!waits.has(name)) assert.ok(asked.includes(name), name)
       }
@@ -102,14 +102,14 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
     ([{ checkpoint, workflow }, change]) => {
       const plan = planResume(checkpoint, edit(workflow, change).workflow, { changes: 'ignore' })
       if (E.isLeft(plan)) return
-      const records = new Map([...checkpoint.completedSteps].map((record) => [unitName(record), record]))
+      const records = new Map([...checkpoint.completedSteps].map((record) => [record.unit, record]))
       for (const decision of plan.right.decisions) {
-        const record = records.get(unitName(decision))
+        const record = records.get(decision.unit)
         if (decision._tag !== 'Skip' || record === undefined) continue
         const { fingerprint } = record
         const same = { _tag: record.assumed === true ? 'Assumed' : 'Completed' }
         const other = { _tag: 'AcceptedDespiteChange', recorded: fingerprint }
-        assert.deepEqual(decision.reason, fingerprint === decision.fingerprint ? same : other, unitName(decision))
+        assert.deepEqual(decision.reason, fingerprint === decision.fingerprint ? same : other, decision.unit)
       }
     }
   ),
@@ -159,12 +159,14 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       assert.equal(done.size, [...completedSteps].length, 'a unit is recorded twice')
       assert.equal(steps[state.stepIndex]?.name, state.step, 'the run stands at another step')
       if (state._tag !== 'Interrupted') assert.equal(done.has(state.step), state._tag === 'Completed', state.step)
-      for (const { stepIndex, step: name, group } of completedSteps) {
+      for (const { stepIndex, unit } of completedSteps) {
         const step = steps[stepIndex]
+        const name = top(unit)
         assert.equal(step?.name, name, `${name} is recorded for another step`)
         if (step === undefined || step.kind === 'task') continue
-        if (group !== undefined) assert.ok(groupOf(step, group) !== undefined, `${name}/${group} is recorded`)
-        else for (const { name: of } of identitiesOf(step)) assert.ok(done.has(unitName({ step: name, group: of })), of)
+        const groups = identitiesOf(step).map((group) => join(name, group.name))
+        if (unit !== name) assert.ok(groups.includes(unit), `${unit} is recorded`)
+        else for (const group of groups) assert.ok(done.has(group), group)
       }
     }
   )
@@ -184,20 +186,16 @@ const fingerprintsIn = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, s
   new Map(
     expand<Step>(workflow.steps, checkpoint.workflow).flatMap((step) => [
       [step.name, step.fingerprint] as const,
-      ...groupsOf(step).map(({ name, fingerprint }) => [unitName(unit(step.name, name)), fingerprint] as const)
+      ...groupsOf(step).map(({ name, fingerprint }) => [join(step.name, name), fingerprint] as const)
     ])
   )
 
 /** The units that may have had their effect and were not idempotent when they began. */
-const inDoubt = ({ state, workflow }: Checkpoint): ReadonlyArray<string> => {
-  const step = workflow.steps[state.stepIndex]
-  return [...State.inDoubt(state)]
-    .filter((group) => {
-      const begun = step === undefined || step.kind === 'task' ? step : groupOf(step, group ?? '')
-      return begun?.kind === 'task' && !begun.idempotent
-    })
-    .map((group) => unitName(unit(state.step, group)))
-}
+const inDoubt = ({ state, workflow }: Checkpoint): ReadonlyArray<Unit> =>
+  [...State.inDoubt(state)].filter((unit) => {
+    const begun = find(workflow, unit, state.stepIndex)?.definition
+    return begun?.kind === 'task' && !begun.idempotent
+  })
 
 /** Who ignores changes ignores as well that what was in doubt is gone. */
 const isGone = (checkpoint: Checkpoint, workflow: Workflow, change: Parameters<typeof edit>[1]): boolean => {
@@ -222,7 +220,7 @@ const redeclared = (workflow: Workflow, name: string, change: (task: Task) => Ta
     if (step._tag === 'Task') return step.name === name ? change(step) : step
     if (step._tag === 'Map') return name.startsWith(`${step.name}/`) ? { ...step, each: change(step.each) } : step
     const groups = step.groups.map((group) =>
-      unitName(unit(step.name, group.name)) === name ? { ...group, ...change(group) } : group
+      join(step.name, group.name) === name ? { ...group, ...change(group) } : group
     )
     return { ...step, groups }
   })
@@ -237,9 +235,5 @@ const refused = (
 ): ReadonlyArray<string> => {
   const plan = planResume(checkpoint, workflow, options)
   if (E.isRight(plan)) return []
-  return plan.left.problems.flatMap((problem) =>
-    problem._tag === why && 'step' in problem
-      ? [unitName(unit(problem.step, 'group' in problem ? problem.group : undefined))]
-      : []
-  )
+  return plan.left.problems.flatMap((problem) => (problem._tag === why && 'unit' in problem ? [problem.unit] : []))
 }

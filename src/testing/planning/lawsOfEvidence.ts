@@ -8,12 +8,14 @@ import type { CompletedStep, Evidence } from '../../domain/CompletedStep.js'
 import { otherAt } from '../../domain/evidenceOf.js'
 import { itemOf } from '../../domain/Expansion.js'
 import type { Answer, Changed, ChangedEvidence, Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
-import { openQuestions, unitName } from '../../domain/Plan.js'
+import { openQuestions } from '../../domain/Plan.js'
+import type { Unit } from '../../domain/Unit.js'
+import { nameOf, parent, top } from '../../domain/Unit.js'
 import { diceOf, numbers } from './Dice.js'
 import { runAgain } from './lawsOfRequests.js'
 import { chooseChanged } from './options.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { law, planOf, scheduled, unit, unitsOf, works } from './PlanLaw.js'
+import { law, planOf, recorded, scheduled, unitsOf, works } from './PlanLaw.js'
 import type { RunsOf } from './runs.js'
 import { moment } from './runs.js'
 import type { Samples } from './Samples.js'
@@ -29,9 +31,14 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
       const plain = planOf(found)
       const plan = planOf(found, { evidence })
       const asked = new Set(askedAbout(found, evidence).keys())
-      const questions = asked.size > 0 ? [...asked] : openQuestions(plain).map(unitName)
-      assert.deepEqual(openQuestions(plan).map(unitName).sort(), questions.sort())
-      const others = (all: ReadonlyArray<Decision>) => all.filter((one) => !asked.has(unitName(one)))
+      const questions = asked.size > 0 ? [...asked] : openQuestions(plain).map(({ unit }) => unit)
+      assert.deepEqual(
+        openQuestions(plan)
+          .map(({ unit }) => unit)
+          .sort(),
+        questions.sort()
+      )
+      const others = (all: ReadonlyArray<Decision>) => all.filter((one) => !asked.has(one.unit))
       assert.deepEqual(others(works(plan, found.workflow)), others(works(plain, found.workflow)))
     }
   ),
@@ -73,12 +80,12 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
         return head === undefined ? [] : [{ ...one, changed: [head, ...more] }]
       })
       const confirm = new Map([[name, { _tag: 'Again' } as const]])
-      const lost = these.map(({ record, was }) => ({ ...unit(record.step, record.group), missing: [was] as const }))
+      const lost = these.map(({ record: { unit }, was }) => ({ unit, missing: [was] as const }))
       const again = runAgain(found, lost)
-      const done = new Set([...found.checkpoint.completedSteps].map(unitName))
+      const done = recorded(found.checkpoint)
       for (const decision of works(planOf(found, { evidence: only, confirm }), found.workflow)) {
-        const due = again(decision) || !done.has(unitName(decision))
-        assert.equal(decision._tag !== 'Skip', due, unitName(decision))
+        const due = again(decision) || !done.has(decision.unit)
+        assert.equal(decision._tag !== 'Skip', due, decision.unit)
       }
     }
   ),
@@ -93,7 +100,10 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
       const changes = [...askedAbout(found, evidence).values()].flat()
       const now = new Map(changes.map(({ was, is }) => [placeOf(was), is]))
       const again = planOf(saved, { evidence: lookAt(saved.checkpoint, now) })
-      assert.deepEqual(openQuestions(again).map(unitName), [])
+      assert.deepEqual(
+        openQuestions(again).map(({ unit }) => unit),
+        []
+      )
       assert.deepEqual(scheduled(again, found.workflow), scheduled(plan, found.workflow))
     }
   ),
@@ -111,7 +121,7 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
       const places = looked.flatMap(({ changed }) => changed).map(({ was }) => placeOf(was))
       assert.deepEqual(new Set(places), new Set(other.keys()))
       const questions = openQuestions(planOf(saved, { evidence: looked }))
-      assert.deepEqual(questions.map(unitName).sort(), [...askedAbout(saved, looked).keys()].sort())
+      assert.deepEqual(questions.map(({ unit }) => unit).sort(), [...askedAbout(saved, looked).keys()].sort())
     }
   )
 ]
@@ -148,14 +158,14 @@ const lookAt = (
     const is = now.get(place)
     for (const was of otherAt(left, (one) => isArtifactAs(one, is))) other.add(was)
   }
-  return [...checkpoint.completedSteps].flatMap(({ step, group, evidence }): ReadonlyArray<ChangedEvidence> => {
+  return [...checkpoint.completedSteps].flatMap(({ unit, evidence }): ReadonlyArray<ChangedEvidence> => {
     const [first, ...more] = evidence
       .filter((was) => other.has(was))
       .map((was): Changed => {
         const is = now.get(placeOf(was))
         return { was, ...(is === undefined ? {} : { is }) }
       })
-    return first === undefined ? [] : [{ ...unit(step, group), changed: [first, ...more] }]
+    return first === undefined ? [] : [{ unit, changed: [first, ...more] }]
   })
 }
 
@@ -192,8 +202,8 @@ const askedAbout = (
   for (const [place, { is }] of changes) {
     const left = last.get(place)
     if (left === undefined || (left.was._tag === 'Artifact' && isBegunAt(found, place, left.record))) continue
-    const name = unitName(left.record)
-    asked.set(name, [...(asked.get(name) ?? []), { was: left.was, ...(is === undefined ? {} : { is }) }])
+    const { unit } = left.record
+    asked.set(unit, [...(asked.get(unit) ?? []), { was: left.was, ...(is === undefined ? {} : { is }) }])
   }
   return asked
 }
@@ -202,23 +212,17 @@ const askedAbout = (
 const isBegunAt = ({ checkpoint, workflow }: Moment, path: string, record: CompletedStep): boolean => {
   const { state, pending, variables } = checkpoint
   const tasks = unitsOf({ checkpoint, workflow })
-  const leaves = (step: string, group: string | undefined): boolean => {
-    const identity = checkpoint.workflow.steps.find(({ name }) => name === step)
-    const item = itemOf(identity, group)
+  const leaves = (unit: Unit): boolean => {
+    const identity = checkpoint.workflow.steps.find(({ name }) => name === parent(unit))
+    const item = itemOf(identity, nameOf(unit))
     const known = item === undefined ? { variables } : { variables, item: item.value }
-    return (
-      tasks
-        .get(unitName(unit(step, group)))
-        ?.leaves?.(known)
-        .includes(path) === true
-    )
+    return tasks.get(unit)?.leaves?.(known).includes(path) === true
   }
   const failedSince = ({ attempts }: State.Failure): boolean =>
-    record.step !== state.step || (attempts.at(-1)?.failedAt ?? '') >= record.completedAt
+    top(record.unit) !== state.step || (attempts.at(-1)?.failedAt ?? '') >= record.completedAt
   return (
-    pending.some(({ step, group }) => leaves(step, group)) ||
-    State.inFlight(state).some(({ group }) => leaves(state.step, group)) ||
-    State.failures(state).some((failure) => failedSince(failure) && leaves(state.step, failure.group)) ||
-    (state._tag === 'Interrupted' && state.inProgress && leaves(state.step, undefined))
+    [...pending, ...State.inFlight(state)].some(({ unit }) => leaves(unit)) ||
+    State.failures(state).some((failure) => failedSince(failure) && leaves(failure.unit)) ||
+    (state._tag === 'Interrupted' && state.inProgress && leaves(state.step))
   )
 }

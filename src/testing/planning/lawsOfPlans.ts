@@ -10,8 +10,8 @@ import { encode } from '../../domain/CheckpointCodec.js'
 import * as State from '../../domain/CheckpointState.js'
 import { expand } from '../../domain/Expansion.js'
 import type { ResumePlan } from '../../domain/Plan.js'
-import { unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
+import { isTop, isWithin, join } from '../../domain/Unit.js'
 import { diceOf, numbers } from './Dice.js'
 import { edit, workflowEdit } from './edits.js'
 import { chooseOptions } from './options.js'
@@ -47,10 +47,10 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     moment,
     (moment) => {
       assert.deepEqual(
-        planOf(moment).decisions.map(({ stepIndex, step, group }) => [stepIndex, step, group]),
+        planOf(moment).decisions.map(({ stepIndex, unit }) => [stepIndex, unit]),
         expand(moment.workflow.steps, moment.checkpoint.workflow).flatMap((step, index) => [
-          [index, step.name, undefined],
-          ...(step._tag === 'Wave' ? step.groups.map((group) => [index, step.name, group.name]) : [])
+          [index, step.name],
+          ...(step._tag === 'Wave' ? step.groups.map(({ name }) => [index, join(step.name, name)]) : [])
         ])
       )
     }
@@ -63,8 +63,8 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
       const done = recorded(moment.checkpoint)
       const waits = waiting(moment.checkpoint)
       for (const decision of works(planOf(moment), moment.workflow)) {
-        assert.equal(decision._tag === 'Skip', done.has(unitName(decision)), unitName(decision))
-        assert.equal(decision._tag === 'Poll', waits.has(unitName(decision)), unitName(decision))
+        assert.equal(decision._tag === 'Skip', done.has(decision.unit), decision.unit)
+        assert.equal(decision._tag === 'Poll', waits.has(decision.unit), decision.unit)
       }
     }
   ),
@@ -79,8 +79,8 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
       const work = new Set(works(plan, moment.workflow))
       for (const decision of decisions) {
         if (work.has(decision)) continue
-        assert.equal(decision._tag === 'Skip', done.has(decision.step), decision.step)
-        const groups = decisions.filter((one) => one.step === decision.step && one.group !== undefined)
+        assert.equal(decision._tag === 'Skip', done.has(decision.unit), decision.unit)
+        const groups = decisions.filter(({ unit }) => unit !== decision.unit && isWithin(unit, decision.unit))
         if (decision._tag === 'Skip') assert.ok(groups.every((one) => one._tag === 'Skip'))
       }
     }
@@ -103,7 +103,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     (one) => {
       const plan = planResume(one.moment.checkpoint, one.moment.workflow, one.options)
       if (E.isLeft(plan)) return
-      const steps = plan.right.decisions.filter(({ group }) => group === undefined)
+      const steps = plan.right.decisions.filter(({ unit }) => isTop(unit))
       const first = steps.find(({ _tag }) => _tag !== 'Skip')
       const { state } = one.moment.checkpoint
       const goesOn =
@@ -115,7 +115,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
         [...plan.right.skipSteps],
         steps.filter(({ _tag }) => _tag === 'Skip').map(({ stepIndex }) => stepIndex)
       )
-      assert.equal(plan.right.retryCurrent, first?.step === state.step && goesOn)
+      assert.equal(plan.right.retryCurrent, first?.unit === state.step && goesOn)
     }
   ),
   law(

@@ -10,8 +10,8 @@ import type { CompletedStep } from '../../domain/CompletedStep.js'
 import { expand } from '../../domain/Expansion.js'
 import type { Json } from '../../domain/Json.js'
 import type { Decision, MissingEvidence, PlanOptions } from '../../domain/Plan.js'
-import { unitName } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
+import { join, top } from '../../domain/Unit.js'
 import type { Step } from '../../domain/Workflow.js'
 import { groupsOf } from '../../domain/Workflow.js'
 import type { Dice } from './Dice.js'
@@ -44,14 +44,14 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const done = recorded(moment.checkpoint)
       const waits = waiting(moment.checkpoint)
       // A map that is done anew is asked about for the jobs of all its groups.
-      const steps = new Set(moment.checkpoint.pending.map(({ step }) => step))
+      const steps = new Set(moment.checkpoint.pending.map(({ unit }) => top(unit)))
       for (const decision of works(plan.right, moment.workflow)) {
-        const { stepIndex, group, step } = decision
-        const mayAsk = waits.has(unitName(decision)) || (group === undefined && steps.has(step))
+        const { stepIndex, unit } = decision
+        const mayAsk = waits.has(unit) || steps.has(unit)
         const tag = decision._tag === 'Confirm' && mayAsk ? 'Run' : decision._tag
-        if (options.fromStep !== undefined) assert.equal(tag, stepIndex < start ? 'Skip' : 'Run', unitName(decision))
-        else if (stepIndex === wave) assert.equal(tag, 'Run', unitName(decision))
-        else assert.equal(tag === 'Skip', stepIndex < wave && done.has(unitName(decision)), unitName(decision))
+        if (options.fromStep !== undefined) assert.equal(tag, stepIndex < start ? 'Skip' : 'Run', decision.unit)
+        else if (stepIndex === wave) assert.equal(tag, 'Run', decision.unit)
+        else assert.equal(tag === 'Skip', stepIndex < wave && done.has(decision.unit), decision.unit)
       }
     }
   ),
@@ -64,11 +64,11 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const again = runAgain(moment, evidence)
       const done = recorded(moment.checkpoint)
       for (const decision of works(planOf(moment, { evidence }), moment.workflow)) {
-        const due = again(decision) || !done.has(unitName(decision))
-        assert.equal(decision._tag !== 'Skip', due, unitName(decision))
-        const isGone = evidence.some((one) => unitName(one) === unitName(decision))
+        const due = again(decision) || !done.has(decision.unit)
+        assert.equal(decision._tag !== 'Skip', due, decision.unit)
+        const isGone = evidence.some(({ unit }) => unit === decision.unit)
         if (isGone && decision._tag === 'Run' && decision.stepIndex === firstOf(moment, evidence))
-          assert.equal(decision.reason._tag, 'EvidenceMissing', unitName(decision))
+          assert.equal(decision.reason._tag, 'EvidenceMissing', decision.unit)
       }
     }
   ),
@@ -84,18 +84,17 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const options = { fromStep: pick(dice, moment.workflow.steps).name, evidence, ...outputs }
       const plan = planResume(moment.checkpoint, moment.workflow, options)
       if (E.isLeft(plan)) return
-      const gone = new Set(evidence.map(unitName))
+      const gone = new Set(evidence.map(({ unit }) => unit))
       const tasks = unitsOf(moment)
-      const records = new Map([...moment.checkpoint.completedSteps].map((record) => [unitName(record), record]))
+      const records = new Map([...moment.checkpoint.completedSteps].map((record) => [record.unit, record]))
       for (const decision of plan.right.decisions) {
-        const task = tasks.get(unitName(decision))
+        const task = tasks.get(decision.unit)
         if (decision._tag !== 'Skip' || task === undefined) continue
-        const record = records.get(unitName(decision))
-        if (record !== undefined)
-          assert.ok(!gone.has(unitName(decision)), `${unitName(decision)} has lost its evidence`)
+        const record = records.get(decision.unit)
+        if (record !== undefined) assert.ok(!gone.has(decision.unit), `${decision.unit} has lost its evidence`)
         const output = outputIn(decision, record)
-        assert.ok(E.isRight(task.accepts(output)), `${unitName(decision)} does not take ${JSON.stringify(output)}`)
-        if (record === undefined) assert.ok(task.captures.length === 0 || output !== undefined, unitName(decision))
+        assert.ok(E.isRight(task.accepts(output)), `${decision.unit} does not take ${JSON.stringify(output)}`)
+        if (record === undefined) assert.ok(task.captures.length === 0 || output !== undefined, decision.unit)
       }
     }
   ),
@@ -109,7 +108,7 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const done = recorded(moment.checkpoint)
       const tasks = unitsOf(moment)
       for (const decision of plan.right.decisions) {
-        const name = unitName(decision)
+        const name = decision.unit
         if (!done.has(name) || tasks.get(name)?.idempotent !== false || decision._tag === 'Skip') continue
         assert.ok(decision._tag === 'Confirm' || decision.reason._tag === 'Forced', name)
       }
@@ -124,7 +123,7 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const outputs = chooseOutputs(dice, moment, samples)
       const due = works(planOf(moment), moment.workflow).filter(({ _tag }) => _tag === 'Run' || _tag === 'Retry')
       if (due.length === 0) return
-      const name = unitName(pick(dice, due))
+      const name = pick(dice, due).unit
       const output = outputs.get(name)
       const answer = { _tag: 'Done', ...(output === undefined ? {} : { output }) } as const
       const plan = planResume(moment.checkpoint, moment.workflow, { confirm: new Map([[name, answer]]) })
@@ -149,7 +148,7 @@ const chooseStart = (dice: Dice, moment: Moment, samples: Samples): PlanOptions 
 }
 
 const firstOf = (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): number =>
-  Math.min(...evidence.map(({ step }) => indexOf(moment, step)))
+  Math.min(...evidence.map(({ unit }) => indexOf(moment, top(unit))))
 
 /**
  * Whether a unit runs again because evidence is missing.
@@ -159,15 +158,15 @@ const firstOf = (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): numb
 export const runAgain = (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): ((unit: Decision) => boolean) => {
   const first = firstOf(moment, evidence)
   const step = moment.workflow.steps[first]
-  const of = evidence.filter((one) => one.step === step?.name)
-  const again = new Set(of.map(({ group }) => group))
-  const groups = step === undefined ? [] : expand([step], moment.checkpoint.workflow).flatMap((one) => groupsOf(one))
+  if (step === undefined) return ({ stepIndex }) => stepIndex > first
+  const again = new Set(evidence.map(({ unit }) => unit))
+  const groups = expand([step], moment.checkpoint.workflow).flatMap((one) => groupsOf(one))
   for (let known = -1; known < again.size;) {
     known = again.size
-    for (const { name, needs } of groups) if (needs.some((need) => again.has(need))) again.add(name)
+    for (const { name, needs } of groups)
+      if (needs.some((need) => again.has(join(step.name, need)))) again.add(join(step.name, name))
   }
-  return ({ stepIndex, group }) =>
-    stepIndex > first || (stepIndex === first && (again.has(undefined) || again.has(group)))
+  return (one) => one.stepIndex > first || (one.stepIndex === first && (again.has(step.name) || again.has(one.unit)))
 }
 
 const outputIn = (

@@ -10,11 +10,13 @@ import type { Change } from '../../domain/Change.js'
 import type { Outcome } from '../../domain/CheckpointState.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { Decision, ResumePlan } from '../../domain/Plan.js'
-import { openQuestions, unitName } from '../../domain/Plan.js'
+import { openQuestions } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
+import type { Unit } from '../../domain/Unit.js'
+import { isWithin, top } from '../../domain/Unit.js'
 import { diceOf, noTrouble, numbers } from './Dice.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { law, planOf, recorded, scheduled, unit, unitsOf, waiting, works } from './PlanLaw.js'
+import { law, planOf, recorded, scheduled, unitsOf, waiting, works } from './PlanLaw.js'
 import { momentWithOptions, run, undisturbedRun } from './runs.js'
 import type { Moment } from './Tape.js'
 import { answered, finish, follow, overrideOnly, polled } from './simulate.js'
@@ -51,13 +53,12 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       const chosen = answered(moment.checkpoint, moment.workflow, noTrouble, options, samples)
       if (E.isLeft(chosen)) return
       const done = follow(moment, chosen.right.plan, chosen.right.options, samples)
-      const maps = done.changes.flatMap((change) => (change._tag === 'Expanded' ? [change.step] : []))
+      const maps = done.changes.flatMap((change) => (change._tag === 'Expanded' ? [change.unit] : []))
       const started = done.changes.flatMap((change) =>
-        change._tag === 'AttemptStarted' && !maps.includes(change.step)
-          ? change.attempts.map(({ group }) => unitName(unit(change.step, group)))
-          : []
+        change._tag === 'AttemptStarted' ? change.attempts.map(({ unit }) => unit) : []
       )
-      assert.deepEqual([...maps, ...started].sort(), [...scheduled(chosen.right.plan, moment.workflow)].sort())
+      const ofSteps = started.filter((unit) => !maps.includes(top(unit)))
+      assert.deepEqual([...maps, ...ofSteps].sort(), [...scheduled(chosen.right.plan, moment.workflow)].sort())
     }
   ),
   law(
@@ -83,15 +84,17 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       const again = planOf(saved)
       const tags = (plan: ResumePlan) =>
         plan.decisions.map((one) => [
-          unitName(one),
+          one.unit,
           one._tag === 'Skip' ? 'skipped' : one._tag === 'Poll' ? 'waits' : 'scheduled'
         ])
       assert.deepEqual(tags(again), tags(chosen.right.plan))
       assert.deepEqual(openQuestions(again), [], 'an answer was forgotten')
       const work = new Set(works(chosen.right.plan, moment.workflow))
-      const rewound = saved.changes.find((change) => change._tag === 'Rewound')?.stepIndex ?? Infinity
+      const rewound = saved.changes.flatMap((change) => (change._tag === 'Rewound' ? change.units.map(top) : []))
+      const first = moment.workflow.steps.find(({ name }) => rewound.includes(name))
+      const end = first === undefined ? Infinity : moment.workflow.steps.indexOf(first)
       for (const [index, one] of chosen.right.plan.decisions.entries()) {
-        const untouched = one.stepIndex < rewound && !chosen.right.options.confirm?.has(unitName(one))
+        const untouched = one.stepIndex < end && !chosen.right.options.confirm?.has(one.unit)
         if (one._tag === 'Retry' && untouched && work.has(one)) {
           assert.deepEqual(again.decisions[index], one, 'what was in flight was forgotten')
         }
@@ -108,15 +111,15 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
         const tasks = unitsOf(moment)
         const left = leftBy(run.changes.slice(0, index + 1))
         for (const decision of planOf(moment).decisions) {
-          const task = tasks.get(unitName(decision))
+          const task = tasks.get(decision.unit)
           if (decision._tag === 'Skip' || task === undefined) continue
-          const begun = left.get(unitName(decision))
-          assert.equal(decision._tag === 'Poll', begun?.waits === true, unitName(decision))
+          const begun = left.get(decision.unit)
+          assert.equal(decision._tag === 'Poll', begun?.waits === true, decision.unit)
           if (decision._tag === 'Poll') continue
           const isAsked = begun?.mayHaveActed === true && !task.idempotent
-          assert.equal(decision._tag === 'Confirm', isAsked, unitName(decision))
+          assert.equal(decision._tag === 'Confirm', isAsked, decision.unit)
           const attempt = decision._tag === 'Retry' ? decision.attempt : 1
-          if (!isAsked) assert.equal(attempt, begun?.next ?? 1, unitName(decision))
+          if (!isAsked) assert.equal(attempt, begun?.next ?? 1, decision.unit)
         }
       }
     }
@@ -139,13 +142,11 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     undisturbedRun,
     (run) => {
       for (const { checkpoint, workflow } of run.trail) {
-        const asked = new Set(openQuestions(planOf({ checkpoint, workflow })).map(unitName))
+        const asked = new Set(openQuestions(planOf({ checkpoint, workflow })).map(({ unit }) => unit))
         const expected = new Set<string>()
         const { state } = checkpoint
-        for (const { group } of State.inFlight(state)) expected.add(unitName(unit(state.step, group)))
-        for (const { group, outcome } of State.failures(state)) {
-          if (outcome === 'unknown') expected.add(unitName(unit(state.step, group)))
-        }
+        for (const { unit } of State.inFlight(state)) expected.add(unit)
+        for (const { unit, outcome } of State.failures(state)) if (outcome === 'unknown') expected.add(unit)
         for (const [name, task] of unitsOf({ checkpoint, workflow })) if (task.idempotent) expected.delete(name)
         assert.deepEqual([...asked].sort(), [...expected].sort())
       }
@@ -160,15 +161,15 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       const known = new Set([
         ...recorded(moment.checkpoint),
         ...waiting(moment.checkpoint),
-        ...[...State.inFlight(state), ...State.failures(state)].map(({ group }) => unitName(unit(state.step, group)))
+        ...[...State.inFlight(state), ...State.failures(state)].map(({ unit }) => unit)
       ])
       const plan = planResume(moment.checkpoint, moment.workflow, options)
       if (E.isLeft(plan)) return
       const begun = (question: Decision): boolean =>
-        known.has(unitName(question)) ||
+        known.has(question.unit) ||
         (moment.workflow.steps[question.stepIndex]?._tag === 'Map' &&
-          [...known].some((name) => name.startsWith(`${question.step}/`)))
-      for (const question of openQuestions(plan.right)) assert.ok(begun(question), unitName(question))
+          [...known].some((name) => isWithin(name, top(question.unit))))
+      for (const question of openQuestions(plan.right)) assert.ok(begun(question), question.unit)
     }
   ),
   law(
@@ -181,22 +182,21 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       for (const change of run.changes) {
         switch (change._tag) {
           case 'AttemptStarted':
-            for (const { group } of change.attempts) {
-              const name = unitName(unit(change.step, group))
-              if (tasks.get(name)?.idempotent === false) assert.ok(!inDoubt.has(name), name)
-              inDoubt.add(name)
+            for (const { unit } of change.attempts) {
+              if (tasks.get(unit)?.idempotent === false) assert.ok(!inDoubt.has(unit), unit)
+              inDoubt.add(unit)
             }
             break
           case 'AttemptFailed':
           case 'JobEnded':
-            if (change.outcome === 'notApplied') inDoubt.delete(unitName(change))
+            if (change.outcome === 'notApplied') inDoubt.delete(change.unit)
             break
           case 'UnitFailed':
-            if (change.last?.outcome === 'notApplied') inDoubt.delete(unitName(change))
+            if (change.last?.outcome === 'notApplied') inDoubt.delete(change.unit)
             break
           case 'Confirmed':
           case 'Assumed':
-            inDoubt.delete(unitName(change))
+            inDoubt.delete(change.unit)
             break
           case 'Started':
           case 'WorkflowEdited':
@@ -220,8 +220,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       for (const [index, { checkpoint }] of trail.entries()) {
         const next = changes[index + 1]
         if (next?._tag !== 'AttemptStarted') continue
-        for (const { group } of next.attempts)
-          assert.ok(!waiting(checkpoint).has(unitName(unit(next.step, group))), unitName(unit(next.step, group)))
+        for (const { unit } of next.attempts) assert.ok(!waiting(checkpoint).has(unit), unit)
       }
     }
   ),
@@ -233,13 +232,12 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       const open = new Map<string, string>()
       for (const change of changes) {
         if (change._tag === 'AttemptStarted') {
-          for (const { group, key } of change.submissions ?? []) {
-            const name = unitName(unit(change.step, group))
-            assert.equal(key, open.get(name) ?? key, name)
-            open.set(name, key)
+          for (const { unit, key } of change.submissions ?? []) {
+            assert.equal(key, open.get(unit) ?? key, unit)
+            open.set(unit, key)
           }
-        } else if (change._tag === 'JobEnded' || COMPLETING.has(change._tag)) {
-          open.delete(unitName(change as { readonly step: string; readonly group?: string }))
+        } else if (change._tag === 'JobEnded' || change._tag === 'UnitCompleted' || change._tag === 'Assumed') {
+          open.delete(change.unit)
         }
       }
     }
@@ -248,15 +246,12 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     const ended = new Set<string>()
     for (const [index, change] of changes.entries()) {
       const before = trail[index - 1]?.checkpoint.pending ?? []
-      if (change._tag === 'JobEnded')
-        for (const { step, group, key } of before) if (step === change.step && group === change.group) ended.add(key)
+      if (change._tag === 'JobEnded') for (const { unit, key } of before) if (unit === change.unit) ended.add(key)
       if (change._tag === 'AttemptStarted')
         for (const { key } of change.submissions ?? []) assert.ok(!ended.has(key), key)
     }
   })
 ]
-
-const COMPLETING: ReadonlySet<Change['_tag']> = new Set(['UnitCompleted', 'Assumed'])
 
 interface Begun {
   readonly next: number
@@ -267,30 +262,29 @@ interface Begun {
 /** What the changes of a run left of the units that were begun: said again, by other means than the checkpoint. */
 const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, Begun> => {
   const left = new Map<string, Begun>()
-  const failed = (name: string, next: number, outcome: Outcome): void =>
-    void left.set(name, { next, mayHaveActed: outcome === 'unknown' })
+  const failed = (unit: Unit, next: number, outcome: Outcome): void =>
+    void left.set(unit, { next, mayHaveActed: outcome === 'unknown' })
   for (const change of changes) {
     switch (change._tag) {
       case 'AttemptStarted':
-        for (const { group, attempt } of change.attempts)
-          left.set(unitName(unit(change.step, group)), { next: attempt, mayHaveActed: true })
+        for (const { unit, attempt } of change.attempts) left.set(unit, { next: attempt, mayHaveActed: true })
         break
       case 'AttemptFailed':
-        failed(unitName(change), change.attempt + 1, change.outcome)
+        failed(change.unit, change.attempt + 1, change.outcome)
         break
       case 'JobEnded':
-        failed(unitName(change), 1, change.outcome)
+        failed(change.unit, 1, change.outcome)
         break
       case 'JobSubmitted':
-        left.set(unitName(change), { next: 1, mayHaveActed: true, waits: true })
+        left.set(change.unit, { next: 1, mayHaveActed: true, waits: true })
         break
       case 'UnitFailed':
-        if (change.last !== undefined) failed(unitName(change), 1, change.last.outcome)
+        if (change.last !== undefined) failed(change.unit, 1, change.last.outcome)
         break
       case 'UnitCompleted':
       case 'Assumed':
       case 'Confirmed':
-        left.delete(unitName(change))
+        left.delete(change.unit)
         break
       case 'Started':
       case 'WorkflowEdited':

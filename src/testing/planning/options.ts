@@ -14,6 +14,7 @@ import type {
   MissingEvidence,
   PlanOptions
 } from '../../domain/Plan.js'
+import { top } from '../../domain/Unit.js'
 import type { Workflow } from '../../domain/Workflow.js'
 import type { Dice } from './Dice.js'
 import { pick } from './Dice.js'
@@ -91,16 +92,12 @@ export const chooseOutputs = (
 export const chooseMissing = (dice: Dice, { completedSteps }: Checkpoint): ReadonlyArray<MissingEvidence> =>
   [...completedSteps]
     .filter(() => dice.roll(3) === 2)
-    .map(({ step, group }) => ({
-      step,
-      ...(group === undefined ? {} : { group }),
-      missing: [{ _tag: 'File', path: `${step}.txt` }]
-    }))
+    .map(({ unit }) => ({ unit, missing: [{ _tag: 'File', path: `${top(unit)}.txt` }] }))
 
 /** Arbitrary changed evidence, at some of the places that units have recorded: the record, and the current state. */
 export const chooseChanged = (dice: Dice, { completedSteps, revision }: Checkpoint): ReadonlyArray<ChangedEvidence> => {
   const now = new Map<string, Evidence | undefined>()
-  return [...completedSteps].flatMap(({ step, group, evidence }): ReadonlyArray<ChangedEvidence> => {
+  return [...completedSteps].flatMap(({ unit, evidence }): ReadonlyArray<ChangedEvidence> => {
     const [first, ...more] = evidence.flatMap((was): ReadonlyArray<Changed> => {
       const place = placeOf(was)
       if (place === undefined) return []
@@ -108,7 +105,7 @@ export const chooseChanged = (dice: Dice, { completedSteps, revision }: Checkpoi
       const is = now.get(place)
       return is === undefined ? [] : [{ was, is }]
     })
-    return first === undefined ? [] : [{ step, ...(group === undefined ? {} : { group }), changed: [first, ...more] }]
+    return first === undefined ? [] : [{ unit, changed: [first, ...more] }]
   })
 }
 

@@ -8,9 +8,10 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Json } from '../../domain/Json.js'
 import type { Answer, Confirm, Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
-import { openQuestions, unitName } from '../../domain/Plan.js'
+import { openQuestions } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Task, Workflow } from '../../domain/Workflow.js'
+import { isTop } from '../../domain/Unit.js'
 import type { Dice } from './Dice.js'
 import { noTrouble } from './Dice.js'
 import type { Samples } from './Samples.js'
@@ -167,7 +168,7 @@ export const answered = (
     const questions = openQuestions(plan.right)
     if (questions.length === 0) return E.right({ workflow, plan: plan.right, options })
     for (const question of questions) {
-      const name = unitName(question)
+      const name = question.unit
       if (said.has(name)) return assert.fail('an answered question is asked again')
       said.add(name)
       confirm.set(name, answer({ checkpoint, workflow }, question, dice, samples))
@@ -176,16 +177,16 @@ export const answered = (
 }
 
 const answer = (moment: Moment, question: Confirm, dice: Dice, samples: Samples): Answer => {
-  const isWhole = question.group === undefined && moment.workflow.steps[question.stepIndex]?._tag === 'Map'
+  const isWhole = isTop(question.unit) && moment.workflow.steps[question.stepIndex]?._tag === 'Map'
   if (question.reason._tag === 'EvidenceChanged' && !isWhole && dice.roll(3) === 2) return { _tag: 'Keep' }
   if (dice.roll(2) === 0) return { _tag: 'Again' }
-  return doneAnswer(samples, taskAt(moment, question), unitName(question), dice)
+  return doneAnswer(samples, taskAt(moment, question), question.unit, dice)
 }
 
 const taskAt = ({ checkpoint, workflow }: Moment, decision: Decision): Task => {
   const step = workflow.steps[decision.stepIndex]
-  const isWhole = step?._tag === 'Map' && decision.group === undefined
-  const task = isWhole ? wholeOf(step) : taskUnits(workflow, checkpoint.workflow).get(unitName(decision))
-  if (task === undefined) return assert.fail(`no task at ${unitName(decision)}`)
+  const isWhole = step?._tag === 'Map' && isTop(decision.unit)
+  const task = isWhole ? wholeOf(step) : taskUnits(workflow, checkpoint.workflow).get(decision.unit)
+  if (task === undefined) return assert.fail(`no task at ${decision.unit}`)
   return task
 }

@@ -31,9 +31,9 @@ const one = (revision: number, change: Change, checkpoint: Json): ReadonlyNonEmp
 ]
 
 const AT = '2026-01-02T03:04:05.678Z'
-const failed: Change = { _tag: 'UnitFailed', at: AT, stepIndex: 0, step: 'x', retryable: false }
-const interrupted: Change = { _tag: 'Interrupted', at: AT, stepIndex: 0, step: 'x', reason: 'signal' }
-const confirmed: Change = { _tag: 'Confirmed', at: AT, stepIndex: 0, step: 'x' }
+const failed: Change = { _tag: 'UnitFailed', at: AT, unit: 'x', retryable: false }
+const interrupted: Change = { _tag: 'Interrupted', at: AT, unit: 'x', reason: 'signal' }
+const confirmed: Change = { _tag: 'Confirmed', at: AT, unit: 'x' }
 
 describe('checkpoint.json', () => {
   test("is the newest checkpoint as people read it: indented, a newline at the end, the checkpoint's own fields", async () => {

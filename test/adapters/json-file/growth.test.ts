@@ -31,7 +31,7 @@ const MIB = 1_048_576
 const step = (n: number, size = 200): ReadonlyNonEmptyArray<Revision> => [
   {
     revision: n,
-    change: { _tag: 'Confirmed', at: '2026-01-02T03:04:05.678Z', stepIndex: n, step: 'x'.repeat(size) },
+    change: { _tag: 'Confirmed', at: '2026-01-02T03:04:05.678Z', unit: 'x'.repeat(size) },
     checkpoint: () => upTo(n).map((index) => ({ stepIndex: index, step: 'x'.repeat(size / 2) }))
   }
 ]
@@ -296,7 +296,7 @@ describe('a checkpoint that is too large', () => {
   const big = (n: number, bytes: number): ReadonlyNonEmptyArray<Revision> => [
     {
       revision: n,
-      change: { _tag: 'Confirmed', at: '', stepIndex: n, step: 'x'.repeat(n === 0 ? 1 : bytes) },
+      change: { _tag: 'Confirmed', at: '', unit: 'x'.repeat(n === 0 ? 1 : bytes) },
       checkpoint: (): Json => ({
         variables: { report: 'x'.repeat(bytes), small: 1 },
         completedSteps: [{ output: 'y'.repeat(bytes / 4) }]

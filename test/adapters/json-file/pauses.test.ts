@@ -31,8 +31,7 @@ const pointer: Pause.ContinueHere = {
   runId: 'r',
   workflow: 'release',
   stepIndex: 1,
-  step: 'checks',
-  group: 'lint',
+  unit: 'checks/lint',
   commits: ['a'.repeat(40)],
   pausedAt: '2026-01-02T03:04:07.000Z'
 }
@@ -181,7 +180,7 @@ describe('the pointer to the run that paused last', () => {
     ['that is nothing but brackets', '['.repeat(3_000_000)],
     ['whose id leads elsewhere', JSON.stringify({ format: 1, ...pointer, runId: '../../etc' })],
     ['with a hash that is an option of git', JSON.stringify({ format: 1, ...pointer, committed: '--upload-pack=x' })],
-    ['with control characters', JSON.stringify({ format: 1, ...pointer, group: '\u001b[2J' })],
+    ['with control characters', JSON.stringify({ format: 1, ...pointer, unit: '\u001b[2J' })],
     ['of a newer format', JSON.stringify({ ...pointer, format: 2 })]
   ])('%s is refused and left as it is', async (_, content) => {
     const path = join(root, 'continue-here.json')

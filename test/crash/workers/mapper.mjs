@@ -5,6 +5,7 @@
 import { openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
+import { Unit } from 'dogear'
 import { jsonFileStorage } from 'dogear/json-file'
 import { runOrResume, workflow } from 'dogear/promise'
 
@@ -16,7 +17,8 @@ const noting = (storage) => ({
   save: (claim, revisions) => async () => {
     const saved = await storage.save(claim, revisions)()
     if (E.isRight(saved))
-      for (const { change } of revisions) if (change._tag === 'UnitCompleted') writeSync(acks, `${change.group}\n`)
+      for (const { change } of revisions)
+        if (change._tag === 'UnitCompleted') writeSync(acks, `${Unit.nameOf(change.unit)}\n`)
     return saved
   }
 })

@@ -33,7 +33,7 @@ const act = async (unit, attempt, output, { signal }) => {
   fsyncSync(effects)
 }
 
-const unitOf = ({ step, group }) => (group === undefined ? step : `${step}/${group}`)
+const unitOf = ({ unit }) => unit
 
 const DONE = new Set(['UnitCompleted', 'Assumed'])
 
@@ -43,7 +43,7 @@ const noting = (storage) => ({
   save: (claim, revisions) => async () => {
     const saved = await storage.save(claim, revisions)()
     if (E.isRight(saved)) {
-      const completed = revisions.filter(({ change }) => DONE.has(change._tag)).map(({ change }) => unitOf(change))
+      const completed = revisions.filter(({ change }) => DONE.has(change._tag)).map(({ change }) => change.unit)
       const rewound = revisions.some(({ change }) => change._tag === 'Rewound')
       const revision = revisions.at(-1).revision
       writeSync(acks, `${JSON.stringify({ life, epoch: claim.epoch, revision, completed, rewound })}\n`)
@@ -129,7 +129,7 @@ const reportOf = ({ checkpoint }) =>
         revision: checkpoint.revision,
         generation: checkpoint.generation,
         outputs: Object.fromEntries(
-          [...checkpoint.completedSteps].map((done) => [unitOf(done), digest(done.output ?? null)])
+          [...checkpoint.completedSteps].map((done) => [done.unit, digest(done.output ?? null)])
         ),
         variables: Object.fromEntries([...checkpoint.variables].map(([name, value]) => [name, digest(value)]))
       }

@@ -47,12 +47,12 @@ const revisionOf = (runId, tags, tag) => {
   const at = new Date().toISOString()
   return {
     revision: all.length - 1,
-    change: { _tag: 'Interrupted', at, stepIndex: 0, step: tag, reason: 'signal' },
+    change: { _tag: 'Interrupted', at, unit: tag, reason: 'signal' },
     checkpoint: () => ({ format: 1, runId, revision: all.length - 1, tags: all })
   }
 }
 
-export const tagsOf = ({ checkpoint, changes }) => [...checkpoint.tags, ...changes.map(({ step }) => step)]
+export const tagsOf = ({ checkpoint, changes }) => [...checkpoint.tags, ...changes.map(({ unit }) => unit)]
 
 /** Claims as soon as it can; `saves` revisions, or as many as it can until it is fenced; gives the claim back. */
 const write = async ({ runId, at, saves = Infinity, patient = true, release = true }) => {

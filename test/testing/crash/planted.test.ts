@@ -84,8 +84,8 @@ describe('the crash simulator sees', () => {
       ...stored,
       changes: stored.changes.map((change) => {
         const made = change as unknown as Change.Change
-        return made._tag === 'AttemptStarted' && made.step === 'three'
-          ? { _tag: 'Assumed', at: made.at, stepIndex: made.stepIndex, step: made.step, captured: [] }
+        return made._tag === 'AttemptStarted' && made.attempts[0]?.unit === 'three'
+          ? { _tag: 'Assumed', at: made.at, unit: 'three', captured: [] }
           : change
       })
     }))
@@ -139,10 +139,7 @@ describe('the crash simulator sees', () => {
     const restarting = giving((stored) => ({
       ...stored,
       changes: stored.changes.map(
-        (change) =>
-          JSON.parse(
-            JSON.stringify(change).replaceAll('"attempts":[{"attempt":1}]', '"attempts":[{"attempt":2}]')
-          ) as typeof change
+        (change) => JSON.parse(JSON.stringify(change).replaceAll('"attempt":1}]', '"attempt":2}]')) as typeof change
       )
     }))
     assert.ok((await found(restarting)).includes('SameAttempt'))

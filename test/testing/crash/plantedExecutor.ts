@@ -240,8 +240,17 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([from('s0')]),
     module: 'domain/Transition.ts',
-    text: '    unit.stepIndex < change.stepIndex ||\n    (unit.stepIndex === change.stepIndex && groups',
-    instead: '    unit.stepIndex !== change.stepIndex ||\n    (unit.stepIndex === change.stepIndex && groups',
+    text: 'const named = new Set(change.units)',
+    instead: 'const named = new Set(change.units.slice(0, 1))',
+    breaks: 'OverrideKept'
+  },
+  {
+    what: 'does not take back what follows a rewound step',
+    spec: [task(), task()],
+    only: told([from('s0')]),
+    module: 'domain/Overrides.ts',
+    text: ', ...later.map(({ name }) => name)]',
+    instead: ']',
     breaks: 'OverrideKept'
   },
   {
@@ -261,7 +270,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([from('s1', 1)]),
     module: 'domain/Overrides.ts',
-    text: '    ...assumed(steps, plan, records, back, at),\n',
+    text: '    ...assumed(steps, plan, records, taken, at),\n',
     instead: '',
     breaks: 'OverrideKept'
   },
@@ -315,7 +324,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [wave([0, LEAVES], [1], [0])],
     only: told([gone('s0/g0')]),
     module: 'domain/decideStep.ts',
-    text: '    due.push(...(needing.get(name) ?? []))\n',
+    text: '    due.push(...(needing.get(unit) ?? []))\n',
     instead: '',
     breaks: 'EvidenceSeen'
   },
@@ -324,8 +333,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [wave([0, LEAVES], [0])],
     only: told([gone('s0/g0')]),
     module: 'domain/Overrides.ts',
-    text: "...(ofStep.some(keeps) || (groups.length > 0 && kindOf(first) === 'Map') ? { groups } : {}),",
-    instead: '',
+    text: 'isPartial ? groups : [top(first.unit)]',
+    instead: '[top(first.unit)]',
     breaks: 'EvidenceSeen'
   },
   {
@@ -335,7 +344,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     module: 'executor/wave.ts',
     text: '      complete(board, group.name)\n      return [',
     instead:
-      '      complete(board, group.name)\n      return board.failed.length > 0 ? [leftUndone(scope, place, result.attempt, HALTED)] : [',
+      '      complete(board, group.name)\n      return board.failed.length > 0 ? [leftUndone(scope, unit, result.attempt, HALTED)] : [',
     breaks: 'NothingLost'
   },
   {
@@ -380,7 +389,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     only: told([gone('s0')]),
     module: 'domain/PlanContext.ts',
     text: 'const rewound = Math.min(forced, evidence.first)',
-    instead: 'const rewound = Math.min(forced, records.ofSteps.length > 0 ? 0 : Infinity, evidence.first)',
+    instead: 'const rewound = Math.min(forced, checkpoint.completedSteps.steps > 0 ? 0 : Infinity, evidence.first)',
     breaks: 'NothingTwice'
   },
   ...PAUSING

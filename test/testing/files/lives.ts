@@ -90,8 +90,7 @@ const checkpointOf = (state: State): Json => ({ format: 1, ...state, text: textO
 const changeOf = (state: State): Change => ({
   _tag: 'UnitCompleted',
   at: '2026-01-02T03:04:05.678Z',
-  stepIndex: 0,
-  step: 'pack',
+  unit: 'pack',
   output: textOf(state),
   captured: [],
   attempts: 1,

@@ -24,9 +24,9 @@ describe('an arbitrary checkpoint of a workflow', () => {
     Arbitrary.checkpoint({ workflow: release, outputs }),
     (checkpoint) => {
       assert.ok(E.isRight(planResume(checkpoint, release)))
-      for (const { step, output } of checkpoint.completedSteps) {
-        if (step === 'version') assert.ok(output === '1.0.0' || output === '2.0.0')
-        if (step === 'publish') assert.ok(output === null)
+      for (const { unit, output } of checkpoint.completedSteps) {
+        if (unit === 'version') assert.ok(output === '1.0.0' || output === '2.0.0')
+        if (unit === 'publish') assert.ok(output === null)
       }
     },
     COUNT

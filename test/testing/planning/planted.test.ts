@@ -54,7 +54,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'forgets what needs a group that runs again',
     'PL-GONE-01',
-    { module: 'decideStep.ts', text: 'due.push(...(needing.get(name) ?? []))', instead: '' }
+    { module: 'decideStep.ts', text: 'due.push(...(needing.get(unit) ?? []))', instead: '' }
   ],
   [
     'overwrites changed evidence unasked',
@@ -93,8 +93,8 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'PL-CHANGED-05',
     {
       module: 'Overrides.ts',
-      text: '...placeOf(decision), evidence }',
-      instead: '...placeOf(decision), evidence: [] }'
+      text: 'unit: decision.unit, evidence }',
+      instead: 'unit: decision.unit, evidence: [] }'
     }
   ],
   [
@@ -140,7 +140,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'PL-EDIT-06',
     {
       module: 'decideStep.ts',
-      text: 'return unit?.idempotent !== false',
+      text: "return before?.kind !== 'task' || before.idempotent",
       instead: 'return true'
     }
   ],
@@ -161,7 +161,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'goes on from a checkpoint that contradicts itself',
     'PL-DAMAGE-01',
-    { module: 'planResume.ts', text: '...inconsistencies(checkpoint, records)', instead: '' }
+    { module: 'planResume.ts', text: '...inconsistencies(checkpoint)', instead: '' }
   ]
 ]
 

@@ -1,0 +1,125 @@
+/**
+ * The path of a unit from the root of its workflow: `build`, `checks/unit`.
+ *
+ * @module
+ * @since 0.1.0
+ */
+
+/**
+ * The names of a unit and of its ancestors, from the top, joined by `/`. A name that is no plain word is escaped, so that no
+ * two units have the same path.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Unit = string
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The path of the unit with a name below a parent, or of a top-level step.
+ *
+ * @example
+ * import { Unit } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.equal(Unit.join('checks', 'unit'), 'checks/unit')
+ * assert.equal(Unit.join('pages', 'a/b'), 'pages/a%2Fb')
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const join = (parent: Unit | undefined, name: string): Unit =>
+  parent === undefined ? segment(name) : `${parent}/${segment(name)}`
+
+const PLAIN = /^[A-Za-z0-9._-]+$/
+
+const segment = (name: string): string => (PLAIN.test(name) ? name : name === '' ? '%' : name.replace(OTHERS, escaped))
+
+const OTHERS = /[^A-Za-z0-9._-]/g
+
+const escaped = (unit: string): string => {
+  const code = unit.charCodeAt(0).toString(16).toUpperCase()
+  return code.length > 2 ? `%u${code.padStart(4, '0')}` : `%${code.padStart(2, '0')}`
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// destructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The names in a path, from the top: the inverse of {@link join}.
+ *
+ * @example
+ * import { Unit } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.deepEqual(Unit.names('pages/a%2Fb'), ['pages', 'a/b'])
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const names = (unit: Unit): ReadonlyArray<string> => unit.split('/').map(unescaped)
+
+const unescaped = (segment: string): string =>
+  segment === '%' ? '' : segment.includes('%') ? segment.replace(ESCAPED, original) : segment
+
+const ESCAPED = /%u[0-9A-F]{4}|%[0-9A-F]{2}/g
+
+const original = (code: string): string => String.fromCharCode(parseInt(code.replace(/^%u?/, ''), 16))
+
+/**
+ * The name of a unit among its siblings.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const nameOf = (unit: Unit): string => unescaped(unit.slice(unit.lastIndexOf('/') + 1))
+
+/**
+ * The path of the unit that a unit is part of, or `undefined` for a top-level step.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const parent = (unit: Unit): Unit | undefined => {
+  const end = unit.lastIndexOf('/')
+  return end === -1 ? undefined : unit.slice(0, end)
+}
+
+/**
+ * The top-level step that a unit is, or is part of.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const top = (unit: Unit): Unit => {
+  const end = unit.indexOf('/')
+  return end === -1 ? unit : unit.slice(0, end)
+}
+
+/**
+ * Whether a unit is a top-level step.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const isTop = (unit: Unit): boolean => !unit.includes('/')
+
+/**
+ * Whether a unit is the ancestor itself or part of it.
+ *
+ * @example
+ * import { Unit } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.equal(Unit.isWithin('checks/unit', 'checks'), true)
+ * assert.equal(Unit.isWithin('checks-2', 'checks'), false)
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const isWithin = (unit: Unit, ancestor: Unit): boolean =>
+  unit.startsWith(ancestor) && (unit.length === ancestor.length || unit[ancestor.length] === '/')
