@@ -47,7 +47,8 @@ const shown = (text: string): readonly string[] =>
     .split('\n')
     .filter((line) => line !== '' && line !== '…')
 
-describe('the example of a store', () => {
+// Most of the time they wait for a silent owner in a process of their own.
+describe('the example of a store', { concurrent: true }, () => {
   test('is the one in the guide', () => {
     for (const name of readdirSync(examples)) {
       const text = readFileSync(join(examples, name), 'utf8')
@@ -88,7 +89,7 @@ describe('the process of the example', () => {
   })
 })
 
-describe('the guide for authors of stores', () => {
+describe('the guide for authors of stores', { concurrent: true }, () => {
   test('the report is the one that it shows', async () => {
     const lines = shown(' passed, 0 failed')
     expect(lines.length).toBeGreaterThan(4)

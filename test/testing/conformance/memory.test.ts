@@ -5,6 +5,7 @@ import { memoryData, memoryStorage } from '../../../src/adapters/memory.js'
 import type { CheckpointStorage } from '../../../src/ports/CheckpointStorage.js'
 import type { Gate, StorageSpec } from '../../../src/testing/index.js'
 import { conformanceTests, stallGate } from '../../../src/testing/index.js'
+import { waitingTogether } from './waitingTogether.js'
 
 /** Each function of the memory store is one operation, which waits at the gate. */
 const behind = (storage: CheckpointStorage, { pass }: Gate): CheckpointStorage => {
@@ -36,4 +37,4 @@ const memorySpec: StorageSpec<MemoryData> = {
   capabilities: ['history', 'large', 'watch', 'stalls', 'takeOver']
 }
 
-conformanceTests({ describe, test }, memorySpec)
+conformanceTests({ describe, test: waitingTogether(test) }, memorySpec)
