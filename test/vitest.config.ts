@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 
@@ -11,7 +12,8 @@ export default defineConfig({
     // Sweeps take long: they are files of their own, or tests that do more when DOGEAR_SWEEP is set.
     exclude: [...configDefaults.exclude, 'test/.tmp/**', ...(sweep ? [] : ['test/**/*.sweep.test.ts'])],
     pool: 'forks',
-    maxWorkers: '100%',
+    // Many tests mostly wait for other processes.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     testTimeout: sweep ? 60 * minutes : minutes / 2,
     hookTimeout: 5 * minutes,
     reporters: ['default', 'json'],

@@ -9,6 +9,8 @@ import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
+import type { Renewals } from './IdempotencyKey.js'
+import { none as noRenewals } from './IdempotencyKey.js'
 import type { Json } from './Json.js'
 import { isObject } from './Json.js'
 import type { PendingJob, Submission } from './PendingJob.js'
@@ -41,8 +43,8 @@ export type Variables = ReadonlyMap<string, Json>
  *
  * - `revision`: 0, 1, 2 … within the run, one more with each change.
  * - `generation`: how often completed work was taken back, to be done again.
- * - `pending`: the jobs that are waited for; `submissions`: the keys of those that may have been submitted; `endedJobs`: how many
- *   ended badly, so that no key is used again. Without jobs the last two are not stored.
+ * - `pending`: the jobs that are waited for; `submissions`: the keys of those that may have been submitted, stored if there are any.
+ * - `renewals`: how often units got another idempotency key, stored if any did.
  * - `createdAt`, `updatedAt`: UTC, ISO 8601.
  *
  * @category model
@@ -59,7 +61,7 @@ export interface Fields {
   readonly completedSteps: CompletedSteps
   readonly pending: ReadonlyArray<PendingJob>
   readonly submissions: ReadonlyArray<Submission>
-  readonly endedJobs: number
+  readonly renewals: Renewals
   readonly workspace?: Workspace
   readonly createdAt: string
   readonly updatedAt: string
@@ -105,7 +107,7 @@ export const make = (fields: Fields): Checkpoint => {
     completedSteps: fields.completedSteps,
     pending: fields.pending,
     submissions: fields.submissions,
-    endedJobs: fields.endedJobs,
+    renewals: fields.renewals,
     createdAt: fields.createdAt,
     updatedAt: fields.updatedAt
   }
@@ -159,7 +161,7 @@ export const start = (started: Started): Checkpoint =>
     completedSteps: Steps.none,
     pending: none,
     submissions: none,
-    endedJobs: 0,
+    renewals: noRenewals,
     ...(started.workspace === undefined ? {} : { workspace: started.workspace }),
     createdAt: started.at,
     updatedAt: started.at

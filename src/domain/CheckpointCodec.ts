@@ -13,6 +13,7 @@ import type { Checkpoint, Fields } from './Checkpoint.js'
 import { FORMAT, make, variablesOf } from './Checkpoint.js'
 import type { CompletedStep } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
+import type { Unit } from './Unit.js'
 import type { Json, JsonObject } from './Json.js'
 import { equals } from './Json.js'
 import type { Malformed } from './JsonCodec.js'
@@ -47,10 +48,16 @@ export interface NewerFormat {
  */
 export type CodecError = Malformed | NewerFormat | TransitionError
 
+/** How often a unit got another idempotency key. */
+interface Renewal {
+  readonly unit: Unit
+  readonly times: number
+}
+
 /** What stands in a file: the fields of a checkpoint with plain lists and objects. */
-interface Stored extends Omit<Fields, 'completedSteps' | 'format' | 'submissions' | 'endedJobs'> {
+interface Stored extends Omit<Fields, 'completedSteps' | 'format' | 'submissions' | 'renewals'> {
   readonly submissions?: ReadonlyArray<Submission>
-  readonly endedJobs?: number
+  readonly renewals?: ReadonlyArray<Renewal>
   readonly format: number
   readonly completedSteps: ReadonlyArray<CompletedStep>
   readonly variables: JsonObject
@@ -76,7 +83,7 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
   variables: jsonObject,
   pending: list(pendingJob),
   submissions: optional(list(submission)),
-  endedJobs: optional(natural),
+  renewals: optional(list(fields<Renewal>('a renewal', { unit: t.string, times: natural }))),
   workspace: optional(workspace),
   createdAt: time,
   updatedAt: time
@@ -111,12 +118,12 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
  */
 export const encode = (checkpoint: Checkpoint): Json => {
   const { format, runId, revision, generation, workflow, input, state, completedSteps, variables, ...more } = checkpoint
-  const { submissions, endedJobs, ...rest } = more
+  const { submissions, renewals, ...rest } = more
   const records = [...completedSteps]
   const plain = { format, runId, revision, generation, workflow, input, state, completedSteps: records }
   const keys = submissions.length === 0 ? {} : { submissions }
-  const ended = endedJobs === 0 ? {} : { endedJobs }
-  return { ...plain, variables: fromMap(variables), ...rest, ...keys, ...ended } as unknown as Json
+  const renewed = renewals.size === 0 ? {} : { renewals: Array.from(renewals, ([unit, times]) => ({ unit, times })) }
+  return { ...plain, variables: fromMap(variables), ...rest, ...keys, ...renewed } as unknown as Json
 }
 
 /** `Object.fromEntries` defines its properties, so that a variable called `__proto__` is one. */
@@ -139,18 +146,31 @@ export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
   if (format !== undefined && format > FORMAT) return E.left({ _tag: 'NewerFormat', found: format, supported: FORMAT })
   const decoded = decodeStored(content)
   if (E.isLeft(decoded)) return decoded
-  const { variables, completedSteps, submissions = none, endedJobs = 0, ...plain } = decoded.right
+  const { variables, completedSteps, submissions = none, renewals = none, ...plain } = decoded.right
   if (decoded.right.submissions?.length === 0) {
     return E.left({ _tag: 'Malformed', path: '$.submissions', expected: 'a submission, or no such field' })
   }
-  if (decoded.right.endedJobs === 0) {
-    return E.left({ _tag: 'Malformed', path: '$.endedJobs', expected: 'a number above 0, or no such field' })
+  const times = new Map(renewals.map(({ unit, times }) => [unit, times]))
+  if (decoded.right.renewals?.length === 0 || times.size < renewals.length || renewals.some((one) => one.times === 0)) {
+    return E.left({
+      _tag: 'Malformed',
+      path: '$.renewals',
+      expected: 'different units with numbers above 0, or no such field'
+    })
   }
   const records = Steps.from(completedSteps)
   if (!holds(variables, variablesOf(plain.input, records))) {
     return E.left({ _tag: 'Malformed', path: '$.variables', expected: 'what input and completedSteps give' })
   }
-  return E.right(make({ ...plain, submissions, endedJobs, format: FORMAT, completedSteps: records }))
+  return E.right(
+    make({
+      ...plain,
+      submissions,
+      renewals: times,
+      format: FORMAT,
+      completedSteps: records
+    })
+  )
 }
 
 /** Whether an object holds exactly these variables. */

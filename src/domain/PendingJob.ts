@@ -4,7 +4,7 @@
  * @module
  * @since 0.1.0
  */
-import { fingerprint } from './Digest.js'
+import * as IdempotencyKey from './IdempotencyKey.js'
 import type { Json } from './Json.js'
 import type { Unit } from './Unit.js'
 
@@ -52,38 +52,17 @@ export interface Submission {
 export const none: ReadonlyArray<never> = []
 
 /**
- * The key under which a unit submits its next job: the one that it has, if it may have submitted one already. Else a new
- * one, a hash of run id, creation time, generation and unit, and of how many jobs of the run ended badly, if any did:
- * under the key of a job that failed a provider would give that one back for ever.
+ * The key under which a unit submits its next job: the one that it has, if it may have submitted one already, or its
+ * {@link IdempotencyKey.of}. Once a job ended badly that is another: under the old one a provider would give that job back for
+ * ever.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const keyFor = (
-  run: {
-    readonly runId: string
-    readonly createdAt: string
-    readonly generation: number
-    readonly submissions: ReadonlyArray<Submission>
-    readonly endedJobs: number
-  },
+  run: IdempotencyKey.KeyedRun & { readonly submissions: ReadonlyArray<Submission> },
   unit: Unit
-): string => find(run.submissions, unit)?.key ?? keyOf(run, unit, run.endedJobs)
-
-/**
- * A hash of run id, creation time, generation and unit, and of a number if that is not 0. 32 hex digits.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const keyOf = (
-  run: { readonly runId: string; readonly createdAt: string; readonly generation: number },
-  unit: Unit,
-  ended = 0
-): string => {
-  const named = [run.runId, run.createdAt, run.generation, unit]
-  return fingerprint(ended === 0 ? named : [...named, ended]).slice(3, 35)
-}
+): string => find(run.submissions, unit)?.key ?? IdempotencyKey.of(run, unit)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors

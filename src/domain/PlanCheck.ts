@@ -42,7 +42,8 @@ export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> 
   }
   if (completedSteps.twice !== undefined) yield wrong(`"${completedSteps.twice}" is recorded twice`)
   for (const { unit } of [...State.inFlight(state), ...State.failures(state)])
-    if (top(unit) !== state.step) yield wrong(`the run stands at "${state.step}", but the state speaks of "${unit}"`)
+    if (top(unit) !== state.step || find(workflow, unit, state.stepIndex) === undefined)
+      yield wrong(`the run stands at "${state.step}", but the state speaks of "${unit}"`)
   for (const why of wrongJobs(checkpoint)) yield wrong(why)
   const why = named === state.step ? wrongState(state, Steps.has(completedSteps, state.step)) : undefined
   if (why !== undefined) yield wrong(why)

@@ -14,6 +14,7 @@ import * as State from './CheckpointState.js'
 import * as Steps from './CompletedStep.js'
 import { check as checkItems, forgotten, withItems } from './Expansion.js'
 import { isCollected, jobEnded, jobSubmitted, stateAfterJob, withKeys } from './jobChanges.js'
+import { renewed } from './IdempotencyKey.js'
 import * as Job from './PendingJob.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
@@ -97,7 +98,7 @@ const changed = (self: Fields, change: Change.Change): E.Either<TransitionError,
     completedSteps: next.right.completedSteps ?? self.completedSteps,
     pending: next.right.pending ?? self.pending,
     submissions: next.right.submissions ?? self.submissions,
-    endedJobs: next.right.endedJobs ?? self.endedJobs,
+    renewals: next.right.renewals ?? self.renewals,
     createdAt: self.createdAt,
     updatedAt: change.at
   }
@@ -285,23 +286,28 @@ const interrupted = (self: Fields, change: Change.Interrupted): Result => {
 }
 
 const rewound = (self: Fields, change: Change.Rewound): Result => {
-  const steps = new Set<number>()
+  let first = Infinity
   const above = new Set<Unit>()
   for (const unit of change.units) {
     const found = unitAt(self, unit)
     if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
-    steps.add(found.stepIndex)
+    first = Math.min(first, found.stepIndex)
     for (let of = parent(unit); of !== undefined; of = parent(of)) above.add(of)
   }
-  if (steps.size === 0) return refuse(self, change, 'UnknownUnit', '')
+  if (first === Infinity) return refuse(self, change, 'UnknownUnit', '')
   const named = new Set(change.units)
   const isNamed = (unit: Unit | undefined): boolean => unit !== undefined && (named.has(unit) || isNamed(parent(unit)))
   const stays = ({ unit }: { readonly unit: Unit }): boolean => !above.has(unit) && !isNamed(unit)
+  const { state } = self
+  // The run would stand before a step of which it has attempts open.
+  if (state.stepIndex > first && [...State.inFlight(state), ...State.failures(state)].some(stays))
+    return refuse(self, change, 'StandsElsewhere', state.step)
   const workflow = forgotten(self.workflow, named)
   return E.right({
     ...(workflow === self.workflow ? {} : { workflow }),
     generation: self.generation + 1,
-    state: stateAfterRewind(self, Math.min(...steps), stays),
+    renewals: renewed(self.renewals, named),
+    state: stateAfterRewind(self, first, stays),
     completedSteps: Steps.filter(self.completedSteps, stays),
     pending: self.pending.filter(stays),
     submissions: self.submissions.filter(stays)

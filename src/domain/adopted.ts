@@ -9,6 +9,7 @@ import * as State from './CheckpointState.js'
 import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
 import { carried } from './Expansion.js'
+import { renewed } from './IdempotencyKey.js'
 import type { Submission } from './PendingJob.js'
 import type { Unit } from './Unit.js'
 import { join } from './Unit.js'
@@ -22,24 +23,35 @@ import { find, groupsOf } from './WorkflowIdentity.js'
 export const adopted = (
   self: Fields,
   edited: WorkflowIdentity
-): Pick<Fields, 'workflow' | 'state' | 'completedSteps' | 'pending' | 'submissions'> => {
+): Pick<Fields, 'workflow' | 'state' | 'completedSteps' | 'pending' | 'submissions' | 'renewals'> => {
   const workflow = carried(self.workflow, edited)
   const records: Array<CompletedStep> = []
+  const gone = new Set<Unit>()
   for (const record of self.completedSteps) {
     const found = find(workflow, record.unit, record.stepIndex)
-    if (found === undefined) continue
+    if (found === undefined) {
+      gone.add(record.unit)
+      continue
+    }
     const { stepIndex } = found
     records.push(stepIndex === record.stepIndex ? record : { ...record, stepIndex })
   }
   const completedSteps = Steps.from(finishedOnly(records, workflow))
   const taken = <A extends Submission>(all: ReadonlyArray<A>): ReadonlyArray<A> =>
-    all.filter(({ unit }) => find(workflow, unit)?.definition.kind === 'task')
+    all.filter(({ unit }) => {
+      const isThere = find(workflow, unit)?.definition.kind === 'task'
+      if (!isThere) gone.add(unit)
+      return isThere
+    })
+  const [pending, submissions] = [taken(self.pending), taken(self.submissions)]
   return {
     workflow,
     completedSteps,
     state: stateAfterEdit(self, completedSteps, workflow),
-    pending: taken(self.pending),
-    submissions: taken(self.submissions)
+    pending,
+    submissions,
+    // Should a later edit bring it back, it does other work than what its key stands for.
+    renewals: gone.size === 0 ? self.renewals : renewed(self.renewals, gone)
   }
 }
 

@@ -9,6 +9,7 @@ import type { Fields } from './Checkpoint.js'
 import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
 import * as Steps from './CompletedStep.js'
+import { renewed } from './IdempotencyKey.js'
 import * as Job from './PendingJob.js'
 import type { Result } from './transitionParts.js'
 import { attemptOf, here, isInFlight, notInFlight, refuse, unitAt, withAttempt, without } from './transitionParts.js'
@@ -130,7 +131,7 @@ export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
         ? State.failed(stepIndex, step.name, failures, retryable)
         : State.beforeStep(stepIndex, step.name, before.inFlight, failures),
     pending: Job.without(self.pending, unit),
-    endedJobs: self.endedJobs + 1
+    renewals: renewed(self.renewals, [unit])
   })
 }
 

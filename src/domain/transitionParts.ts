@@ -57,7 +57,7 @@ export interface TransitionError {
 export type Replaced = Partial<
   Pick<
     Fields,
-    'generation' | 'workflow' | 'input' | 'state' | 'completedSteps' | 'pending' | 'submissions' | 'endedJobs'
+    'generation' | 'workflow' | 'input' | 'state' | 'completedSteps' | 'pending' | 'submissions' | 'renewals'
   >
 >
 

@@ -7,10 +7,8 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../domain/Json.js'
 import { expand } from '../domain/Expansion.js'
-import { keyOf } from '../domain/PendingJob.js'
 import type { OnSuccess } from '../domain/Retention.js'
 import { problemOf as problemOfRetry } from '../domain/RetryPolicy.js'
-import type { Unit } from '../domain/Unit.js'
 import type { OutputMismatch, Workflow } from '../domain/Workflow.js'
 import * as W from '../domain/Workflow.js'
 import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
@@ -352,15 +350,3 @@ const groupFrom = ([name, spec]: readonly [
   ...task(name, spec as GroupSpec<never, never, OutputCodec | undefined>),
   needs: spec.needs ?? []
 })
-
-/**
- * The key under which a unit does its outside work, so that the other side can tell a repetition: a hash of run id,
- * creation time, unit and generation.
- *
- * @category destructors
- * @since 0.1.0
- */
-export const idempotencyKey = (
-  run: { readonly runId: string; readonly createdAt: string; readonly generation: number },
-  unit: Unit
-): string => keyOf(run, unit)

@@ -10,6 +10,7 @@ import type { Evidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import { itemOf } from '../domain/Expansion.js'
 import { find } from '../domain/PendingJob.js'
+import * as IdempotencyKey from '../domain/IdempotencyKey.js'
 import { isTop, nameOf, top } from '../domain/Unit.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import type { Claim } from '../ports/CheckpointStorage.js'
@@ -19,7 +20,6 @@ import type { Interrupt } from '../ports/Interrupt.js'
 import { artifactsFor, memoFor } from './artifacts.js'
 import type { Attempt } from './Attempt.js'
 import type { Program, StepContext } from './Program.js'
-import { idempotencyKey } from './Program.js'
 import { onAbort } from './onAbort.js'
 import type { PauseWatch } from './PauseWatch.js'
 import type { Recorder } from './Recorder.js'
@@ -184,7 +184,7 @@ export const contextFor = (
   own?: string
 ): StepContext<unknown, unknown> => {
   const { program, values } = scope
-  const { runId, createdAt, generation, workflow, input, submissions, pending, workspace } = scope.recorder.checkpoint()
+  const { runId, createdAt, renewals, workflow, input, submissions, pending, workspace } = scope.recorder.checkpoint()
   const folder = own ?? workspace?.path
   const group = isTop(place.unit) ? undefined : nameOf(place.unit)
   const made: Made = {}
@@ -198,7 +198,7 @@ export const contextFor = (
     get idempotencyKey() {
       const { unit } = place
       const submitted = find(submissions, unit) ?? find(pending, unit)
-      return (made.key ??= submitted?.key ?? idempotencyKey({ runId, createdAt, generation }, unit))
+      return (made.key ??= submitted?.key ?? IdempotencyKey.of({ runId, createdAt, renewals }, unit))
     },
     get input() {
       return (made.input ??= { value: orStored(program.decodeInput(structuredClone(input)), input) }).value

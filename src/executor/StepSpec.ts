@@ -19,7 +19,7 @@ import type { Memo, StepArtifacts } from './StepArtifacts.js'
  * - `input`: the run's input; `outputs`: what earlier steps gave, by step name, a wave's as an object by group name;
  *   `variables`: input fields and captured outputs. Of its own wave a group sees what the groups gave that it needs, and
  *   nothing else. All are copies of what is stored: the same on a resume as in an undisturbed run.
- * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit, another after a rewind.
+ * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit, another after a rewind of it.
  * - `signal` fires when the attempt is to stop: interrupted, timed out, or the run was taken over. Its `reason` says why.
  * - `secrets`: the values of the secrets that the program declares, by name. They are in nothing else.
  * - `workspace`: where the run works; `folder`: where the step does, which is a folder of its own if it has one. Both absent if

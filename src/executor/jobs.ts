@@ -11,7 +11,7 @@ import { mayStandAt } from '../domain/jobChanges.js'
 import type { Json } from '../domain/Json.js'
 import type { PendingJob } from '../domain/PendingJob.js'
 import type { Decision } from '../domain/Plan.js'
-import { nameOf } from '../domain/Unit.js'
+import { isTop, nameOf } from '../domain/Unit.js'
 import * as Redaction from '../domain/Redaction.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
@@ -322,7 +322,11 @@ const MISSING = Failure.permanent(
 const taskAt = (program: Program<unknown, never>, decision: Decision | undefined): Waiting['task'] | undefined => {
   const step = decision === undefined ? undefined : program.steps[decision.stepIndex]
   const task =
-    step?._tag === 'Wave' ? groupNamed(step, nameOf(decision?.unit ?? '')) : step?._tag === 'Task' ? step : undefined
+    step?._tag === 'Wave' && !isTop(decision?.unit ?? '')
+      ? groupNamed(step, nameOf(decision?.unit ?? ''))
+      : step?._tag === 'Task'
+        ? step
+        : undefined
   return task?.job === undefined ? undefined : (task as Waiting['task'])
 }
 

@@ -239,7 +239,10 @@ describe('content that is no checkpoint', () => {
       [{ ...base(), state: { _tag: 'Completed', stepIndex: 0.5, step: 'build' } }, '$.state.stepIndex'],
       [{ ...base(), createdAt: 'yesterday' }, '$.createdAt'],
       [{ ...base(), completedSteps: [{}] }, '$.completedSteps.0.unit'],
-      [{ ...base(), workspace: null }, '$.workspace']
+      [{ ...base(), workspace: null }, '$.workspace'],
+      [{ ...base(), renewals: [] }, '$.renewals'],
+      [{ ...base(), renewals: [{ unit: 'a', times: 0 }] }, '$.renewals'],
+      [{ ...base(), renewals: [1, 2].map((times) => ({ unit: 'a', times })) }, '$.renewals']
     ]
     for (const [content, path] of rows) {
       const error = refused(content)

@@ -17,7 +17,7 @@ const runsOf = (usual: number): number => Number(process.env['DOGEAR_RUNS'] ?? u
 const BATCH = 2000
 
 /** A law, tried on arbitrary cases. Its title says what always holds. */
-export const law = <A>(title: string, cases: fc.Arbitrary<A>, holds: (one: A) => void, usual = 600): void =>
+export const law = <A>(title: string, cases: fc.Arbitrary<A>, holds: (one: A) => void, usual = 400): void =>
   test(title, async () => {
     const runs = runsOf(usual)
     for (let done = 0; done < runs; done += BATCH) {
@@ -27,7 +27,7 @@ export const law = <A>(title: string, cases: fc.Arbitrary<A>, holds: (one: A) =>
   })
 
 /** A law of the planner that is published: tried on arbitrary workflows. */
-export const publishedLaw = ({ id, title, check }: PlanLaw, usual = 300): void =>
+export const publishedLaw = ({ id, title, check }: PlanLaw, usual = 200): void =>
   test(`${id}: ${title}`, async () => {
     const runs = runsOf(usual)
     for (let done = 0; done < runs; done += BATCH) {

@@ -6,6 +6,7 @@ import type { Checkpoint } from '../../src/domain/Checkpoint.js'
 import { progress, start, status } from '../../src/domain/Checkpoint.js'
 import { encode } from '../../src/domain/CheckpointCodec.js'
 import * as State from '../../src/domain/CheckpointState.js'
+import * as IdempotencyKey from '../../src/domain/IdempotencyKey.js'
 import { planResume } from '../../src/domain/planResume.js'
 import * as Err from '../../src/domain/StepError.js'
 import type { TransitionError } from '../../src/domain/Transition.js'
@@ -555,6 +556,24 @@ describe('a rewind', () => {
     assert.deepEqual([State.inFlight(whole), State.failures(whole)], [[], []])
   })
 
+  test('of an earlier step names the step of which attempts are open, or is refused', () => {
+    const running = from(checked, starts(publish))
+    const refused = apply(running, { _tag: 'Rewound', at: AT, units: ['build'], why: 'Forced' })
+    assert.ok(E.isLeft(refused))
+    assert.deepEqual([refused.left.why, refused.left.unit], ['StandsElsewhere', 'publish'])
+    assert.deepEqual(rewound(running, 'build', 'publish').state, State.beforeStep(0, 'build'))
+  })
+
+  test('of a unit gives it and its parts other keys, and no other unit', () => {
+    const units = ['build', 'checks/unit', 'checks/lint', 'publish']
+    const keysOf = (checkpoint: Checkpoint) => units.map((unit) => IdempotencyKey.of(checkpoint, unit))
+    const before = keysOf(published)
+    const differing = (checkpoint: Checkpoint) =>
+      units.filter((_, index) => keysOf(checkpoint)[index] !== before[index])
+    assert.deepEqual(differing(rewound(published, 'checks/lint')), ['checks/lint'])
+    assert.deepEqual(differing(rewound(published, 'checks', 'publish')), ['checks/unit', 'checks/lint', 'publish'])
+  })
+
   test('of a later step leaves the run where it stands', () => {
     const running = after(starts(build))
     assert.deepEqual(rewound(running, 'publish').state, running.state)
@@ -711,6 +730,16 @@ describe('an edit that is adopted', () => {
     assert.deepEqual(done(edited(checked, second, third)), ['checks/unit', 'checks/lint', 'checks/smoke', 'checks'])
     const less = W.wave('checks', second.groups.slice(0, 2))
     assert.deepEqual(done(edited(checked, first, less, third)), ['build', 'checks/unit', 'checks/lint', 'checks'])
+  })
+
+  test('gives a unit that it drops another key, and no other unit', () => {
+    const back = edited(edited(published, first, second), first, second, third)
+    const keysOf = (checkpoint: Checkpoint) =>
+      ['build', 'checks/unit', 'publish'].map((unit) => IdempotencyKey.of(checkpoint, unit))
+    const [build, unit, publishing] = keysOf(published)
+    const [buildNow, unitNow, publishingNow] = keysOf(back)
+    assert.deepEqual([buildNow, unitNow], [build, unit])
+    assert.notEqual(publishingNow, publishing)
   })
 
   test('opens a wave that got another group, and closes none', () => {

@@ -10,6 +10,7 @@ import type { Checkpoint, CheckpointStorage, Event, Json, Plan } from '../../src
 import {
   CheckpointCodec,
   hashPlan,
+  IdempotencyKey,
   planResume,
   Program,
   resume,
@@ -594,22 +595,26 @@ describe('the idempotency key', () => {
   })
 
   test('it never changes between versions of the library', () => {
-    const at = { runId: 'release-42', createdAt: '2026-01-02T03:04:05.678Z', generation: 0 }
-    assert.equal(Program.idempotencyKey(at, 'publish'), '84155f3f502d4263a3a560bb59ad58b4')
-    assert.equal(Program.idempotencyKey(at, 'publish/npm'), '77c003c5211650c284a455f5bcc47efa')
+    const at = { runId: 'release-42', createdAt: '2026-01-02T03:04:05.678Z', renewals: IdempotencyKey.none }
+    assert.equal(IdempotencyKey.of(at, 'publish'), 'ba901a7c877bd0b2391b09025cf03db9')
+    assert.equal(IdempotencyKey.of(at, 'publish/npm'), '7cbeb11e24f8cfc10d32042b203a6eec')
   })
 
-  test('another run, start, step, group or generation has another key', () => {
-    const at = { runId: 'a', createdAt: '2026-01-02T03:04:05.678Z', generation: 0 }
+  test('another run, start or unit has another key, and a unit that is run again on purpose', () => {
+    const at = { runId: 'a', createdAt: '2026-01-02T03:04:05.678Z', renewals: IdempotencyKey.none }
+    const again = { ...at, renewals: IdempotencyKey.renewed(at.renewals, ['s']) }
+    const twice = { ...at, renewals: IdempotencyKey.renewed(again.renewals, ['s', 's/g']) }
     const all = [
-      Program.idempotencyKey(at, 's'),
-      Program.idempotencyKey({ ...at, runId: 'b' }, 's'),
-      Program.idempotencyKey({ ...at, createdAt: '2026-01-02T03:04:05.679Z' }, 's'),
-      Program.idempotencyKey({ ...at, generation: 1 }, 's'),
-      Program.idempotencyKey(at, 't'),
-      Program.idempotencyKey(at, 's/g')
+      IdempotencyKey.of(at, 's'),
+      IdempotencyKey.of({ ...at, runId: 'b' }, 's'),
+      IdempotencyKey.of({ ...at, createdAt: '2026-01-02T03:04:05.679Z' }, 's'),
+      IdempotencyKey.of(again, 's'),
+      IdempotencyKey.of(twice, 's'),
+      IdempotencyKey.of(at, 't'),
+      ...[at, again, twice].map((run) => IdempotencyKey.of(run, 's/g'))
     ]
     assert.equal(new Set(all).size, all.length)
+    assert.equal(IdempotencyKey.of(twice, 't'), IdempotencyKey.of(at, 't'))
   })
 })
 

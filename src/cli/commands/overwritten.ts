@@ -7,6 +7,7 @@ import { describeChanged } from '../../domain/Explain.js'
 import { listed } from '../../domain/listed.js'
 import type { Confirm, Decision } from '../../domain/Plan.js'
 import type { Workflow } from '../../domain/Workflow.js'
+import { isWithin } from '../../domain/Unit.js'
 import { collectEvidence } from '../../executor/evidence.js'
 import type { Survey } from '../../executor/planRun.js'
 import type { WorkingTree } from '../../ports/WorkingTree.js'
@@ -39,7 +40,7 @@ export const overwritten = async (
       const name = decision.unit
       if (options.confirm?.get(name)?._tag === 'Again') return []
       const changed = [...edited].flatMap(([unit, reason]) =>
-        unit === name || (isMap(decision) && unit.startsWith(`${name}/`)) ? reason.changed : []
+        unit === name || (isMap(decision) && isWithin(unit, name)) ? reason.changed : []
       )
       const { stepIndex, summary, fingerprint } = decision
       const of = { unit: name, stepIndex, summary, fingerprint }

@@ -9,7 +9,7 @@ import type { PendingJob } from '../../domain/PendingJob.js'
 import type { Workspace } from '../../domain/Workspace.js'
 import { isOwn } from '../../domain/Workspace.js'
 import type { Unit } from '../../domain/Unit.js'
-import { nameOf } from '../../domain/Unit.js'
+import { join } from '../../domain/Unit.js'
 import { describeFenced } from '../../executor/RunError.js'
 import type { Failed, RunOutcome } from '../../executor/RunOutcome.js'
 import type { Style } from '../terminal/Style.js'
@@ -114,4 +114,6 @@ const workspaceLine = (workspace: Workspace): string =>
  * @since 0.1.0
  */
 export const taskOf = (step: StepEntry | undefined, unit: Unit): TaskEntry | undefined =>
-  step === undefined ? undefined : tasksOf(step).find(({ name }) => step._tag !== 'Wave' || name === nameOf(unit))
+  step === undefined
+    ? undefined
+    : tasksOf(step).find(({ name }) => step._tag !== 'Wave' || unit === join(step.name, name))

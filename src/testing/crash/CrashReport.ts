@@ -36,8 +36,8 @@ import { describeEntry } from './Trace.js'
  * - `AtLeastOnce`: a unit is recorded completed, nobody said that it is done, and it never ended well, or not since it was taken
  *   back.
  * - `AtMostOnce`: a unit that is not idempotent and may have had its effect ran again, and nobody said so.
- * - `SameKey`: a unit got another idempotency key when it ran again, though nothing was taken back. A job: though it was not taken
- *   back itself and had not ended badly.
+ * - `SameKey`: a unit got another idempotency key when it ran again, though it was not taken back itself, and no job of it had ended
+ *   badly.
  * - `SameAttempt`: an attempt that was cut short was repeated as another one.
  * - `Fenced`: a call of a dead process, arriving late, took effect after another had claimed the run.
  * - `Ends`: a process neither went on nor ended.

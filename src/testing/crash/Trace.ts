@@ -59,6 +59,8 @@ export type TraceEntry =
       readonly life: number
       readonly what: 'taken back' | 'taken as done' | 'to run again' | 'kept' | 'job failed' | 'job refused'
       readonly units: ReadonlyArray<string>
+      /** What a rewind names. */
+      readonly named?: ReadonlyArray<string>
     }
   | { readonly _tag: 'Died'; readonly life: number; readonly where: string }
   | { readonly _tag: 'Ended'; readonly life: number; readonly how: string }

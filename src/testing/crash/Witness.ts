@@ -205,7 +205,7 @@ const tracesOf = (
     case 'Rewound': {
       const units = program === undefined ? [] : [...tasksOf(program).keys()]
       const taken = units.filter((unit) => isRewound(change, unit) && isDue(unit))
-      return [{ _tag: 'Recorded', life, what: 'taken back', units: taken }]
+      return [{ _tag: 'Recorded', life, what: 'taken back', units: taken, named: change.units }]
     }
     case 'Confirmed': {
       const what = change.evidence === undefined ? 'to run again' : 'kept'

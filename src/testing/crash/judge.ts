@@ -130,20 +130,15 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
 const isForced = (unit: string, told: Override | undefined): boolean =>
   told?._tag === 'FromStep' || (told?._tag === 'RestartWave' && isWithin(unit, told.wave))
 
-/** Whatever is taken back, the keys of steps are others from then on. A job keeps its own as long as it may be there. */
-const sameKey = <World>(between: Between<World>): ReadonlyArray<Finding> => {
-  const { trace, program } = between
-  const units = unitsOf(between)
-  // What a map was of may be found out anew by now: its items are none of the units then, and all have its job.
-  const hasJob = (unit: string): boolean => {
-    const step = program.steps.find(({ name }) => name === top(unit))
-    return (step?._tag === 'Map' ? step.each : units.get(unit))?.job !== undefined
-  }
+/** A unit keeps its key until it is taken back itself, or its job has ended badly. */
+const sameKey = <World>({ trace, program }: Between<World>): ReadonlyArray<Finding> => {
+  const maps = new Set(program.steps.filter(({ _tag }) => _tag === 'Map').map(({ name }) => name))
   const keys = new Map<string, string>()
   for (const entry of trace) {
     if (entry._tag === 'Recorded' && RENEWING.has(entry.what)) {
       for (const unit of entry.units) keys.delete(unit)
-      if (entry.what === 'taken back') for (const unit of [...keys.keys()]) if (!hasJob(unit)) keys.delete(unit)
+      // The items of a map that is taken back as a whole may be unknown by now.
+      for (const unit of keys.keys()) if (maps.has(top(unit)) && entry.named?.includes(top(unit))) keys.delete(unit)
     }
     if (entry._tag !== 'Started') continue
     const { unit, key } = entry

@@ -160,7 +160,7 @@ const submissionsOf = (
 ): { readonly submissions?: ReadonlyArray<Submission> } => {
   const { checkpoint } = tape.now()
   const submissions = units
-    .filter(() => dice.roll(4) === 3 || (checkpoint.endedJobs > 0 && dice.roll(4) > 0))
+    .filter(() => dice.roll(4) === 3 || (checkpoint.renewals.size > 0 && dice.roll(4) > 0))
     .map((unit) => ({ unit, key: keyFor(checkpoint, unit) }))
   return submissions.length === 0 ? {} : { submissions }
 }

@@ -8,6 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { Change } from '../../domain/Change.js'
 import type { Outcome } from '../../domain/CheckpointState.js'
+import * as IdempotencyKey from '../../domain/IdempotencyKey.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { Decision, ResumePlan } from '../../domain/Plan.js'
 import { openQuestions } from '../../domain/Plan.js'
@@ -18,7 +19,6 @@ import { diceOf, noTrouble, numbers } from './Dice.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { law, planOf, recorded, scheduled, unitsOf, waiting, works } from './PlanLaw.js'
 import { momentWithOptions, run, undisturbedRun } from './runs.js'
-import type { Moment } from './Tape.js'
 import { answered, finish, follow, overrideOnly, polled } from './simulate.js'
 
 /**
@@ -126,13 +126,20 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-KEY-01',
-    'a run is of another generation, and its units have other idempotency keys, exactly if something was taken back',
+    'a unit gets another idempotency key exactly with a rewind that covers it, and with a job of it that ends badly',
     run,
     ({ changes, trail }) => {
-      let taken = 0
-      for (const [index, { checkpoint }] of trail.entries()) {
-        if (changes[index]?._tag === 'Rewound') taken += 1
-        assert.equal(checkpoint.generation - (trail[0] as Moment).checkpoint.generation, taken)
+      for (const [index, moment] of trail.entries()) {
+        const { checkpoint: before } = trail[index - 1] ?? moment
+        const change = index === 0 ? undefined : changes[index]
+        const renewed = change?._tag === 'Rewound' ? change.units : change?._tag === 'JobEnded' ? [change.unit] : []
+        assert.equal(moment.checkpoint.generation - before.generation, change?._tag === 'Rewound' ? 1 : 0)
+        if (moment.checkpoint.renewals === before.renewals) assert.deepEqual(renewed, [])
+        else
+          for (const unit of unitsOf(moment).keys()) {
+            const isSame = IdempotencyKey.of(moment.checkpoint, unit) === IdempotencyKey.of(before, unit)
+            assert.equal(isSame, !renewed.some((one) => isWithin(unit, one)), unit)
+          }
       }
     }
   ),

@@ -156,7 +156,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'submits under the key of a job that failed',
     'PL-JOB-03',
-    { module: 'PendingJob.ts', text: 'ended === 0 ? named : [...named, ended]', instead: 'named' }
+    { module: 'jobChanges.ts', text: 'renewals: renewed(self.renewals, [unit])', instead: 'renewals: self.renewals' }
   ],
   [
     'goes on from a checkpoint that contradicts itself',

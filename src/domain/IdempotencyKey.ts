@@ -1,0 +1,72 @@
+/**
+ * The keys under which units do their outside work, so that the other side can tell a repetition.
+ *
+ * @module
+ * @since 0.1.0
+ */
+import { fingerprint } from './Digest.js'
+import type { Unit } from './Unit.js'
+import { parent } from './Unit.js'
+
+/**
+ * How often the key of a unit, and those of its parts, became another: with each rewind that named it, with each job of it that
+ * ended badly, and when an edit of the workflow dropped its record.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Renewals = ReadonlyMap<Unit, number>
+
+/**
+ * What a key is made of, beside its unit. A checkpoint is one.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface KeyedRun {
+  readonly runId: string
+  readonly createdAt: string
+  readonly renewals: Renewals
+}
+
+/**
+ * No key became another.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const none: Renewals = new Map()
+
+/**
+ * Each of these units, and its parts, gets another key.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const renewed = (self: Renewals, units: Iterable<Unit>): Renewals => {
+  const renewals = new Map(self)
+  for (const unit of units) renewals.set(unit, (renewals.get(unit) ?? 0) + 1)
+  return renewals
+}
+
+/**
+ * The key of a unit, 32 hex digits: a hash of run id, creation time and unit, and of how often it became another. It is the same
+ * in all attempts and resumes, whatever happens to other units.
+ *
+ * @example
+ * import { IdempotencyKey } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const run = { runId: 'r', createdAt: '2026-01-02T03:04:05.000Z', renewals: IdempotencyKey.none }
+ * const later = { ...run, renewals: IdempotencyKey.renewed(run.renewals, ['deploy']) }
+ * assert.equal(IdempotencyKey.of(later, 'build'), IdempotencyKey.of(run, 'build'))
+ * assert.notEqual(IdempotencyKey.of(later, 'deploy/eu'), IdempotencyKey.of(run, 'deploy/eu'))
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const of = ({ runId, createdAt, renewals }: KeyedRun, unit: Unit): string => {
+  let times = 0
+  for (let part: Unit | undefined = unit; part !== undefined; part = parent(part)) times += renewals.get(part) ?? 0
+  return fingerprint([runId, createdAt, unit, times]).slice(3, 35)
+}
