@@ -203,7 +203,7 @@ export interface Rewound extends Fact {
 }
 
 /**
- * Somebody says that a unit is done though it has no record.
+ * The user declares a unit done that has no record.
  *
  * @category model
  * @since 0.1.0

@@ -85,7 +85,7 @@ export interface CompletedSteps extends Iterable<CompletedStep> {
    * @internal
    */
   readonly places: Places
-  /** The records, for JSON and for whoever prints them. */
+  /** The records, as JSON and inspectors print them. */
   readonly toJSON: () => ReadonlyArray<CompletedStep>
   /** @internal */
   readonly [INSPECT]: () => ReadonlyArray<CompletedStep>

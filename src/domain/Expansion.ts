@@ -157,7 +157,7 @@ export const carried = (from: WorkflowIdentity, to: WorkflowIdentity): WorkflowI
 }
 
 /**
- * A workflow in which these maps have no items on record any more: they are to be found out anew.
+ * A workflow in which these maps have no recorded items, so that they are computed again.
  *
  * @category combinators
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * The keys under which units do their outside work, so that the other side can tell a repetition.
+ * The keys under which units call services, so that a service can recognize a repeated call.
  *
  * @module
  * @since 0.1.0
@@ -30,7 +30,7 @@ export interface KeyedRun {
 }
 
 /**
- * No key became another.
+ * No unit has another key yet.
  *
  * @category constructors
  * @since 0.1.0

@@ -109,8 +109,7 @@ export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow)
 }
 
 /**
- * The edits that a policy refuses; none between two workflows that have nothing to do with one another. What is done anew may
- * be edited.
+ * The edits that a policy refuses. Returns none for workflows with different names. Units that run again may be edited.
  *
  * @category validation
  * @since 0.1.0

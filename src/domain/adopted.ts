@@ -26,11 +26,11 @@ export const adopted = (
 ): Pick<Fields, 'workflow' | 'state' | 'completedSteps' | 'pending' | 'submissions' | 'renewals'> => {
   const workflow = carried(self.workflow, edited)
   const records: Array<CompletedStep> = []
-  const gone = new Set<Unit>()
+  const dropped = new Set<Unit>()
   for (const record of self.completedSteps) {
     const found = find(workflow, record.unit, record.stepIndex)
     if (found === undefined) {
-      gone.add(record.unit)
+      dropped.add(record.unit)
       continue
     }
     const { stepIndex } = found
@@ -40,7 +40,7 @@ export const adopted = (
   const taken = <A extends Submission>(all: ReadonlyArray<A>): ReadonlyArray<A> =>
     all.filter(({ unit }) => {
       const isThere = find(workflow, unit)?.definition.kind === 'task'
-      if (!isThere) gone.add(unit)
+      if (!isThere) dropped.add(unit)
       return isThere
     })
   const [pending, submissions] = [taken(self.pending), taken(self.submissions)]
@@ -50,8 +50,8 @@ export const adopted = (
     state: stateAfterEdit(self, completedSteps, workflow),
     pending,
     submissions,
-    // Should a later edit bring it back, it does other work than what its key stands for.
-    renewals: gone.size === 0 ? self.renewals : renewed(self.renewals, gone)
+    // If a later edit restores a dropped unit, its old key would stand for other work.
+    renewals: dropped.size === 0 ? self.renewals : renewed(self.renewals, dropped)
   }
 }
 

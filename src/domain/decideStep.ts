@@ -209,7 +209,7 @@ const waveDecision = (
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * A step, or a group of a wave, at its index. `again`: the groups of its wave that run again. `hasBegun`: whether a map has
+ * A unit, and the index of its top-level step. `again`: the groups of its wave that run again. `hasBegun`: whether a map has
  * started groups; `job`: the pending job of one of its groups; `edited`: evidence of its groups that would be overwritten.
  * `record`: its record, if it has one. `whole`: the decision about evidence of the wave as a whole.
  */
@@ -341,9 +341,9 @@ const fitsOf = ({ accepts }: Task, output: Json | undefined): ReturnType<Task['a
 const missingBefore = (context: PlanContext, placed: Placed, out: Planned): void => {
   const { missing } = context.evidence
   if (missing.size === 0 || !isAssumed(context, placed.stepIndex)) return
-  const gone = missing.get(placed.unit)
-  if (gone === undefined) return
-  const expected = `${gone.missing.map(describeEvidence).join(', ')}, which is missing`
+  const lost = missing.get(placed.unit)
+  if (lost === undefined) return
+  const expected = `${lost.missing.map(describeEvidence).join(', ')}, which is missing`
   out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected })
 }
 

@@ -98,10 +98,7 @@ export const here = (
 export const isInFlight = (all: ReadonlyArray<InFlight>, one: InFlight): boolean =>
   all.some(({ unit, attempt }) => unit === one.unit && attempt === one.attempt)
 
-/**
- * All but what is of a unit, which has one at most. There may be thousands, and each of them ends: the list is not gone
- * through element by element to copy it.
- */
+/** All entries but that of a unit, which has at most one. Copies slices: a list may have thousands, and each of them ends. */
 export const without = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>, unit: Unit): ReadonlyArray<A> => {
   const at = all.findIndex((one) => one.unit === unit)
   return at === -1 ? all : at === 0 ? all.slice(1) : all.slice(0, at).concat(all.slice(at + 1))

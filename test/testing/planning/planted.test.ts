@@ -100,7 +100,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'takes as done what has lost its evidence',
     'PL-ASSUME-01',
-    { module: 'decideStep.ts', text: 'if (gone === undefined) return\n', instead: 'if (gone !== undefined) return\n' }
+    { module: 'decideStep.ts', text: 'if (lost === undefined) return\n', instead: 'if (lost !== undefined) return\n' }
   ],
   [
     'runs a recorded unit again that is not idempotent, and does not ask',
