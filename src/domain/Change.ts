@@ -8,11 +8,12 @@
 import type { InFlight, InterruptReason, Outcome } from './CheckpointState.js'
 import type { Workspace } from './Workspace.js'
 import type { Evidence } from './CompletedStep.js'
+import type { Item } from './Items.js'
 import type { Json } from './Json.js'
 import type { Submission } from './PendingJob.js'
 import type { StepError } from './StepError.js'
 import type { Unit } from './Unit.js'
-import type { Item, WorkflowIdentity } from './WorkflowIdentity.js'
+import type { WorkflowIdentity } from './WorkflowIdentity.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model

@@ -11,6 +11,8 @@ import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
 import type { Renewals } from './IdempotencyKey.js'
 import { none as noRenewals } from './IdempotencyKey.js'
+import type { Items } from './Items.js'
+import { around, none as noItems } from './Items.js'
 import type { Json } from './Json.js'
 import { isObject } from './Json.js'
 import type { PendingJob, Submission } from './PendingJob.js'
@@ -43,6 +45,7 @@ export type Variables = ReadonlyMap<string, Json>
  *
  * - `revision`: 0, 1, 2 … within the run, one more with each change.
  * - `generation`: how often completed work was taken back, to be done again.
+ * - `items`: those of the maps whose items are known, stored if there are any.
  * - `pending`: the jobs that are waited for; `submissions`: the keys of those that may have been submitted, stored if there are any.
  * - `renewals`: how often units got another idempotency key, stored if any did.
  * - `createdAt`, `updatedAt`: UTC, ISO 8601.
@@ -59,6 +62,7 @@ export interface Fields {
   readonly input: Json
   readonly state: CheckpointState
   readonly completedSteps: CompletedSteps
+  readonly items: Items
   readonly pending: ReadonlyArray<PendingJob>
   readonly submissions: ReadonlyArray<Submission>
   readonly renewals: Renewals
@@ -105,6 +109,7 @@ export const make = (fields: Fields): Checkpoint => {
     input: fields.input,
     state: fields.state,
     completedSteps: fields.completedSteps,
+    items: fields.items,
     pending: fields.pending,
     submissions: fields.submissions,
     renewals: fields.renewals,
@@ -123,7 +128,7 @@ const VARIABLES = {
   get(this: Fields): Variables {
     const known = DERIVED.get(this)
     if (known !== undefined) return known
-    const derived = variablesOf(this.input, this.completedSteps)
+    const derived = variablesOf(this.input, this.completedSteps, this.items)
     DERIVED.set(this, derived)
     return derived
   }
@@ -159,6 +164,7 @@ export const start = (started: Started): Checkpoint =>
     input: started.input,
     state: State.beforeStep(0, started.workflow.steps[0]?.name ?? ''),
     completedSteps: Steps.none,
+    items: noItems,
     pending: none,
     submissions: none,
     renewals: noRenewals,
@@ -172,15 +178,17 @@ export const start = (started: Started): Checkpoint =>
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * The variables of a run: the fields of its input if that is an object, and then what completed steps captured.
+ * The variables of a run: the fields of its input if that is an object, and then what completed steps captured. Those of an item of a
+ * map stay in the item.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const variablesOf = (input: Json, completedSteps: Iterable<CompletedStep>): Variables => {
+export const variablesOf = (input: Json, completedSteps: Iterable<CompletedStep>, items: Items): Variables => {
   const variables = new Map<string, Json>(isObject(input) ? Object.entries(input) : [])
   for (const record of completedSteps) {
-    if (record.output === undefined) continue
+    if (record.output === undefined || record.captured.length === 0) continue
+    if (around(items, record.unit) !== undefined) continue
     for (const name of record.captured) variables.set(name, record.output)
   }
   return variables

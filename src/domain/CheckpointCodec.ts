@@ -13,16 +13,17 @@ import type { Checkpoint, Fields } from './Checkpoint.js'
 import { FORMAT, make, variablesOf } from './Checkpoint.js'
 import type { CompletedStep } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
-import type { Unit } from './Unit.js'
+import type { Item } from './Items.js'
 import type { Json, JsonObject } from './Json.js'
 import { equals } from './Json.js'
 import type { Malformed } from './JsonCodec.js'
 import { decodeWith, fields, json, jsonObject, list, natural, optional, time } from './JsonCodec.js'
 import type { PendingJob, Submission } from './PendingJob.js'
 import { none } from './PendingJob.js'
-import { checkpointState, completedStep, submission, workflowIdentity, workspace } from './StateCodec.js'
+import { checkpointState, completedStep, item, submission, workflowIdentity, workspace } from './StateCodec.js'
 import type { TransitionError } from './Transition.js'
 import { replay } from './Transition.js'
+import type { Unit } from './Unit.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -54,8 +55,15 @@ interface Renewal {
   readonly times: number
 }
 
+/** The items of a map. */
+interface MapItems {
+  readonly unit: Unit
+  readonly items: ReadonlyArray<Item>
+}
+
 /** What stands in a file: the fields of a checkpoint with plain lists and objects. */
-interface Stored extends Omit<Fields, 'completedSteps' | 'format' | 'submissions' | 'renewals'> {
+interface Stored extends Omit<Fields, 'completedSteps' | 'format' | 'items' | 'submissions' | 'renewals'> {
+  readonly items?: ReadonlyArray<MapItems>
   readonly submissions?: ReadonlyArray<Submission>
   readonly renewals?: ReadonlyArray<Renewal>
   readonly format: number
@@ -81,6 +89,7 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
   state: checkpointState,
   completedSteps: list(completedStep),
   variables: jsonObject,
+  items: optional(list(fields<MapItems>('a map', { unit: t.string, items: list(item) }))),
   pending: list(pendingJob),
   submissions: optional(list(submission)),
   renewals: optional(list(fields<Renewal>('a renewal', { unit: t.string, times: natural }))),
@@ -118,12 +127,13 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
  */
 export const encode = (checkpoint: Checkpoint): Json => {
   const { format, runId, revision, generation, workflow, input, state, completedSteps, variables, ...more } = checkpoint
-  const { submissions, renewals, ...rest } = more
+  const { items, submissions, renewals, ...rest } = more
   const records = [...completedSteps]
   const plain = { format, runId, revision, generation, workflow, input, state, completedSteps: records }
+  const known = items.size === 0 ? {} : { items: Array.from(items, ([unit, items]) => ({ unit, items })) }
   const keys = submissions.length === 0 ? {} : { submissions }
   const renewed = renewals.size === 0 ? {} : { renewals: Array.from(renewals, ([unit, times]) => ({ unit, times })) }
-  return { ...plain, variables: fromMap(variables), ...rest, ...keys, ...renewed } as unknown as Json
+  return { ...plain, variables: fromMap(variables), ...known, ...rest, ...keys, ...renewed } as unknown as Json
 }
 
 /** `Object.fromEntries` defines its properties, so that a variable called `__proto__` is one. */
@@ -146,7 +156,7 @@ export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
   if (format !== undefined && format > FORMAT) return E.left({ _tag: 'NewerFormat', found: format, supported: FORMAT })
   const decoded = decodeStored(content)
   if (E.isLeft(decoded)) return decoded
-  const { variables, completedSteps, submissions = none, renewals = none, ...plain } = decoded.right
+  const { variables, completedSteps, items = none, submissions = none, renewals = none, ...plain } = decoded.right
   if (decoded.right.submissions?.length === 0) {
     return E.left({ _tag: 'Malformed', path: '$.submissions', expected: 'a submission, or no such field' })
   }
@@ -158,13 +168,17 @@ export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
       expected: 'different units with numbers above 0, or no such field'
     })
   }
+  const known = new Map(items.map(({ unit, items }) => [unit, items]))
+  if (decoded.right.items?.length === 0 || known.size < items.length)
+    return E.left({ _tag: 'Malformed', path: '$.items', expected: 'different maps, or no such field' })
   const records = Steps.from(completedSteps)
-  if (!holds(variables, variablesOf(plain.input, records))) {
+  if (!holds(variables, variablesOf(plain.input, records, known))) {
     return E.left({ _tag: 'Malformed', path: '$.variables', expected: 'what input and completedSteps give' })
   }
   return E.right(
     make({
       ...plain,
+      items: known,
       submissions,
       renewals: times,
       format: FORMAT,

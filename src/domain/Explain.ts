@@ -6,9 +6,9 @@
  */
 import type { Evidence, ExpectedEvidence } from './CompletedStep.js'
 import type { Json } from './Json.js'
-import type { Changed, Confirm, Decision, PlanProblem, ResumePlan } from './Plan.js'
+import type { Changed, Confirm, Decision, DecisionTree, PlanProblem, ResumePlan } from './Plan.js'
 import { listed } from './listed.js'
-import { confirms } from './Plan.js'
+import { confirms, treeOf } from './Plan.js'
 import { printableLines } from './printable.js'
 import { isTop, nameOf } from './Unit.js'
 import { describeProblem as describeWorkflowProblem } from './Workflow.js'
@@ -38,16 +38,12 @@ import { describeProblem as describeWorkflowProblem } from './Workflow.js'
  * @since 0.1.0
  */
 export const explain = (plan: ResumePlan): string => {
-  const steps = plan.decisions.filter(({ unit }) => isTop(unit))
-  const groups = new Map<number, Array<Decision>>(steps.map(({ stepIndex }) => [stepIndex, []]))
-  for (const decision of plan.decisions) if (!isTop(decision.unit)) groups.get(decision.stepIndex)?.push(decision)
-  const groupsOf = ({ stepIndex }: Decision): ReadonlyArray<Decision> => groups.get(stepIndex) ?? []
-  const kindOfStep = (step: Decision): string => kindOf(step, [step, ...groupsOf(step)].some(givesUpJob))
-  const rows = told(steps, kindOfStep).flatMap(({ decision, row, isCount }): ReadonlyArray<Row> => {
-    if (isCount) return [{ ...row, place: '' }]
-    const below = told(groupsOf(decision), (group) => kindOf(group))
-    return [{ ...row, place: `${decision.stepIndex + 1}/${steps.length}` }, ...below.map((one) => indented(one.row))]
-  })
+  const steps = treeOf(plan)
+  const rows = told(steps).flatMap(({ node, row, isCount }) =>
+    isCount
+      ? [{ ...row, place: '' }]
+      : [{ ...row, place: `${node.decision.stepIndex + 1}/${steps.length}` }, ...below(node, '  ')]
+  )
   const wide = (of: (row: Row) => string): number => rows.reduce((widest, row) => Math.max(widest, of(row).length), 0)
   const place = wide((row) => row.place)
   const name = wide((row) => row.name)
@@ -71,50 +67,55 @@ const rowOf = (decision: Decision): Omit<Row, 'place'> => ({
   why: `${describeReason(decision)}${givenUp(decision)}`
 })
 
-const indented = (row: Omit<Row, 'place'>): Row => ({ ...row, place: '', name: `  ${row.name}` })
+const below = ({ parts }: DecisionTree, indent: string): ReadonlyArray<Row> =>
+  told(parts).flatMap(({ node, row, isCount }) => {
+    const line = { ...row, place: '', name: `${indent}${row.name}` }
+    return isCount ? [line] : [line, ...below(node, `${indent}  `)]
+  })
 
 /** So many steps, or groups of a wave, are all told of. Of more: so many of each kind. */
 const LONG = 20
 const TOLD = 5
 
-/** A decision that is told, or the others of its kind, which are counted. */
+/** A unit that is told of, or the others of its kind, which are counted. */
 interface Told {
-  readonly decision: Decision
+  readonly node: DecisionTree
   readonly row: Omit<Row, 'place'>
   readonly isCount: boolean
 }
 
-const told = (all: ReadonlyArray<Decision>, kindOf: (decision: Decision) => string): ReadonlyArray<Told> => {
-  const one = (decision: Decision): Told => ({ decision, row: rowOf(decision), isCount: false })
+const told = (all: ReadonlyArray<DecisionTree>): ReadonlyArray<Told> => {
+  const one = (node: DecisionTree): Told => ({ node, row: rowOf(node.decision), isCount: false })
   if (all.length <= LONG) return all.map(one)
-  const kinds = new Map<string, Array<Decision>>()
-  for (const decision of all) {
-    const name = kindOf(decision)
+  const kinds = new Map<string, Array<DecisionTree>>()
+  for (const node of all) {
+    const name = kindOf(node)
     const kind = kinds.get(name)
-    if (kind === undefined) kinds.set(name, [decision])
-    else kind.push(decision)
+    if (kind === undefined) kinds.set(name, [node])
+    else kind.push(node)
   }
-  const rows = new Map<Decision, Told>()
+  const rows = new Map<DecisionTree, Told>()
   for (const kind of kinds.values()) {
     // A line that counts takes as much room as one that tells.
-    const shown = kind.length === TOLD + 1 || kind[0]?._tag === 'Confirm' ? kind.length : TOLD
-    for (const decision of kind.slice(0, shown)) rows.set(decision, one(decision))
+    const shown = kind.length === TOLD + 1 || kind[0]?.decision._tag === 'Confirm' ? kind.length : TOLD
+    for (const node of kind.slice(0, shown)) rows.set(node, one(node))
     const [first, ...others] = kind.slice(shown)
-    if (first !== undefined) rows.set(first, { decision: first, row: countOf(first, others), isCount: true })
+    if (first !== undefined) rows.set(first, { node: first, row: countOf(first, others), isCount: true })
   }
-  return all.flatMap((decision) => rows.get(decision) ?? [])
+  return all.flatMap((node) => rows.get(node) ?? [])
 }
 
 /** To give up a job is a kind of its own. */
-const kindOf = (decision: Decision, givesUp = givesUpJob(decision)): string =>
-  `${decision._tag} ${decision.reason._tag}${givesUp ? ' GivesUp' : ''}`
+const kindOf = (node: DecisionTree): string =>
+  `${node.decision._tag} ${node.decision.reason._tag}${givesUpJob(node) ? ' GivesUp' : ''}`
 
-const givesUpJob = (decision: Decision): boolean => decision._tag === 'Run' && decision.givesUp !== undefined
+const givesUpJob = ({ decision, parts }: DecisionTree): boolean =>
+  (decision._tag === 'Run' && decision.givesUp !== undefined) || parts.some(givesUpJob)
 
 /** What is said of one of them need not be so of the others. */
-const countOf = (first: Decision, others: ReadonlyArray<Decision>): Omit<Row, 'place'> => {
-  const row = rowOf(first)
-  const why = others.every((other) => rowOf(other).why === row.why) ? row.why : ''
+const countOf = ({ decision }: DecisionTree, others: ReadonlyArray<DecisionTree>): Omit<Row, 'place'> => {
+  const row = rowOf(decision)
+  const why = others.every((other) => rowOf(other.decision).why === row.why) ? row.why : ''
   return { ...row, name: `… ${others.length + 1} more`, why }
 }
 

@@ -7,15 +7,15 @@
 import type * as Change from './Change.js'
 import type { Checkpoint } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
-import type { CompletedStep, CompletedSteps, Evidence } from './CompletedStep.js'
+import type { CompletedStep, Evidence } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
-import { expand } from './Expansion.js'
 import { equals } from './Json.js'
-import type { Decision, PlanOptions, ResumePlan, Skip, SkipReason } from './Plan.js'
+import type { Decision, DecisionTree, PlanOptions, ResumePlan, Skip, SkipReason } from './Plan.js'
+import { treeOf } from './Plan.js'
+import { find, partNames } from './Tree.js'
 import type { Unit } from './Unit.js'
-import { isTop, join, nameOf, top } from './Unit.js'
-import type { Step, Task, Workflow } from './Workflow.js'
-import { groupNamed } from './Workflow.js'
+import { ancestors, join } from './Unit.js'
+import type { Step, Workflow } from './Workflow.js'
 import type { WorkflowIdentity } from './WorkflowIdentity.js'
 
 /**
@@ -33,20 +33,31 @@ export const overrides = (
   options: PlanOptions,
   at: string
 ): ReadonlyArray<Change.Change> => {
-  const { completedSteps: records } = checkpoint
-  const steps = expand(workflow.steps, checkpoint.workflow)
-  const back = rewound(checkpoint, workflow, plan, records, at)
+  const known: Known = { checkpoint, workflow, plan, tree: treeOf(plan) }
+  const back = rewound(known, at)
   const taken = takenBack(back)
   return [
     ...edited(checkpoint, workflow.identity, at),
     ...(back === undefined ? [] : [back]),
-    ...answered(checkpoint, steps, plan, options, taken, at),
-    ...assumed(steps, plan, records, taken, at),
+    ...answered(known, options, taken, at),
+    ...assumed(known, taken, at),
     ...kept(plan, at),
     // The input changes last, when no open attempt can have seen the old one.
     ...(plan.input === undefined ? [] : [{ _tag: 'InputReplaced', at, input: plan.input } as const])
   ]
 }
+
+/** What a plan was made from, and the plan. */
+interface Known {
+  readonly checkpoint: Checkpoint
+  readonly workflow: Workflow
+  readonly plan: ResumePlan
+  readonly tree: ReadonlyArray<DecisionTree>
+}
+
+/** What a unit is defined as. */
+const definitionOf = ({ checkpoint, workflow }: Known, { unit, stepIndex }: Decision): Step | undefined =>
+  find<Step>(workflow, checkpoint.items, unit, stepIndex)?.definition
 
 const edited = (
   checkpoint: Checkpoint,
@@ -57,62 +68,87 @@ const edited = (
   return same ? [] : [{ _tag: 'WorkflowEdited', at, workflow: identity }]
 }
 
-/** Taken back is the record of whatever runs again, and of what somebody says has another outcome than the recorded one. */
-const rewound = (
-  checkpoint: Checkpoint,
-  workflow: Workflow,
-  plan: ResumePlan,
-  records: CompletedSteps,
-  at: string
-): Change.Rewound | undefined => {
-  const kindOf = (decision: Decision): Step['_tag'] | undefined => workflow.steps[decision.stepIndex]?._tag
-  const isWhole = (decision: Decision, index: number): boolean =>
-    kindOf(decision) === 'Map' && isTop(decision.unit) && isTop(plan.decisions[index + 1]?.unit ?? '')
-  const isWork = (decision: Decision, index: number): boolean =>
-    !isTop(decision.unit) || kindOf(decision) === 'Task' || isWhole(decision, index)
-  const keeps = (decision: Decision): boolean => {
-    // What waits for its job goes on to, and what was begun goes on as it was left: in its attempt, and under its key.
-    if (decision._tag === 'Poll' || decision._tag === 'Retry') return true
-    const record = Steps.get(records, decision.unit)
-    return decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)
-  }
-  const asIs = asItIs(plan)
-  const first = plan.decisions.find(
-    (decision, index) =>
-      isWork(decision, index) &&
-      !keeps(decision) &&
-      (Steps.has(records, decision.unit) ||
-        (isWhole(decision, index) && hasItems(checkpoint, decision)) ||
-        (decision._tag === 'Run' && (isAsked(decision, asIs) || decision.givesUp !== undefined)))
-  )
-  if (first === undefined) return undefined
-  const ofStep = plan.decisions.filter((one) => one.stepIndex === first.stepIndex && !isTop(one.unit))
-  const groups = ofStep.filter((one) => !keeps(one)).map(({ unit }) => unit)
-  // A map of which groups are decided about goes on with the items that it has.
-  const isPartial = ofStep.some(keeps) || (groups.length > 0 && kindOf(first) === 'Map')
-  const held = heldSteps(checkpoint)
-  const later = workflow.steps.slice(first.stepIndex + 1).filter(({ name }) => held.has(name))
-  return {
-    _tag: 'Rewound',
-    at,
-    units: [...(isPartial ? groups : [top(first.unit)]), ...later.map(({ name }) => name)],
-    why: `${first.reason._tag}${givenUp(plan)}`
-  }
+/** The subtrees whose records are taken back. `keeps`: whether a part of them keeps its own. */
+interface Dropped {
+  readonly units: ReadonlyArray<Unit>
+  readonly keeps: boolean
 }
 
-/** The steps of which something is recorded. */
-const heldSteps = ({ workflow, state, completedSteps, pending, submissions }: Checkpoint): ReadonlySet<string> => {
-  const held = new Set([state.step])
-  for (const { unit } of completedSteps) held.add(top(unit))
-  for (const { unit } of [...pending, ...submissions]) held.add(top(unit))
-  for (const { kind, name } of workflow.steps) if (kind === 'expanded') held.add(name)
+/**
+ * Takes back the record of whatever runs again, of what follows it in its sequence, and of what somebody says has another outcome than
+ * the recorded one.
+ */
+const rewound = (known: Known, at: string): Change.Rewound | undefined => {
+  const { checkpoint, plan } = known
+  const asIs = asItIs(plan)
+  const held = heldUnits(checkpoint)
+  let first: Decision | undefined
+  const ofLeaf = (decision: Decision): Dropped => {
+    const { unit } = decision
+    // What waits for its job goes on to, and what was begun goes on as it was left: in its attempt, and under its key.
+    if (decision._tag === 'Poll' || decision._tag === 'Retry') return KEPT
+    const record = Steps.get(checkpoint.completedSteps, unit)
+    if (decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)) return KEPT
+    const isDropped =
+      record !== undefined ||
+      (first !== undefined && held.has(unit)) ||
+      (checkpoint.items.get(unit)?.length ?? 0) > 0 ||
+      (decision._tag === 'Run' && (isAsked(decision, asIs) || decision.givesUp !== undefined))
+    if (isDropped) first ??= decision
+    return isDropped ? { units: [unit], keeps: false } : NOTHING
+  }
+  const ofNode = ({ decision, parts }: DecisionTree): Dropped => {
+    if (parts.length === 0) return ofLeaf(decision)
+    const kind = definitionOf(known, decision)?._tag
+    const below = kind === 'Sequence' ? inOrder(parts) : joined(parts.map(ofNode))
+    // A map of which parts are decided about goes on with the items that it has.
+    const isWhole = below.units.length > 0 && !below.keeps && kind !== 'Map'
+    return isWhole ? { units: [decision.unit], keeps: false } : below
+  }
+  /** What follows a step of which something is dropped is dropped as a whole. */
+  const inOrder = (parts: ReadonlyArray<DecisionTree>): Dropped => {
+    const dropped: Array<Dropped> = []
+    let isAfter = false
+    for (const part of parts) {
+      const { unit } = part.decision
+      const one: Dropped = !isAfter ? ofNode(part) : held.has(unit) ? { units: [unit], keeps: false } : NOTHING
+      isAfter ||= one.units.length > 0
+      dropped.push(one)
+    }
+    return joined(dropped)
+  }
+  const { units } = inOrder(known.tree)
+  return first === undefined ? undefined : { _tag: 'Rewound', at, units, why: `${first.reason._tag}${givenUp(plan)}` }
+}
+
+const KEPT: Dropped = { units: [], keeps: true }
+
+const NOTHING: Dropped = { units: [], keeps: false }
+
+const joined = (all: ReadonlyArray<Dropped>): Dropped => ({
+  units: all.flatMap(({ units }) => units),
+  keeps: all.some(({ keeps }) => keeps)
+})
+
+/** The units of which something is recorded, and those that they are part of. */
+const heldUnits = ({ state, completedSteps, items, pending, submissions }: Checkpoint): ReadonlySet<Unit> => {
+  const held = new Set<Unit>([state.step])
+  const hold = (unit: Unit): void => {
+    held.add(unit)
+    for (const above of ancestors(unit)) held.add(above)
+  }
+  for (const { unit } of completedSteps) hold(unit)
+  for (const map of items.keys()) hold(map)
+  for (const { unit } of [...pending, ...submissions, ...State.inFlight(state), ...State.failures(state)]) hold(unit)
   return held
 }
 
-/** The steps with a unit whose current evidence is accepted. */
-const asItIs = ({ decisions }: ResumePlan): ReadonlySet<string> =>
+/** The units whose current evidence is accepted, and those that they are part of. */
+const asItIs = ({ decisions }: ResumePlan): ReadonlySet<Unit> =>
   new Set(
-    decisions.flatMap((one) => (one._tag === 'Skip' && evidenceIn(one.reason) !== undefined ? [top(one.unit)] : []))
+    decisions.flatMap((one) =>
+      one._tag === 'Skip' && evidenceIn(one.reason) !== undefined ? [one.unit, ...ancestors(one.unit)] : []
+    )
   )
 
 const evidenceIn = (reason: SkipReason): ReadonlyArray<Evidence> | undefined =>
@@ -121,10 +157,6 @@ const evidenceIn = (reason: SkipReason): ReadonlyArray<Evidence> | undefined =>
 /** Whether a unit runs because it was forced, or because it follows a step whose current evidence is accepted. */
 const isAsked = ({ reason }: Decision, asIs: ReadonlySet<string>): boolean =>
   reason._tag === 'Forced' || (reason._tag === 'EarlierStepRunsAgain' && asIs.has(reason.step))
-
-/** Whether a step is a map of items that are on record. */
-const hasItems = ({ workflow: { steps } }: Checkpoint, { unit }: Decision): boolean =>
-  steps.some((one) => one.kind === 'expanded' && one.name === unit && one.items.length > 0)
 
 /** Which jobs nobody will ask for any more. */
 const givenUp = ({ decisions }: ResumePlan): string => {
@@ -138,39 +170,32 @@ const isReplaced = ({ reason }: Skip, record: CompletedStep): boolean =>
   ((record.assumed !== true && reason.evidence === undefined) ||
     (reason.output !== undefined && (record.output === undefined || !equals(reason.output, record.output))))
 
-/** The units that a rewind names, and those that they are part of. */
-interface TakenBack {
-  readonly named: ReadonlySet<Unit>
-  readonly above: ReadonlySet<Unit>
-}
-
-const takenBack = (back: Change.Rewound | undefined): TakenBack => {
+/** Whether a record of a unit is taken back: the unit is named, or is part of a named one, or a named one is part of it. */
+const takenBack = (back: Change.Rewound | undefined): ((decision: Decision) => boolean) => {
   const named = new Set(back?.units)
-  return { named, above: new Set([...named].map(top)) }
+  const above = new Set([...named].flatMap((unit) => [...ancestors(unit)]))
+  return ({ unit }) =>
+    named.size > 0 && (named.has(unit) || above.has(unit) || [...ancestors(unit)].some((one) => named.has(one)))
 }
-
-const isTakenBack = ({ unit }: Decision, { named, above }: TakenBack): boolean =>
-  isTop(unit) ? above.has(unit) : named.has(top(unit)) || named.has(unit)
 
 /** The answers "again" to what is asked: a unit in doubt that is not idempotent. */
 const answered = (
-  { state }: Checkpoint,
-  steps: ReadonlyArray<Step>,
-  plan: ResumePlan,
-  options: PlanOptions,
-  back: TakenBack,
+  known: Known,
+  { confirm }: PlanOptions,
+  isTakenBack: (decision: Decision) => boolean,
   at: string
 ): ReadonlyArray<Change.Confirmed> => {
-  if (options.confirm === undefined) return []
-  const inDoubt = State.inDoubt(state)
-  return plan.decisions
+  if (confirm === undefined) return []
+  const inDoubt = State.inDoubt(known.checkpoint.state)
+  const isHarmful = (step: Step | undefined): boolean => step?._tag === 'Task' && !step.idempotent
+  return known.plan.decisions
     .filter(
       (decision) =>
         (decision._tag === 'Retry' || decision._tag === 'Run') &&
         inDoubt.has(decision.unit) &&
-        taskOf(steps, decision)?.idempotent === false &&
-        options.confirm?.get(decision.unit)?._tag === 'Again' &&
-        !isTakenBack(decision, back)
+        isHarmful(definitionOf(known, decision)) &&
+        confirm.get(decision.unit)?._tag === 'Again' &&
+        !isTakenBack(decision)
     )
     .map((decision) => ({ _tag: 'Confirmed', at, unit: decision.unit }))
 }
@@ -182,55 +207,39 @@ const kept = ({ decisions }: ResumePlan, at: string): ReadonlyArray<Change.Confi
     return evidence === undefined ? [] : [{ _tag: 'Confirmed', at, unit: decision.unit, evidence }]
   })
 
-/** What is taken as done and has no record, or none that stays. A wave follows its groups. */
+/** What is taken as done and has no record, or none that stays. A composite follows its parts. */
 const assumed = (
-  steps: ReadonlyArray<Step>,
-  plan: ResumePlan,
-  records: CompletedSteps,
-  back: TakenBack,
+  known: Known,
+  isTakenBack: (decision: Decision) => boolean,
   at: string
 ): ReadonlyArray<Change.Assumed> => {
+  const { completedSteps, items } = known.checkpoint
   const found: Array<Change.Assumed> = []
-  let wave: Change.Assumed | undefined
-  const close = (): void => {
-    if (wave !== undefined) found.push(wave)
-    wave = undefined
-  }
-  for (const decision of plan.decisions) {
-    if (isTop(decision.unit)) close()
-    if (decision._tag !== 'Skip' || !isGiven(decision.reason)) continue
-    const name = decision.unit
-    const record = Steps.get(records, name)
-    const task = taskOf(steps, decision)
-    if (task === undefined) {
-      if (record === undefined || isTakenBack(decision, back) || !hasAllGroups(steps, decision, records))
-        wave = { _tag: 'Assumed', at, unit: name, captured: [] }
-      continue
+  const hasAllParts = (step: Step, unit: Unit): boolean =>
+    partNames(step, unit, items)?.every((name) => Steps.has(completedSteps, join(unit, name))) ?? true
+  const visit = ({ decision, parts }: DecisionTree): void => {
+    for (const part of parts) visit(part)
+    if (decision._tag !== 'Skip' || !isGiven(decision.reason)) return
+    const { unit } = decision
+    const record = Steps.get(completedSteps, unit)
+    const step = definitionOf(known, decision)
+    if (step?._tag !== 'Task') {
+      if (record === undefined || isTakenBack(decision) || (step !== undefined && !hasAllParts(step, unit)))
+        found.push({ _tag: 'Assumed', at, unit, captured: [] })
+      return
     }
-    if (record !== undefined && !isTakenBack(decision, back)) continue
+    if (record !== undefined && !isTakenBack(decision)) return
     const output = 'output' in decision.reason ? decision.reason.output : record?.output
     found.push({
       _tag: 'Assumed',
       at,
-      unit: name,
+      unit,
       ...(output === undefined ? {} : { output }),
-      captured: output === undefined ? [] : task.captures
+      captured: output === undefined ? [] : step.captures
     })
   }
-  close()
+  for (const node of known.tree) visit(node)
   return found
 }
 
 const isGiven = ({ _tag }: SkipReason): boolean => _tag === 'Assumed' || _tag === 'EvidenceChanged'
-
-const hasAllGroups = (steps: ReadonlyArray<Step>, { stepIndex, unit }: Decision, records: CompletedSteps): boolean => {
-  const wave = steps[stepIndex]
-  return wave?._tag !== 'Wave' || wave.groups.every(({ name }) => Steps.has(records, join(unit, name)))
-}
-
-/** The task that a decision is about; none for that of a wave or map. */
-const taskOf = (steps: ReadonlyArray<Step>, { stepIndex, unit }: Decision): Task | undefined => {
-  const step = steps[stepIndex]
-  if (step?._tag === 'Task') return step
-  return step?._tag === 'Wave' && !isTop(unit) ? groupNamed(step, nameOf(unit)) : undefined
-}

@@ -6,10 +6,9 @@
  */
 import type { Checkpoint } from './Checkpoint.js'
 import type { CompletedStep } from './CompletedStep.js'
-import * as Steps from './CompletedStep.js'
+import { unrecorded } from './transitionParts.js'
+import { find } from './Tree.js'
 import type { Unit } from './Unit.js'
-import { isTop, join, nameOf } from './Unit.js'
-import { groupsOf } from './WorkflowIdentity.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -44,7 +43,7 @@ export interface PauseRequest {
 /**
  * Where a paused run goes on. A pointer for people, and for a resume that names no run: what counts is in the checkpoint.
  *
- * - `unit`: the step that comes next; of a wave, the first of its groups that is not done. `stepIndex`: the index of the step.
+ * - `unit`: the unit that comes next: of a composite, the first of its parts that is not done. `stepIndex`: the index of its step.
  * - `commits`: those that its steps have recorded, oldest first, each once.
  * - `committed`: the commit that the pause has made of what was not committed, if there was any.
  * - `pausedAt`: UTC, ISO 8601.
@@ -83,23 +82,24 @@ export interface ContinueHere {
  * @category constructors
  * @since 0.1.0
  */
-export const continueHere = (
-  { runId, workflow, state, completedSteps, updatedAt }: Checkpoint,
-  committed?: string
-): ContinueHere => {
-  const { stepIndex, step } = state
-  const identity = workflow.steps[stepIndex]
-  const isOpen = ({ name }: { readonly name: string }): boolean => !Steps.has(completedSteps, join(step, name))
-  const next = identity === undefined ? undefined : groupsOf(identity).find(isOpen)
+export const continueHere = (checkpoint: Checkpoint, committed?: string): ContinueHere => {
+  const { runId, workflow, state, completedSteps, updatedAt } = checkpoint
   return {
     runId,
     workflow: workflow.name,
-    stepIndex,
-    unit: next === undefined ? step : join(step, next.name),
+    stepIndex: state.stepIndex,
+    unit: firstOpen(checkpoint, state.step),
     commits: commitsOf(completedSteps),
     ...(committed === undefined ? {} : { committed }),
     pausedAt: updatedAt
   }
+}
+
+const firstOpen = (checkpoint: Checkpoint, unit: Unit): Unit => {
+  const { workflow, items, state } = checkpoint
+  const found = find(workflow, items, unit, state.stepIndex)
+  const open = found === undefined ? undefined : unrecorded(checkpoint, unit, found.definition)
+  return open === undefined ? unit : firstOpen(checkpoint, open)
 }
 
 const commitsOf = (records: Iterable<CompletedStep>): ReadonlyArray<string> => {
@@ -135,10 +135,10 @@ export const isSame = (a: PauseRequest, b: PauseRequest): boolean =>
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Where a pointer leads, for people: `wave 2, group lint`, where a wave has the number of its step, or `step 3: publish`.
+ * Where a pointer leads, for people: `step 2: checks/lint`.
  *
  * @category destructors
  * @since 0.1.0
  */
 export const describePosition = ({ stepIndex, unit }: Pick<ContinueHere, 'stepIndex' | 'unit'>): string =>
-  isTop(unit) ? `step ${stepIndex + 1}: ${unit}` : `wave ${stepIndex + 1}, group ${nameOf(unit)}`
+  `step ${stepIndex + 1}: ${unit}`

@@ -12,7 +12,7 @@ import { sha256 } from './Digest.js'
 import type { Json } from './Json.js'
 import { canonical } from './Json.js'
 import type { Unit } from './Unit.js'
-import { parent, top } from './Unit.js'
+import { ancestors, parent } from './Unit.js'
 import type { WorkflowProblem } from './Workflow.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -383,6 +383,39 @@ export const openQuestions = (plan: ResumePlan): ReadonlyArray<Confirm> => {
   return edited.length > 0 ? edited : all
 }
 
+/**
+ * A decision with those about the parts of its unit.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface DecisionTree {
+  readonly decision: Decision
+  readonly parts: ReadonlyArray<DecisionTree>
+}
+
+/**
+ * The decisions of a plan as a tree: those about top-level steps, with those about their parts.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const treeOf = ({ decisions }: Pick<ResumePlan, 'decisions'>): ReadonlyArray<DecisionTree> => {
+  const top: Array<DecisionTree> = []
+  /** The parts of the units around the next decision, innermost last. */
+  const open: Array<{ readonly unit: Unit | undefined; readonly parts: Array<DecisionTree> }> = [
+    { unit: undefined, parts: top }
+  ]
+  for (const decision of decisions) {
+    const above = parent(decision.unit)
+    while (open.length > 1 && open.at(-1)?.unit !== above) open.pop()
+    const parts: Array<DecisionTree> = []
+    open.at(-1)?.parts.push({ decision, parts })
+    open.push({ unit: decision.unit, parts })
+  }
+  return top
+}
+
 /** Whether decisions about the parts of a unit follow its own. */
 const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
   const [unit, next] = [decisions[index]?.unit, decisions[index + 1]?.unit]
@@ -405,7 +438,10 @@ export const runsAgain = (
     if (decision._tag === 'Run' && !hasParts(plan, index)) again.set(decision.unit, decision)
   if (again.size === 0) return []
   const recorded = new Set<string>()
-  for (const { unit } of completedSteps) recorded.add(top(unit)).add(unit)
+  for (const { unit } of completedSteps) {
+    recorded.add(unit)
+    for (const above of ancestors(unit)) recorded.add(above)
+  }
   return [...again].flatMap(([unit, decision]) => (recorded.has(unit) ? [decision] : []))
 }
 

@@ -7,15 +7,18 @@ import type { Checkpoint } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
+import { isAnew } from './demands.js'
 import { indexOfStep } from './indexed.js'
 import type { Changes, Edit, PlanProblem } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
+import { hasRecords } from './PlanContext.js'
+import { unrecorded } from './transitionParts.js'
+import type { Node } from './Tree.js'
+import { find, listedParts, partNamed } from './Tree.js'
 import type { Unit } from './Unit.js'
-import { join, nameOf, top } from './Unit.js'
+import { ancestors, join, nameOf, parent, top } from './Unit.js'
 import type { Step, Workflow } from './Workflow.js'
-import { groupNamed } from './Workflow.js'
 import type { StepIdentity } from './WorkflowIdentity.js'
-import { definitionOf as identityOf, find, groupsOf } from './WorkflowIdentity.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // the checkpoint against itself
@@ -29,7 +32,7 @@ import { definitionOf as identityOf, find, groupsOf } from './WorkflowIdentity.j
  * @since 0.1.0
  */
 export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> {
-  const { state, workflow, completedSteps } = checkpoint
+  const { state, workflow, items, completedSteps } = checkpoint
   const steps = workflow.steps.length
   const wrong = (why: string): PlanProblem => ({ _tag: 'InconsistentCheckpoint', why })
   const named = Number.isInteger(state.stepIndex) ? workflow.steps[state.stepIndex]?.name : undefined
@@ -42,35 +45,34 @@ export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> 
   }
   if (completedSteps.twice !== undefined) yield wrong(`"${completedSteps.twice}" is recorded twice`)
   for (const { unit } of [...State.inFlight(state), ...State.failures(state)])
-    if (top(unit) !== state.step || find(workflow, unit, state.stepIndex) === undefined)
+    if (top(unit) !== state.step || find(workflow, items, unit, state.stepIndex) === undefined)
       yield wrong(`the run stands at "${state.step}", but the state speaks of "${unit}"`)
+  for (const [unit] of items)
+    if (find(workflow, items, unit)?.definition.kind !== 'map')
+      yield wrong(`"${unit}" has items, but there is no such map`)
   for (const why of wrongJobs(checkpoint)) yield wrong(why)
   const why = named === state.step ? wrongState(state, Steps.has(completedSteps, state.step)) : undefined
   if (why !== undefined) yield wrong(why)
 }
 
-const wrongRecord = (
-  { unit, stepIndex }: CompletedStep,
-  { completedSteps, workflow: { steps } }: Checkpoint
-): string | undefined => {
-  const step = steps[stepIndex]
-  if (step === undefined) return `a record names step ${stepIndex}, but there are ${steps.length} steps`
+const wrongRecord = ({ unit, stepIndex }: CompletedStep, checkpoint: Checkpoint): string | undefined => {
+  const { workflow, items } = checkpoint
+  const step = workflow.steps[stepIndex]
+  if (step === undefined) return `a record names step ${stepIndex}, but there are ${workflow.steps.length} steps`
   const name = top(unit)
   if (step.name !== name) return `step ${stepIndex} is "${step.name}", but a record calls it "${name}"`
-  if (unit !== name)
-    return identityOf(step, unit) === undefined ? `"${unit}" is recorded, but there is no such group` : undefined
-  const missing = groupsOf(step).find((group) => !Steps.has(completedSteps, join(name, group.name)))
-  return missing === undefined
-    ? undefined
-    : `wave "${name}" is recorded completed, but its group "${missing.name}" is not`
+  const found = find(workflow, items, unit, stepIndex)
+  if (found === undefined) return `"${unit}" is recorded, but there is no such unit`
+  const missing = unrecorded(checkpoint, unit, found.definition)
+  return missing === undefined ? undefined : `"${unit}" is recorded completed, but its part "${missing}" is not`
 }
 
 /** A unit has one job at most, and what is done waits for none. */
-function* wrongJobs({ pending, submissions, workflow, state, completedSteps }: Checkpoint): Iterable<string> {
+function* wrongJobs({ pending, submissions, workflow, items, state, completedSteps }: Checkpoint): Iterable<string> {
   if (pending.length === 0 && submissions.length === 0) return
   const seen = new Set<Unit>()
   for (const { unit } of [...pending, ...submissions]) {
-    if (find(workflow, unit)?.definition.kind !== 'task') yield `"${unit}" has a job, but there is no such task`
+    if (find(workflow, items, unit)?.definition.kind !== 'task') yield `"${unit}" has a job, but there is no such task`
     if (Steps.has(completedSteps, unit)) yield `"${unit}" has a job, but is recorded completed`
     if (seen.has(unit)) yield `"${unit}" has two jobs`
     seen.add(unit)
@@ -115,23 +117,25 @@ export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow)
  * @since 0.1.0
  */
 export const compare = (context: PlanContext, workflow: Workflow, policy: Changes): ReadonlyArray<PlanProblem> => {
-  const { checkpoint, redoneFrom } = context
+  const { checkpoint } = context
   if (policy === 'ignore' || checkpoint.workflow.name !== workflow.name) return []
-  const first = workflow.steps[redoneFrom]?.name
-  const redoneWas =
-    first === undefined ? Infinity : (indexOfStep(checkpoint.workflow.steps, first, redoneFrom) ?? Infinity)
-  const edit = { checkpoint, workflow, context, redoneWas }
+  const edited: Edited = { checkpoint, workflow, context, redoneWas: new Map() }
   return policy === 'strict'
-    ? [...editsOfAll(edit), ...vanished(edit)]
-    : [...editsOfRecorded(edit), ...misplaced(edit), ...editsOfPending(edit), ...vanished(edit)]
+    ? [...editsOfAll(edited), ...vanished(edited)]
+    : [
+        ...editsOfRecorded(edited),
+        ...misplaced(edited, checkpoint.workflow, workflow, undefined),
+        ...editsOfPending(edited),
+        ...vanished(edited)
+      ]
 }
 
-/** Two workflows. `redoneWas`: the step of the one that ran from which everything runs again. */
+/** Two workflows. `redoneWas`: by sequence, the index among its former steps of the first that runs again in any case. */
 interface Edited {
   readonly checkpoint: Checkpoint
   readonly workflow: Workflow
   readonly context: PlanContext
-  readonly redoneWas: number
+  readonly redoneWas: Map<Unit | undefined, number>
 }
 
 const changed = (edit: Edit, unit: Unit, recorded?: string, present?: string): PlanProblem => ({
@@ -142,76 +146,114 @@ const changed = (edit: Edit, unit: Unit, recorded?: string, present?: string): P
   ...(present === undefined ? {} : { present })
 })
 
-/** Whether a unit that was part of a step runs again in any case. */
-const isRedone = ({ context: { redoneFrom }, redoneWas }: Edited, was: number, is: number | undefined): boolean =>
-  is === undefined ? was >= redoneWas : is >= redoneFrom
+/** What a unit is defined as now. */
+const definitionOf = ({ workflow, checkpoint: { items } }: Edited, unit: Unit, expected?: number): Step | undefined =>
+  find<Step>(workflow, items, unit, expected)?.definition
+
+/** Whether a unit runs again in any case. One that is gone is judged by where it was. */
+const isRedone = (edited: Edited, unit: Unit): boolean => {
+  const { checkpoint, workflow, context, redoneWas } = edited
+  if (isAnew(context.demands.of(unit))) return true
+  const gone = [...ancestors(unit)]
+    .reverse()
+    .concat(unit)
+    .find((one) => definitionOf(edited, one) === undefined)
+  if (gone === undefined) return false
+  const above = parent(gone)
+  const was = above === undefined ? checkpoint.workflow : find(checkpoint.workflow, checkpoint.items, above)?.definition
+  const now = above === undefined ? workflow : definitionOf(edited, above)
+  if (was === undefined || now === undefined || !('steps' in was) || !('steps' in now)) return false
+  let from = redoneWas.get(above)
+  if (from === undefined) {
+    const first = now.steps.find(({ name }) => isAnew(context.demands.of(join(above, name))))
+    from = first === undefined ? Infinity : (indexOfStep(was.steps, first.name, 0) ?? Infinity)
+    redoneWas.set(above, from)
+  }
+  return (indexOfStep(was.steps, nameOf(gone), 0) ?? -1) >= from
+}
 
 /** Completed units that are gone or are defined otherwise now, but for those that run again in any case. */
 function* editsOfRecorded(edited: Edited): Iterable<PlanProblem> {
   const { checkpoint, workflow } = edited
-  const maps = new Set<string>()
-  for (const record of checkpoint.completedSteps) {
-    const { unit, stepIndex, fingerprint } = record
-    const name = top(unit)
-    const index = indexOfStep(workflow.steps, name, stepIndex)
-    if (isRedone(edited, stepIndex, index)) continue
-    const now = index === undefined ? undefined : definitionOf(workflow.steps[index] as Step, unit)
-    const map = checkpoint.workflow.steps[stepIndex]
-    if (now !== undefined && (now.fingerprint === fingerprint || isAdopted(map, unit, now))) continue
-    if (map?.kind !== 'expanded') {
-      yield changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, now?.fingerprint)
-    } else if (!maps.has(name)) {
-      // All groups of a map are defined at once, and there may be many.
-      maps.add(name)
-      const whole = index === undefined ? undefined : workflow.steps[index]?.fingerprint
-      yield changed(now === undefined ? 'removed' : 'changed', name, map.fingerprint, whole)
+  const maps = new Set<Unit>()
+  for (const { unit, stepIndex, fingerprint } of checkpoint.completedSteps) {
+    const [before, after] = [checkpoint.workflow.steps[stepIndex], workflow.steps[stepIndex]]
+    if (before?.name === after?.name && before?.fingerprint === after?.fingerprint) continue
+    const now = definitionOf(edited, unit, stepIndex)
+    if (now?.fingerprint === fingerprint || isRedone(edited, unit)) continue
+    const was = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
+    // Only an accepted plan lets a recorded run adopt another definition.
+    if (now !== undefined && was?.fingerprint === now.fingerprint) continue
+    const edit = now === undefined ? 'removed' : 'changed'
+    const map = [...ancestors(unit)].reverse().find((one) => checkpoint.items.has(one))
+    if (map === undefined) yield changed(edit, unit, fingerprint, now?.fingerprint)
+    else if (!maps.has(map)) {
+      // All items of a map are defined at once, and there may be many.
+      maps.add(map)
+      const recorded = find(checkpoint.workflow, checkpoint.items, map)?.definition.fingerprint
+      yield changed(edit, map, recorded, definitionOf(edited, map)?.fingerprint)
     }
   }
 }
 
-/** Only an accepted plan lets a recorded run adopt another definition. */
-const isAdopted = (step: StepIdentity | undefined, unit: Unit, now: Step): boolean => {
-  const was = step === undefined ? undefined : identityOf(step, unit)
-  return was?.fingerprint === now.fingerprint
-}
-
 /** Units whose job is pending that are gone or are defined otherwise now, but for those that run again in any case. */
 function* editsOfPending(edited: Edited): Iterable<PlanProblem> {
-  const { checkpoint, workflow } = edited
+  const { checkpoint } = edited
   for (const { unit } of checkpoint.pending) {
-    const was = find(checkpoint.workflow, unit)
-    if (was === undefined) continue
-    const index = indexOfStep(workflow.steps, top(unit), was.stepIndex)
-    if (isRedone(edited, was.stepIndex, index)) continue
+    const was = find(checkpoint.workflow, checkpoint.items, unit)
+    if (was === undefined || isRedone(edited, unit)) continue
     const { fingerprint } = was.definition
-    const now = index === undefined ? undefined : definitionOf(workflow.steps[index] as Step, unit)
+    const now = definitionOf(edited, unit)
     if (now?._tag === 'Task' && now.fingerprint === fingerprint) continue
     const edit = changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, now?.fingerprint)
     yield { ...edit, pending: true } as PlanProblem
   }
 }
 
-/** Steps with completed work that changed their order, and steps that were put before such. */
-function* misplaced({ checkpoint, workflow, context }: Edited): Iterable<PlanProblem> {
-  let before = -1
-  let last = -1
-  for (const [stepIndex, { name }] of checkpoint.workflow.steps.entries()) {
-    if (context.begun[stepIndex] !== true) continue
-    const index = indexOfStep(workflow.steps, name, stepIndex)
-    if ((index ?? -1) >= context.redoneFrom) continue
-    last = stepIndex
-    if (index === undefined) continue
-    if (index < before) yield changed('reordered', name)
-    before = Math.max(before, index)
-  }
-  for (let index = 0; index < before; index++) {
-    const { name, fingerprint } = workflow.steps[index] as Step
-    const stood = indexOfStep(checkpoint.workflow.steps, name, index) ?? Infinity
-    if (stood >= last && context.begun[stood] !== true) yield changed('insertedBefore', name, undefined, fingerprint)
+/** Steps of sequences with completed work that changed their order, and steps that were put before such. */
+function* misplaced(edited: Edited, was: Node, now: Node, unit: Unit | undefined): Iterable<PlanProblem> {
+  if (was.steps !== undefined && now.steps !== undefined)
+    yield* misplacedIn(edited, was.steps as ReadonlyArray<StepIdentity>, now.steps as ReadonlyArray<Step>, unit)
+  const isComposite = (node: Node | undefined): node is Node =>
+    node?.steps !== undefined || node?.groups !== undefined || node?.each !== undefined
+  const { items } = edited.checkpoint
+  if (unit !== undefined && isComposite(was.each) && isComposite(now.each))
+    for (const { key } of items.get(unit) ?? []) yield* misplaced(edited, was.each, now.each, join(unit, key))
+  for (const part of listedParts(was)) {
+    const other = isComposite(part) ? partNamed(now, unit ?? '', part.name, items) : undefined
+    if (isComposite(other)) yield* misplaced(edited, part, other, join(unit, part.name))
   }
 }
 
-/** Every difference, for those who want none. */
+function* misplacedIn(
+  { context }: Edited,
+  was: ReadonlyArray<StepIdentity>,
+  now: ReadonlyArray<Step>,
+  parent: Unit | undefined
+): Iterable<PlanProblem> {
+  if (was.every(({ name }, index) => now[index]?.name === name)) return
+  let before = -1
+  let last = -1
+  for (const [stood, { name }] of was.entries()) {
+    const unit = join(parent, name)
+    if (!hasRecords(context, unit)) continue
+    const index = indexOfStep(now, name, stood)
+    if (index !== undefined && isAnew(context.demands.of(unit))) continue
+    last = stood
+    if (index === undefined) continue
+    if (index < before) yield changed('reordered', unit)
+    before = Math.max(before, index)
+  }
+  for (let index = 0; index < before; index++) {
+    const { name, fingerprint } = now[index] as Step
+    const stood = indexOfStep(was, name, index) ?? Infinity
+    const unit = join(parent, name)
+    if (stood >= last && !(stood < Infinity && hasRecords(context, unit)))
+      yield changed('insertedBefore', unit, undefined, fingerprint)
+  }
+}
+
+/** Every difference of top-level steps, for those who want none. */
 function* editsOfAll({ checkpoint, workflow }: Edited): Iterable<PlanProblem> {
   let before = -1
   for (const [stepIndex, step] of checkpoint.workflow.steps.entries()) {
@@ -235,14 +277,12 @@ function* editsOfAll({ checkpoint, workflow }: Edited): Iterable<PlanProblem> {
  * Units that may have had their effect, must not have it twice, and are gone, or whose number another bears now: nobody
  * could be asked about them.
  */
-function* vanished({ checkpoint, workflow }: Edited): Iterable<PlanProblem> {
-  const { state } = checkpoint
-  const index = indexOfStep(workflow.steps, state.step, state.stepIndex)
-  const now = index === undefined ? undefined : workflow.steps[index]
+function* vanished(edited: Edited): Iterable<PlanProblem> {
+  const { workflow, items, state } = edited.checkpoint
   for (const unit of State.inDoubt(state)) {
-    const was = find(checkpoint.workflow, unit, state.stepIndex)?.definition
+    const was = find(workflow, items, unit, state.stepIndex)?.definition
     if (was?.kind !== 'task' || was.idempotent) continue
-    const present = now === undefined ? undefined : definitionOf(now, unit)
+    const present = definitionOf(edited, unit)
     const isAnother = present?._tag === 'Task' && present.numbered && present.fingerprint !== was.fingerprint
     if (present?._tag === 'Task' && !isAnother) continue
     const edit = isAnother
@@ -251,7 +291,3 @@ function* vanished({ checkpoint, workflow }: Edited): Iterable<PlanProblem> {
     yield { ...edit, inDoubt: true } as PlanProblem
   }
 }
-
-/** What a unit of a step is defined as. */
-const definitionOf = (step: Step, unit: Unit): Step | undefined =>
-  unit === step.name ? step : step._tag === 'Wave' ? groupNamed(step, nameOf(unit)) : undefined

@@ -10,23 +10,25 @@ import type { EvidencePlan } from './changedEvidence.js'
 import { planEvidence } from './changedEvidence.js'
 import type { CompletedStep } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
+import type { Demands } from './demands.js'
+import { demandsOf } from './demands.js'
+import type { Items } from './Items.js'
 import type { Json } from './Json.js'
-import type { Answer, PlanOptions, PlanProblem } from './Plan.js'
 import type { PendingJob } from './PendingJob.js'
+import type { Answer, PlanOptions, PlanProblem } from './Plan.js'
+import { find, listedParts, partNames } from './Tree.js'
 import type { Unit } from './Unit.js'
-import { join } from './Unit.js'
-import type { Workflow } from './Workflow.js'
-import { groupsOf } from './Workflow.js'
+import { ancestors, join, parent } from './Unit.js'
+import type { Step, Workflow } from './Workflow.js'
 
 /**
  * Everything a decision looks at, found in constant time.
  *
  * - `jobs`: the pending jobs by unit.
- * - `begun`: whether a step of the workflow that ran, or a part of it, has a record.
+ * - `begun`: composites of which a part has a record.
  * - `evidence`: the plan's decisions about missing and changed evidence.
- * - `from`: the step from which `fromStep` makes everything run, or infinity.
- * - `rewound`: the earliest step of which completed work runs again, or infinity.
- * - `redoneFrom`: the step from which all completed work runs again, or infinity.
+ * - `demands`: what is to run again, or counts as done, whatever is recorded.
+ * - `answerable`: collects the units that can be answered, if there are answers.
  *
  * @category model
  * @since 0.1.0
@@ -34,18 +36,15 @@ import { groupsOf } from './Workflow.js'
 export interface PlanContext {
   readonly checkpoint: Checkpoint
   readonly jobs: ReadonlyMap<Unit, PendingJob>
-  readonly begun: ReadonlyArray<boolean>
+  readonly begun: ReadonlySet<Unit>
   readonly inFlight: ReadonlyMap<Unit, InFlight>
   readonly failures: ReadonlyMap<Unit, Failure>
   readonly inDoubt: ReadonlySet<Unit>
   readonly confirm: ReadonlyMap<string, Answer>
   readonly outputs: ReadonlyMap<string, Json>
   readonly evidence: EvidencePlan
-  readonly from: number
-  readonly rewound: number
-  readonly redoneFrom: number
-  readonly rewoundStep: string
-  readonly restartWave: string | undefined
+  readonly demands: Demands
+  readonly answerable: Set<Unit> | undefined
   readonly recovered: boolean
 }
 
@@ -55,49 +54,60 @@ export interface PlanContext {
  * @category constructors
  * @since 0.1.0
  */
-export const contextOf = (
-  checkpoint: Checkpoint,
-  workflow: Workflow,
-  options: PlanOptions,
-  begun: ReadonlyArray<boolean>
-): PlanContext => {
-  const { state } = checkpoint
-  const from = startOf(workflow, options)
-  const evidence = planEvidence(checkpoint, workflow, options, from)
-  const forced = Math.min(from, indexOf(workflow, options.restartWave))
-  const rewound = Math.min(forced, evidence.first)
+export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: PlanOptions): PlanContext => {
+  const { state, items } = checkpoint
+  const targets = targetsOf(workflow, items, options)
+  const evidence = planEvidence(
+    checkpoint,
+    workflow,
+    options,
+    demandsOf(workflow, items, { ...targets, ...NOTHING_DUE })
+  )
+  const { confirm = new Map(), outputs = new Map(), recovered = false } = options
   return {
     checkpoint,
     jobs: byUnit(checkpoint.pending),
-    begun,
+    begun: begunIn(checkpoint.completedSteps),
     inFlight: byUnit(State.inFlight(state)),
     failures: byUnit(State.failures(state)),
     inDoubt: State.inDoubt(state),
-    confirm: options.confirm ?? new Map(),
-    outputs: options.outputs ?? new Map(),
+    confirm,
+    outputs,
     evidence,
-    from,
-    rewound,
-    redoneFrom: Math.min(forced, rewound + 1),
-    rewoundStep: workflow.steps[rewound]?.name ?? '',
-    restartWave: options.restartWave,
-    recovered: options.recovered ?? false
+    demands: demandsOf(workflow, items, { ...targets, due: evidence.due, again: evidence.again }),
+    answerable: confirm.size + outputs.size === 0 ? undefined : new Set(),
+    recovered
   }
 }
 
-const indexOf = ({ steps }: Workflow, name: string | undefined): number => {
-  const index = name === undefined ? -1 : steps.findIndex((step) => step.name === name)
-  return index === -1 ? Infinity : index
-}
+const NOTHING_DUE = { due: new Map<Unit, never>(), again: [] }
 
-/** The step from which everything runs, or infinity. A wave that is restarted is not taken as done. */
-const startOf = (workflow: Workflow, { fromStep, restartWave }: PlanOptions): number => {
-  const start = indexOf(workflow, fromStep)
-  return start === Infinity ? Infinity : Math.min(start, indexOf(workflow, restartWave))
+/** The units that the options name, if there are such. */
+export const targetsOf = (
+  workflow: Workflow,
+  items: Items,
+  { fromStep, restartWave }: Pick<PlanOptions, 'fromStep' | 'restartWave'>
+): { readonly from: Unit | undefined; readonly restart: Unit | undefined } => {
+  const existing = (unit: Unit | undefined): Unit | undefined =>
+    unit === undefined || find<Step>(workflow, items, unit) === undefined ? undefined : unit
+  return { from: existing(fromStep), restart: existing(restartWave) }
 }
 
 const byUnit = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>): ReadonlyMap<Unit, A> =>
   new Map(all.map((one) => [one.unit, one]))
+
+const begunIn = (records: Iterable<CompletedStep>): ReadonlySet<Unit> => {
+  const begun = new Set<Unit>()
+  let last: Unit | undefined
+  for (const { unit } of records) {
+    const above = parent(unit)
+    if (above === undefined || above === last) continue
+    last = above
+    begun.add(above)
+    for (const one of ancestors(above)) begun.add(one)
+  }
+  return begun
+}
 
 /**
  * The record of a unit, if it has one. `expected`: its usual place among the records.
@@ -109,69 +119,73 @@ export const recordOf = ({ checkpoint }: PlanContext, unit: Unit, expected?: num
   Steps.get(checkpoint.completedSteps, unit, expected)
 
 /**
- * Whether a step, or a part of it, has a record, for each step of the workflow that ran.
+ * Whether a unit, or a part of it, has a record.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const begunSteps = ({ completedSteps, workflow }: Checkpoint): ReadonlyArray<boolean> => {
-  const begun = new Array<boolean>(workflow.steps.length).fill(false)
-  for (const { stepIndex } of completedSteps) begun[stepIndex] = true
-  return begun
-}
+export const hasRecords = ({ checkpoint, begun }: PlanContext, unit: Unit): boolean =>
+  begun.has(unit) || Steps.has(checkpoint.completedSteps, unit)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// names
+// ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Whether a step is before the one that everything is to run from.
- *
- * @category destructors
- * @since 0.1.0
- */
-export const isAssumed = ({ from }: PlanContext, stepIndex: number): boolean => stepIndex < from && from !== Infinity
-
-/**
- * Whether all of a step is done anew, whatever it is made of: it was asked for, or comes after something that runs again.
- *
- * @category destructors
- * @since 0.1.0
- */
-export const isDoneAnew = ({ from, rewound, restartWave }: PlanContext, step: string, stepIndex: number): boolean =>
-  stepIndex >= from || stepIndex > rewound || step === restartWave
-
-/**
- * The names in a plan's options that the workflow does not have. `due`: includes the known groups of maps that resume, which
- * are answered by group. `changed`: units that may be answered in any case.
+ * The names in a plan's options that the workflow does not have. `answerable`: the units that can be answered; `changed`: units that
+ * may be answered in any case.
  *
  * @category validation
  * @since 0.1.0
  */
 export const unknownNames = (
   workflow: Workflow,
-  due: Workflow,
+  items: Items,
   options: PlanOptions,
+  answerable: ReadonlySet<Unit>,
   changed: Pick<ReadonlySet<string>, 'has'> = new Set()
 ): ReadonlyArray<PlanProblem> => {
-  const asked = [options.fromStep, options.restartWave].filter((name) => name !== undefined)
-  const confirmed = [...new Set([...(options.confirm?.keys() ?? []), ...(options.outputs?.keys() ?? [])])]
-  if (asked.length === 0 && confirmed.length === 0) return []
-  const steps = workflow.steps.map((step) => step.name)
-  const waves = workflow.steps.filter((step) => step._tag !== 'Task')
-  const units = new Set(
-    due.steps.flatMap((step) => [
-      ...(step._tag === 'Wave' ? [] : [step.name]),
-      ...groupsOf(step).map(({ name }) => join(step.name, name))
-    ])
-  )
-  const unknown = (step: string, available: ReadonlyArray<string>): PlanProblem => ({
-    _tag: 'UnknownStep',
-    step,
-    available
-  })
-  const waveNames = waves.map((wave) => wave.name)
-  return [
-    ...(options.fromStep === undefined || steps.includes(options.fromStep) ? [] : [unknown(options.fromStep, steps)]),
-    ...(options.restartWave === undefined || waveNames.includes(options.restartWave)
-      ? []
-      : [{ _tag: 'NotAWave', step: options.restartWave, available: waveNames, steps } as const]),
-    ...confirmed.filter((name) => !units.has(name) && !changed.has(name)).map((name) => unknown(name, [...units]))
-  ]
+  const { fromStep, restartWave, confirm, outputs } = options
+  const problems: Array<PlanProblem> = []
+  if (fromStep !== undefined && find<Step>(workflow, items, fromStep) === undefined)
+    problems.push({ _tag: 'UnknownStep', step: fromStep, available: besides(workflow, items, fromStep) })
+  if (restartWave !== undefined && !isWave(find<Step>(workflow, items, restartWave)?.definition)) {
+    const steps = workflow.steps.map(({ name }) => name)
+    const waves = workflow.steps.filter(isWave).map(({ name }) => name)
+    problems.push({ _tag: 'NotAWave', step: restartWave, available: waves, steps })
+  }
+  for (const step of new Set([...(confirm?.keys() ?? []), ...(outputs?.keys() ?? [])]))
+    if (!answerable.has(step) && !changed.has(step))
+      problems.push({ _tag: 'UnknownStep', step, available: [...answerable] })
+  return problems
+}
+
+const isWave = (step: Step | undefined): boolean => step?._tag === 'Wave' || step?._tag === 'Map'
+
+/** The units on the level on which a path stops to name one. */
+const besides = (workflow: Workflow, items: Items, unknown: Unit): ReadonlyArray<Unit> => {
+  for (const above of ancestors(unknown)) {
+    const found = find<Step>(workflow, items, above)?.definition
+    const names = found === undefined ? undefined : partNames(found, above, items)
+    if (names !== undefined && names.length > 0) return names.map((name) => join(above, name))
+  }
+  return workflow.steps.map(({ name }) => name)
+}
+
+/**
+ * The units that work is recorded for, as far as a definition tells: tasks, and maps of unknown items.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const leavesOf = (workflow: Workflow, items: Items): ReadonlySet<Unit> => {
+  const leaves = new Set<Unit>()
+  const visit = (step: Step, unit: Unit): void => {
+    const keys = step._tag === 'Map' ? items.get(unit) : undefined
+    if (step._tag === 'Map' && keys !== undefined) for (const { key } of keys) visit(step.each, join(unit, key))
+    else if (step._tag === 'Task' || step._tag === 'Map') leaves.add(unit)
+    else for (const part of listedParts<Step>(step)) visit(part, join(unit, part.name))
+  }
+  for (const step of workflow.steps) visit(step, step.name)
+  return leaves
 }

@@ -18,12 +18,12 @@ import type {
 } from './CheckpointState.js'
 import type { CompletedStep, Evidence } from './CompletedStep.js'
 import type { Submission } from './PendingJob.js'
+import type { Item } from './Items.js'
 import { checked, fields, json, list, millis, natural, oneOf, optional, tagged, time } from './JsonCodec.js'
 import type { StepError } from './StepError.js'
 import type {
-  ExpandedIdentity,
-  Item,
   MapIdentity,
+  SequenceIdentity,
   StepIdentity,
   TaskIdentity,
   WaveIdentity,
@@ -196,38 +196,35 @@ const taskIdentity: t.Type<TaskIdentity> = fields<TaskIdentity>('a task', {
   idempotent: t.boolean
 })
 
-const waveIdentity: t.Type<WaveIdentity> = fields<WaveIdentity>('a wave', {
-  name: t.string,
-  kind: t.literal('wave'),
-  fingerprint: t.string,
-  groups: list(taskIdentity)
-})
-
-const each: t.Type<MapIdentity['each']> = fields<MapIdentity['each']>('what a map does for each item', {
-  fingerprint: t.string,
-  idempotent: t.boolean
-})
-
-const mapIdentity: t.Type<MapIdentity> = fields<MapIdentity>('a map', {
-  name: t.string,
-  kind: t.literal('map'),
-  fingerprint: t.string,
-  each
-})
+const stepIdentity: t.Type<StepIdentity> = t.recursion('a step', () =>
+  tagged<StepIdentity>('a step', 'kind', {
+    task: taskIdentity as t.Type<StepIdentity>,
+    sequence: fields<SequenceIdentity>('a sequence', {
+      name: t.string,
+      kind: t.literal('sequence'),
+      fingerprint: t.string,
+      steps: list(stepIdentity)
+    }) as t.Type<StepIdentity>,
+    wave: fields<WaveIdentity>('a wave', {
+      name: t.string,
+      kind: t.literal('wave'),
+      fingerprint: t.string,
+      groups: list(stepIdentity)
+    }) as t.Type<StepIdentity>,
+    map: fields<MapIdentity>('a map', {
+      name: t.string,
+      kind: t.literal('map'),
+      fingerprint: t.string,
+      each: stepIdentity
+    }) as t.Type<StepIdentity>
+  })
+)
 
 /**
  * @category codecs
  * @since 0.1.0
  */
 export const item: t.Type<Item> = fields<Item>('an item', { key: t.string, value: json })
-
-const expandedIdentity: t.Type<ExpandedIdentity> = fields<ExpandedIdentity>('a map of known items', {
-  name: t.string,
-  kind: t.literal('expanded'),
-  fingerprint: t.string,
-  each,
-  items: list(item)
-})
 
 /**
  * @category codecs
@@ -239,13 +236,6 @@ export const workflowIdentity: t.Type<WorkflowIdentity> = checked(
     path: optional(t.string),
     fingerprint: t.string,
     secrets: optional(list(t.string)),
-    steps: list(
-      tagged<StepIdentity>('a step', 'kind', {
-        task: taskIdentity as t.Type<StepIdentity>,
-        wave: waveIdentity as t.Type<StepIdentity>,
-        map: mapIdentity as t.Type<StepIdentity>,
-        expanded: expandedIdentity as t.Type<StepIdentity>
-      })
-    )
+    steps: list(stepIdentity)
   })
 )

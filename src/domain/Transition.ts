@@ -12,13 +12,14 @@ import { make } from './Checkpoint.js'
 import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
 import * as Steps from './CompletedStep.js'
-import { check as checkItems, forgotten, withItems } from './Expansion.js'
+import * as Items from './Items.js'
 import { isCollected, jobEnded, jobSubmitted, stateAfterJob, withKeys } from './jobChanges.js'
 import { renewed } from './IdempotencyKey.js'
 import * as Job from './PendingJob.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
   attemptOf,
+  hasBegun,
   here,
   isBeingRetried,
   isInFlight,
@@ -30,10 +31,10 @@ import {
   withAttempt,
   without
 } from './transitionParts.js'
+import type { Found } from './Tree.js'
 import type { Unit } from './Unit.js'
-import { join, parent, top } from './Unit.js'
-import type { Found, StepIdentity } from './WorkflowIdentity.js'
-import { groupsOf } from './WorkflowIdentity.js'
+import { ancestors, isWithin, parent, top } from './Unit.js'
+import type { StepIdentity } from './WorkflowIdentity.js'
 
 export type { TransitionError } from './transitionParts.js'
 
@@ -96,6 +97,7 @@ const changed = (self: Fields, change: Change.Change): E.Either<TransitionError,
     input: next.right.input === undefined ? self.input : next.right.input,
     state: next.right.state ?? self.state,
     completedSteps: next.right.completedSteps ?? self.completedSteps,
+    items: next.right.items ?? self.items,
     pending: next.right.pending ?? self.pending,
     submissions: next.right.submissions ?? self.submissions,
     renewals: next.right.renewals ?? self.renewals,
@@ -153,19 +155,22 @@ const inputReplaced = (self: Fields, change: Change.InputReplaced): Result => {
   return isOpen ? refuse(self, change, 'AttemptOpen', state.step) : E.right({ input: change.input })
 }
 
-/** Whether a unit, or the step that it is part of, has its record. */
-const isDone = ({ completedSteps }: Fields, unit: Unit): boolean =>
-  Steps.has(completedSteps, unit) || Steps.has(completedSteps, top(unit))
+/** Whether a unit, or a unit that it is part of, has its record. */
+const isDone = ({ completedSteps }: Fields, unit: Unit): boolean => {
+  if (Steps.has(completedSteps, unit)) return true
+  for (const above of ancestors(unit)) if (Steps.has(completedSteps, above)) return true
+  return false
+}
 
 const expanded = (self: Fields, change: Change.Expanded): Result => {
   const { unit } = change
   const found = unitAt(self, unit)
   if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
-  const { kind } = found.definition
-  if (kind !== 'map') return refuse(self, change, kind === 'expanded' ? 'AlreadyExpanded' : 'NoMap', unit)
-  if (E.isLeft(checkItems(change.items))) return refuse(self, change, 'InvalidItems', unit)
-  return E.right({ workflow: withItems(self.workflow, found.stepIndex, change.items) })
+  if (found.definition.kind !== 'map') return refuse(self, change, 'NoMap', unit)
+  if (self.items.has(unit)) return refuse(self, change, 'AlreadyExpanded', unit)
+  if (E.isLeft(Items.check(change.items))) return refuse(self, change, 'InvalidItems', unit)
+  return E.right({ items: new Map([...self.items, [unit, change.items]]) })
 }
 
 const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => {
@@ -180,8 +185,8 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
     starting.add(unit)
   }
   const before = here(self.state, stepIndex)
-  // A wave that failed at its own checks is tried again with its groups.
-  starting.add(step.name)
+  // A composite that failed at its own checks is tried again with its parts.
+  for (const { unit } of change.attempts) for (const above of ancestors(unit)) starting.add(above)
   const others = before.inFlight.filter(({ unit }) => !starting.has(unit))
   const failures = before.failures.filter((one) => !starting.has(one.unit) || isBeingRetried(one))
   const inFlight = others.length === 0 ? change.attempts : [...others, ...change.attempts]
@@ -218,13 +223,13 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   const { definition, step, stepIndex } = found
   const isJob = isCollected(self, change)
   const before = here(self.state, stepIndex)
-  if (definition.kind === 'map') return refuse(self, change, 'WaveUnfinished', unit)
   if (definition.kind === 'task') {
     if (!isJob && !isInFlight(before.inFlight, { unit, attempt: change.attempts }))
       return notInFlight(self, change, unit)
   } else {
     const missing = unrecorded(self, unit, definition)
-    if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', missing)
+    const isUnknown = definition.kind === 'map' && !self.items.has(unit)
+    if (missing !== undefined || isUnknown) return refuse(self, change, 'WaveUnfinished', missing ?? unit)
   }
   const isWhole = unit === step.name
   const open = (): CheckpointState =>
@@ -252,13 +257,15 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
   const before = here(self.state, stepIndex)
   const isTask = definition.kind === 'task'
   if (last === undefined) {
-    if (isTask || before.failures.length === 0) return notInFlight(self, change, unit)
+    if (isTask || unit !== step.name || before.failures.length === 0) return notInFlight(self, change, unit)
     return before.inFlight.length > 0
       ? refuse(self, change, 'WaveUnfinished', unit)
       : E.right({ state: State.failed(stepIndex, step.name, before.failures, retryable) })
   }
-  // A wave as a whole fails, at its own checks, when none of its groups runs.
-  const stands = isTask ? isInFlight(before.inFlight, { unit, attempt: last.attempt }) : before.inFlight.length === 0
+  // A composite fails as a whole, at its own checks, when none of its parts runs.
+  const stands = isTask
+    ? isInFlight(before.inFlight, { unit, attempt: last.attempt })
+    : !before.inFlight.some((one) => isWithin(one.unit, unit))
   if (!stands) return notInFlight(self, change, unit)
   const failures = withAttempt(before.failures, unit, last, attemptOf({ ...last, at: change.at }))
   return E.right({
@@ -280,7 +287,7 @@ const interrupted = (self: Fields, change: Change.Interrupted): Result => {
     before.inFlight.length > 0 ||
     before.failures.length > 0 ||
     self.pending.some(({ unit }) => top(unit) === step.name) ||
-    groupsOf(step).some(({ name }) => Steps.has(self.completedSteps, join(step.name, name)))
+    hasBegun(self, step.name, step)
   const inProgress = begun && !Steps.has(self.completedSteps, step.name)
   return E.right({ state: State.interrupted(stepIndex, step.name, change.reason, { inProgress, ...before }) })
 }
@@ -292,7 +299,7 @@ const rewound = (self: Fields, change: Change.Rewound): Result => {
     const found = unitAt(self, unit)
     if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
     first = Math.min(first, found.stepIndex)
-    for (let of = parent(unit); of !== undefined; of = parent(of)) above.add(of)
+    for (const one of ancestors(unit)) above.add(one)
   }
   if (first === Infinity) return refuse(self, change, 'UnknownUnit', '')
   const named = new Set(change.units)
@@ -302,13 +309,12 @@ const rewound = (self: Fields, change: Change.Rewound): Result => {
   // The run would stand before a step of which it has attempts open.
   if (state.stepIndex > first && [...State.inFlight(state), ...State.failures(state)].some(stays))
     return refuse(self, change, 'StandsElsewhere', state.step)
-  const workflow = forgotten(self.workflow, named)
   return E.right({
-    ...(workflow === self.workflow ? {} : { workflow }),
     generation: self.generation + 1,
     renewals: renewed(self.renewals, named),
     state: stateAfterRewind(self, first, stays),
     completedSteps: Steps.filter(self.completedSteps, stays),
+    items: Items.filter(self.items, (map) => !isNamed(map)),
     pending: self.pending.filter(stays),
     submissions: self.submissions.filter(stays)
   })
@@ -345,7 +351,7 @@ const assumed = (self: Fields, change: Change.Assumed): Result => {
 /** What is taken as done out of turn does not move the run. */
 const stateAfterAssumption = (
   { state, completedSteps }: Fields,
-  { step, stepIndex }: Found,
+  { step, stepIndex }: Found<StepIdentity>,
   unit: Unit
 ): CheckpointState => {
   const isNext = stepIndex === state.stepIndex + 1 && Steps.has(completedSteps, state.step)

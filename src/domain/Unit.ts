@@ -90,6 +90,16 @@ export const parent = (unit: Unit): Unit | undefined => {
 }
 
 /**
+ * The units that a unit is part of, from its parent to the top-level step.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export function* ancestors(unit: Unit): Iterable<Unit> {
+  for (let end = unit.lastIndexOf('/'); end !== -1; end = unit.lastIndexOf('/', end - 1)) yield unit.slice(0, end)
+}
+
+/**
  * The top-level step that a unit is, or is part of.
  *
  * @category destructors

@@ -8,9 +8,9 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { fingerprint } from './Digest.js'
 import type { Json } from './Json.js'
-import { indexed } from './indexed.js'
 import { listed } from './listed.js'
 import { inCycle } from './needs.js'
+import { join } from './Unit.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -67,12 +67,34 @@ export interface Known {
 }
 
 /**
- * One task of a wave. It starts when the groups it needs have completed.
+ * Steps done in order: a workflow inside a workflow. Its fingerprint covers those of its steps.
  *
  * @category model
  * @since 0.1.0
  */
-export interface Group extends Task {
+export interface Sequence {
+  readonly _tag: 'Sequence'
+  readonly name: string
+  readonly summary: string
+  readonly fingerprint: string
+  readonly steps: ReadonlyArray<Step>
+}
+
+/**
+ * A step of a wave. It starts when the groups it needs have completed.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Group = Step & Needing
+
+/**
+ * The names of the groups of the same wave that a group needs.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Needing {
   readonly needs: ReadonlyArray<string>
 }
 
@@ -91,27 +113,27 @@ export interface Wave {
 }
 
 /**
- * A wave whose groups come from data: one for each item that an earlier step has left, all doing what `each` says. Which
- * items there are is found out when the wave is due, and recorded; see `Expansion`. Its fingerprint covers `each`.
+ * A step that does `each` for each item of data, in parallel. The items are computed when it is due, and recorded; see `Items`. Its
+ * fingerprint covers `each`.
  *
  * @category model
  * @since 0.1.0
  */
-export interface MapWave {
+export interface MapStep {
   readonly _tag: 'Map'
   readonly name: string
   readonly summary: string
   readonly fingerprint: string
-  readonly each: Task
+  readonly each: Step
 }
 
 /**
- * A task, a wave, or a map.
+ * A task, or a composite of steps.
  *
  * @category model
  * @since 0.1.0
  */
-export type Step = Task | Wave | MapWave
+export type Step = Task | Sequence | Wave | MapStep
 
 /**
  * A named list of steps, done in order. `secrets`: the names of the secrets that the steps get; a checkpoint keeps these, and
@@ -135,20 +157,21 @@ export interface Workflow {
 export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 /**
- * What is wrong with a definition. `place` is the step, `step/group` or the workflow itself.
+ * What is wrong with a definition. `unit` is a path, `place` one or the workflow itself; `*` stands for the key of an item.
  *
  * @category model
  * @since 0.1.0
  */
 export type WorkflowProblem =
   | { readonly _tag: 'InvalidName'; readonly name: string }
-  | { readonly _tag: 'NoSteps' }
-  | { readonly _tag: 'NoGroups'; readonly step: string }
+  | { readonly _tag: 'NoSteps'; readonly unit?: string }
+  | { readonly _tag: 'NoGroups'; readonly unit: string }
+  | { readonly _tag: 'TooDeep'; readonly unit: string }
   | { readonly _tag: 'DuplicateName'; readonly name: string; readonly within: string }
   | { readonly _tag: 'DuplicateCapture'; readonly variable: string; readonly places: ReadonlyArray<string> }
-  | { readonly _tag: 'UnknownNeed'; readonly step: string; readonly group: string; readonly need: string }
+  | { readonly _tag: 'UnknownNeed'; readonly unit: string; readonly group: string; readonly need: string }
   | { readonly _tag: 'InvalidSetting'; readonly place: string; readonly field: string; readonly expected: string }
-  | { readonly _tag: 'NeedCycle'; readonly step: string; readonly groups: ReadonlyArray<string> }
+  | { readonly _tag: 'NeedCycle'; readonly unit: string; readonly groups: ReadonlyArray<string> }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // constructors
@@ -212,12 +235,44 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
 }
 
 /**
- * Declares a group of a wave: a task, and the names of the groups it needs.
+ * Declares steps that are done in order. `definition`: what of the sequence beside its steps must not change once it has completed, if
+ * there is such.
+ *
+ * @example
+ * import { Workflow } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const deploy = Workflow.sequence('deploy', [Workflow.task('push'), Workflow.task('smoke')])
+ * assert.deepEqual(deploy.steps.map((step) => step.name), ['push', 'smoke'])
  *
  * @category constructors
  * @since 0.1.0
  */
-export const group = (of: Task, needs: ReadonlyArray<string> = []): Group => ({ ...of, needs })
+export const sequence = (
+  name: string,
+  steps: ReadonlyArray<Step>,
+  summary: string = name,
+  definition?: Json
+): Sequence => ({
+  _tag: 'Sequence',
+  name,
+  summary,
+  fingerprint: fingerprint({
+    kind: 'sequence',
+    name,
+    steps: steps.map(({ fingerprint }) => fingerprint),
+    ...(definition === undefined ? {} : { definition })
+  }),
+  steps
+})
+
+/**
+ * Declares a group of a wave: a step, and the names of the groups it needs.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const group = <S extends Step>(of: S, needs: ReadonlyArray<string> = []): S & Needing => ({ ...of, needs })
 
 /**
  * Declares a wave. `definition`: what of it beside its groups must not change once it has completed, if there is such.
@@ -258,7 +313,7 @@ export const wave = (name: string, groups: ReadonlyArray<Group>, summary: string
  * @category constructors
  * @since 0.1.0
  */
-export const mapOf = (name: string, each: Task, summary: string = name, definition?: Json): MapWave => ({
+export const mapOf = (name: string, each: Step, summary: string = name, definition?: Json): MapStep => ({
   _tag: 'Map',
   name,
   summary,
@@ -302,51 +357,102 @@ export const define = (
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * The groups of a step: those of a wave. A task has none, and a map has none until it is known of what.
+ * A task that a workflow has. `place`: its path, where `*` stands for the key of an item; of what a map does for each item, that of the
+ * map.
  *
- * @category destructors
+ * @category model
  * @since 0.1.0
  */
-export const groupsOf = (step: Step): ReadonlyArray<Group> => (step._tag === 'Wave' ? step.groups : [])
+export interface PlacedTask {
+  readonly task: Task
+  readonly place: string
+}
 
 /**
- * The tasks of a step: itself, or its groups.
+ * All tasks of steps, those of the bodies of maps included, in the order of the workflow.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const tasks = (step: Step): ReadonlyArray<Task> => (step._tag === 'Task' ? [step] : groupsOf(step))
+export const tasks = (steps: ReadonlyArray<Step>): ReadonlyArray<PlacedTask> => {
+  const found: Array<PlacedTask> = []
+  const visit = (step: Step, place: string): void => {
+    if (step._tag === 'Task') found.push({ task: step, place })
+    else if (step._tag === 'Map') visit(step.each, step.each._tag === 'Task' ? place : `${place}/*`)
+    else for (const part of partsOf(step)) visit(part, join(place, part.name))
+  }
+  for (const step of steps) visit(step, step.name)
+  return found
+}
 
 /**
- * The group of a wave, or of what a checkpoint remembers of a wave, that has this name. Waves are wide, so their groups
- * are indexed when one is first looked for: linear once, constant from then on.
+ * The parts that a sequence or a wave lists.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const groupNamed = <A extends { readonly name: string }>(
-  wave: { readonly groups: ReadonlyArray<A> },
-  name: string
-): A | undefined => indexed(wave.groups, ({ name }) => name).get(name)
+export const partsOf = (step: Sequence | Wave): ReadonlyArray<Step> =>
+  step._tag === 'Sequence' ? step.steps : step.groups
+
+/**
+ * Whether no task of a step, or of what a map does for each item, is declared to be harmful when done twice.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const isIdempotent = (step: Step): boolean =>
+  step._tag === 'Task'
+    ? step.idempotent
+    : step._tag === 'Map'
+      ? isIdempotent(step.each)
+      : partsOf(step).every(isIdempotent)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// validation
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * How many levels of steps a workflow may have.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const MAX_DEPTH = 16
 
 /**
  * Everything that is wrong with a definition; empty if it can be run. Linear time.
  *
- * @category destructors
+ * @category validation
  * @since 0.1.0
  */
 export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
-  const names = workflow.steps.map((step) => step.name)
-  return [
-    ...nameProblems([workflow.name]),
-    ...(workflow.steps.length === 0 ? [{ _tag: 'NoSteps' } as const] : []),
-    ...nameProblems(names),
-    ...duplicates(names, workflow.name),
-    ...workflow.steps.filter((step) => step._tag === 'Wave').flatMap(waveProblems),
-    ...workflow.steps.filter((step) => step._tag === 'Map').flatMap(mapProblems),
-    ...captureProblems(workflow),
-    ...secretProblems(workflow)
-  ]
+  const found: Array<WorkflowProblem> = [...nameProblems([workflow.name])]
+  if (workflow.steps.length === 0) found.push({ _tag: 'NoSteps' })
+  const level = (parts: ReadonlyArray<Step>, parent: string | undefined, depth: number): void => {
+    const names = parts.map(({ name }) => name)
+    found.push(...nameProblems(names), ...duplicates(names, parent ?? workflow.name))
+    if (depth > MAX_DEPTH && parent !== undefined) found.push({ _tag: 'TooDeep', unit: parent })
+    else for (const part of parts) if (part._tag !== 'Task') visit(part, join(parent, part.name), depth)
+  }
+  const visit = (step: Step, unit: string, depth: number): void => {
+    switch (step._tag) {
+      case 'Task':
+        return
+      case 'Sequence':
+        if (step.steps.length === 0) found.push({ _tag: 'NoSteps', unit })
+        return level(step.steps, unit, depth + 1)
+      case 'Wave':
+        found.push(...waveProblems(step, unit))
+        return level(step.groups, unit, depth + 1)
+      case 'Map':
+        if (step.each._tag === 'Task' && step.each.captures.length > 0)
+          found.push({ _tag: 'InvalidSetting', place: unit, field: 'capture', expected: NOT_CAPTURED })
+        if (depth + 1 > MAX_DEPTH) found.push({ _tag: 'TooDeep', unit })
+        else visit(step.each, `${unit}/*`, depth + 1)
+    }
+  }
+  level(workflow.steps, undefined, 1)
+  return [...found, ...captureProblems(workflow.steps), ...secretProblems(workflow)]
 }
 
 const nameProblems = (names: ReadonlyArray<string>): ReadonlyArray<WorkflowProblem> =>
@@ -360,50 +466,37 @@ const duplicates = (names: ReadonlyArray<string>, within: string): ReadonlyArray
   return [...twice].map((name) => ({ _tag: 'DuplicateName', name, within }))
 }
 
-const waveProblems = (wave: Wave): ReadonlyArray<WorkflowProblem> => {
-  const names = wave.groups.map((group) => group.name)
-  const known = new Set(names)
-  const unknown = wave.groups.flatMap((group) =>
-    group.needs
-      .filter((need) => !known.has(need))
-      .map((need) => ({ _tag: 'UnknownNeed', step: wave.name, group: group.name, need }) as const)
+const waveProblems = ({ groups }: Wave, unit: string): ReadonlyArray<WorkflowProblem> => {
+  if (groups.length === 0) return [{ _tag: 'NoGroups', unit }]
+  const known = new Set(groups.map(({ name }) => name))
+  const unknown = groups.flatMap(({ name, needs }) =>
+    needs.filter((need) => !known.has(need)).map((need) => ({ _tag: 'UnknownNeed', unit, group: name, need }) as const)
   )
-  const stuck = inCycle(wave.groups)
-  return [
-    ...(wave.groups.length === 0 ? [{ _tag: 'NoGroups', step: wave.name } as const] : []),
-    ...nameProblems(names),
-    ...duplicates(names, wave.name),
-    ...unknown,
-    ...(stuck.length === 0 ? [] : [{ _tag: 'NeedCycle', step: wave.name, groups: stuck } as const])
-  ]
+  const stuck = inCycle(groups)
+  return stuck.length === 0 ? unknown : [...unknown, { _tag: 'NeedCycle', unit, groups: stuck }]
 }
-
-const mapProblems = ({ name, each }: MapWave): ReadonlyArray<WorkflowProblem> =>
-  each.captures.length === 0 ? [] : [{ _tag: 'InvalidSetting', place: name, field: 'capture', expected: NOT_CAPTURED }]
 
 const NOT_CAPTURED = 'left out: each item of a map would set the same variable'
 
-const captureProblems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
-  const seen = new Set<string>()
-  const twice = new Map<string, Array<string>>()
-  const see = ({ captures }: Task): void => {
-    for (const variable of captures) {
-      if (seen.has(variable)) twice.set(variable, [])
-      else seen.add(variable)
-    }
+/** Two tasks may set the same variable only in different bodies of maps: variables of an item stay in the item. */
+const captureProblems = (steps: ReadonlyArray<Step>): ReadonlyArray<WorkflowProblem> => {
+  const places = new Map<string, Array<string>>()
+  const visit = (step: Step, place: string, bodies: string): void => {
+    if (step._tag === 'Task') {
+      for (const variable of step.captures) {
+        const key = `${bodies} ${variable}`
+        const there = places.get(key)
+        if (there === undefined) places.set(key, [place])
+        else there.push(place)
+      }
+    } else if (step._tag === 'Map') {
+      if (step.each._tag !== 'Task') visit(step.each, `${place}/*`, `${place}/*`)
+    } else for (const part of partsOf(step)) visit(part, join(place, part.name), bodies)
   }
-  for (const step of workflow.steps) {
-    if (step._tag === 'Task') see(step)
-    else groupsOf(step).forEach(see)
-  }
-  if (twice.size === 0) return []
-  for (const step of workflow.steps) {
-    for (const one of tasks(step)) {
-      const place = step._tag === 'Task' ? step.name : `${step.name}/${one.name}`
-      for (const variable of one.captures) twice.get(variable)?.push(place)
-    }
-  }
-  return [...twice].map(([variable, places]) => ({ _tag: 'DuplicateCapture', variable, places }))
+  for (const step of steps) visit(step, step.name, '')
+  return [...places].flatMap(([key, places]): ReadonlyArray<WorkflowProblem> =>
+    places.length < 2 ? [] : [{ _tag: 'DuplicateCapture', variable: key.slice(key.indexOf(' ') + 1), places }]
+  )
 }
 
 /** What is recorded under the name of a secret would pass for it. */
@@ -416,23 +509,14 @@ const secretProblems = ({ name, steps, secrets = [] }: Workflow): ReadonlyArray<
     field,
     expected
   })
-  const captured = steps.flatMap((step) =>
-    tasks(step).flatMap((one) =>
-      one.captures
-        .filter((variable) => known.has(variable))
-        .map((variable) =>
-          invalid(
-            step._tag === 'Task' ? step.name : `${step.name}/${one.name}`,
-            'capture',
-            `another name than "${variable}", which is that of a secret`
-          )
-        )
-    )
-  )
   return [
     ...(secrets.every((one) => SECRET_NAME.test(one)) ? [] : [invalid(name, 'secrets', SECRET_NAMES)]),
     ...(known.size === secrets.length ? [] : [invalid(name, 'secrets', 'a list in which each name stands once')]),
-    ...captured
+    ...tasks(steps).flatMap(({ task, place }) =>
+      task.captures
+        .filter((variable) => known.has(variable))
+        .map((variable) => invalid(place, 'capture', `another name than "${variable}", which is that of a secret`))
+    )
   ]
 }
 
@@ -451,18 +535,22 @@ export const describeProblem = (problem: WorkflowProblem): string => {
     case 'InvalidName':
       return `"${problem.name}" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters`
     case 'NoSteps':
-      return 'a workflow needs at least one step'
+      return problem.unit === undefined
+        ? 'a workflow needs at least one step'
+        : `sequence "${problem.unit}" needs at least one step`
     case 'NoGroups':
-      return `wave "${problem.step}" needs at least one group`
+      return `wave "${problem.unit}" needs at least one group`
+    case 'TooDeep':
+      return `"${problem.unit}" is nested too deeply: a workflow has at most ${MAX_DEPTH} levels of steps`
     case 'DuplicateName':
       return `the name "${problem.name}" is used more than once in "${problem.within}"`
     case 'DuplicateCapture':
       return `variable "${problem.variable}" is captured by more than one step: ${listed(problem.places)}`
     case 'UnknownNeed':
-      return `group "${problem.group}" of wave "${problem.step}" needs "${problem.need}", which is no group of that wave`
+      return `group "${problem.group}" of wave "${problem.unit}" needs "${problem.need}", which is no group of that wave`
     case 'InvalidSetting':
       return `${problem.field} of "${problem.place}" must be ${problem.expected}`
     case 'NeedCycle':
-      return `groups of wave "${problem.step}" need one another in a circle: ${listed(problem.groups)}`
+      return `groups of wave "${problem.unit}" need one another in a circle: ${listed(problem.groups)}`
   }
 }

@@ -8,27 +8,27 @@ import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
-import { carried } from './Expansion.js'
 import { renewed } from './IdempotencyKey.js'
+import type { Item, Items } from './Items.js'
 import type { Submission } from './PendingJob.js'
+import { unrecorded } from './transitionParts.js'
+import { find } from './Tree.js'
 import type { Unit } from './Unit.js'
-import { join } from './Unit.js'
 import type { WorkflowIdentity } from './WorkflowIdentity.js'
-import { find, groupsOf } from './WorkflowIdentity.js'
 
 /**
- * Rebases a checkpoint onto an edited workflow: steps match by name, deleted ones are dropped; records keep their fingerprints,
+ * Rebases a checkpoint onto an edited workflow: units match by path, deleted ones are dropped; records keep their fingerprints,
  * maps their items.
  */
 export const adopted = (
   self: Fields,
-  edited: WorkflowIdentity
-): Pick<Fields, 'workflow' | 'state' | 'completedSteps' | 'pending' | 'submissions' | 'renewals'> => {
-  const workflow = carried(self.workflow, edited)
+  workflow: WorkflowIdentity
+): Pick<Fields, 'workflow' | 'state' | 'completedSteps' | 'items' | 'pending' | 'submissions' | 'renewals'> => {
+  const items = itemsIn(workflow, self.items)
   const records: Array<CompletedStep> = []
   const dropped = new Set<Unit>()
   for (const record of self.completedSteps) {
-    const found = find(workflow, record.unit, record.stepIndex)
+    const found = find(workflow, items, record.unit, record.stepIndex)
     if (found === undefined) {
       dropped.add(record.unit)
       continue
@@ -36,10 +36,10 @@ export const adopted = (
     const { stepIndex } = found
     records.push(stepIndex === record.stepIndex ? record : { ...record, stepIndex })
   }
-  const completedSteps = Steps.from(finishedOnly(records, workflow))
+  const completedSteps = finishedOnly(records, { workflow, items })
   const taken = <A extends Submission>(all: ReadonlyArray<A>): ReadonlyArray<A> =>
     all.filter(({ unit }) => {
-      const isThere = find(workflow, unit)?.definition.kind === 'task'
+      const isThere = find(workflow, items, unit)?.definition.kind === 'task'
       if (!isThere) dropped.add(unit)
       return isThere
     })
@@ -47,7 +47,8 @@ export const adopted = (
   return {
     workflow,
     completedSteps,
-    state: stateAfterEdit(self, completedSteps, workflow),
+    items,
+    state: stateAfterEdit(self, { completedSteps, workflow, items }),
     pending,
     submissions,
     // If a later edit restores a dropped unit, its old key would stand for other work.
@@ -55,30 +56,38 @@ export const adopted = (
   }
 }
 
-/** A wave that got another group is not finished any more: its own record falls away, its groups' records stay. */
+/** The items of maps that are still there; outer maps come before inner ones. */
+const itemsIn = (workflow: WorkflowIdentity, items: Items): Items => {
+  const known = new Map<Unit, ReadonlyArray<Item>>()
+  for (const [map, list] of items) if (find(workflow, known, map)?.definition.kind === 'map') known.set(map, list)
+  return known
+}
+
+/** A composite that gained a part is open again: its own record is dropped, those of its parts stay. Parts are recorded before it. */
 const finishedOnly = (
   records: ReadonlyArray<CompletedStep>,
-  workflow: WorkflowIdentity
-): ReadonlyArray<CompletedStep> => {
-  const recorded = new Set(records.map(({ unit }) => unit))
-  return records.filter(({ unit, stepIndex }) => {
-    const step = workflow.steps[stepIndex]
-    return unit !== step?.name || groupsOf(step).every(({ name }) => recorded.has(join(unit, name)))
-  })
+  { workflow, items }: Pick<Fields, 'workflow' | 'items'>
+): CompletedSteps => {
+  let completedSteps = Steps.none
+  for (const record of records) {
+    const definition = find(workflow, items, record.unit, record.stepIndex)?.definition
+    if (definition !== undefined && unrecorded({ items, completedSteps }, record.unit, definition) === undefined)
+      completedSteps = Steps.append(completedSteps, record)
+  }
+  return completedSteps
 }
 
 /** What is said of units that are still there. A wave that became a task, or the other way round, is another unit. */
 const stateAfterEdit = (
   { state, workflow: before }: Pick<Fields, 'state' | 'workflow'>,
-  completedSteps: CompletedSteps,
-  workflow: WorkflowIdentity
+  { completedSteps, workflow, items }: Pick<Fields, 'completedSteps' | 'workflow' | 'items'>
 ): CheckpointState => {
-  const found = find(workflow, state.step, state.stepIndex)
+  const found = find(workflow, items, state.step, state.stepIndex)
   if (found !== undefined && (state._tag !== 'Completed' || Steps.has(completedSteps, state.step))) {
     const { step, stepIndex } = found
     const isSame = before.steps[state.stepIndex]?.kind === step.kind
     const known = ({ unit }: { readonly unit: Unit }): boolean =>
-      isSame && find(workflow, unit, stepIndex) !== undefined
+      isSame && find(workflow, items, unit, stepIndex) !== undefined
     switch (state._tag) {
       case 'Completed':
         return { ...state, stepIndex }

@@ -4,10 +4,11 @@ import type { CompletedStep, Evidence } from './CompletedStep.js'
 import type { Begun } from './explained.js'
 import { begunIn, isExplained } from './explained.js'
 import type { Answer, Changed, FoundEvidence, PlanOptions, RunReason } from './Plan.js'
-import { indexOfStep } from './indexed.js'
-import { nameOf, top } from './Unit.js'
-import type { Workflow } from './Workflow.js'
-import { groupNamed, groupsOf } from './Workflow.js'
+import type { Demands } from './demands.js'
+import { find } from './Tree.js'
+import type { Unit } from './Unit.js'
+import { isWithin } from './Unit.js'
+import type { Step, Workflow } from './Workflow.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -33,7 +34,8 @@ export interface Kept {
  * Decisions about evidence, by unit name.
  *
  * - `missing`: the missing evidence of recorded units.
- * - `due`: units that run again because of their own evidence; `first` is the lowest index of these, or infinity.
+ * - `due`: units that run again because of their own evidence.
+ * - `again`: these, and composites that were declared done although their evidence changed: what follows them runs again.
  * - `kept`: units whose record stays, with the current evidence.
  * - `edited`: units that would overwrite a user's change and need an answer to run.
  * - `open`: units in `edited` with an open question that nothing else schedules.
@@ -43,7 +45,7 @@ export interface Kept {
 export interface EvidencePlan {
   readonly missing: ReadonlyMap<string, Missing>
   readonly due: ReadonlyMap<string, Missing | Edited>
-  readonly first: number
+  readonly again: ReadonlySet<Unit>
   readonly kept: ReadonlyMap<string, Kept>
   readonly edited: ReadonlyMap<string, Edited>
   readonly open: ReadonlySet<string>
@@ -53,11 +55,10 @@ export interface EvidencePlan {
 
 /** A recorded unit with evidence at a place. */
 interface Recorder {
-  readonly unit: string
-  readonly stepIndex: number
+  readonly unit: Unit
   readonly record: CompletedStep
   readonly was: Evidence
-  /** The unit is a wave or map as a whole. */
+  /** The unit is a composite. */
   readonly isWhole: boolean
   /** The workflow still has the unit. */
   readonly isThere: boolean
@@ -71,15 +72,14 @@ interface Draft {
   readonly open: Set<string>
   readonly covered: Set<string>
   readonly changed: Map<string, Array<Changed>>
-  readonly places: Map<string, number>
-  /** Waves and maps declared done; all later steps run again. */
+  /** Composites declared done; what follows them runs again. */
   readonly done: Set<string>
 }
 
 const NOTHING: EvidencePlan = {
   missing: new Map(),
   due: new Map(),
-  first: Infinity,
+  again: new Set(),
   kept: new Map(),
   edited: new Map(),
   open: new Set(),
@@ -91,14 +91,14 @@ const NOTHING: EvidencePlan = {
 // planning
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** Decides about the evidence found. `from`: the index from which everything runs, or infinity. */
+/** Decides about the evidence found. `demands`: what the plan was asked for. */
 export const planEvidence = (
   checkpoint: Checkpoint,
   workflow: Workflow,
   options: PlanOptions,
-  from: number
+  demands: Demands
 ): EvidencePlan => {
-  const { evidence = [] } = options
+  const { evidence = [], fromStep } = options
   if (evidence.length === 0) return NOTHING
   const draft: Draft = {
     missing: new Map(),
@@ -108,7 +108,6 @@ export const planEvidence = (
     open: new Set(),
     covered: new Set(),
     changed: new Map(),
-    places: new Map(),
     done: new Set()
   }
   const now = changesByPlace(evidence)
@@ -123,12 +122,12 @@ export const planEvidence = (
     if (last === undefined || !last.isThere || isSame(last.was, is)) continue
     const there = all.filter(({ isThere }) => isThere)
     for (const one of there) add(draft.changed, one, is)
-    if (from !== Infinity) keepBefore(draft, there, is, from)
+    if (fromStep !== undefined) keepBefore(draft, there, is, demands)
     else if (there.some(({ was }) => isSame(was, is)) || !isExplained(begun, last)) judge(draft, there, is, options)
     // The unit that explains the change is declared done, so no unit restores the evidence.
     else if (!isExplained(open, last)) keepOne(draft, last, is, false)
   }
-  return planned(draft, from)
+  return planned(draft, fromStep !== undefined)
 }
 
 const NOT_BEGUN: Begun = { all: new Map(), paths: new Map() }
@@ -163,7 +162,7 @@ const isSame = (was: Evidence, is: Evidence | undefined): boolean =>
   was.size === is.size &&
   was.sha256 === is.sha256
 
-/** The units that recorded each changed place, oldest first. Fills `missing` and `places` of the draft. */
+/** The units that recorded each changed place, oldest first. Fills `missing` of the draft. */
 const recordersOf = (
   checkpoint: Checkpoint,
   workflow: Workflow,
@@ -177,18 +176,14 @@ const recordersOf = (
     const { unit } = record
     const isFound = missing.has(unit) || changed.has(unit)
     if (!isFound && (now.size === 0 || record.evidence.length === 0)) continue
-    const stepIndex = indexOfStep(workflow.steps, top(unit), record.stepIndex)
-    const step = stepIndex === undefined ? undefined : workflow.steps[stepIndex]
-    const isThere =
-      step !== undefined && (unit === step.name || groupNamed({ groups: groupsOf(step) }, nameOf(unit)) !== undefined)
+    const step = find<Step>(workflow, checkpoint.items, unit, record.stepIndex)?.definition
+    const isThere = step !== undefined
     const lost = missing.get(unit)
     if (isThere && lost !== undefined) draft.missing.set(unit, lost)
-    if (isThere) draft.places.set(unit, stepIndex ?? Infinity)
     const left = new Map([...(changed.get(unit) ?? []), ...record.evidence].map((one) => [placeOf(one), one]))
     for (const [place, was] of left) {
       if (!now.has(place)) continue
-      const isWhole = unit === top(unit) && step?._tag !== 'Task'
-      const one = { unit, stepIndex: stepIndex ?? Infinity, record, was, isWhole, isThere }
+      const one = { unit, record, was, isWhole: step !== undefined && step._tag !== 'Task', isThere }
       const there = recorders.get(place)
       if (there === undefined) recorders.set(place, [one])
       else there.push(one)
@@ -223,9 +218,9 @@ const byUnit = (
   return { missing, changed }
 }
 
-/** Accepts the current state for all units before the step that `fromStep` names. */
-const keepBefore = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefined, from: number): void => {
-  const before = all.filter(({ stepIndex }) => stepIndex < from)
+/** Accepts the current state for all units before the one that `fromStep` names. */
+const keepBefore = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefined, demands: Demands): void => {
+  const before = all.filter(({ unit }) => demands.of(unit) === 'assumed')
   const last = before.at(-1)
   if (last !== undefined && !isSame(last.was, is)) keepAll(draft, before, is)
 }
@@ -297,7 +292,7 @@ const answersAt = (
   readonly answerOf: (one: Recorder) => Answer['_tag'] | undefined
   readonly isExempt: (one: Recorder) => boolean
 } => {
-  const isNamed = ({ record }: Recorder): boolean => top(record.unit) === restartWave
+  const isNamed = ({ unit }: Recorder): boolean => restartWave !== undefined && isWithin(unit, restartWave)
   const said = ({ unit }: Recorder): Answer['_tag'] | undefined => confirm?.get(unit)?._tag
   const last = all.at(-1) as Recorder
   const isKept =
@@ -308,8 +303,8 @@ const answersAt = (
   return { answerOf, isExempt }
 }
 
-const planned = (draft: Draft, from: number): EvidencePlan => {
-  const { places, open, covered, changed, done } = draft
+const planned = (draft: Draft, hasStart: boolean): EvidencePlan => {
+  const { open, covered, changed, done } = draft
   const missing = new Map<string, Missing>()
   for (const [unit, lost] of draft.missing) missing.set(unit, { _tag: 'EvidenceMissing', missing: lost })
   const withMissing = (unit: string, changed: ReadonlyArray<Changed>): Edited => {
@@ -319,20 +314,16 @@ const planned = (draft: Draft, from: number): EvidencePlan => {
   const kept = new Map<string, Kept>()
   for (const [unit, { record, changed: all, own }] of draft.kept) {
     // With `fromStep`, later steps still need the missing evidence of earlier ones.
-    const lost = from === Infinity ? (draft.missing.get(unit) ?? []) : []
+    const lost = hasStart ? [] : (draft.missing.get(unit) ?? [])
     kept.set(unit, { changed: all, evidence: evidenceWith(record, all, lost), own })
   }
   const isKept = (unit: string): boolean => kept.get(unit)?.own === true
   const due = new Map<string, Missing | Edited>()
-  if (from === Infinity) for (const [unit, reason] of missing) if (!isKept(unit)) due.set(unit, reason)
+  if (!hasStart) for (const [unit, reason] of missing) if (!isKept(unit)) due.set(unit, reason)
   for (const [unit, all] of draft.due) if (!isKept(unit)) due.set(unit, withMissing(unit, all))
   const edited = new Map<string, Edited>()
   for (const [unit, all] of draft.edited) edited.set(unit, withMissing(unit, all))
-  const first = [...due.keys(), ...done].reduce(
-    (least, unit) => Math.min(least, places.get(unit) ?? Infinity),
-    Infinity
-  )
-  return { missing, due, first, kept, edited, open, covered, changed }
+  return { missing, due, again: new Set([...due.keys(), ...done]), kept, edited, open, covered, changed }
 }
 
 /** The evidence of a record, with changes applied and missing entries dropped. */

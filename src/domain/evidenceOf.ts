@@ -2,8 +2,10 @@
 import type { Checkpoint } from './Checkpoint.js'
 import type { CompletedStep } from './CompletedStep.js'
 import type { PlanOptions } from './Plan.js'
-import { top } from './Unit.js'
-import type { Workflow } from './Workflow.js'
+import { demandsOf } from './demands.js'
+import { targetsOf } from './PlanContext.js'
+import { find } from './Tree.js'
+import type { Step, Workflow } from './Workflow.js'
 
 /**
  * The completed units at whose evidence a plan has to look. None, if those before the step that everything is to run from left
@@ -13,16 +15,20 @@ import type { Workflow } from './Workflow.js'
  * @since 0.1.0
  */
 export const unitsInNeed = (
-  { runId, workspace, completedSteps }: Checkpoint,
-  { steps }: Pick<Workflow, 'steps'>,
+  { runId, workspace, completedSteps, items }: Checkpoint,
+  workflow: Workflow,
   { fromStep }: Pick<PlanOptions, 'fromStep'>
 ): Pick<Checkpoint, 'runId' | 'workspace'> & { readonly completedSteps: Iterable<CompletedStep> } => {
   const run = workspace === undefined ? { runId } : { runId, workspace }
-  const from = fromStep === undefined ? -1 : steps.findIndex(({ name }) => name === fromStep)
-  if (from === -1) return { ...run, completedSteps }
-  const before = new Set(steps.slice(0, from).map(({ name }) => name))
-  const isNeeded = [...completedSteps].some(({ unit, evidence }) => evidence.length > 0 && before.has(top(unit)))
-  return { ...run, completedSteps: isNeeded ? completedSteps : [] }
+  const { from } = targetsOf(workflow, items, { ...(fromStep === undefined ? {} : { fromStep }) })
+  if (from === undefined) return { ...run, completedSteps }
+  const demands = demandsOf(workflow, items, { from, restart: undefined, due: new Map(), again: [] })
+  const stays = [...completedSteps].some(({ unit, evidence }) => {
+    if (evidence.length === 0 || find<Step>(workflow, items, unit) === undefined) return false
+    const demand = demands.of(unit)
+    return demand === 'assumed' || demand === 'none'
+  })
+  return { ...run, completedSteps: stays ? completedSteps : [] }
 }
 
 /** The units, oldest first, after the last one whose evidence at a place is intact. */

@@ -3,12 +3,12 @@ import type { Checkpoint } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep, Evidence } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
-import { itemOf } from './Expansion.js'
+import { around } from './Items.js'
 import type { FoundEvidence } from './Plan.js'
 import type { Unit } from './Unit.js'
-import { nameOf, top } from './Unit.js'
-import type { Known, Task, Workflow } from './Workflow.js'
-import { groupNamed } from './Workflow.js'
+import { find } from './Tree.js'
+import { top } from './Unit.js'
+import type { Known, Step, Task, Workflow } from './Workflow.js'
 
 /**
  * Removes explained changes: those at an artifact path of a unit that has since been in flight, failed, interrupted or waiting
@@ -49,7 +49,7 @@ export const begunIn = (
   const begun: Begun = { all: new Map(), paths: new Map() }
   for (const { unit, until } of openUnits(checkpoint)) {
     const step = top(unit)
-    const task = taskAt(workflow, unit)
+    const task = taskAt(workflow, checkpoint, unit)
     if (task === undefined || isDone(unit)) continue
     note(begun.all, step, until)
     for (const path of pathsOf(checkpoint, task, unit)) {
@@ -92,21 +92,17 @@ export const isExplained = (
   return false
 }
 
-const taskAt = ({ steps }: Workflow, unit: Unit): Task | undefined => {
-  const step = steps.find(({ name }) => name === top(unit))
-  if (step?._tag === 'Task') return unit === step.name ? step : undefined
-  if (step?._tag === 'Map') return step.each
-  return step === undefined || unit === step.name ? undefined : groupNamed(step, nameOf(unit))
+const taskAt = (workflow: Workflow, { items, state }: Checkpoint, unit: Unit): Task | undefined => {
+  const found = find<Step>(workflow, items, unit, state.stepIndex)?.definition
+  const task = found?._tag === 'Map' ? found.each : found
+  return task?._tag === 'Task' ? task : undefined
 }
 
 const NO_PATHS: ReadonlyArray<string> = []
 
-const pathsOf = ({ variables, workflow }: Checkpoint, { leaves }: Task, unit: Unit): ReadonlyArray<string> => {
+const pathsOf = ({ variables, items }: Checkpoint, { leaves }: Task, unit: Unit): ReadonlyArray<string> => {
   if (leaves === undefined) return NO_PATHS
-  const item = itemOf(
-    workflow.steps.find(({ name }) => name === top(unit)),
-    unit === top(unit) ? undefined : nameOf(unit)
-  )
+  const item = around(items, unit)?.item
   const known: Known = item === undefined ? { variables } : { variables, item: item.value }
   try {
     return leaves(known)

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { indexed } from './indexed.js'
 
 /** A group, and the names of those that it needs. */
 interface Needing {
@@ -45,4 +46,45 @@ const reversed = (graph: Graph): Graph => {
   const back = new Map([...graph.keys()].map((name) => [name, new Set<string>()]))
   for (const [name, targets] of graph) for (const target of targets) back.get(target)?.add(name)
   return back
+}
+
+/**
+ * The groups that a group needs, directly or through others.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const neededBy = (groups: ReadonlyArray<Needing>, name: string): ReadonlySet<string> => {
+  const byName = indexed(groups, ({ name }) => name)
+  return closure([name], (one) => byName.get(one)?.needs ?? [])
+}
+
+/**
+ * The groups that need one of those named, directly or through others.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const needing = (groups: ReadonlyArray<Needing>, names: ReadonlyArray<string>): ReadonlySet<string> => {
+  if (names.length === 0) return new Set()
+  const above = new Map<string, Array<string>>()
+  for (const { name, needs } of groups)
+    for (const need of needs) {
+      const list = above.get(need)
+      if (list === undefined) above.set(need, [name])
+      else list.push(name)
+    }
+  return closure(names, (one) => above.get(one) ?? [])
+}
+
+const closure = (from: ReadonlyArray<string>, next: (name: string) => ReadonlyArray<string>): ReadonlySet<string> => {
+  const found = new Set<string>()
+  const open = [...from]
+  for (let name = open.pop(); name !== undefined; name = open.pop())
+    for (const one of next(name)) {
+      if (found.has(one)) continue
+      found.add(one)
+      open.push(one)
+    }
+  return found
 }

@@ -9,17 +9,17 @@ import type { Checkpoint, Variables } from './Checkpoint.js'
 import { variablesOf } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep } from './CompletedStep.js'
-import { decideStep } from './decideStep.js'
-import { expandDefinition } from './Expansion.js'
+import { decideAll } from './decide.js'
 import type { Json } from './Json.js'
 import { equals } from './Json.js'
 import type { Decision, PlanError, PlanOptions, PlanProblem, ResumePlan, Skip } from './Plan.js'
-import { isTop, nameOf } from './Unit.js'
+import { isTop } from './Unit.js'
 import { compare, inconsistencies, wrongWorkflow } from './PlanCheck.js'
 import type { PlanContext } from './PlanContext.js'
-import { begunSteps, contextOf, isDoneAnew, recordOf, unknownNames } from './PlanContext.js'
+import { contextOf, leavesOf, recordOf, unknownNames } from './PlanContext.js'
+import { find } from './Tree.js'
 import type { Step, Workflow } from './Workflow.js'
-import { groupNamed, groupsOf, problems as problemsOf } from './Workflow.js'
+import { problems as problemsOf } from './Workflow.js'
 
 /**
  * Plans a resume: what is skipped, run, retried or asked about, and why. Pure, total and deterministic, in time linear
@@ -56,37 +56,28 @@ export const planResume = (
     ...inconsistencies(checkpoint)
   ]
   const wrong = wrongWorkflow(checkpoint, workflow)
-  const whole: Workflow = { name: workflow.name, steps: expandDefinition(workflow.steps, checkpoint.workflow) }
+  const { items } = checkpoint
   const [first, ...more] = unfit
-  if (first !== undefined) return refuse([first, ...more, ...wrong, ...unknownNames(workflow, whole, options)])
-  const context = contextOf(checkpoint, whole, options, begunSteps(checkpoint))
-  const due = asDue(context, workflow, whole)
+  if (first !== undefined)
+    return refuse([first, ...more, ...wrong, ...unknownNames(workflow, items, options, leavesOf(workflow, items))])
+  const context = contextOf(checkpoint, workflow, options)
   const decisions: Array<Decision> = []
-  const problems = [
-    ...compare(context, whole, options.changes ?? 'completed'),
-    ...wrong,
-    ...unknownNames(workflow, due, options, context.evidence.changed)
-  ]
+  const found: Array<PlanProblem> = []
+  decideAll(context, workflow, { decisions, problems: found })
+  const answerable = context.answerable ?? new Set()
   const input = replacing(checkpoint, options)
-  if (input !== undefined && options.fromStep === undefined) problems.push({ _tag: 'InputWithoutStep' })
-  for (const [stepIndex, step] of due.steps.entries()) decideStep(context, step, stepIndex, { decisions, problems })
-  return isNonEmpty(problems) ? refuse(problems) : E.right(read(checkpoint, whole, decisions, context, input))
+  const problems = [
+    ...compare(context, workflow, options.changes ?? 'completed'),
+    ...wrong,
+    ...unknownNames(workflow, items, options, answerable, context.evidence.changed),
+    ...(input !== undefined && options.fromStep === undefined ? [{ _tag: 'InputWithoutStep' } as const] : []),
+    ...found
+  ]
+  return isNonEmpty(problems) ? refuse(problems) : E.right(read(checkpoint, workflow, decisions, context, input))
 }
 
 const replacing = (checkpoint: Checkpoint, { input }: PlanOptions): Json | undefined =>
   input === undefined || equals(input, checkpoint.input) ? undefined : input
-
-/** What a map is of is found out anew when all of it is done anew. One of no items that runs again has nothing else to do. */
-const asDue = (context: PlanContext, workflow: Workflow, whole: Workflow): Workflow => {
-  if (whole.steps === workflow.steps) return workflow
-  const steps = workflow.steps.map((defined, stepIndex) => {
-    const known = whole.steps[stepIndex] as Step
-    const isAnew =
-      isDoneAnew(context, defined.name, stepIndex) || (stepIndex === context.rewound && groupsOf(known).length === 0)
-    return isAnew ? defined : known
-  })
-  return { name: workflow.name, steps }
-}
 
 const refuse = (problems: ReadonlyNonEmptyArray<PlanProblem>): E.Either<PlanError, never> =>
   E.left({ _tag: 'PlanError', problems })
@@ -118,7 +109,11 @@ const read = (
     retryCurrent: first !== undefined && first.unit === checkpoint.state.step && isTriedAgain(checkpoint),
     skipSteps,
     get variables() {
-      variables ??= variablesOf(input === undefined ? checkpoint.input : input, kept(workflow, decisions, context))
+      variables ??= variablesOf(
+        input === undefined ? checkpoint.input : input,
+        kept(workflow, decisions, context),
+        checkpoint.items
+      )
       return variables
     },
     ...(input === undefined ? {} : { input })
@@ -138,9 +133,10 @@ function* kept(workflow: Workflow, decisions: ReadonlyArray<Decision>, context: 
   for (const decision of decisions) {
     if (decision._tag !== 'Skip') continue
     if (decision.reason._tag === 'Assumed' && decision.reason.output !== undefined) {
-      const step = workflow.steps[decision.stepIndex] as Step
-      const task = step._tag === 'Task' ? step : groupNamed({ groups: groupsOf(step) }, nameOf(decision.unit))
-      yield assumedRecord(decision, decision.reason.output, task?.captures ?? [], context.checkpoint.updatedAt)
+      const { items, updatedAt } = context.checkpoint
+      const task = find<Step>(workflow, items, decision.unit, decision.stepIndex)?.definition
+      const captures = task?._tag === 'Task' ? task.captures : []
+      yield assumedRecord(decision, decision.reason.output, captures, updatedAt)
       continue
     }
     const record = recordOf(context, decision.unit)

@@ -11,10 +11,11 @@ import * as State from './CheckpointState.js'
 import type { CompletedStep } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
 import { brief } from './StepError.js'
+import type { Found } from './Tree.js'
+import { find, listedParts } from './Tree.js'
 import type { Unit } from './Unit.js'
 import { join, top } from './Unit.js'
-import type { Found, StepIdentity } from './WorkflowIdentity.js'
-import { find, groupsOf } from './WorkflowIdentity.js'
+import type { StepIdentity } from './WorkflowIdentity.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -57,7 +58,7 @@ export interface TransitionError {
 export type Replaced = Partial<
   Pick<
     Fields,
-    'generation' | 'workflow' | 'input' | 'state' | 'completedSteps' | 'pending' | 'submissions' | 'renewals'
+    'generation' | 'workflow' | 'input' | 'state' | 'completedSteps' | 'items' | 'pending' | 'submissions' | 'renewals'
   >
 >
 
@@ -82,8 +83,8 @@ export const notInFlight = (self: Fields, change: Change.Change, unit: Unit): Re
   refuse(self, change, 'NotInFlight', unit)
 
 /** The unit that a fact is about. It is usually part of the step at which the run stands, or of the next one. */
-export const unitAt = ({ workflow, state }: Fields, unit: Unit): Found | undefined =>
-  find(workflow, unit, state.step === top(unit) ? state.stepIndex : state.stepIndex + 1)
+export const unitAt = ({ workflow, items, state }: Fields, unit: Unit): Found<StepIdentity> | undefined =>
+  find(workflow, items, unit, state.step === top(unit) ? state.stepIndex : state.stepIndex + 1)
 
 /** What the state says of a step: nothing, if it speaks of another. */
 export const here = (
@@ -143,14 +144,35 @@ export const recordOf = (
     durationMillis,
     evidence
   }: Omit<Change.UnitCompleted, '_tag'>,
-  { stepIndex, definition: { fingerprint } }: Found
+  { stepIndex, definition: { fingerprint } }: Found<StepIdentity>
 ): CompletedStep =>
   output === undefined
     ? { unit, stepIndex, fingerprint, captured, attempts, startedAt, completedAt, durationMillis, evidence }
     : { unit, stepIndex, fingerprint, output, captured, attempts, startedAt, completedAt, durationMillis, evidence }
 
-/** The first group of a wave or map that has no record; none of a task. */
-export const unrecorded = (self: Fields, unit: Unit, step: StepIdentity): Unit | undefined => {
-  const missing = groupsOf(step).find(({ name }) => !Steps.has(self.completedSteps, join(unit, name)))
-  return missing === undefined ? undefined : join(unit, missing.name)
+/** The first part of a unit that has no record; none of a task, or of a map whose items are not known. */
+export const unrecorded = (
+  { items, completedSteps }: Pick<Fields, 'items' | 'completedSteps'>,
+  unit: Unit,
+  definition: StepIdentity
+): Unit | undefined => {
+  const isOpen = (name: string): boolean => !Steps.has(completedSteps, join(unit, name))
+  if (definition.kind !== 'map') {
+    const open = listedParts(definition).find(({ name }) => isOpen(name))
+    return open === undefined ? undefined : join(unit, open.name)
+  }
+  const open = items.get(unit)?.find(({ key }) => isOpen(key))
+  return open === undefined ? undefined : join(unit, open.key)
+}
+
+/** Whether a part of a unit, at any depth, has a record. */
+export const hasBegun = (
+  self: Pick<Fields, 'items' | 'completedSteps'>,
+  unit: Unit,
+  definition: StepIdentity
+): boolean => {
+  const begun = (name: string, part: StepIdentity): boolean =>
+    Steps.has(self.completedSteps, join(unit, name)) || (part.kind !== 'task' && hasBegun(self, join(unit, name), part))
+  if (definition.kind !== 'map') return listedParts<StepIdentity>(definition).some((part) => begun(part.name, part))
+  return self.items.get(unit)?.some(({ key }) => begun(key, definition.each)) === true
 }

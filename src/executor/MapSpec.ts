@@ -16,7 +16,7 @@ import type { OutputCodec, OutputOf, StepContext, TaskSpec, WaveOptions } from '
  */
 export type MapSource<Outputs, Input = Json> = Pick<
   StepContext<Outputs, Input>,
-  'runId' | 'step' | 'input' | 'outputs' | 'variables'
+  'runId' | 'unit' | 'step' | 'input' | 'outputs' | 'variables'
 >
 
 /**

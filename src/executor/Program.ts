@@ -6,9 +6,9 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../domain/Json.js'
-import { expand } from '../domain/Expansion.js'
 import type { OnSuccess } from '../domain/Retention.js'
 import { problemOf as problemOfRetry } from '../domain/RetryPolicy.js'
+import { join } from '../domain/Unit.js'
 import type { OutputMismatch, Workflow } from '../domain/Workflow.js'
 import * as W from '../domain/Workflow.js'
 import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
@@ -108,13 +108,14 @@ export const problems = (
     if (workspace !== undefined && (guard?.expect.commits !== undefined || guard?.expect.cleanTree !== undefined))
       found.push({ _tag: 'InvalidSetting', place, field: 'expect', expected: NO_REPOSITORY })
   }
-  for (const step of program.steps) {
-    if (step._tag === 'Task') look(step.name, step)
+  const lookAt = (step: ProgramStep, place: string): void => {
+    if (step._tag === 'Task') look(place, step)
     else if (step._tag === 'Map') {
-      mustBe(step.name, 'item', step.items.codecExpected)
-      look(step.name, step.each)
-    } else for (const group of step.groups) look(`${step.name}/${group.name}`, group)
+      mustBe(place, 'item', step.items.codecExpected)
+      lookAt(step.each, step.each._tag === 'Task' ? place : `${place}/*`)
+    } else for (const part of step._tag === 'Sequence' ? step.steps : step.groups) lookAt(part, join(place, part.name))
   }
+  for (const step of program.steps) lookAt(step, step.name)
   return found
 }
 
@@ -127,22 +128,6 @@ const NOT_COUNTED = 'left out: the commits that a job makes are not counted, nam
 /** No input is an empty one; `null` is `null`. */
 const anyInput = (input: unknown): E.Either<OutputMismatch, Json> =>
   E.map((json: Json | undefined) => (json === undefined ? {} : json))(toJson(input))
-
-/**
- * A program in which each map whose items are on record is the wave of them.
- *
- * @category combinators
- * @since 0.1.0
- */
-export const expanded = <Outputs, Input>(
-  program: Program<Outputs, Input>,
-  recorded: WorkflowIdentity
-): Program<Outputs, Input> => {
-  const steps: ReadonlyArray<ProgramStep> = expand(program.steps, recorded)
-  if (steps === program.steps) return program
-  const { name, secrets = [], onSuccess = 'keep', decodeInput, encodeInput, inputExpected } = program
-  return { name, steps, secrets, onSuccess, identity: recorded, decodeInput, encodeInput, inputExpected }
-}
 
 /** The identity is made when it is first asked for: a builder's intermediate programs never are. */
 const build = <Outputs, Input>(

@@ -1,5 +1,5 @@
 /**
- * The steps of a program: tasks, waves and maps that can run.
+ * The steps of a program: tasks, sequences, waves and maps that can run.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@ import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { never as noRetry } from '../domain/RetryPolicy.js'
-import type { Group, MapWave, Task, Wave } from '../domain/Workflow.js'
+import type { MapStep, Needing, Sequence, Task, Wave } from '../domain/Workflow.js'
 import * as W from '../domain/Workflow.js'
 import type { Conversions } from './conversions.js'
 import { conversions } from './conversions.js'
@@ -20,7 +20,7 @@ import { fromSpec as guardFrom } from './Guard.js'
 import type { Job, JobContext, JobSpec, JobStatus } from './JobSpec.js'
 import type { MapSource } from './MapSpec.js'
 import type { Reuse } from './StepArtifacts.js'
-import type { OnFailure, OutputCodec, StepContext, TaskSpec, WaveOptions } from './StepSpec.js'
+import type { OnFailure, OutputCodec, SequenceOptions, StepContext, TaskSpec, WaveOptions } from './StepSpec.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -76,12 +76,23 @@ export type UnitGuard = Guard<StepContext<unknown, unknown>, unknown>
 export interface ProgramTask extends Task, Runnable {}
 
 /**
+ * A sequence that can run.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ProgramSequence extends Sequence {
+  readonly steps: ReadonlyArray<ProgramStep>
+  readonly guard: UnitGuard | undefined
+}
+
+/**
  * A group that can run.
  *
  * @category model
  * @since 0.1.0
  */
-export interface ProgramGroup extends Group, Runnable {}
+export type ProgramGroup = ProgramStep & Needing
 
 /**
  * A wave that can run.
@@ -115,8 +126,8 @@ export interface Items {
  * @category model
  * @since 0.1.0
  */
-export interface ProgramMap extends MapWave, Items, Omit<ProgramWave, '_tag' | 'groups'> {
-  readonly each: ProgramTask
+export interface ProgramMap extends MapStep, Items, Omit<ProgramWave, '_tag' | 'groups'> {
+  readonly each: ProgramStep
   readonly items: Pick<ProgramTask, 'encode' | 'decode' | 'codecExpected'>
 }
 
@@ -126,7 +137,7 @@ export interface ProgramMap extends MapWave, Items, Omit<ProgramWave, '_tag' | '
  * @category model
  * @since 0.1.0
  */
-export type ProgramStep = ProgramTask | ProgramWave | ProgramMap
+export type ProgramStep = ProgramTask | ProgramSequence | ProgramWave | ProgramMap
 
 // ---------------------------------------------------------------------------------------------------------------------
 // constructors
@@ -253,6 +264,23 @@ export const reuse = <Outputs, Input>(from: Reuse): TaskSpec<Outputs, Input, und
 }
 
 /**
+ * A sequence that can run, for programs that are put together from data.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const sequenceOf = (
+  name: string,
+  steps: ReadonlyArray<ProgramStep>,
+  options: SequenceOptions = {},
+  definition?: Json
+): ProgramSequence => ({
+  ...W.sequence(name, steps, options.summary, definition),
+  steps,
+  guard: guardFrom(options as GuardSpec<never>, options.evidence as never) as UnitGuard | undefined
+})
+
+/**
  * A wave that can run, for programs that are put together from data; {@link wave} is the typed way.
  *
  * @category constructors
@@ -279,7 +307,7 @@ export const waveOf = (
  */
 export const mapOf = (
   name: string,
-  each: ProgramTask,
+  each: ProgramStep,
   { forEach, key, item }: Items & { readonly item?: OutputCodec | undefined },
   options: WaveOptions = {},
   definition?: Json

@@ -8,10 +8,13 @@ import type { Variables } from '../domain/Checkpoint.js'
 import type { InterruptReason } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
-import { itemOf } from '../domain/Expansion.js'
-import { find } from '../domain/PendingJob.js'
+import * as Items from '../domain/Items.js'
+import { find as findJob } from '../domain/PendingJob.js'
 import * as IdempotencyKey from '../domain/IdempotencyKey.js'
-import { isTop, nameOf, top } from '../domain/Unit.js'
+import { find } from '../domain/Tree.js'
+import type { Unit } from '../domain/Unit.js'
+import { isTop, top } from '../domain/Unit.js'
+import type { DecisionTree } from '../domain/Plan.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import type { Claim } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
@@ -19,10 +22,10 @@ import type { Event } from '../ports/Events.js'
 import type { Interrupt } from '../ports/Interrupt.js'
 import { artifactsFor, memoFor } from './artifacts.js'
 import type { Attempt } from './Attempt.js'
-import type { Program, StepContext } from './Program.js'
+import type { Program, ProgramStep, StepContext } from './Program.js'
 import { onAbort } from './onAbort.js'
 import type { PauseWatch } from './PauseWatch.js'
-import type { Recorder } from './Recorder.js'
+import type { RecordError, Recorder } from './Recorder.js'
 import type { Secured } from './secrets.js'
 import type { StepArtifacts } from './StepArtifacts.js'
 import type { Place, Values } from './Values.js'
@@ -61,17 +64,34 @@ export type TaskResult =
   | { readonly _tag: 'Stopped'; readonly failed?: Ended & { readonly failure: StepFailure } }
 
 /**
- * How a step ended; the changes of an end other than `Failed` are staged, and saved together with what comes next. `Back`: the
- * wave or map at `stepIndex` runs again, and everything after it; it fails with `otherwise` if that takes an answer that nobody can give.
+ * How a step ended; the changes of an end other than `Failed` are staged, and saved together with what comes next. `retryable`: whether
+ * all that failed looked transient. `Back`: the composite `unit` runs again, and everything after it; it fails with `otherwise` if that
+ * takes an answer that nobody can give.
  */
 export type StepEnd =
-  | { readonly _tag: 'Done' | 'Failed' | 'Pending' | 'Stopped' }
-  | { readonly _tag: 'Back'; readonly stepIndex: number; readonly otherwise?: StepFailure }
+  | { readonly _tag: 'Done' | 'Pending' | 'Stopped' }
+  | { readonly _tag: 'Failed'; readonly retryable: boolean }
+  | { readonly _tag: 'Back'; readonly unit: Unit; readonly stepIndex: number; readonly otherwise?: StepFailure }
 
 /**
- * What the parts of one execution share. `definition` is what the author has written; in `program`, maps whose items are known by
- * now are the waves of these. `values` is what completed units left; `stopping` fires when all work
- * is to stop, and `stop` then says why; `pauses` tells whether nothing more is to start.
+ * A step that is due: what was decided about it and its parts, and the signal on which it stops.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface DueStep<S extends ProgramStep = ProgramStep> {
+  readonly place: Place
+  readonly step: S
+  readonly node: DecisionTree
+  readonly stopping: AbortSignal
+}
+
+/** Runs a step that is due. Composites run their parts with it. */
+export type RunStep = (scope: RunScope, due: DueStep) => Promise<E.Either<RecordError, StepEnd>>
+
+/**
+ * What the parts of one execution share. `values` is what completed units left; `runs`, how often each composite started; `stopping`
+ * fires when all work is to stop, and `stop` then says why; `pauses` tells whether nothing more is to start.
  *
  * @category model
  * @since 0.1.0
@@ -79,9 +99,9 @@ export type StepEnd =
 export interface RunScope {
   readonly environment: Secured
   readonly definition: Program<unknown, never>
-  readonly program: Program<unknown, never>
   readonly recorder: Recorder
   readonly values: Values
+  readonly runs: Map<Unit, number>
   readonly stopping: AbortSignal
   readonly stop: () => Stop | undefined
   readonly pauses: PauseWatch
@@ -183,31 +203,31 @@ export const contextFor = (
   attempt: Attempt,
   own?: string
 ): StepContext<unknown, unknown> => {
-  const { program, values } = scope
-  const { runId, createdAt, renewals, workflow, input, submissions, pending, workspace } = scope.recorder.checkpoint()
+  const { definition: program, values } = scope
+  const { unit } = place
+  const { runId, createdAt, renewals, items, input, submissions, pending, workspace } = scope.recorder.checkpoint()
   const folder = own ?? workspace?.path
-  const group = isTop(place.unit) ? undefined : nameOf(place.unit)
   const made: Made = {}
   const context: StepContext<unknown, unknown> = {
     runId,
-    step: top(place.unit),
-    ...(group === undefined ? {} : { group }),
+    unit,
+    step: top(unit),
+    ...(isTop(unit) ? {} : { group: unit.slice(top(unit).length + 1) }),
     attempt: attempt.number,
     ...(workspace === undefined ? {} : { workspace }),
     ...(folder === undefined ? {} : { folder }),
     get idempotencyKey() {
-      const { unit } = place
-      const submitted = find(submissions, unit) ?? find(pending, unit)
+      const submitted = findJob(submissions, unit) ?? findJob(pending, unit)
       return (made.key ??= submitted?.key ?? IdempotencyKey.of({ runId, createdAt, renewals }, unit))
     },
     get input() {
       return (made.input ??= { value: orStored(program.decodeInput(structuredClone(input)), input) }).value
     },
     get outputs() {
-      return (made.outputs ??= outputsFor(program, values, place))
+      return (made.outputs ??= outputsFor(program, { values, items }, place))
     },
     get variables() {
-      return (made.variables ??= variablesFor(program, values, place, input))
+      return (made.variables ??= variablesFor(program, { values, items }, place, input))
     },
     get secrets() {
       return scope.environment.vault.values
@@ -220,19 +240,19 @@ export const contextFor = (
     },
     memo: (key, compute) => memoFor({ scope, place, attempt })(key, compute)
   }
-  const item = itemOf(workflow.steps[place.stepIndex], group)
-  return item === undefined ? context : withItem(scope, place, context, item.value)
+  const around = Items.around(items, unit)
+  return around === undefined ? context : withItem(scope, place, context, around)
 }
 
-/** What is done for an item of a map gets that as well. The wave has seen to it that it decodes. */
+/** What is done for an item of a map gets that as well. The map has seen to it that it decodes. */
 const withItem = <A extends StepContext<unknown, unknown>>(
-  { definition }: RunScope,
+  { definition, recorder }: RunScope,
   { stepIndex }: Place,
   context: A,
-  stored: Json
+  { map: unit, item: { value: stored } }: NonNullable<ReturnType<typeof Items.around>>
 ): A => {
   let made: { readonly value: unknown } | undefined
-  const map = definition.steps[stepIndex]
+  const map = find<ProgramStep>(definition, recorder.checkpoint().items, unit, stepIndex)?.definition
   const decode = (): unknown => (map?._tag === 'Map' ? orStored(map.items.decode(stored), stored) : stored)
   return Object.defineProperty(context, 'item', {
     enumerable: true,

@@ -9,6 +9,7 @@ import type { Variables } from '../domain/Checkpoint.js'
 import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
+import type { Unit } from '../domain/Unit.js'
 import type { Workspace } from '../domain/Workspace.js'
 import type { GuardSpec } from './Guard.js'
 import type { Memo, StepArtifacts } from './StepArtifacts.js'
@@ -16,9 +17,10 @@ import type { Memo, StepArtifacts } from './StepArtifacts.js'
 /**
  * What a task gets when it runs.
  *
- * - `input`: the run's input; `outputs`: what earlier steps gave, by step name, a wave's as an object by group name;
- *   `variables`: input fields and captured outputs. Of its own wave a group sees what the groups gave that it needs, and
- *   nothing else. All are copies of what is stored: the same on a resume as in an undisturbed run.
+ * - `unit`: its path.
+ * - `input`: the run's input; `outputs`: what earlier steps gave, by name, that of a composite as an object by the names of its parts;
+ *   `variables`: input fields and captured outputs. It sees its earlier siblings and those of the units that it is part of; of its own
+ *   wave, the groups that it needs. All are copies of what is stored: the same on a resume as in an undisturbed run.
  * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit, another after a rewind of it.
  * - `signal` fires when the attempt is to stop: interrupted, timed out, or the run was taken over. Its `reason` says why.
  * - `secrets`: the values of the secrets that the program declares, by name. They are in nothing else.
@@ -31,6 +33,7 @@ import type { Memo, StepArtifacts } from './StepArtifacts.js'
  */
 export interface StepContext<Outputs, Input = Json> {
   readonly runId: string
+  readonly unit: Unit
   readonly step: string
   readonly group?: string
   readonly attempt: number
@@ -114,6 +117,20 @@ export interface GroupSpec<Outputs, Input, C, Groups extends string = string> ex
 }
 
 /**
+ * How a sequence runs: what has to hold before and after it, and what it leaves behind.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface SequenceOptions<Outputs = unknown, Input = unknown> extends GuardSpec<StepContext<Outputs, Input>> {
+  readonly summary?: string
+  /** What it leaves behind. */
+  readonly evidence?:
+    | ReadonlyArray<ExpectedEvidence>
+    | ((output: undefined, context: StepContext<Outputs, Input>) => ReadonlyArray<ExpectedEvidence>)
+}
+
+/**
  * How a wave runs. `concurrency`: how many groups at once, at least 1, default all. `onFailure`, when a group failed: `finish` those
  * that run and start no more; `continue` with all that do not need it; `halt` those that run. Default: `continue` if
  * groups need one another, else `finish`.
@@ -121,14 +138,9 @@ export interface GroupSpec<Outputs, Input, C, Groups extends string = string> ex
  * @category model
  * @since 0.1.0
  */
-export interface WaveOptions<Outputs = unknown, Input = unknown> extends GuardSpec<StepContext<Outputs, Input>> {
+export interface WaveOptions<Outputs = unknown, Input = unknown> extends SequenceOptions<Outputs, Input> {
   readonly concurrency?: number
   readonly onFailure?: OnFailure
-  readonly summary?: string
-  /** What it leaves behind. */
-  readonly evidence?:
-    | ReadonlyArray<ExpectedEvidence>
-    | ((output: undefined, context: StepContext<Outputs, Input>) => ReadonlyArray<ExpectedEvidence>)
 }
 
 /**

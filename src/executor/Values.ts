@@ -1,19 +1,18 @@
 /**
  * What the units of a run left behind: outputs and variables, and who may see them.
  *
- * A unit sees what earlier steps gave, and in its own wave what the groups gave that it needs, directly or through
- * others. What else happens to be done when it starts is none of its business: it depends on timing, and would be
- * different after a resume.
- *
  * @since 0.1.0
  */
 import type { Checkpoint } from '../domain/Checkpoint.js'
+import type { Items } from '../domain/Items.js'
 import type { Json } from '../domain/Json.js'
 import { isObject } from '../domain/Json.js'
+import type { Level } from '../domain/scope.js'
+import { itemAround, levelsOf, sightOf } from '../domain/scope.js'
+import { partNamed, partNames } from '../domain/Tree.js'
 import type { Unit } from '../domain/Unit.js'
-import { isTop, join, nameOf } from '../domain/Unit.js'
-import { groupNamed } from '../domain/Workflow.js'
-import type { Program, ProgramStep, ProgramTask } from './Program.js'
+import { isWithin, join } from '../domain/Unit.js'
+import type { Program, ProgramStep } from './Program.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -30,26 +29,22 @@ export interface Place {
   readonly stepIndex: number
 }
 
-/** What a unit gave (`undefined`: nothing). */
-interface Left extends Place {
-  readonly value: Json | undefined
-}
-
-/** A variable that a unit left. */
-interface Captured extends Left {
+/** A variable that a unit left. `item`: the item of a map that the unit belongs to; only units of that see it. */
+interface Captured extends Place {
   readonly name: string
   readonly value: Json
+  readonly item: Unit | undefined
 }
 
 /**
- * Outputs by unit name, and captured variables in the order of the steps, within a step of their names. It grows as
- * units complete. `evident`: whether any of them left evidence.
+ * Outputs by unit (`undefined`: the unit gave nothing), and captured variables in the order of the steps, within a step of their names.
+ * It grows as units complete. `evident`: whether any of them left evidence.
  *
  * @category model
  * @since 0.1.0
  */
 export interface Values {
-  readonly units: Map<string, Left>
+  readonly outputs: Map<Unit, Json | undefined>
   readonly captured: Array<Captured>
   readonly names: Set<string>
   evident: boolean
@@ -66,9 +61,9 @@ export interface Values {
  * @since 0.1.0
  */
 export const make = (checkpoint: Checkpoint): Values => {
-  const values: Values = { units: new Map(), captured: [], names: new Set(), evident: false }
+  const values: Values = { outputs: new Map(), captured: [], names: new Set(), evident: false }
   for (const record of checkpoint.completedSteps) {
-    add(values, record, record.output, record.captured)
+    add(values, checkpoint.items, record, record.output, record.captured)
     values.evident ||= record.evidence.length > 0
   }
   return values
@@ -76,9 +71,9 @@ export const make = (checkpoint: Checkpoint): Values => {
 
 /** Resets the values to those of a rewound checkpoint. */
 export const reset = (values: Values, checkpoint: Checkpoint): void => {
-  const { units, captured, names, evident } = make(checkpoint)
-  values.units.clear()
-  for (const [name, left] of units) values.units.set(name, left)
+  const { outputs, captured, names, evident } = make(checkpoint)
+  values.outputs.clear()
+  for (const [unit, output] of outputs) values.outputs.set(unit, output)
   values.captured.splice(0, values.captured.length, ...captured)
   values.names.clear()
   for (const name of names) values.names.add(name)
@@ -93,27 +88,35 @@ export const reset = (values: Values, checkpoint: Checkpoint): void => {
  */
 export const add = (
   values: Values,
+  items: Items,
   { unit, stepIndex }: Place,
   value: Json | undefined,
   captured: ReadonlyArray<string>
 ): void => {
-  values.units.set(unit, { unit, stepIndex, value })
-  if (value !== undefined) for (const name of captured) capture(values, { unit, stepIndex, name, value })
+  values.outputs.set(unit, value)
+  if (value === undefined || captured.length === 0) return
+  const item = itemAround(items, unit)
+  for (const name of captured) capture(values, { unit, stepIndex, name, value, item })
 }
 
 /** The newest of a name counts. There is an older one only if the definition was edited. */
 const capture = ({ captured, names }: Values, one: Captured): void => {
-  if (names.has(one.name))
+  const key = `${one.item ?? ''} ${one.name}`
+  if (names.has(key))
     captured.splice(
-      captured.findIndex(({ name }) => name === one.name),
+      captured.findIndex(({ name, item }) => name === one.name && item === one.item),
       1
     )
-  names.add(one.name)
+  names.add(key)
   captured.splice(captured.findLastIndex((other) => isBefore(other, one)) + 1, 0, one)
 }
 
-const isBefore = (a: Captured, b: Captured): boolean =>
-  a.stepIndex < b.stepIndex || (a.stepIndex === b.stepIndex && a.name < b.name)
+/** Variables of an item come after those around it, which they shadow. */
+const isBefore = (a: Captured, b: Captured): boolean => {
+  const [outer, inner] = [a.item?.length ?? 0, b.item?.length ?? 0]
+  if (outer !== inner) return outer < inner
+  return a.stepIndex < b.stepIndex || (a.stepIndex === b.stepIndex && a.name < b.name)
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // what a unit sees
@@ -128,14 +131,15 @@ const isBefore = (a: Captured, b: Captured): boolean =>
  */
 export const variablesFor = (
   program: Program<unknown, never>,
-  values: Values,
-  place: Place,
+  { values, items }: { readonly values: Values; readonly items: Items },
+  { unit }: Place,
   input: Json
 ): Map<string, Json> => {
-  const sees = sight(program, place)
+  const sees = sightOf(program, items, unit)
   const variables = new Map<string, Json>(isObject(input) ? Object.entries(structuredClone(input)) : [])
   for (const one of values.captured) {
-    if (one.stepIndex < place.stepIndex || sees(one)) variables.set(one.name, copyOf(one.value))
+    if ((one.item === undefined || isWithin(unit, one.item)) && sees(one.unit))
+      variables.set(one.name, copyOf(one.value))
   }
   return variables
 }
@@ -144,64 +148,67 @@ export const variablesFor = (
 const copyOf = (value: Json): Json => (typeof value === 'object' ? structuredClone(value) : value)
 
 /**
- * The outputs that a unit sees, by step name, a wave's as an object by group name. Each is decoded when it is first
- * read: a step of a long run pays for what it looks at.
+ * The outputs that a unit sees, by name; an inner name shadows an outer one. That of a composite is an object of its parts'. Each is
+ * decoded when it is first read: a step of a long run pays for what it looks at.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const outputsFor = (program: Program<unknown, never>, values: Values, place: Place): unknown => {
-  const sees = sight(program, place)
+export const outputsFor = (
+  program: Program<unknown, never>,
+  { values, items }: { readonly values: Values; readonly items: Items },
+  { unit }: Place
+): unknown => {
+  const levels = [...levelsOf(program, items, unit)].reverse()
+  const known = { outputs: values.outputs, items }
+  const readAt = ({ composite, parent, sees }: Level, name: string): (() => unknown) | undefined => {
+    const step = sees(name) ? partNamed(composite, parent ?? '', name, items) : undefined
+    const of = join(parent, name)
+    return step === undefined || !isLeft(known, step as ProgramStep, of)
+      ? undefined
+      : () => outputOf(known, step as ProgramStep, of)
+  }
   const read = (name: string): (() => unknown) | undefined => {
-    const step = indexOf(program).get(name)
-    if (step === undefined) return undefined
-    // Of what a map is was never found out if somebody says that it is done.
-    if (step._tag === 'Map') return values.units.has(name) ? () => ({}) : undefined
-    if (step._tag === 'Wave') {
-      const groups = step.groups.filter((group) => {
-        const left = values.units.get(join(name, group.name))
-        return left !== undefined && sees(left)
-      })
-      if (groups.length === 0 && step.groups.length > 0) return undefined
-      return () => Object.fromEntries(groups.map((group) => [group.name, valueOf(values, name, group)]))
+    for (const level of levels) {
+      const found = readAt(level, name)
+      if (found !== undefined) return found
     }
-    const left = values.units.get(name)
-    return left !== undefined && sees(left) ? () => valueOf(values, undefined, step) : undefined
+    return undefined
   }
-  return lazily(read, () => program.steps.slice(0, place.stepIndex + 1).map((step) => step.name))
+  return lazily(read, () => [...new Set([...levels].reverse().flatMap(({ seen }) => seen()))])
 }
 
-const valueOf = (values: Values, wave: string | undefined, task: ProgramTask): unknown => {
-  const name = join(wave, task.name)
-  const stored = values.units.get(name)?.value
-  const decoded = task.decode(stored)
-  // The planner has seen to it that what is recorded decodes.
-  return decoded._tag === 'Right' ? decoded.right : (stored ?? null)
+/** Outputs by unit, and the items of maps. */
+interface Known {
+  readonly outputs: ReadonlyMap<Unit, Json | undefined>
+  readonly items: Items
 }
 
-const sight = (program: Program<unknown, never>, place: Place): ((left: Left) => boolean) => {
-  let needed: ReadonlySet<string> | undefined
-  return (left) => {
-    if (left.stepIndex !== place.stepIndex) return left.stepIndex < place.stepIndex
-    needed ??= neededBy(program, place)
-    return !isTop(left.unit) && needed.has(nameOf(left.unit))
-  }
-}
+/** Whether a unit has completed. */
+const isLeft = ({ outputs, items }: Known, step: ProgramStep, unit: Unit): boolean =>
+  outputs.has(unit) ||
+  (step._tag !== 'Task' &&
+    partNames(step, unit, items)?.every((name) => {
+      const part = partNamed<ProgramStep>(step, unit, name, items)
+      return part !== undefined && isLeft({ outputs, items }, part, join(unit, name))
+    }) === true)
 
-/** The groups of its wave that a group needs, directly or through others. */
-const neededBy = (program: Program<unknown, never>, place: Place): ReadonlySet<string> => {
-  const needed = new Set<string>()
-  const step = program.steps[place.stepIndex]
-  if (step?._tag !== 'Wave' || isTop(place.unit)) return needed
-  const open = [nameOf(place.unit)]
-  for (let name = open.pop(); name !== undefined; name = open.pop()) {
-    for (const need of groupNamed(step, name)?.needs ?? []) {
-      if (needed.has(need)) continue
-      needed.add(need)
-      open.push(need)
-    }
+/** The output of a unit that has completed: that of a composite is an object of its parts' by name. */
+export const outputOf = (known: Known, step: ProgramStep, unit: Unit): unknown => {
+  if (step._tag === 'Task') {
+    const stored = known.outputs.get(unit)
+    const decoded = step.decode(stored)
+    // The planner has seen to it that what is recorded decodes.
+    return decoded._tag === 'Right' ? decoded.right : (stored ?? null)
   }
-  return needed
+  // The items of a map that somebody said is done were never computed.
+  const names = partNames(step, unit, known.items) ?? []
+  return Object.fromEntries(
+    names.map((name) => {
+      const part = partNamed<ProgramStep>(step, unit, name, known.items)
+      return [name, part === undefined ? null : outputOf(known, part, join(unit, name))]
+    })
+  )
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -240,14 +247,4 @@ const lazily = (read: (name: string) => (() => unknown) | undefined, names: () =
     }
   })
   return proxy
-}
-
-const INDEX = new WeakMap<object, ReadonlyMap<string, ProgramStep>>()
-
-const indexOf = (program: Program<unknown, never>): ReadonlyMap<string, ProgramStep> => {
-  const known = INDEX.get(program)
-  if (known !== undefined) return known
-  const made = new Map(program.steps.map((step) => [step.name, step]))
-  INDEX.set(program, made)
-  return made
 }

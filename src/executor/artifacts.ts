@@ -13,12 +13,11 @@ import * as Redaction from '../domain/Redaction.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
-import { isTop, nameOf } from '../domain/Unit.js'
-import { groupNamed } from '../domain/Workflow.js'
+import { find } from '../domain/Tree.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../ports/ArtifactStore.js'
 import { toJson } from './conversions.js'
 import type { Attempt } from './Attempt.js'
-import type { Program } from './Program.js'
+import type { Program, ProgramStep } from './Program.js'
 import type { Recorder } from './Recorder.js'
 import { describeArtifact } from './RunError.js'
 import type { Secured } from './secrets.js'
@@ -33,7 +32,7 @@ import type { Place } from './Values.js'
 export interface Holder {
   readonly scope: {
     readonly environment: Secured
-    readonly program: Program<unknown, never>
+    readonly definition: Program<unknown, never>
     readonly recorder: Recorder
     readonly stop: () => { readonly _tag: string } | undefined
   }
@@ -169,10 +168,9 @@ const valueIn = (text: string): unknown => (JSON.parse(text) as { readonly value
 
 /** Identifies a memo by run, input, unit definition and key. */
 const memoId = ({ scope, place }: Holder, key: string): string => {
-  const { createdAt, input } = scope.recorder.checkpoint()
-  const step = scope.program.steps[place.stepIndex]
-  const unit = step?._tag === 'Wave' && !isTop(place.unit) ? groupNamed(step, nameOf(place.unit)) : step
-  const defined = unit?._tag === 'Task' ? unit.fingerprint : null
+  const { createdAt, input, items } = scope.recorder.checkpoint()
+  const found = find<ProgramStep>(scope.definition, items, place.unit, place.stepIndex)?.definition
+  const defined = found?._tag === 'Task' ? found.fingerprint : null
   return `_memo/${fingerprint([createdAt, digestOf(input), place.unit, defined, key]).slice(3)}`
 }
 

@@ -5,19 +5,19 @@
  */
 import type { Change } from '../domain/Change.js'
 import type { InFlight } from '../domain/CheckpointState.js'
+import { inFlight } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import type { Submission } from '../domain/PendingJob.js'
 import { keyFor, none } from '../domain/PendingJob.js'
+import type { Item, Items } from '../domain/Items.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
-import { indexOfStep } from '../domain/indexed.js'
+import { find } from '../domain/Tree.js'
 import type { Unit } from '../domain/Unit.js'
-import { isTop, nameOf, top } from '../domain/Unit.js'
-import { groupNamed } from '../domain/Workflow.js'
-import type { Item } from '../domain/WorkflowIdentity.js'
+import { isWithin, nameOf, parent } from '../domain/Unit.js'
 import type { Event, EventUnit } from '../ports/Events.js'
-import type { Program, ProgramTask } from './Program.js'
+import type { Program, ProgramStep, ProgramTask } from './Program.js'
 import type { Ended, RunScope, TaskResult } from './RunScope.js'
 import { timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
@@ -112,6 +112,25 @@ export const attemptStopped = (
   idempotent || failed?.failure.outcome !== 'notApplied' ? [] : [attemptFailed(place, failed.failure, failed, 0)]
 
 /**
+ * What is to be recorded of a task that was stopped. If all work stops: see {@link attemptStopped}. If its wave does, because another
+ * group failed, it has failed as well.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const taskStopped = (
+  scope: RunScope,
+  place: Place,
+  task: ProgramTask,
+  result: TaskResult & { readonly _tag: 'Stopped' }
+): ReadonlyArray<Change> => {
+  if (scope.stopping.aborted) return attemptStopped(place, task, result)
+  return result.failed === undefined ? leftUndone(scope, place.unit, HALTED) : [taskFailed(place.unit, result.failed)]
+}
+
+export const HALTED = 'stopped because another group of the wave failed'
+
+/**
  * A task ended well. Its value is there for the steps to come.
  *
  * @category constructors
@@ -126,7 +145,7 @@ export const taskCompleted = (
   const { output, evidence } = result
   const captured = output === undefined ? [] : task.captures
   const { unit } = place
-  add(scope.values, place, output, captured)
+  add(scope.values, scope.recorder.checkpoint().items, place, output, captured)
   scope.values.evident ||= evidence.length > 0
   return {
     _tag: 'UnitCompleted',
@@ -142,18 +161,19 @@ export const taskCompleted = (
 }
 
 /**
- * All groups of a wave ended well.
+ * All parts of a composite ended well.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const waveCompleted = (
+export const compositeCompleted = (
   scope: RunScope,
   place: Place,
   startedAt: number,
   evidence: ReadonlyArray<Evidence>
 ): Change => {
   const now = scope.environment.clock.now()
+  scope.values.outputs.set(place.unit, undefined)
   scope.values.evident ||= evidence.length > 0
   return {
     _tag: 'UnitCompleted',
@@ -168,7 +188,7 @@ export const waveCompleted = (
 }
 
 /**
- * A task ended badly: the step with it, or one group of a wave.
+ * A unit ended badly.
  *
  * @category constructors
  * @since 0.1.0
@@ -180,15 +200,18 @@ export const taskFailed = (unit: Unit, result: Ended & { readonly failure: StepF
 }
 
 /**
- * An attempt of a group that nobody will hear the end of: what it did is not known.
+ * The attempts of a unit and its parts that nobody will hear the end of: what they did is not known. Whoever waits for the next attempt
+ * has none.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const leftUndone = (scope: RunScope, unit: Unit, attempt: number, why: string): Change => {
+export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyArray<Change> => {
   const now = scope.environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', why))
-  return taskFailed(unit, { failure, attempt, startedAt: now, endedAt: now })
+  return inFlight(scope.recorder.checkpoint().state)
+    .filter((one) => isWithin(one.unit, unit))
+    .map(({ unit, attempt }) => taskFailed(unit, { failure, attempt, startedAt: now, endedAt: now }))
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -201,16 +224,23 @@ export const leftUndone = (scope: RunScope, unit: Unit, attempt: number, why: st
  * @category destructors
  * @since 0.1.0
  */
-export const eventsOf = (program: Program<unknown, never>, runId: string, change: Change): ReadonlyArray<Event> => {
-  const eventUnit = (unit: Unit): EventUnit => ({ runId, ...placeOf(program, unit) })
+export const eventsOf = (
+  program: Program<unknown, never>,
+  items: Items,
+  runId: string,
+  change: Change
+): ReadonlyArray<Event> => {
+  const found = (unit: Unit) => find<ProgramStep>(program, items, unit)
+  const eventUnit = (unit: Unit): EventUnit => ({ runId, unit, stepIndex: found(unit)?.stepIndex ?? -1 })
   switch (change._tag) {
     case 'Expanded':
       return [{ _tag: 'MapExpanded', ...eventUnit(change.unit), items: change.items.length }]
     case 'AttemptStarted':
       return change.attempts.map(({ unit, attempt }) => {
-        const place = placeOf(program, unit)
-        const summary = taskAt(program, place)?.summary ?? top(unit)
-        return { _tag: 'StepStarted', runId, ...place, summary, attempt }
+        const { definition, stepIndex = -1 } = found(unit) ?? {}
+        const isItem = definition !== undefined && definition.summary === definition.name && isNamedByItem(items, unit)
+        const summary = isItem ? nameOf(unit) : (definition?.summary ?? unit)
+        return { _tag: 'StepStarted', runId, unit, stepIndex, summary, attempt }
       })
     case 'UnitCompleted': {
       const { attempts, durationMillis } = change
@@ -245,12 +275,8 @@ export const eventsOf = (program: Program<unknown, never>, runId: string, change
   }
 }
 
-const placeOf = ({ steps }: Program<unknown, never>, unit: Unit): Place => {
-  return { unit, stepIndex: indexOfStep(steps, top(unit), 0) ?? -1 }
-}
-
-const taskAt = (program: Program<unknown, never>, { unit, stepIndex }: Place): ProgramTask | undefined => {
-  const step = program.steps[stepIndex]
-  if (step?._tag !== 'Wave') return step?._tag === 'Task' ? step : undefined
-  return isTop(unit) ? undefined : groupNamed(step, nameOf(unit))
+/** What is done for an item of a map, and says nothing else of itself, is called by the key of the item. */
+const isNamedByItem = (items: Items, unit: Unit): boolean => {
+  const map = parent(unit)
+  return map !== undefined && items.has(map)
 }

@@ -1,4 +1,4 @@
-/** Runs an earlier wave of this execution again, with all its groups and all later steps. */
+/** Runs a composite of this execution again, with all its parts and all later steps. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/Change.js'
 import { overrides } from '../domain/Overrides.js'
@@ -11,17 +11,16 @@ import { report, timestamp } from './RunScope.js'
 import { reset } from './Values.js'
 
 /**
- * Rewinds a wave or map and all later steps durably, and returns the new plan. It equals a resume with `restartWave`, so a
+ * Rewinds a composite and all later steps durably, and returns the new plan. It equals a resume with `restartWave`, so a
  * resume after a crash continues correctly.
  */
 export const goBack = async (
   scope: RunScope,
-  { stepIndex }: StepEnd & { readonly _tag: 'Back' }
+  { unit, stepIndex }: StepEnd & { readonly _tag: 'Back' }
 ): Promise<E.Either<RunError, ResumePlan>> => {
   const { definition, environment, recorder, values } = scope
   const before = recorder.checkpoint()
-  const step = definition.steps[stepIndex]?.name ?? ''
-  const options = { restartWave: step }
+  const options = { restartWave: unit }
   const planned = await planStored(definition, { checkpoint: before, found: EXACT }, options)(environment)()
   if (E.isLeft(planned)) return planned
   const { plan } = planned.right
@@ -36,7 +35,7 @@ export const goBack = async (
   if (E.isLeft(saved)) return saved
   reset(values, saved.right)
   const { runId } = saved.right
-  report(environment, { _tag: 'RunWentBack', runId, unit: step, stepIndex })
+  report(environment, { _tag: 'RunWentBack', runId, unit, stepIndex })
   const [first, ...more] = runsAgain(plan, before)
   if (first !== undefined) report(environment, { _tag: 'StepsRunAgain', runId, units: [first, ...more] })
   return E.right(plan)

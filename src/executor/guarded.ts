@@ -10,6 +10,7 @@ import type { Evidence, ExpectedEvidence } from '../domain/CompletedStep.js'
 import { describeEvidence } from '../domain/Explain.js'
 import { unexplained } from '../domain/explained.js'
 import type { FoundEvidence } from '../domain/Plan.js'
+import { sightOf } from '../domain/scope.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
@@ -188,14 +189,15 @@ const some = (names: ReadonlyArray<string>): string =>
 
 /** Describes evidence of earlier steps that is missing or changed, except for changes made by the wave's own groups. */
 export const otherBefore = async (
-  { environment, recorder, values, stopping, program }: RunScope,
-  { stepIndex }: Place
+  { environment, recorder, values, stopping, definition }: RunScope,
+  { unit }: Place
 ): Promise<Wrong> => {
   if (!values.evident) return NOTHING_WRONG
   const now = recorder.checkpoint()
-  const earlier = [...now.completedSteps].filter((record) => record.stepIndex < stepIndex)
+  const sees = sightOf(definition, now.items, unit)
+  const earlier = [...now.completedSteps].filter((record) => sees(record.unit))
   const found = await collectEvidence({ runId: now.runId, completedSteps: earlier }, stopping)(environment)()
-  return E.isLeft(found) ? [describe(found.left)] : unexplained(now, program, found.right).map(describeFound)
+  return E.isLeft(found) ? [describe(found.left)] : unexplained(now, definition, found.right).map(describeFound)
 }
 
 const describeFound = (found: FoundEvidence): string => {

@@ -11,13 +11,12 @@ import { mayStandAt } from '../domain/jobChanges.js'
 import type { Json } from '../domain/Json.js'
 import type { PendingJob } from '../domain/PendingJob.js'
 import type { Decision } from '../domain/Plan.js'
-import { isTop, nameOf } from '../domain/Unit.js'
+import { find } from '../domain/Tree.js'
 import * as Redaction from '../domain/Redaction.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
-import { groupNamed } from '../domain/Workflow.js'
 import type { Claim, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import { lookingOnly } from './artifacts.js'
 import type { AttemptResult } from './attempts.js'
@@ -25,7 +24,7 @@ import { hidden, runAttempt } from './attempts.js'
 import { taskCompleted } from './changes.js'
 import type { Executor } from './Executor.js'
 import { disposing } from './onSuccess.js'
-import type { JobContext, JobStatus, Program, ProgramTask, RunnableJob } from './Program.js'
+import type { JobContext, JobStatus, Program, ProgramTask, RunnableJob, ProgramStep } from './Program.js'
 import type { RunError } from './RunError.js'
 import type { Fenced } from './RunOutcome.js'
 import { checkDefinition, survey } from './planRun.js'
@@ -253,7 +252,7 @@ interface Found {
 }
 
 const waitingFor = (scope: RunScope, job: PendingJob, decision: Decision | undefined): E.Either<NotKnown, Waiting> => {
-  const task = taskAt(scope.program, decision)
+  const task = taskAt(scope, decision)
   if (decision?._tag !== 'Poll' || task === undefined) return E.left(notKnown(NO_JOB))
   const place = { unit: decision.unit, stepIndex: decision.stepIndex }
   return mayStandAt(scope.recorder.checkpoint(), job.unit) ? E.right({ job, task, place }) : E.left(notKnown(NOT_THERE))
@@ -319,15 +318,11 @@ const MISSING = Failure.permanent(
   StepError.make('JobMissing', 'its job is missing: nobody knows of it', { code: 'JOB_MISSING' })
 )
 
-const taskAt = (program: Program<unknown, never>, decision: Decision | undefined): Waiting['task'] | undefined => {
-  const step = decision === undefined ? undefined : program.steps[decision.stepIndex]
-  const task =
-    step?._tag === 'Wave' && !isTop(decision?.unit ?? '')
-      ? groupNamed(step, nameOf(decision?.unit ?? ''))
-      : step?._tag === 'Task'
-        ? step
-        : undefined
-  return task?.job === undefined ? undefined : (task as Waiting['task'])
+const taskAt = ({ definition, recorder }: RunScope, decision: Decision | undefined): Waiting['task'] | undefined => {
+  if (decision === undefined) return undefined
+  const { items } = recorder.checkpoint()
+  const task = find<ProgramStep>(definition, items, decision.unit, decision.stepIndex)?.definition
+  return task?._tag !== 'Task' || task.job === undefined ? undefined : (task as Waiting['task'])
 }
 
 /**

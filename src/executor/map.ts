@@ -4,30 +4,23 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { decideItems } from '../domain/decideStep.js'
-import { check, describeProblem, waveOf } from '../domain/Expansion.js'
-import type { Decision } from '../domain/Plan.js'
+import { decideItems } from '../domain/decide.js'
+import type { Item } from '../domain/Items.js'
+import { check, describeProblem } from '../domain/Items.js'
+import { treeOf } from '../domain/Plan.js'
 import * as Redaction from '../domain/Redaction.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
-import type { Item } from '../domain/WorkflowIdentity.js'
 import { outside } from './Attempt.js'
 import { mapExpanded } from './changes.js'
-import type { ProgramMap } from './Program.js'
+import { refuse } from './compositeChecks.js'
+import type { ProgramMap, ProgramWave } from './Program.js'
 import type { RecordError } from './Recorder.js'
-import type { RunScope, StepEnd } from './RunScope.js'
+import type { DueStep, RunScope, RunStep, StepEnd } from './RunScope.js'
 import { contextFor } from './RunScope.js'
 import type { Place } from './Values.js'
-import type { Due } from './wave.js'
 import { runWave } from './wave.js'
-import { refuse } from './waveChecks.js'
-
-/** A map that is due: as a wave if it is known of what, and with what was decided about all of it. */
-interface DueMap extends Omit<Due, 'wave'> {
-  readonly map: ProgramMap
-  readonly decision: Decision
-}
 
 /**
  * Runs a map as the wave of its items: of those on record, else of those that it has now. These are durable before the first
@@ -36,28 +29,42 @@ interface DueMap extends Omit<Due, 'wave'> {
  * @category effects
  * @since 0.1.0
  */
-export const runMap = async (scope: RunScope, due: DueMap): Promise<E.Either<RecordError, StepEnd>> => {
-  const { stepIndex, map, decision, runs } = due
-  const place = { unit: map.name, stepIndex }
+export const runMap = async (
+  scope: RunScope,
+  { place, step: map, node, stopping }: DueStep<ProgramMap>,
+  run: RunStep
+): Promise<E.Either<RecordError, StepEnd>> => {
   const startedAt = scope.environment.clock.now()
-  const recorded = itemsOnRecord(scope, stepIndex)
+  const recorded = scope.recorder.checkpoint().items.get(place.unit)
   const items = recorded === undefined ? itemsOf(scope, place, map) : accepted(map, recorded)
   if (E.isLeft(items)) return await refuse(scope, place, items.left, startedAt)
-  const wave = waveOf(map, items.right)
-  if (recorded !== undefined) return await runWave(scope, { ...due, wave })
+  const step = waveOf(map, items.right)
+  if (recorded !== undefined) return await runWave(scope, { place, step, node, stopping }, run)
   scope.recorder.stage([mapExpanded(scope, place, items.right)])
-  return await runWave(scope, { stepIndex, wave, decisions: decideItems(decision, wave), runs })
+  const [first, ...others] = treeOf({ decisions: [node.decision, ...decideItems(node.decision, map, items.right)] })
+  return first === undefined || others.length > 0
+    ? E.right({ _tag: 'Stopped' })
+    : await runWave(scope, { place, step, node: first, stopping }, run)
 }
 
-const itemsOnRecord = ({ recorder }: RunScope, stepIndex: number): ReadonlyArray<Item> | undefined => {
-  const step = recorder.checkpoint().workflow.steps[stepIndex]
-  return step?.kind === 'expanded' ? step.items : undefined
-}
+/** A map as a wave: with a group for each item in place of what it does for each. */
+const waveOf = ({ each, name, summary, fingerprint, ...map }: ProgramMap, items: ReadonlyArray<Item>): ProgramWave => ({
+  _tag: 'Wave',
+  name,
+  summary,
+  fingerprint,
+  groups: items.map(({ key }) => ({ ...each, name: key, needs: NO_NEEDS })),
+  concurrency: map.concurrency,
+  onFailure: map.onFailure,
+  guard: map.guard
+})
+
+const NO_NEEDS: ReadonlyArray<string> = []
 
 /** Asks the map for its items. What can't be its items has failed for good, and nothing was done. */
 const itemsOf = (scope: RunScope, place: Place, map: ProgramMap): E.Either<StepFailure, ReadonlyArray<Item>> => {
-  const { runId, step, input, outputs, variables } = contextFor(scope, place, outside(scope.stopping))
-  const values = map.forEach({ runId, step, input, outputs, variables })
+  const { runId, unit, step, input, outputs, variables } = contextFor(scope, place, outside(scope.stopping))
+  const values = map.forEach({ runId, unit, step, input, outputs, variables })
   if (E.isLeft(values)) return E.left(notApplied(Failure.fromUnknown(values.left)))
   if (isPromise(values.right))
     return notItems('forEach must give a list of items, not a promise: ask in a step before it')

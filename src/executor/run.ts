@@ -12,7 +12,6 @@ import type { Json } from '../domain/Json.js'
 import { overrides as overridesOf } from '../domain/Overrides.js'
 import type { PlanOptions, ResumePlan } from '../domain/Plan.js'
 import { runsAgain } from '../domain/Plan.js'
-import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
 import type { WantedWorkspace, Workspace } from '../domain/Workspace.js'
 import type { Claim, ClaimOptions, Revision, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
@@ -24,7 +23,6 @@ import type { Inputs } from './input.js'
 import { inputsOf, recordable, replacing, unlessMissing } from './input.js'
 import { clearRequest, removePointer, watchFor } from './pause.js'
 import type { Program } from './Program.js'
-import { expanded } from './Program.js'
 import type { Planned } from './planRun.js'
 import { checkDefinition, EXACT, planStored, survey, usable } from './planRun.js'
 import { make as makeRecorder, revisionOf } from './Recorder.js'
@@ -355,22 +353,17 @@ export const scopeOf = <Outputs, Input>(
   const onSaved = (reached: Checkpoint, revisions: ReadonlyArray<Revision>): void => {
     report(environment, { _tag: 'CheckpointSaved', runId, revision: reached.revision, state: reached.state })
     for (const { change } of revisions)
-      for (const event of eventsOf(scope.program, runId, change)) report(environment, event)
+      for (const event of eventsOf(program, reached.items, runId, change)) report(environment, event)
   }
   const { redaction } = environment.vault
   const recorder = makeRecorder(environment.storage, claim, checkpoint, first, onSaved, redaction)
   const { stopping, stop, dispose } = stopOn(environment, claim)
-  let known: { readonly workflow: WorkflowIdentity; readonly program: Program<unknown, never> } | undefined
   const scope: RunScope = {
     environment: { ...environment, tree: treeOf(environment, checkpoint.workspace) },
     definition: program,
-    get program() {
-      const { workflow } = recorder.checkpoint()
-      if (known?.workflow !== workflow) known = { workflow, program: expanded<unknown, never>(program, workflow) }
-      return known.program
-    },
     recorder,
     values: makeValues(checkpoint),
+    runs: new Map(),
     stopping,
     stop,
     pauses: watchFor(environment, runId)

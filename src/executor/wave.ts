@@ -5,41 +5,26 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/Change.js'
-import * as State from '../domain/CheckpointState.js'
+import { indexed } from '../domain/indexed.js'
 import { none } from '../domain/PendingJob.js'
-import type { Decision } from '../domain/Plan.js'
+import type { DecisionTree } from '../domain/Plan.js'
 import type { Unit } from '../domain/Unit.js'
-import { join } from '../domain/Unit.js'
-import type * as Failure from '../domain/StepFailure.js'
-import { groupNamed } from '../domain/Workflow.js'
+import { isTop, join, nameOf } from '../domain/Unit.js'
 import { runAttempts } from './attempts.js'
-import { attemptsStart, attemptStopped, jobSubmitted, leftUndone, taskCompleted, taskFailed } from './changes.js'
+import { attemptsStart, HALTED, jobSubmitted, leftUndone, taskCompleted, taskFailed, taskStopped } from './changes.js'
+import { close, objectionTo, refuse } from './compositeChecks.js'
 import { onAbort } from './onAbort.js'
-import type { ProgramGroup, ProgramWave } from './Program.js'
+import type { ProgramGroup, ProgramTask, ProgramWave } from './Program.js'
 import type { RecordError } from './Recorder.js'
-import type { RunScope, StepEnd, TaskResult } from './RunScope.js'
+import type { DueStep, RunScope, RunStep, StepEnd, TaskResult } from './RunScope.js'
 import { timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
-import { close, objectionTo, refuse } from './waveChecks.js'
-
-/**
- * A wave that is due, with the decisions for its groups.
- *
- * @category model
- * @since 0.1.0
- */
-export interface Due {
-  readonly stepIndex: number
-  readonly wave: ProgramWave
-  readonly decisions: ReadonlyArray<Decision>
-  /** How often the wave has run in this execution, including this time. */
-  readonly runs: number
-}
 
 /** A group that ended, or that could not be recorded. */
 interface Ended {
+  readonly name: string
   readonly group: ProgramGroup
-  readonly result: E.Either<RecordError, TaskResult>
+  readonly result: E.Either<RecordError, TaskResult | StepEnd>
 }
 
 /** A group that is to run. `open`: how many of the groups that it needs are not done. */
@@ -47,7 +32,7 @@ interface Waiting {
   readonly group: ProgramGroup
   readonly name: string
   readonly index: number
-  readonly attempt: number
+  readonly node: DecisionTree
   open: number
 }
 
@@ -61,7 +46,8 @@ interface Board {
   readonly ready: Array<Waiting>
   readonly running: Set<string>
   readonly done: Set<string>
-  readonly failed: Array<Failure.StepFailure>
+  /** Of each group that failed, whether that looked transient. */
+  readonly failed: Array<boolean>
   pending: number
   stopped: boolean
   paused: boolean
@@ -73,55 +59,73 @@ interface Board {
  * @category effects
  * @since 0.1.0
  */
-export const runWave = async (scope: RunScope, due: Due): Promise<E.Either<RecordError, StepEnd>> => {
+export const runWave = async (
+  scope: RunScope,
+  due: DueStep<ProgramWave>,
+  run: RunStep
+): Promise<E.Either<RecordError, StepEnd>> => {
   const startedAt = scope.environment.clock.now()
-  const place = { unit: due.wave.name, stepIndex: due.stepIndex }
+  const { place, step: wave } = due
   const board = boardOf(due)
   // One that only waits for jobs starts nothing: what must hold before it is no question then.
   const waits = board.ready.length === 0 && board.pending > 0
-  const objection = waits ? E.right(undefined) : await objectionTo(scope, place, due.wave)
+  const objection = waits ? E.right(undefined) : await objectionTo(scope, place, wave)
   if (E.isLeft(objection)) return objection
   if (objection.right?._tag === 'Back') return E.right(objection.right)
   if (objection.right !== undefined) return await refuse(scope, place, objection.right.failure, startedAt)
-  const halt = linked(scope.stopping)
+  const halt = linked(due.stopping)
   const inbox = makeInbox<Ended>()
-  const launch = (name: string, group: ProgramGroup, attempt: number): void => {
+  const launch = ({ name, group, node }: Waiting): void => {
     board.running.add(name)
-    void runAttempts(scope, { ...place, unit: join(place.unit, name) }, group, attempt, halt.signal).then((result) =>
-      inbox.put({ group, result })
-    )
+    const at = { ...place, unit: join(place.unit, name) }
+    const ending: Promise<Ended['result']> =
+      group._tag === 'Task'
+        ? runAttempts(scope, at, group, attemptOf(node), halt.signal)
+        : run(scope, { place: at, step: group, node, stopping: halt.signal })
+    void ending.then((result) => inbox.put({ name, group, result }))
   }
-  const submits = due.wave.groups.some(({ job }) => job !== undefined)
   const { recorder } = scope
   let failure: E.Left<RecordError> | undefined
   for (;;) {
-    const ready = failure === undefined && !halt.signal.aborted ? await next(scope, board, due.wave) : []
-    if (ready.length > 0) {
-      const attempts = ready.map(({ name, attempt }) => ({ unit: join(place.unit, name), attempt }))
-      const submitting = submits
-        ? ready.flatMap(({ name, group }) => (group.job === undefined ? [] : [join(place.unit, name)]))
-        : none
-      recorder.stage([attemptsStart(scope, attempts, submitting)])
-    }
+    const ready = failure === undefined && !halt.signal.aborted ? await next(scope, board, wave) : []
+    recorder.stage(tasksStart(scope, place.unit, ready))
     if (board.running.size === 0 && ready.length === 0) break
     const saved = await recorder.commit()
     if (E.isLeft(saved)) failure ??= saved
-    if (failure === undefined) for (const { name, group, attempt } of ready) launch(name, group, attempt)
+    if (failure === undefined) ready.forEach(launch)
     else halt.abort(NOT_SAVED)
     if (board.running.size === 0) break
     for (const ended of await inbox.take(board.running.size)) {
-      board.running.delete(ended.group.name)
+      board.running.delete(ended.name)
       if (E.isLeft(ended.result)) failure ??= ended.result
       else recorder.stage(settle(scope, place, board, ended, ended.result.right))
     }
-    if (board.failed.length > 0 && due.wave.onFailure === 'halt') halt.abort(HALTED)
+    if (board.failed.length > 0 && wave.onFailure === 'halt') halt.abort(HALTED)
   }
   halt.dispose()
   if (failure !== undefined) return failure
-  return await conclude(scope, place, board, due, startedAt)
+  return await conclude(scope, board, due, startedAt)
 }
 
-const boardOf = ({ wave, decisions }: Due): Board => {
+const attemptOf = ({ decision }: DecisionTree): number => (decision._tag === 'Retry' ? decision.attempt : 1)
+
+/** The start of groups that are tasks: all of them in one change. What else is a group records its own start. */
+const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<Waiting>): ReadonlyArray<Change> => {
+  const tasks = ready.flatMap(({ name, group, node }) =>
+    group._tag === 'Task' ? [{ unit: join(wave, name), attempt: attemptOf(node), job: group.job }] : []
+  )
+  if (tasks.length === 0) return none
+  const submitting = tasks.flatMap(({ unit, job }) => (job === undefined ? [] : [unit]))
+  return [
+    attemptsStart(
+      scope,
+      tasks.map(({ unit, attempt }) => ({ unit, attempt })),
+      submitting
+    )
+  ]
+}
+
+const boardOf = ({ step: wave, node: { parts } }: DueStep<ProgramWave>): Board => {
   const board: Board = {
     waiting: new Map(),
     needing: new Map(),
@@ -134,18 +138,11 @@ const boardOf = ({ wave, decisions }: Due): Board => {
     paused: false
   }
   for (const [index, group] of wave.groups.entries()) {
-    const decision = decisions[index]
+    const node = parts[index]
     const { name } = group
-    if (decision === undefined || decision._tag === 'Skip') board.done.add(name)
-    else if (decision._tag === 'Poll') board.pending += 1
-    else
-      board.waiting.set(name, {
-        group,
-        name,
-        index,
-        attempt: decision._tag === 'Retry' ? decision.attempt : 1,
-        open: 0
-      })
+    if (node === undefined || node.decision._tag === 'Skip') board.done.add(name)
+    else if (node.decision._tag === 'Poll') board.pending += 1
+    else board.waiting.set(name, { group, name, index, node, open: 0 })
   }
   const { done } = board
   // Usually what is done needs nothing that is to run again.
@@ -164,9 +161,14 @@ const boardOf = ({ wave, decisions }: Due): Board => {
 }
 
 /** What a group needs, and what it needs through groups that somebody says are done: it sees what those that run again give. */
-const throughDone = (wave: ProgramWave, { needs }: ProgramGroup, done: ReadonlySet<string>): ReadonlySet<string> => {
+const throughDone = (
+  { groups }: ProgramWave,
+  { needs }: ProgramGroup,
+  done: ReadonlySet<string>
+): ReadonlySet<string> => {
+  const byName = indexed(groups, ({ name }) => name)
   const found = new Set(needs)
-  for (const name of found) if (done.has(name)) for (const need of groupNamed(wave, name)?.needs ?? []) found.add(need)
+  for (const name of found) if (done.has(name)) for (const need of byName.get(name)?.needs ?? []) found.add(need)
   return found
 }
 
@@ -202,68 +204,75 @@ const take = (board: Board, wave: ProgramWave): ReadonlyArray<Waiting> => {
 /** Notes how a group ended, and returns the changes to record. */
 const settle = (
   scope: RunScope,
-  step: Place,
+  wave: Place,
   board: Board,
-  { group }: Ended,
-  result: TaskResult
+  { name, group }: Ended,
+  result: TaskResult | StepEnd
 ): ReadonlyArray<Change> => {
-  const unit = join(step.unit, group.name)
-  const place = { ...step, unit }
+  const place = { ...wave, unit: join(wave.unit, name) }
+  if (group._tag === 'Task') return settleTask(scope, place, board, group, result as TaskResult)
   switch (result._tag) {
     case 'Done':
-      if (group.job !== undefined) {
-        board.pending += 1
-        return [jobSubmitted(place, result)]
-      }
-      complete(board, group.name)
-      return [taskCompleted(scope, place, group, result)]
+      complete(board, name)
+      return none
+    case 'Pending':
+      board.pending += 1
+      return none
     case 'Failed':
-      board.failed.push(result.failure)
-      return [taskFailed(unit, result)]
-    case 'Stopped': {
-      if (scope.stopping.aborted) {
-        board.stopped = true
-        return attemptStopped(place, group, result)
-      }
-      if (result.failed !== undefined) return [taskFailed(unit, result.failed)]
-      return inFlightOf(scope, unit).map((attempt) => leftUndone(scope, unit, attempt, HALTED))
-    }
+      board.failed.push((result as StepEnd & { readonly _tag: 'Failed' }).retryable)
+      return none
+    default:
+      if (scope.stopping.aborted || scope.pauses.seen()) board.stopped = true
+      return scope.stopping.aborted ? none : leftUndone(scope, place.unit, HALTED)
   }
 }
 
-const HALTED = 'stopped because another group of the wave failed'
+const settleTask = (
+  scope: RunScope,
+  place: Place,
+  board: Board,
+  task: ProgramTask,
+  result: TaskResult
+): ReadonlyArray<Change> => {
+  switch (result._tag) {
+    case 'Done':
+      if (task.job !== undefined) {
+        board.pending += 1
+        return [jobSubmitted(place, result)]
+      }
+      complete(board, nameOf(place.unit))
+      return [taskCompleted(scope, place, task, result)]
+    case 'Failed':
+      board.failed.push(result.failure._tag === 'Transient')
+      return [taskFailed(place.unit, result)]
+    case 'Stopped':
+      if (scope.stopping.aborted) board.stopped = true
+      return taskStopped(scope, place, task, result)
+  }
+}
 
 const NOT_SAVED = 'stopped because the state of the run could not be saved'
 
 const NOT_RESUMED = 'in flight when the process ended, and not started again because another group of the wave failed'
 
-/** The attempt of a group that the record has in flight, if there is one: who waits for the next attempt has none. */
-const inFlightOf = (scope: RunScope, unit: Unit): ReadonlyArray<number> =>
-  State.inFlight(scope.recorder.checkpoint().state)
-    .filter((one) => one.unit === unit)
-    .map(({ attempt }) => attempt)
-
 const conclude = async (
   scope: RunScope,
-  place: Place,
   board: Board,
-  { wave, runs }: Due,
+  { place, step: wave }: DueStep<ProgramWave>,
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
-  if (board.done.size === wave.groups.length) return await close(scope, place, wave, startedAt, runs)
+  if (board.done.size === wave.groups.length) return await close(scope, place, wave, startedAt)
   const heldBack = (scope.stopping.aborted || board.paused) && board.ready.length > 0 && mayStart(board, wave)
   const waits = !board.stopped && !heldBack && board.pending > 0 && board.failed.length === 0
   if (waits) return E.right({ _tag: 'Pending' })
   if (board.stopped || heldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped' })
-  const retryable = board.failed.every((failure) => failure._tag === 'Transient')
-  const undone = [...board.waiting.keys()].flatMap((name) => {
-    const unit = join(place.unit, name)
-    return inFlightOf(scope, unit).map((attempt) => leftUndone(scope, unit, attempt, NOT_RESUMED))
-  })
+  const retryable = board.failed.every((isTransient) => isTransient)
+  const undone = [...board.waiting.keys()].flatMap((name) => leftUndone(scope, join(place.unit, name), NOT_RESUMED))
   const at = timestamp(scope.environment.clock.now())
-  scope.recorder.stage([...undone, { _tag: 'UnitFailed', at, unit: place.unit, retryable }])
+  const { unit } = place
+  scope.recorder.stage([...undone, ...(isTop(unit) ? [{ _tag: 'UnitFailed', at, unit, retryable } as const] : [])])
   const saved = await scope.recorder.commit()
-  return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed' })
+  return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed', retryable })
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

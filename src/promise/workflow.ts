@@ -321,6 +321,7 @@ const checksOf = <Outputs, Input, A extends AsyncChecks<Outputs, Input>>({
 class View<Outputs, Input> implements AsyncContext<Outputs, Input> {
   readonly #of: StepContext<Outputs, Input>
   readonly runId: string
+  readonly unit: string
   readonly step: string
   readonly group?: string
   readonly attempt: number
@@ -330,6 +331,7 @@ class View<Outputs, Input> implements AsyncContext<Outputs, Input> {
   constructor(context: StepContext<Outputs, Input>) {
     this.#of = context
     this.runId = context.runId
+    this.unit = context.unit
     this.step = context.step
     if (context.group !== undefined) this.group = context.group
     this.attempt = context.attempt

@@ -43,7 +43,7 @@ test('a pause lets the group that runs end, and says where the run stands, in wh
   const ended = await paused(await started())
   expect(ended.code).toBe(75)
   expect(linesOf(ended.stderr).slice(-5)).toEqual([
-    'Paused at wave 2, group G3',
+    'Paused at step 2: checks/G3',
     `Progress saved to ${place.folder}/.dogear/continue-here.json`,
     'Commits: 0 completed',
     'Resume with:',
@@ -68,7 +68,7 @@ test('a resume without an id follows the pointer, past other unfinished runs, an
   const resumed = await place.dogear(['resume'])
   expect(resumed.code).toBe(0)
   expect(linesOf(resumed.stderr).slice(0, 3)).toEqual([
-    'Continuing from wave 2, group G3',
+    'Continuing from step 2: checks/G3',
     'Resuming run r',
     'Loaded checkpoint: 1/3 steps completed'
   ])

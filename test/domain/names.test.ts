@@ -123,7 +123,7 @@ const problemsOf = (...steps: ReadonlyArray<W.Step>): ReadonlyArray<WorkflowProb
 describe('a definition', () => {
   test.each<readonly [WorkflowProblem, ReadonlyArray<W.Step>, string]>([
     [{ _tag: 'NoSteps' }, [], 'a workflow needs at least one step'],
-    [{ _tag: 'NoGroups', step: 'w' }, [W.wave('w', [])], 'wave "w" needs at least one group'],
+    [{ _tag: 'NoGroups', unit: 'w' }, [W.wave('w', [])], 'wave "w" needs at least one group'],
     [
       { _tag: 'DuplicateName', name: 'a', within: 'release' },
       [W.task('a'), W.task('a'), W.wave('a', [group('x')])],
@@ -145,17 +145,17 @@ describe('a definition', () => {
       'variable "v" is captured by more than one step: a, a'
     ],
     [
-      { _tag: 'UnknownNeed', step: 'w', group: 'x', need: 'constructor' },
+      { _tag: 'UnknownNeed', unit: 'w', group: 'x', need: 'constructor' },
       [W.wave('w', [group('x', 'constructor')])],
       'group "x" of wave "w" needs "constructor", which is no group of that wave'
     ],
     [
-      { _tag: 'NeedCycle', step: 'w', groups: ['x'] },
+      { _tag: 'NeedCycle', unit: 'w', groups: ['x'] },
       [W.wave('w', [group('x', 'x')])],
       'groups of wave "w" need one another in a circle: x'
     ],
     [
-      { _tag: 'NeedCycle', step: 'w', groups: ['x', 'y', 'z'] },
+      { _tag: 'NeedCycle', unit: 'w', groups: ['x', 'y', 'z'] },
       [
         W.wave('w', [
           group('after', 'x'),
@@ -235,17 +235,8 @@ describe('a definition', () => {
       const circle = [...unreached(back, stuck)].map((index) => `g${index}`)
       assert.deepEqual(
         problemsOf(W.wave('w', groups)),
-        circle.length === 0 ? [] : [{ _tag: 'NeedCycle', step: 'w', groups: circle }]
+        circle.length === 0 ? [] : [{ _tag: 'NeedCycle', unit: 'w', groups: circle }]
       )
     }
   )
-
-  test('tells the tasks of a step: itself, or its groups', () => {
-    const task = W.task('a')
-    const wave = W.wave('w', [group('x'), group('y')])
-    assert.deepEqual(W.tasks(task), [task])
-    assert.deepEqual(W.tasks(wave), wave.groups)
-    assert.equal(W.groupNamed(wave, 'y'), wave.groups[1])
-    assert.equal(W.groupNamed(wave, 'constructor'), undefined)
-  })
 })

@@ -449,7 +449,7 @@ describe('missing evidence', () => {
     name: 'release',
     steps: [W.task('build'), wave, W.task('publish', { idempotent: false }), W.task('notify')]
   }
-  const completed = (stepIndex: number, step: W.Step, group?: W.Task): CompletedStep =>
+  const completed = (stepIndex: number, step: W.Step, group?: W.Step): CompletedStep =>
     record(stepIndex, {
       unit: group === undefined ? step.name : `${step.name}/${group.name}`,
       fingerprint: (group ?? step).fingerprint

@@ -163,7 +163,7 @@ describe('what completed units left behind', () => {
     const confirm = new Map([['all/pay', { _tag: 'Done' } as const]])
     const { checkpoint } = ended(await newProcess(world).perform(resume(program, 'r', { confirm })), 'Completed')
     assert.deepEqual(world.log, ['bring', 'brought', 'thank'])
-    assert.equal(outputsOf(checkpoint)['all/thank'], '{"all":{"bring":2,"pay":null}}')
+    assert.equal(outputsOf(checkpoint)['all/thank'], '{"bring":2,"pay":null}')
   })
 
   test('takes back nothing of a group in flight beside the one that lost it: that goes on in its attempt', async () => {

@@ -190,7 +190,7 @@ describe('what a step sees', () => {
         needs,
         capture: `v-${name}`,
         run: ({ outputs, variables }) => {
-          seen[name] = { wave: outputs['wave'], variables: [...variables.keys()] }
+          seen[name] = { outputs: { ...outputs }, variables: [...variables.keys()] }
           return TE.right(name)
         }
       })
@@ -200,10 +200,10 @@ describe('what a step sees', () => {
     ])
     ended(await process.perform(run(program, 'r', {})), 'Completed')
     assert.deepEqual(seen, {
-      a: { wave: undefined, variables: ['v-before'] },
-      b: { wave: undefined, variables: ['v-before'] },
-      c: { wave: { b: 'b' }, variables: ['v-before', 'v-b'] },
-      d: { wave: { b: 'b', c: 'c' }, variables: ['v-before', 'v-b', 'v-c'] }
+      a: { outputs: { before: 0 }, variables: ['v-before'] },
+      b: { outputs: { before: 0 }, variables: ['v-before'] },
+      c: { outputs: { before: 0, b: 'b' }, variables: ['v-before', 'v-b'] },
+      d: { outputs: { before: 0, b: 'b', c: 'c' }, variables: ['v-before', 'v-b', 'v-c'] }
     })
   })
 

@@ -1,9 +1,8 @@
 /** Prompts for an answer when a check fails. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { SignalHandlers } from '../../adapters/node/index.js'
-import { join } from '../../domain/Unit.js'
 import type { Step } from '../../domain/Workflow.js'
-import { tasks } from '../../domain/Workflow.js'
+import { isIdempotent, tasks } from '../../domain/Workflow.js'
 import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
 import type { Prompt } from '../terminal/Prompt.js'
 import { confirm, isYes, pleaseAnswer } from '../terminal/Prompt.js'
@@ -86,8 +85,10 @@ export const harmfulFrom = ({ steps }: Steps, from: string, end = steps.length):
         steps.slice(0, end).findIndex(({ name }) => name === from)
       )
     )
-    .flatMap((step) => {
-      if (step._tag === 'Map') return step.each.idempotent ? [] : [step.name]
-      const harmful = tasks(step).filter(({ idempotent }) => !idempotent)
-      return harmful.map(({ name }) => (step._tag === 'Task' ? name : join(step.name, name)))
-    })
+    .flatMap((step) =>
+      step._tag === 'Map'
+        ? isIdempotent(step)
+          ? []
+          : [step.name]
+        : tasks([step]).flatMap(({ task, place }) => (task.idempotent ? [] : [place]))
+    )

@@ -4,10 +4,10 @@ import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { describeQuestion } from '../../domain/Explain.js'
 import type { Confirm, FoundEvidence, PlanOptions, PlanProblem, ResumePlan } from '../../domain/Plan.js'
 import { openQuestions } from '../../domain/Plan.js'
-import { isTop, nameOf, top } from '../../domain/Unit.js'
+import { listedParts } from '../../domain/Tree.js'
+import { isTop, names, top } from '../../domain/Unit.js'
 import { planResume } from '../../domain/planResume.js'
-import type { Workflow } from '../../domain/Workflow.js'
-import { groupNamed, tasks } from '../../domain/Workflow.js'
+import type { Step, Workflow } from '../../domain/Workflow.js'
 import type { WorkflowIdentity } from '../../domain/WorkflowIdentity.js'
 import { CHECK_FAILED } from '../../executor/guarded.js'
 import type { RunError } from '../../executor/RunError.js'
@@ -472,11 +472,12 @@ export const ofDamage = (place: Place, runId: string, flags: Flags): ReadonlyArr
  * @category destructors
  * @since 0.1.0
  */
-export const captures = (workflow: Workflow, { stepIndex, unit }: Confirm): ReadonlyArray<string> => {
-  const found = workflow.steps[stepIndex]
-  if (found === undefined) return []
-  const task = found._tag === 'Wave' ? groupNamed(found, nameOf(unit)) : tasks(found)[0]
-  return task?.captures ?? []
+export const captures = ({ steps }: Workflow, { unit }: Confirm): ReadonlyArray<string> => {
+  const [name, ...inner] = names(unit)
+  let found = steps.find((step) => step.name === name)
+  for (const part of inner)
+    found = found?._tag === 'Map' ? found.each : found && listedParts<Step>(found).find((one) => one.name === part)
+  return found?._tag === 'Task' ? found.captures : []
 }
 
 /**

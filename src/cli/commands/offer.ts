@@ -57,10 +57,13 @@ export const offer = async (
 }
 
 /** The wave where a run stands, if something of it is done, or was begun, and it is still a wave. */
-const waveToRestart = ({ workflow, state, completedSteps }: Checkpoint, file: WorkflowFile): O.Option<string> => {
+const waveToRestart = (
+  { workflow, items, state, completedSteps }: Checkpoint,
+  file: WorkflowFile
+): O.Option<string> => {
   const { stepIndex, step } = state
   const kind = workflow.steps[stepIndex]?.kind
-  const isWave = kind === 'wave' || kind === 'expanded'
+  const isWave = kind === 'wave' || (kind === 'map' && items.has(step))
   if (!isWave || !file.steps.some(({ _tag, name }) => _tag !== 'Task' && name === step)) return O.none
   let begun = State.inFlight(state).length > 0 || State.failures(state).length > 0
   for (const record of completedSteps) {

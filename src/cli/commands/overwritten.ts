@@ -2,12 +2,13 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Edited } from '../../domain/changedEvidence.js'
 import { planEvidence } from '../../domain/changedEvidence.js'
-import { expandDefinition } from '../../domain/Expansion.js'
+import { demandsOf } from '../../domain/demands.js'
 import { describeChanged } from '../../domain/Explain.js'
 import { listed } from '../../domain/listed.js'
 import type { Confirm, Decision } from '../../domain/Plan.js'
-import type { Workflow } from '../../domain/Workflow.js'
+import { find } from '../../domain/Tree.js'
 import { isWithin } from '../../domain/Unit.js'
+import type { Step, Workflow } from '../../domain/Workflow.js'
 import { collectEvidence } from '../../executor/evidence.js'
 import type { Survey } from '../../executor/planRun.js'
 import type { WorkingTree } from '../../ports/WorkingTree.js'
@@ -32,9 +33,10 @@ export const overwritten = async (
     return E.left(
       `warning: cannot read the evidence of steps, so changes to it are unknown: ${describe(notDone(evidence.left)).join(' ')}`
     )
-  const whole = { name: program.name, steps: expandDefinition(program.steps, checkpoint.workflow) }
-  const { edited } = planEvidence(checkpoint, whole, { evidence: evidence.right }, Infinity)
-  const isMap = ({ stepIndex }: Decision): boolean => program.steps[stepIndex]?._tag === 'Map'
+  const asked = { from: undefined, restart: undefined, due: new Map(), again: [] }
+  const demands = demandsOf(program, checkpoint.items, asked)
+  const { edited } = planEvidence(checkpoint, program, { evidence: evidence.right }, demands)
+  const isMap = ({ unit }: Decision): boolean => find<Step>(program, checkpoint.items, unit)?.definition._tag === 'Map'
   return E.right(
     forced.flatMap((decision): ReadonlyArray<Overwriting> => {
       const name = decision.unit

@@ -9,13 +9,15 @@ import type { CompletedStep, CompletedSteps } from '../../domain/CompletedStep.j
 import * as Steps from '../../domain/CompletedStep.js'
 import type { Json } from '../../domain/Json.js'
 import type { PendingJob } from '../../domain/PendingJob.js'
-import { join } from '../../domain/Unit.js'
 import type { StepError } from '../../domain/StepError.js'
-import { groupsOf } from '../../domain/WorkflowIdentity.js'
+import { partNamed, partNames } from '../../domain/Tree.js'
+import type { Unit } from '../../domain/Unit.js'
+import { isTop, join, top } from '../../domain/Unit.js'
+import type { StepIdentity } from '../../domain/WorkflowIdentity.js'
 
 /**
- * A step, or a group of a wave. `index` counts steps from 0; `attempts` is 0 for what was never started; `groups`: of a
- * wave, how many of its groups are done.
+ * A step, or a part of one: `group` is its path within the step. `index` counts steps from 0; `attempts` is 0 for what was never
+ * started; `groups`: of a composite, how many of its parts are done.
  *
  * @category model
  * @since 0.1.0
@@ -35,18 +37,26 @@ export interface UnitView {
 }
 
 /**
- * All units of a run in the order of its workflow, each wave followed by its groups.
+ * All units of a run in the order of its workflow, each composite followed by its parts.
  *
  * @category destructors
  * @since 0.1.0
  */
 export const unitsOf = (checkpoint: Checkpoint): ReadonlyArray<UnitView> => {
   const known = factsOf(checkpoint)
-  return checkpoint.workflow.steps.flatMap((step, index) => {
-    if (step.kind === 'task') return [unitOf(known, { index, name: step.name })]
-    const groups = groupsOf(step).map(({ name }) => unitOf(known, { index, name: step.name, group: name }))
-    return [waveOf(known, { index, name: step.name }, groups), ...groups]
-  })
+  const { items, workflow } = checkpoint
+  const viewsOf = (step: StepIdentity, index: number, unit: Unit): ReadonlyArray<UnitView> => {
+    const name = top(unit)
+    const place: Place = { index, name, ...(isTop(unit) ? {} : { group: unit.slice(name.length + 1) }) }
+    if (step.kind === 'task') return [unitOf(known, place, unit)]
+    const parts = (partNames(step, unit, items) ?? []).map((part) => {
+      const definition = partNamed<StepIdentity>(step, unit, part, items)
+      return definition === undefined ? [] : viewsOf(definition, index, join(unit, part))
+    })
+    const own = parts.flatMap(([part]) => (part === undefined ? [] : [part]))
+    return [compositeOf(known, place, unit, own), ...parts.flat()]
+  }
+  return workflow.steps.flatMap((step, index) => viewsOf(step, index, step.name))
 }
 
 /** What a checkpoint says, to be looked up by unit. */
@@ -68,15 +78,13 @@ const factsOf = ({ state, completedSteps: records, pending }: Checkpoint): Facts
 
 type Place = Pick<UnitView, 'index' | 'name' | 'group'>
 
-const unitOf = ({ state, records, inFlight, failures, jobs }: Facts, place: Place): UnitView => {
-  const { name, group } = place
-  const unit = group === undefined ? name : join(name, group)
+const unitOf = ({ state, records, inFlight, failures, jobs }: Facts, place: Place, unit: Unit): UnitView => {
   const record = Steps.get(records, unit)
   if (record !== undefined) return recorded(place, record)
   const base = { ...place, assumed: false }
   const job = jobs.get(unit)
   if (job !== undefined) return { ...base, status: 'pending', attempts: job.attempt ?? 1, job }
-  if (state.step !== name) return { ...base, status: 'not started', attempts: 0 }
+  if (state.step !== top(unit)) return { ...base, status: 'not started', attempts: 0 }
   const running = inFlight.get(unit)
   const failure = failures.get(unit)
   const error = failure === undefined ? {} : { error: failure.error }
@@ -96,13 +104,16 @@ const recorded = (place: Place, { attempts, durationMillis, output, assumed }: C
   ...(output === undefined ? {} : { output })
 })
 
-/** A wave has no attempts of its own: it has begun when one of its groups has. */
-const waveOf = (known: Facts, place: Place, of: ReadonlyArray<UnitView>): UnitView => {
-  const groups = { completed: of.filter(({ status }) => status === 'completed').length, total: of.length }
-  const wave = { ...unitOf(known, place), groups }
-  if (wave.status === 'completed') return wave
-  if (known.state._tag === 'Failed' && known.state.step === place.name) return { ...wave, status: 'failed' }
-  const has = (status: UnitView['status']): boolean => of.some((group) => group.status === status)
-  if (has('pending') && !has('in flight')) return { ...wave, status: 'pending' }
-  return { ...wave, status: of.every(({ status }) => status === 'not started') ? 'not started' : 'in flight' }
+/** A composite has no attempts of its own: it has begun when one of its parts has. */
+const compositeOf = (known: Facts, place: Place, unit: Unit, parts: ReadonlyArray<UnitView>): UnitView => {
+  const groups = { completed: parts.filter(({ status }) => status === 'completed').length, total: parts.length }
+  const view = { ...unitOf(known, place, unit), groups }
+  if (view.status === 'completed') return view
+  const has = (status: UnitView['status']): boolean => parts.some((part) => part.status === status)
+  const isFailed = isTop(unit)
+    ? known.state._tag === 'Failed' && known.state.step === unit
+    : has('failed') && !has('in flight')
+  if (isFailed) return { ...view, status: 'failed' }
+  if (has('pending') && !has('in flight')) return { ...view, status: 'pending' }
+  return { ...view, status: parts.every(({ status }) => status === 'not started') ? 'not started' : 'in flight' }
 }

@@ -127,7 +127,7 @@ const groupsOf = (
   const { report } = reports
   const groups = Field.mapping(report, entry)
   if (O.isNone(groups)) return []
-  if (groups.value.entries.length === 0) report(wave.at, describeProblem({ _tag: 'NoGroups', step: wave.name }))
+  if (groups.value.entries.length === 0) report(wave.at, describeProblem({ _tag: 'NoGroups', unit: wave.name }))
   if (groups.value.entries.length > MAX_TASKS) {
     report(groups.value.at, `a wave has at most ${MAX_TASKS} groups`)
     return []

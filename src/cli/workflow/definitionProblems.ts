@@ -33,7 +33,7 @@ export const definitionProblems = (
   const placesOf = allOf(steps)
   const found = new Map<string, Problem>()
   for (const problem of W.problems({ name: workflow.name, steps: steps.map(sketchOf), secrets })) {
-    if (problem._tag === 'NoSteps' || problem._tag === 'NoGroups') continue
+    if (problem._tag === 'NoSteps' || problem._tag === 'NoGroups' || problem._tag === 'TooDeep') continue
     const message = W.describeProblem(problem)
     const placed =
       problem._tag === 'DuplicateName'
@@ -70,7 +70,7 @@ const duplicateOf = (message: string, places: ReadonlyNonEmptyArray<Position>): 
   return { at: second, message: `${message}: at ${all}` }
 }
 
-type Placed = Exclude<WorkflowProblem, { readonly _tag: 'NoSteps' | 'NoGroups' | 'DuplicateName' }>
+type Placed = Exclude<WorkflowProblem, { readonly _tag: 'NoSteps' | 'NoGroups' | 'TooDeep' | 'DuplicateName' }>
 
 /** The position of a problem's subject; of several with one name the last. Indexes each name once. */
 const placesIn = (
@@ -96,9 +96,9 @@ const placesIn = (
       case 'InvalidSetting':
         return ofUnits.get(problem.place.slice(problem.place.indexOf('/') + 1))
       case 'NeedCycle':
-        return ofSteps.get(problem.step)
+        return ofSteps.get(problem.unit)
       case 'UnknownNeed':
-        return ofGroups.get(problem.step)?.get(problem.group)
+        return ofGroups.get(problem.unit)?.get(problem.group)
       case 'DuplicateCapture':
         return ofCaptures.get(problem.variable)
     }

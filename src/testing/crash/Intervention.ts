@@ -4,8 +4,6 @@
  * @since 0.1.0
  */
 import * as fc from 'fast-check'
-import { join } from '../../domain/Unit.js'
-import { tasks } from '../../domain/Workflow.js'
 import type { Workflow } from '../../domain/Workflow.js'
 import { tasksOf } from './tasksOf.js'
 
@@ -217,7 +215,7 @@ const overridesOf = ({ steps }: Workflow, life: fc.Arbitrary<number>): ReadonlyA
 
 const leavingOf = ({ steps }: Workflow, leaving: ReadonlyArray<string>): fc.Arbitrary<string> => {
   const units = steps.flatMap((step) =>
-    step._tag === 'Task' ? [step.name] : [step.name, ...tasks(step).map(({ name }) => join(step.name, name))]
+    step._tag === 'Task' ? [step.name] : [step.name, ...tasksOf({ steps: [step] }).keys()]
   )
   return fc.constantFrom(...(leaving.length === 0 ? units : leaving))
 }

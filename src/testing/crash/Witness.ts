@@ -11,7 +11,6 @@ import * as State from '../../domain/CheckpointState.js'
 import type { Answer } from '../../domain/Plan.js'
 import { isWithin, top } from '../../domain/Unit.js'
 import type { Program } from '../../executor/Program.js'
-import { expanded } from '../../executor/Program.js'
 import { restoreStored } from '../../executor/stored.js'
 import type { RunError } from '../../executor/RunError.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
@@ -25,7 +24,7 @@ import type { Entry, Standing } from './Ledger.js'
 import { copyOf, follow, isRewound, makeLedger } from './Ledger.js'
 import type { PauseWitness } from './PauseWitness.js'
 import { makePauseWitness } from './PauseWitness.js'
-import { tasksOf } from './tasksOf.js'
+import { expanded, tasksOf } from './tasksOf.js'
 import type { TraceEntry } from './Trace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -118,7 +117,7 @@ export const makeWitness = (
       if (E.isLeft(restored)) return
       if (revision >= ledger.known()) compare(found, restored.right, ledger.standing())
       current.given = copyOf(ledger.standing())
-      if (restored.right !== undefined) current.program = expanded(current.program, restored.right.workflow)
+      if (restored.right !== undefined) current.program = expanded(current.program, restored.right.items)
       const { program, override, how, answers } = current
       if (how === 'run') current.due = dueIn(program, restored.right, override, tree, answers)
     },

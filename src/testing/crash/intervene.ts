@@ -87,7 +87,7 @@ export const optionsOf = (
     0,
     steps.findIndex(({ name }) => name === override.step)
   )
-  const maps = before.flatMap((step) => (step.kind === 'expanded' ? [step.name] : []))
+  const maps = before.flatMap(({ name }) => (checkpoint?.items.has(name) === true ? [name] : []))
   const isKnown = (unit: string): boolean => isStatic(unit) || maps.some((map) => unit.startsWith(`${map}/`))
   const given = [...outputs].filter((one): one is [string, Json] => one[1] !== undefined && isKnown(one[0]))
   return { fromStep: override.step, outputs: new Map(given) }

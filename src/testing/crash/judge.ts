@@ -8,12 +8,13 @@ import type { Checkpoint, Variables } from '../../domain/Checkpoint.js'
 import type { Json } from '../../domain/Json.js'
 import { equals } from '../../domain/Json.js'
 import { planResume } from '../../domain/planResume.js'
-import { isWithin, join, top } from '../../domain/Unit.js'
+import type { Unit } from '../../domain/Unit.js'
+import { isWithin, top } from '../../domain/Unit.js'
 import type { Workflow } from '../../domain/Workflow.js'
 import type { ProgramTask } from '../../executor/Program.js'
-import { expanded } from '../../executor/Program.js'
 import type { Override } from './Intervention.js'
 import type { Between } from './SimulatedRun.js'
+import { tasksOf } from './tasksOf.js'
 import type { Finding } from './Witness.js'
 
 /** What a run came to: what each unit gave, and the variables. */
@@ -42,14 +43,8 @@ export const judge =
   ]
 
 /** The tasks of a workflow by the names of their units; waves are none, nor are maps whose items are not on record. */
-const unitsOf = <World>({ program, checkpoint }: Between<World>): ReadonlyMap<string, ProgramTask> =>
-  new Map(
-    (checkpoint === undefined ? program : expanded(program, checkpoint.workflow)).steps.flatMap((step) =>
-      step._tag === 'Task'
-        ? [[step.name, step] as const]
-        : (step._tag === 'Map' ? [] : step.groups).map((group) => [join(step.name, group.name), group] as const)
-    )
-  )
+const unitsOf = <World>({ program, checkpoint }: Between<World>): ReadonlyMap<Unit, ProgramTask> =>
+  tasksOf(program, checkpoint?.items)
 
 const nothingForgotten = <World>(between: Between<World>): ReadonlyArray<Finding> => {
   const { program, checkpoint } = between

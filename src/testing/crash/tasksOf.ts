@@ -1,17 +1,40 @@
 /**
- * The tasks of a workflow.
+ * The tasks of a program, with those of maps whose items are known.
  *
  * @since 0.1.0
  */
+import type { Items } from '../../domain/Items.js'
+import { none } from '../../domain/Items.js'
+import { partNamed, partNames } from '../../domain/Tree.js'
 import type { Unit } from '../../domain/Unit.js'
 import { join } from '../../domain/Unit.js'
-import type { Task, Workflow } from '../../domain/Workflow.js'
-import { tasks } from '../../domain/Workflow.js'
+import type { Step, Task } from '../../domain/Workflow.js'
+import type { Program, ProgramStep } from '../../executor/Program.js'
 
-/** The tasks of a workflow by their units; waves are none. */
-export const tasksOf = ({ steps }: Workflow): ReadonlyMap<Unit, Task> =>
-  new Map(
-    steps.flatMap((step) =>
-      tasks(step).map((task) => [step._tag === 'Task' ? step.name : join(step.name, task.name), task] as const)
-    )
-  )
+/** The tasks of a workflow by their units; composites are none, and maps of unknown items have none. */
+export const tasksOf = <S extends Step>(
+  { steps }: { readonly steps: ReadonlyArray<S> },
+  items: Items = none
+): ReadonlyMap<Unit, Extract<S, Task>> => {
+  const found = new Map<Unit, Extract<S, Task>>()
+  const visit = (step: S, unit: Unit): void => {
+    if (step._tag === 'Task') found.set(unit, step as Extract<S, Task>)
+    for (const name of partNames(step, unit, items) ?? []) {
+      const part = partNamed<S>(step, unit, name, items)
+      if (part !== undefined) visit(part, join(unit, name))
+    }
+  }
+  for (const step of steps) visit(step, step.name)
+  return found
+}
+
+/** A program in which each map whose items are known is the wave of them. */
+export const expanded = (program: Program<unknown, unknown>, items: Items): Program<unknown, unknown> => ({
+  ...program,
+  steps: program.steps.map((step): ProgramStep => {
+    const known = step._tag === 'Map' ? items.get(step.name) : undefined
+    if (step._tag !== 'Map' || known === undefined) return step
+    const { each, ...map } = step
+    return { ...map, _tag: 'Wave', groups: known.map(({ key }) => ({ ...each, name: key, needs: [] })) }
+  })
+})

@@ -6,8 +6,8 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { fromUnknown } from '../../domain/StepFailure.js'
-import { join } from '../../domain/Unit.js'
-import type { Program, ProgramMap, ProgramStep, ProgramTask, StepContext } from '../../executor/Program.js'
+import type { Unit } from '../../domain/Unit.js'
+import type { Program, ProgramStep, ProgramTask, StepContext } from '../../executor/Program.js'
 import type { AtUnit, CrashPoint } from './CrashPoint.js'
 import type { Life } from './Life.js'
 import { never } from './Life.js'
@@ -37,29 +37,31 @@ export const programIn = (inside: Surroundings, program: Program<unknown, unknow
   get identity() {
     return program.identity
   },
-  steps: program.steps.map((step): ProgramStep =>
-    step._tag === 'Task'
-      ? { ...step, run: watchedRun(inside, step.name, step), job: mortalJob(inside, step) }
-      : step._tag === 'Map'
-        ? { ...step, each: { ...step.each, run: watchedItems(inside, step), job: mortalJob(inside, step.each) } }
-        : {
-            ...step,
-            groups: step.groups.map((group) => ({
-              ...group,
-              run: watchedRun(inside, join(step.name, group.name), group),
-              job: mortalJob(inside, group)
-            }))
-          }
-  )
+  steps: program.steps.map((step) => watchedStep(inside, step))
 })
 
-/** What a map does for each item, watched as the units that they are. */
-const watchedItems = (inside: Surroundings, { name, each }: ProgramMap): ProgramTask['run'] => {
-  const watched = new Map<string, ProgramTask['run']>()
+const watchedStep = <S extends ProgramStep>(inside: Surroundings, step: S): S => {
+  const watched = (): ProgramStep => {
+    switch (step._tag) {
+      case 'Task':
+        return { ...step, run: watchedUnits(inside, step), job: mortalJob(inside, step) }
+      case 'Sequence':
+        return { ...step, steps: step.steps.map((part) => watchedStep(inside, part)) }
+      case 'Wave':
+        return { ...step, groups: step.groups.map((group) => watchedStep(inside, group)) }
+      case 'Map':
+        return { ...step, each: watchedStep(inside, step.each) }
+    }
+  }
+  return watched() as S
+}
+
+/** What a task does, watched as the units that it is: one for each item if a map does it. */
+const watchedUnits = (inside: Surroundings, task: ProgramTask): ProgramTask['run'] => {
+  const watched = new Map<Unit, ProgramTask['run']>()
   return (context) => {
-    const unit = context.group === undefined ? name : join(name, context.group)
-    const run = watched.get(unit) ?? watchedRun(inside, unit, each)
-    watched.set(unit, run)
+    const run = watched.get(context.unit) ?? watchedRun(inside, context.unit, task)
+    watched.set(context.unit, run)
     return run(context)
   }
 }

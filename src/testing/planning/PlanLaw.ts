@@ -155,7 +155,7 @@ export const works = ({ decisions }: ResumePlan, workflow: Workflow): ReadonlyAr
  * @since 0.1.0
  */
 export const unitsOf = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, Task> =>
-  taskUnits(workflow, checkpoint.workflow)
+  taskUnits(workflow, checkpoint.items)
 
 /**
  * The names of the units that are recorded completed.

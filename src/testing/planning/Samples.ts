@@ -5,14 +5,16 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
-import { expand } from '../../domain/Expansion.js'
+import type { Items } from '../../domain/Items.js'
+import { none } from '../../domain/Items.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import { isObject } from '../../domain/Json.js'
 import type { Answer } from '../../domain/Plan.js'
 import { join } from '../../domain/Unit.js'
-import type { MapWave, OutputMismatch, Step, Task, Workflow } from '../../domain/Workflow.js'
-import type { WorkflowIdentity } from '../../domain/WorkflowIdentity.js'
+import type { OutputMismatch, Task, Workflow } from '../../domain/Workflow.js'
 import type { Dice } from './Dice.js'
+import type { FlatMap } from './flat.js'
+import { expand } from './flat.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -115,9 +117,9 @@ export const doneAnswer = (samples: Samples, task: Task, unit: string, dice: Dic
  * @category destructors
  * @since 0.1.0
  */
-export const taskUnits = ({ steps }: Workflow, recorded?: WorkflowIdentity): ReadonlyMap<string, Task> =>
+export const taskUnits = ({ steps }: Workflow, items: Items = none): ReadonlyMap<string, Task> =>
   new Map(
-    (recorded === undefined ? steps : expand<Step>(steps, recorded)).flatMap((step) => {
+    expand(steps, items).flatMap((step) => {
       switch (step._tag) {
         case 'Task':
           return [[step.name, step] as const]
@@ -135,7 +137,7 @@ export const taskUnits = ({ steps }: Workflow, recorded?: WorkflowIdentity): Rea
  * @category destructors
  * @since 0.1.0
  */
-export const wholeOf = ({ name, each }: MapWave): Task => ({ ...each, name, captures: [], accepts: nothing })
+export const wholeOf = ({ name, each }: FlatMap): Task => ({ ...each, name, captures: [], accepts: nothing })
 
 const nothing: Task['accepts'] = (output) =>
   output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'nothing' })

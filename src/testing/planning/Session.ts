@@ -17,12 +17,13 @@ import type { StepError } from '../../domain/StepError.js'
 import * as Err from '../../domain/StepError.js'
 import type { Unit } from '../../domain/Unit.js'
 import { isTop, join, top } from '../../domain/Unit.js'
-import { decideItems } from '../../domain/decideStep.js'
-import { waveOf } from '../../domain/Expansion.js'
-import type { MapWave, Task, Wave, Workflow } from '../../domain/Workflow.js'
+import { decideItems } from '../../domain/decide.js'
+import type { Task, Workflow } from '../../domain/Workflow.js'
 import * as Identity from '../../domain/WorkflowIdentity.js'
 import type { Dice } from './Dice.js'
 import { noTrouble } from './Dice.js'
+import type { FlatMap, FlatWave } from './flat.js'
+import { flat, waveOf } from './flat.js'
 import { outputOf, taskUnits } from './Samples.js'
 import type { Moment, Tape } from './Tape.js'
 
@@ -72,7 +73,7 @@ export const pollJobs = (tape: Tape, dice: Dice): void => {
 
 const collected = (tape: Tape, dice: Dice, { unit, attempt = 1 }: PendingJob): UnitCompleted => {
   const { checkpoint, workflow } = tape.now()
-  return completion(tape, dice, taskUnits(workflow, checkpoint.workflow).get(unit), unit, attempt)
+  return completion(tape, dice, taskUnits(workflow, checkpoint.items).get(unit), unit, attempt)
 }
 
 /**
@@ -90,7 +91,7 @@ export const executeSession = (
 ): SessionEnd => {
   recordOverrides(tape, workflow, plan, options)
   if (dice.roll(16) === 15) return 'crashed'
-  for (const [stepIndex, step] of workflow.steps.entries()) {
+  for (const [stepIndex, step] of workflow.steps.map(flat).entries()) {
     const decision = plan.decisions.find((one) => one.stepIndex === stepIndex && isTop(one.unit))
     if (decision === undefined) return assert.fail(`no decision for step ${stepIndex}`)
     if (decision._tag === 'Skip') continue
@@ -118,12 +119,12 @@ const byUnit = (decisions: ReadonlyArray<Decision>): ReadonlyMap<Unit, Decision>
 const executeMap = (
   tape: Tape,
   dice: Dice,
-  map: MapWave,
+  map: FlatMap,
   decision: Decision,
   groups: ReadonlyMap<Unit, Decision>
 ): SessionEnd => {
-  const recorded = tape.now().checkpoint.workflow.steps[decision.stepIndex]
-  if (recorded?.kind === 'expanded') return executeWave(tape, dice, waveOf(map, recorded.items), groups)
+  const recorded = tape.now().checkpoint.items.get(map.name)
+  if (recorded !== undefined) return executeWave(tape, dice, waveOf(map, recorded), groups)
   if (dice.roll(8) === 7) {
     const last = { ...failedAttempt(tape, dice, 1), outcome: 'notApplied' as const }
     tape.put({ _tag: 'UnitFailed', at: tape.at(), unit: map.name, retryable: false, last })
@@ -131,8 +132,7 @@ const executeMap = (
   }
   const items = ITEMS.slice(0, 1 + dice.roll(ITEMS.length)).map((value) => ({ key: `item-${value}`, value }))
   tape.put({ _tag: 'Expanded', at: tape.at(), unit: map.name, items })
-  const wave = waveOf(map, items)
-  return executeWave(tape, dice, wave, byUnit(decideItems(decision, wave)))
+  return executeWave(tape, dice, waveOf(map, items), byUnit(decideItems(decision, map, items)))
 }
 
 const ITEMS = [1, 2, 3, 4]
@@ -227,7 +227,7 @@ const fate = (dice: Dice): Fate => FATES[dice.roll(FATES.length)] ?? 'completes'
 const executeWave = (
   tape: Tape,
   dice: Dice,
-  { name: step, groups }: Wave,
+  { name: step, groups }: FlatWave,
   decisions: ReadonlyMap<Unit, Decision>
 ): SessionEnd => {
   const waiting = new Map(groups.map((group) => [join(step, group.name), group]))

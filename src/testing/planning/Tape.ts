@@ -11,8 +11,10 @@ import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { start } from '../../domain/Checkpoint.js'
 import type { Json } from '../../domain/Json.js'
 import { apply } from '../../domain/Transition.js'
-import type { Group, Task, Workflow } from '../../domain/Workflow.js'
+import type { Task, Workflow } from '../../domain/Workflow.js'
 import * as Identity from '../../domain/WorkflowIdentity.js'
+import type { FlatGroup } from './flat.js'
+import { flat } from './flat.js'
 import type { Samples } from './Samples.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -84,7 +86,7 @@ export const begin = (workflow: Workflow, input: Json): SimulatedRun => {
   return { checkpoint, workflow, changes: [started], trail: [{ checkpoint, workflow }] }
 }
 
-const taskText = (task: Task | Group): string =>
+const taskText = (task: Task | FlatGroup): string =>
   `${task.name}${task.idempotent ? '' : '!'}${'needs' in task && task.needs.length > 0 ? `(${task.needs.join()})` : ''}`
 
 /** With a short text for reports of failures: what is defined, what happened, where it led. */
@@ -93,13 +95,15 @@ const legible = <A extends Moment>(moment: A, changes: ReadonlyArray<Change> = [
   const toText = (): string =>
     [
       '',
-      ...moment.workflow.steps.map((step) =>
-        step._tag === 'Task'
-          ? taskText(step)
-          : step._tag === 'Map'
-            ? `${step.name}: each ${taskText(step.each)}`
-            : `${step.name}: ${step.groups.map(taskText).join(' | ')}`
-      ),
+      ...moment.workflow.steps
+        .map(flat)
+        .map((step) =>
+          step._tag === 'Task'
+            ? taskText(step)
+            : step._tag === 'Map'
+              ? `${step.name}: each ${taskText(step.each)}`
+              : `${step.name}: ${step.groups.map(taskText).join(' | ')}`
+        ),
       ...happened.map(({ at: _, ...change }) =>
         change._tag === 'Started' || change._tag === 'WorkflowEdited' ? change._tag : JSON.stringify(change)
       ),

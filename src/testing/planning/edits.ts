@@ -4,8 +4,10 @@
  * @since 0.1.0
  */
 import * as fc from 'fast-check'
-import type { Group, MapWave, Step, Task, TaskOptions, Wave, Workflow } from '../../domain/Workflow.js'
+import type { Step, Task, TaskOptions, Workflow } from '../../domain/Workflow.js'
 import * as W from '../../domain/Workflow.js'
+import type { FlatGroup, FlatMap, FlatStep, FlatWave } from './flat.js'
+import { flat } from './flat.js'
 
 /** Objects like those that people write. */
 const PLAIN = { noNullPrototype: true } as const
@@ -103,9 +105,9 @@ export interface Edited {
  */
 export const edit = (before: Workflow, change: WorkflowEdit): Edited => {
   const { kind, at, salt } = change
-  const { steps } = before
+  const steps = before.steps.map(flat)
   const first = at % steps.length
-  const step = steps[first] as Step
+  const step = steps[first] as FlatStep
   const fresh = `new-${salt}`
   const taken = steps.some(({ name }) => name === fresh)
   const done = (edited: ReadonlyArray<Step>, from = first): Edited => ({
@@ -139,7 +141,7 @@ export const edit = (before: Workflow, change: WorkflowEdit): Edited => {
 /** The edits that leave a step where it is. */
 type InPlace = Exclude<WorkflowEdit['kind'], 'remove' | 'add' | 'rename' | 'move'>
 
-const editedInPlace = (step: Step, kind: InPlace, salt: number): Step => {
+const editedInPlace = (step: FlatStep, kind: InPlace, salt: number): Step => {
   switch (step._tag) {
     case 'Task':
       return editedTask(step, kind, salt)
@@ -150,7 +152,7 @@ const editedInPlace = (step: Step, kind: InPlace, salt: number): Step => {
   }
 }
 
-const editedMap = (map: MapWave, kind: InPlace, salt: number): Step => {
+const editedMap = (map: FlatMap, kind: InPlace, salt: number): Step => {
   const { name, summary, each } = map
   switch (kind) {
     case 'change':
@@ -187,7 +189,7 @@ const editedTask = (task: Task, kind: InPlace, salt: number): Step => {
   }
 }
 
-const editedWave = (wave: Wave, kind: InPlace, salt: number): Step => {
+const editedWave = (wave: FlatWave, kind: InPlace, salt: number): Step => {
   const { name, groups } = wave
   const fresh = `new-${salt}`
   switch (kind) {
@@ -229,7 +231,7 @@ const again = (task: Task, options: TaskOptions): Task =>
     ...options
   })
 
-const changed = (step: Step, salt: number): Step => {
+const changed = (step: FlatStep, salt: number): Step => {
   const other = (task: Task): Task => again(task, { definition: [task.fingerprint, salt] })
   switch (step._tag) {
     case 'Task':
@@ -244,7 +246,7 @@ const changed = (step: Step, salt: number): Step => {
   }
 }
 
-const renamed = (step: Step, name: string): Step => {
+const renamed = (step: FlatStep, name: string): Step => {
   switch (step._tag) {
     case 'Task':
       return again({ ...step, name }, {})
@@ -255,8 +257,8 @@ const renamed = (step: Step, name: string): Step => {
   }
 }
 
-const withoutGroup = (name: string, groups: ReadonlyArray<Group>, salt: number): Step => {
-  const gone = groups[salt % groups.length] as Group
+const withoutGroup = (name: string, groups: ReadonlyArray<FlatGroup>, salt: number): Step => {
+  const gone = groups[salt % groups.length] as FlatGroup
   const rest = groups.filter((group) => group !== gone)
   return W.wave(
     name,
@@ -264,8 +266,8 @@ const withoutGroup = (name: string, groups: ReadonlyArray<Group>, salt: number):
   )
 }
 
-const renamedGroup = (name: string, groups: ReadonlyArray<Group>, salt: number): Step => {
-  const old = groups[salt % groups.length] as Group
+const renamedGroup = (name: string, groups: ReadonlyArray<FlatGroup>, salt: number): Step => {
+  const old = groups[salt % groups.length] as FlatGroup
   const fresh = `group-${salt}`
   if (groups.some((group) => group.name === fresh)) return W.wave(name, groups)
   const rename = (one: string): string => (one === old.name ? fresh : one)

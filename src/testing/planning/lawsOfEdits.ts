@@ -9,17 +9,16 @@ import * as fc from 'fast-check'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { decode } from '../../domain/CheckpointCodec.js'
 import * as State from '../../domain/CheckpointState.js'
-import { expand } from '../../domain/Expansion.js'
 import type { PlanOptions, PlanProblem } from '../../domain/Plan.js'
 import { openQuestions } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
+import { find, partNames } from '../../domain/Tree.js'
 import type { Unit } from '../../domain/Unit.js'
 import { join, top } from '../../domain/Unit.js'
-import type { Step, Task, Workflow } from '../../domain/Workflow.js'
-import { groupsOf } from '../../domain/Workflow.js'
-import { find, groupsOf as identitiesOf } from '../../domain/WorkflowIdentity.js'
+import type { Task, Workflow } from '../../domain/Workflow.js'
 import { damagedMoment } from './damage.js'
 import { edit, workflowEdit } from './edits.js'
+import { expand, flat, groupsOf } from './flat.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { law, recorded, scheduled, unitsOf, waiting } from './PlanLaw.js'
 import type { RunsOf } from './runs.js'
@@ -164,7 +163,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
         const name = top(unit)
         assert.equal(step?.name, name, `${name} is recorded for another step`)
         if (step === undefined || step.kind === 'task') continue
-        const groups = identitiesOf(step).map((group) => join(name, group.name))
+        const groups = (partNames(step, name, checkpoint.items) ?? []).map((group) => join(name, group))
         if (unit !== name) assert.ok(groups.includes(unit), `${unit} is recorded`)
         else for (const group of groups) assert.ok(done.has(group), group)
       }
@@ -184,16 +183,16 @@ interface Named {
 /** The fingerprints of steps and groups, by the names of their units. */
 const fingerprintsIn = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, string> =>
   new Map(
-    expand<Step>(workflow.steps, checkpoint.workflow).flatMap((step) => [
+    expand(workflow.steps, checkpoint.items).flatMap((step) => [
       [step.name, step.fingerprint] as const,
       ...groupsOf(step).map(({ name, fingerprint }) => [join(step.name, name), fingerprint] as const)
     ])
   )
 
 /** The units that may have had their effect and were not idempotent when they began. */
-const inDoubt = ({ state, workflow }: Checkpoint): ReadonlyArray<Unit> =>
+const inDoubt = ({ state, workflow, items }: Checkpoint): ReadonlyArray<Unit> =>
   [...State.inDoubt(state)].filter((unit) => {
-    const begun = find(workflow, unit, state.stepIndex)?.definition
+    const begun = find(workflow, items, unit, state.stepIndex)?.definition
     return begun?.kind === 'task' && !begun.idempotent
   })
 
@@ -216,7 +215,7 @@ const recordedAt = (moment: Moment, place: number): string | undefined => {
 
 const redeclared = (workflow: Workflow, name: string, change: (task: Task) => Task): Workflow => ({
   ...workflow,
-  steps: workflow.steps.map((step) => {
+  steps: workflow.steps.map(flat).map((step) => {
     if (step._tag === 'Task') return step.name === name ? change(step) : step
     if (step._tag === 'Map') return name.startsWith(`${step.name}/`) ? { ...step, each: change(step.each) } : step
     const groups = step.groups.map((group) =>

@@ -6,11 +6,11 @@ import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../../domain/CompletedStep.js'
 import { otherAt } from '../../domain/evidenceOf.js'
-import { itemOf } from '../../domain/Expansion.js'
+import { around } from '../../domain/Items.js'
 import type { Answer, Changed, ChangedEvidence, Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
 import { openQuestions } from '../../domain/Plan.js'
 import type { Unit } from '../../domain/Unit.js'
-import { nameOf, parent, top } from '../../domain/Unit.js'
+import { top } from '../../domain/Unit.js'
 import { diceOf, numbers } from './Dice.js'
 import { runAgain } from './lawsOfRequests.js'
 import { chooseChanged } from './options.js'
@@ -213,8 +213,7 @@ const isBegunAt = ({ checkpoint, workflow }: Moment, path: string, record: Compl
   const { state, pending, variables } = checkpoint
   const tasks = unitsOf({ checkpoint, workflow })
   const leaves = (unit: Unit): boolean => {
-    const identity = checkpoint.workflow.steps.find(({ name }) => name === parent(unit))
-    const item = itemOf(identity, nameOf(unit))
+    const item = around(checkpoint.items, unit)?.item
     const known = item === undefined ? { variables } : { variables, item: item.value }
     return tasks.get(unit)?.leaves?.(known).includes(path) === true
   }

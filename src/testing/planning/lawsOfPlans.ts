@@ -8,12 +8,12 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import { encode } from '../../domain/CheckpointCodec.js'
 import * as State from '../../domain/CheckpointState.js'
-import { expand } from '../../domain/Expansion.js'
 import type { ResumePlan } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import { isTop, isWithin, join } from '../../domain/Unit.js'
 import { diceOf, numbers } from './Dice.js'
 import { edit, workflowEdit } from './edits.js'
+import { expand } from './flat.js'
 import { chooseOptions } from './options.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { dataOf, law, planOf, recorded, scheduled, waiting, works } from './PlanLaw.js'
@@ -48,7 +48,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     (moment) => {
       assert.deepEqual(
         planOf(moment).decisions.map(({ stepIndex, unit }) => [stepIndex, unit]),
-        expand(moment.workflow.steps, moment.checkpoint.workflow).flatMap((step, index) => [
+        expand(moment.workflow.steps, moment.checkpoint.items).flatMap((step, index) => [
           [index, step.name],
           ...(step._tag === 'Wave' ? step.groups.map(({ name }) => [index, join(step.name, name)]) : [])
         ])

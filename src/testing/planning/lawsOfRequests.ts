@@ -7,15 +7,14 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { CompletedStep } from '../../domain/CompletedStep.js'
-import { expand } from '../../domain/Expansion.js'
 import type { Json } from '../../domain/Json.js'
 import type { Decision, MissingEvidence, PlanOptions } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import { join, top } from '../../domain/Unit.js'
 import type { Step } from '../../domain/Workflow.js'
-import { groupsOf } from '../../domain/Workflow.js'
 import type { Dice } from './Dice.js'
 import { diceOf, numbers, pick } from './Dice.js'
+import { expand, groupsOf } from './flat.js'
 import { chooseMissing, chooseOutputs } from './options.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { law, planOf, recorded, unitsOf, waiting, works } from './PlanLaw.js'
@@ -160,7 +159,7 @@ export const runAgain = (moment: Moment, evidence: ReadonlyArray<MissingEvidence
   const step = moment.workflow.steps[first]
   if (step === undefined) return ({ stepIndex }) => stepIndex > first
   const again = new Set(evidence.map(({ unit }) => unit))
-  const groups = expand([step], moment.checkpoint.workflow).flatMap((one) => groupsOf(one))
+  const groups = expand([step], moment.checkpoint.items).flatMap(groupsOf)
   for (let known = -1; known < again.size;) {
     known = again.size
     for (const { name, needs } of groups)

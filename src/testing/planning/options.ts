@@ -56,7 +56,7 @@ const restart = (dice: Dice, { steps }: Workflow): PlanOptions => {
 
 const chooseAnswers = (dice: Dice, { checkpoint, workflow }: Moment, samples: Samples): ReadonlyMap<string, Answer> => {
   const answers = new Map<string, Answer>()
-  for (const [name, task] of taskUnits(workflow, checkpoint.workflow)) {
+  for (const [name, task] of taskUnits(workflow, checkpoint.items)) {
     const roll = dice.roll(6)
     if (roll === 4) answers.set(name, { _tag: 'Again' })
     if (roll === 5) answers.set(name, doneAnswer(samples, task, name, dice))
@@ -76,7 +76,7 @@ export const chooseOutputs = (
   samples: Samples
 ): ReadonlyMap<string, Json> => {
   const outputs = new Map<string, Json>()
-  for (const [name, task] of taskUnits(workflow, checkpoint.workflow)) {
+  for (const [name, task] of taskUnits(workflow, checkpoint.items)) {
     const answer = doneAnswer(samples, task, name, dice)
     if (answer._tag === 'Done' && answer.output !== undefined) outputs.set(name, answer.output)
   }

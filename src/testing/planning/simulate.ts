@@ -14,6 +14,7 @@ import type { Task, Workflow } from '../../domain/Workflow.js'
 import { isTop } from '../../domain/Unit.js'
 import type { Dice } from './Dice.js'
 import { noTrouble } from './Dice.js'
+import { flat } from './flat.js'
 import type { Samples } from './Samples.js'
 import { defaultSamples, doneAnswer, taskUnits, wholeOf } from './Samples.js'
 import { executeSession, pollJobs, recordOverrides } from './Session.js'
@@ -184,9 +185,10 @@ const answer = (moment: Moment, question: Confirm, dice: Dice, samples: Samples)
 }
 
 const taskAt = ({ checkpoint, workflow }: Moment, decision: Decision): Task => {
-  const step = workflow.steps[decision.stepIndex]
+  const found = workflow.steps[decision.stepIndex]
+  const step = found === undefined ? undefined : flat(found)
   const isWhole = step?._tag === 'Map' && isTop(decision.unit)
-  const task = isWhole ? wholeOf(step) : taskUnits(workflow, checkpoint.workflow).get(decision.unit)
+  const task = isWhole ? wholeOf(step) : taskUnits(workflow, checkpoint.items).get(decision.unit)
   if (task === undefined) return assert.fail(`no task at ${decision.unit}`)
   return task
 }

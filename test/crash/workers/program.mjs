@@ -67,7 +67,7 @@ export const release = (act, version = 1, { bytes, failures = 2, errorBytes = 0 
       lint: { run: plain },
       flaky: { retry: RETRY, run: flaky('the database') },
       notify: { idempotent: false, run: plain },
-      pack: { needs: ['unit'], run: work((seen, { outputs }) => ({ ...seen, unit: digest(outputs.checks.unit) })) }
+      pack: { needs: ['unit'], run: work((seen, { outputs }) => ({ ...seen, unit: digest(outputs.unit) })) }
     })
     .step('collect', plain)
     .step('mirror-1', plain)

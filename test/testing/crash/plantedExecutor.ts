@@ -87,9 +87,9 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'starts one more step after it has seen that it is to pause',
     spec: [task(), task(), task()],
     only: told([pause('s0')]),
-    module: 'executor/execute.ts',
-    text: 'if (asked !== false && (await asked)) return',
-    instead: 'if (asked !== false && (await asked) && stepIndex > 1) return',
+    module: 'executor/steps.ts',
+    text: 'if (stopping.aborted || (await isPausing(scope))) return',
+    instead: 'if (stopping.aborted || ((await isPausing(scope)) && index > 1)) return',
     breaks: 'PauseKept'
   },
   {
@@ -105,8 +105,8 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'aborts the step that runs when it is to pause',
     spec: [task({ sleeps: 1 }), task()],
     only: told([pause('s0')]),
-    module: 'executor/execute.ts',
-    text: '  const result = await runAttempts(scope, place, task, attempt, scope.stopping)\n',
+    module: 'executor/steps.ts',
+    text: '  const result = await runAttempts(scope, place, task, attempt, stopping)\n',
     instead: `  const halt = new AbortController()
   let ended = false
   const { runId } = scope.recorder.checkpoint()
@@ -117,7 +117,10 @@ const PAUSING: ReadonlyArray<Fault> = [
   watch()
   const result = await runAttempts(scope, place, task, attempt, halt.signal)
   ended = true
-  if (halt.signal.aborted) await scope.pauses.look()
+  if (halt.signal.aborted) {
+    await scope.pauses.look()
+    return E.right({ _tag: 'Stopped' })
+  }
 `,
     breaks: 'PauseKept'
   },
@@ -187,7 +190,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'forgets by a pause what the last step gave',
     spec: [task(), task()],
     only: told([pause('s0')]),
-    module: 'executor/execute.ts',
+    module: 'executor/steps.ts',
     text: '      recorder.stage([\n        task.job',
     instead: `      const asked = scope.pauses.look()
       if (asked === false || !(await asked)) recorder.stage([
@@ -220,15 +223,15 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'begins before it is on record what it was told',
     spec: [task(), task()],
     only: told([from('s0')]),
-    module: 'executor/execute.ts',
+    module: 'executor/steps.ts',
     text: `  const started = await recorder.commit()
   if (E.isLeft(started)) return started
-  const result = await runAttempts(scope, place, task, attempt, scope.stopping)
+  const result = await runAttempts(scope, place, task, attempt, stopping)
 `,
     instead: `  const saving = recorder.commit()
   const isTold = recorder.checkpoint().generation > 0
   const result = isTold || E.isRight(await saving)
-    ? await runAttempts(scope, place, task, attempt, scope.stopping)
+    ? await runAttempts(scope, place, task, attempt, stopping)
     : await saving
   const started = await saving
   if (E.isLeft(started)) return started
@@ -249,8 +252,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([from('s0')]),
     module: 'domain/Overrides.ts',
-    text: ', ...later.map(({ name }) => name)]',
-    instead: ']',
+    text: 'held.has(unit) ? { units: [unit], keeps: false } : NOTHING',
+    instead: 'NOTHING',
     breaks: 'OverrideKept'
   },
   {
@@ -270,7 +273,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([from('s1', 1)]),
     module: 'domain/Overrides.ts',
-    text: '    ...assumed(steps, plan, records, taken, at),\n',
+    text: '    ...assumed(known, taken, at),\n',
     instead: '',
     breaks: 'OverrideKept'
   },
@@ -278,8 +281,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'takes as done what has lost its evidence',
     spec: [task(LEAVES), task()],
     only: told([gone('s0'), from('s1')]),
-    module: 'domain/decideStep.ts',
-    text: 'if (missing.size === 0 || !isAssumed(context, placed.stepIndex)) return',
+    module: 'domain/decide.ts',
+    text: "if (missing.size === 0 || placed.demand !== 'assumed') return",
     instead: 'if (missing.size >= 0) return',
     breaks: 'OverrideKept'
   },
@@ -296,7 +299,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'overwrites what somebody edited, unasked',
     spec: [task(ARTIFACT), task()],
     only: told([edited('s0', 'again')]),
-    module: 'domain/decideStep.ts',
+    module: 'domain/decide.ts',
     text: 'if (edited !== undefined && !again)',
     instead: 'if (edited !== undefined && again)',
     breaks: 'EvidenceSeen'
@@ -323,8 +326,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'does not run again what needs a group that has lost its evidence',
     spec: [wave([0, LEAVES], [1], [0])],
     only: told([gone('s0/g0')]),
-    module: 'domain/decideStep.ts',
-    text: '    due.push(...(needing.get(unit) ?? []))\n',
+    module: 'domain/demands.ts',
+    text: 'for (const name of needing(groups, seeds)) demands.set(name, reason)',
     instead: '',
     breaks: 'EvidenceSeen'
   },
@@ -333,8 +336,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [wave([0, LEAVES], [0])],
     only: told([gone('s0/g0')]),
     module: 'domain/Overrides.ts',
-    text: 'isPartial ? groups : [top(first.unit)]',
-    instead: '[top(first.unit)]',
+    text: "below.units.length > 0 && !below.keeps && kind !== 'Map'",
+    instead: 'below.units.length > 0',
     breaks: 'EvidenceSeen'
   },
   {
@@ -342,9 +345,9 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [wave([0, { trouble: ['none', 'permanent'] }], [0])],
     only: told([from('s0')]),
     module: 'executor/wave.ts',
-    text: '      complete(board, group.name)\n      return [',
+    text: '      complete(board, nameOf(place.unit))\n      return [',
     instead:
-      '      complete(board, group.name)\n      return board.failed.length > 0 ? [leftUndone(scope, unit, result.attempt, HALTED)] : [',
+      '      complete(board, nameOf(place.unit))\n      return board.failed.length > 0 ? leftUndone(scope, place.unit, HALTED) : [',
     breaks: 'NothingLost'
   },
   {
@@ -361,15 +364,15 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [wave([0, LEAVES], [0, { job: 'done' }])],
     only: told([gone('s0/g0')], atUnit('s0/g1', 'after')),
     module: 'domain/Overrides.ts',
-    text: "if (decision._tag === 'Poll' || decision._tag === 'Retry') return true",
-    instead: "if (decision._tag === 'Poll') return true",
+    text: "if (decision._tag === 'Poll' || decision._tag === 'Retry') return KEPT",
+    instead: "if (decision._tag === 'Poll') return KEPT",
     breaks: 'SameKey'
   },
   {
     what: 'gives up a job that must not be there twice, unasked',
     spec: [task({ ...ONCE, job: 'done' })],
     only: told([from('s0')], atCall(7)),
-    module: 'domain/decideStep.ts',
+    module: 'domain/decide.ts',
     text: "const asked = again || (scheduled?._tag === 'Forced' && job === undefined)",
     instead: "const asked = again || scheduled?._tag === 'Forced'",
     breaks: 'AtMostOnce'
@@ -378,7 +381,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'runs again what follows a rewound step and must not be done twice, unasked',
     spec: [task(LEAVES), task(ONCE)],
     only: told([gone('s0')]),
-    module: 'domain/decideStep.ts',
+    module: 'domain/decide.ts',
     text: 'record !== undefined ||\n    job !== undefined ||\n    begun?.mayHaveActed',
     instead: 'job !== undefined ||\n    begun?.mayHaveActed',
     breaks: 'AtMostOnce'
@@ -388,8 +391,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([gone('s0')]),
     module: 'domain/PlanContext.ts',
-    text: 'const rewound = Math.min(forced, evidence.first)',
-    instead: 'const rewound = Math.min(forced, checkpoint.completedSteps.steps > 0 ? 0 : Infinity, evidence.first)',
+    text: 'again: evidence.again }),',
+    instead: 'again: [...evidence.again, ...[...checkpoint.completedSteps].slice(0, 1).map(({ unit }) => unit)] }),',
     breaks: 'NothingTwice'
   },
   ...PAUSING

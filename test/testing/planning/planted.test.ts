@@ -49,18 +49,18 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'does not run the step itself that it is to start from',
     'PL-FORCE-01',
-    { module: 'decideStep.ts', text: 'if (stepIndex >= context.from ||', instead: 'if (stepIndex > context.from ||' }
+    { module: 'demands.ts', text: "index === start && !isTarget(index) ? 'none'", instead: "index === start ? 'none'" }
   ],
   [
     'forgets what needs a group that runs again',
     'PL-GONE-01',
-    { module: 'decideStep.ts', text: 'due.push(...(needing.get(unit) ?? []))', instead: '' }
+    { module: 'demands.ts', text: 'for (const name of needing(groups, seeds)) demands.set(name, reason)', instead: '' }
   ],
   [
     'overwrites changed evidence unasked',
     'PL-CHANGED-01',
     {
-      module: 'decideStep.ts',
+      module: 'decide.ts',
       text: 'if (edited !== undefined && !again)',
       instead: 'if (edited !== undefined && again)'
     }
@@ -100,13 +100,13 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'takes as done what has lost its evidence',
     'PL-ASSUME-01',
-    { module: 'decideStep.ts', text: 'if (lost === undefined) return\n', instead: 'if (lost !== undefined) return\n' }
+    { module: 'decide.ts', text: 'if (lost === undefined) return\n', instead: 'if (lost !== undefined) return\n' }
   ],
   [
     'runs a recorded unit again that is not idempotent, and does not ask',
     'PL-DOUBT-04',
     {
-      module: 'decideStep.ts',
+      module: 'decide.ts',
       text: 'record !== undefined ||',
       instead: ''
     }
@@ -115,7 +115,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'believes of anything that it is done',
     'PL-DOUBT-05',
     {
-      module: 'decideStep.ts',
+      module: 'decide.ts',
       text: "if (answer?._tag === 'Done' && (due._tag === 'Confirm' || isCovered))",
       instead: "if (answer?._tag === 'Done')"
     }
@@ -123,12 +123,12 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'skips what its task no longer takes',
     'PL-FIT-01',
-    { module: 'decideStep.ts', text: 'if (E.isLeft(fits)) out.problems.push', instead: 'if (!fits) out.problems.push' }
+    { module: 'decide.ts', text: 'if (E.isLeft(fits)) out.problems.push', instead: 'if (!fits) out.problems.push' }
   ],
   [
     'begins to count attempts anew after each crash',
     'PL-TRY-01',
-    { module: 'decideStep.ts', text: 'attempt: goesOn ? attempts + 1 : 1', instead: 'attempt: 1' }
+    { module: 'decide.ts', text: 'attempt: goesOn ? attempts + 1 : 1', instead: 'attempt: 1' }
   ],
   [
     'does not compare the workflow with the one that ran',
@@ -139,18 +139,18 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'believes an edit that what was in doubt may be done twice',
     'PL-EDIT-06',
     {
-      module: 'decideStep.ts',
-      text: "return before?.kind !== 'task' || before.idempotent",
-      instead: 'return true'
+      module: 'decide.ts',
+      text: 'return task.idempotent && !(isLeaf && !wasIdempotent(before))',
+      instead: 'return task.idempotent'
     }
   ],
   [
     'runs what waits for its job',
     'PL-PLAN-03',
     {
-      module: 'decideStep.ts',
+      module: 'decide.ts',
       text: 'if (job !== undefined && scheduled === undefined) {',
-      instead: 'if (job !== undefined && scheduled?._tag === undefined && stepIndex < 0) {'
+      instead: 'if (job !== undefined && scheduled?._tag === undefined && placed.stepIndex < 0) {'
     }
   ],
   [

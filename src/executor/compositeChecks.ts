@@ -1,29 +1,31 @@
 /**
- * The checks around a wave as a whole.
+ * The checks around a composite as a whole.
  *
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Evidence } from '../domain/CompletedStep.js'
-import * as State from '../domain/CheckpointState.js'
 import { delay, never } from '../domain/RetryPolicy.js'
 import type { StepFailure } from '../domain/StepFailure.js'
-import type { TransitionError } from '../domain/Transition.js'
-import type { StorageError } from '../ports/CheckpointStorage.js'
+import { find } from '../domain/Tree.js'
+import type { Unit } from '../domain/Unit.js'
+import { ancestors, isWithin, join, parent } from '../domain/Unit.js'
+import { isIdempotent } from '../domain/Workflow.js'
 import { outside } from './Attempt.js'
-import { leftUndone, taskFailed, waveCompleted } from './changes.js'
+import { compositeCompleted, leftUndone, taskFailed } from './changes.js'
 import type { Choice, Refused } from './guarded.js'
 import { checkAfter, checkBefore, otherBefore, unlessWaived, unreadable } from './guarded.js'
-import type { ProgramWave, StepContext, UnitGuard } from './Program.js'
+import type { ProgramStep, ProgramTask, StepContext, UnitGuard } from './Program.js'
+import type { RecordError } from './Recorder.js'
 import { sleepUnless } from './sleep.js'
 import type { RunScope, StepEnd } from './RunScope.js'
 import { contextFor } from './RunScope.js'
 import type { Place } from './Values.js'
 
-type RecordError = StorageError | TransitionError
+type Composite = Exclude<ProgramStep, ProgramTask>
 
-/** A wave without checks of its own. */
+/** A composite without checks of its own. */
 const UNGUARDED: UnitGuard = {
   before: undefined,
   expect: {},
@@ -33,17 +35,17 @@ const UNGUARDED: UnitGuard = {
   retry: never
 }
 
-/** Why a wave does not start: a check failed, or an earlier wave must run again first. */
+/** Why a composite does not start: a check failed, or an earlier one must run again first. */
 export type Objection =
-  { readonly _tag: 'Wrong'; readonly failure: StepFailure } | { readonly _tag: 'Back'; readonly stepIndex: number }
+  | { readonly _tag: 'Wrong'; readonly failure: StepFailure }
+  | { readonly _tag: 'Back'; readonly unit: Unit; readonly stepIndex: number }
 
-/** Checks whether a wave may start: evidence of earlier steps is intact and its own check passes. */
+/** Checks whether a composite may start: evidence of earlier steps is intact and its own check passes. */
 export const objectionTo = async (
   scope: RunScope,
   place: Place,
-  wave: ProgramWave
+  { guard = UNGUARDED }: Pick<Composite, 'guard'>
 ): Promise<E.Either<RecordError, Objection | undefined>> => {
-  const { guard = UNGUARDED } = wave
   if (guard.before === undefined && !scope.values.evident) return E.right(undefined)
   const { stopping, recorder } = scope
   const previous = previousWave(scope, place)
@@ -57,25 +59,42 @@ export const objectionTo = async (
     if (E.isLeft(kept)) return kept
     const refused = await unlessWaived(scope, place, guard, 'before', wrong, stopping, undefined, previous.choice)
     if (refused === undefined) return E.right(undefined)
-    if (refused.answer === 'previousWave') return E.right({ _tag: 'Back', stepIndex: previous.stepIndex })
+    if (refused.answer === 'previousWave') return E.right({ _tag: 'Back', ...previous.place })
     if (!(await looksAgain(scope, guard, refused, look, startedAt)))
       return E.right({ _tag: 'Wrong', failure: refused.error })
   }
 }
 
-/** The wave or map before this one. A pending job blocks going back, which would abandon it. */
-const previousWave = (
-  { definition, recorder }: RunScope,
-  { stepIndex }: Place
-): { readonly choice: Choice; readonly stepIndex: number } => {
-  const index = definition.steps.slice(0, stepIndex).findLastIndex(({ _tag }) => _tag !== 'Task')
-  const previous = definition.steps[index]?.name
-  return previous === undefined || recorder.checkpoint().pending.length > 0
-    ? { choice: { answers: ['lookAgain', 'continue', 'abort'] }, stepIndex }
-    : {
-        choice: { answers: ['lookAgain', 'previousWave', 'continue', 'abort'], previousWave: previous },
-        stepIndex: index
-      }
+/** The wave or map before this one in its sequence. A pending job blocks going back, which would abandon it. */
+const previousWave = (scope: RunScope, place: Place): { readonly choice: Choice; readonly place: Place } => {
+  const { definition, recorder } = scope
+  const { items, pending } = recorder.checkpoint()
+  const above = parent(place.unit)
+  const sequence = above === undefined ? definition : find<ProgramStep>(definition, items, above)?.definition
+  const steps = sequence !== undefined && 'steps' in sequence ? sequence.steps : []
+  const index = steps
+    .slice(
+      0,
+      Math.max(
+        0,
+        steps.findIndex(({ name }) => join(above, name) === place.unit)
+      )
+    )
+    .findLastIndex(({ _tag }) => _tag === 'Wave' || _tag === 'Map')
+  const previous = steps[index]?.name
+  if (previous === undefined || pending.length > 0 || !mayGoBack(scope, place))
+    return { choice: { answers: ['lookAgain', 'continue', 'abort'] }, place }
+  const unit = join(above, previous)
+  return {
+    choice: { answers: ['lookAgain', 'previousWave', 'continue', 'abort'], previousWave: unit },
+    place: { unit, stepIndex: above === undefined ? index : place.stepIndex }
+  }
+}
+
+/** Whether nothing runs beside a unit: whoever goes back leaves what runs beside it without an end. */
+const mayGoBack = ({ definition, recorder }: RunScope, { unit }: Place): boolean => {
+  const { items } = recorder.checkpoint()
+  return [...ancestors(unit)].every((one) => find<ProgramStep>(definition, items, one)?.definition._tag === 'Sequence')
 }
 
 /** Whether it is looked once more: at once if somebody said so, else as long as the policy is to. */
@@ -108,18 +127,14 @@ const contextOf = (scope: RunScope, place: Place): StepContext<unknown, unknown>
 
 const AFTERWARDS: Choice = { answers: ['retry', 'lookAgain', 'continue', 'abort'] }
 
-/**
- * Completes a wave whose groups are all done, if its artifacts exist and its check passes. `runs`: its runs in this execution,
- * including this one.
- */
+/** Completes a composite whose parts are all done, if its artifacts exist and its check passes. */
 export const close = async (
   scope: RunScope,
   place: Place,
-  wave: ProgramWave,
-  startedAt: number,
-  runs: number
+  composite: Composite,
+  startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
-  const { guard } = wave
+  const { guard } = composite
   if (guard === undefined) return done(scope, place, startedAt, [])
   // A check may take long, and a crash meanwhile must not lose what the groups did.
   const saved = await scope.recorder.commit()
@@ -132,13 +147,10 @@ export const close = async (
     const { wrong } = found.right
     const refused = await unlessWaived(scope, place, guard, 'after', wrong, scope.stopping, undefined, AFTERWARDS)
     if (refused !== undefined) {
-      if (await runsAgain(scope, wave, guard, refused, runs, startedAt))
-        return E.right({
-          _tag: 'Back',
-          stepIndex: place.stepIndex,
-          ...(refused.asked ? {} : { otherwise: refused.error })
-        })
-      if (!mayRunAgain(wave, refused) && (await looksAgain(scope, guard, refused, look, closingAt))) continue
+      const mayRun = mayGoBack(scope, place) && mayRunAgain(composite, refused)
+      if (mayRun && (await runsAgain(scope, place, guard, refused, startedAt)))
+        return E.right({ _tag: 'Back', ...place, ...(refused.asked ? {} : { otherwise: refused.error }) })
+      if (!mayRun && (await looksAgain(scope, guard, refused, look, closingAt))) continue
       return await refuse(scope, place, refused.error, startedAt)
     }
     // Its commits are evidence of the groups that made them: only those run again when one is gone.
@@ -147,44 +159,43 @@ export const close = async (
   }
 }
 
-/** Stages the record of a wave that has completed. */
+/** Stages the record of a composite that has completed. */
 const done = (
   scope: RunScope,
   place: Place,
   startedAt: number,
   evidence: ReadonlyArray<Evidence>
 ): E.Either<never, StepEnd> => {
-  scope.recorder.stage([waveCompleted(scope, place, startedAt, evidence)])
+  scope.recorder.stage([compositeCompleted(scope, place, startedAt, evidence)])
   return E.right({ _tag: 'Done' })
 }
 
-/** Whether the groups of a rejected wave may run again: a user agreed, or all are idempotent. */
-const mayRunAgain = ({ groups }: ProgramWave, { asked, answer }: Refused): boolean =>
-  answer === 'retry' && (asked || groups.every(({ idempotent }) => idempotent))
+/** Whether the parts of a rejected composite may run again: a user agreed, or all are idempotent. */
+const mayRunAgain = (composite: Composite, { asked, answer }: Refused): boolean =>
+  answer === 'retry' && (asked || isIdempotent(composite))
 
 const runsAgain = async (
   scope: RunScope,
-  wave: ProgramWave,
+  { unit }: Place,
   guard: UnitGuard,
   refused: Refused,
-  runs: number,
   startedAt: number
-): Promise<boolean> => mayRunAgain(wave, refused) && (refused.asked || (await waited(scope, guard, runs, startedAt)))
+): Promise<boolean> => refused.asked || (await waited(scope, guard, scope.runs.get(unit) ?? 1, startedAt))
 
-/** The commits that its groups have recorded, each once: groups that commit at the same time see those of one another. */
-const commitsOf = ({ recorder }: RunScope, { stepIndex }: Place): ReadonlyArray<string> => {
+/** The commits that its parts have recorded, each once: groups that commit at the same time see those of one another. */
+const commitsOf = ({ recorder }: RunScope, { unit }: Place): ReadonlyArray<string> => {
   const hashes = new Set<string>()
   for (const record of recorder.checkpoint().completedSteps) {
-    if (record.stepIndex !== stepIndex) continue
+    if (!isWithin(record.unit, unit)) continue
     for (const one of record.evidence) if (one._tag === 'Commit') hashes.add(one.hash)
   }
   return [...hashes]
 }
 
-const NOT_RESUMED = 'in flight when the process ended, and not started again because a check of the wave failed'
+const NOT_RESUMED = 'in flight when the process ended, and not started again because a check failed'
 
 /**
- * A wave fails as a whole, while none of its groups runs. Where all work was to stop meanwhile, it has only been stopped.
+ * A composite fails as a whole, while none of its parts runs. Where all work was to stop meanwhile, it has only been stopped.
  *
  * @category effects
  * @since 0.1.0
@@ -197,12 +208,10 @@ export const refuse = async (
 ): Promise<E.Either<RecordError, StepEnd>> => {
   if (scope.stopping.aborted) return E.right({ _tag: 'Stopped' })
   const { recorder } = scope
-  const undone = State.inFlight(recorder.checkpoint().state).map(({ unit, attempt }) =>
-    leftUndone(scope, unit, attempt, NOT_RESUMED)
-  )
+  const undone = leftUndone(scope, place.unit, NOT_RESUMED)
   const endedAt = scope.environment.clock.now()
   const failed = taskFailed(place.unit, { failure, attempt: 1, startedAt, endedAt })
   recorder.stage([...undone, failed])
   const saved = await recorder.commit()
-  return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed' })
+  return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed', retryable: failure._tag === 'Transient' })
 }

@@ -1,5 +1,5 @@
 /**
- * What happens with one step, and why.
+ * What happens with the units of a workflow, and why: a fold over its tree.
  *
  * @since 0.1.0
  */
@@ -8,23 +8,31 @@ import type { Edited, Kept } from './changedEvidence.js'
 import { evidenceWith } from './changedEvidence.js'
 import type { CompletedStep, Evidence } from './CompletedStep.js'
 import { placeOf } from './CompletedStep.js'
+import type { Demand } from './demands.js'
+import { isAnew } from './demands.js'
 import { describeEvidence } from './Explain.js'
+import type { Item } from './Items.js'
 import type { Json } from './Json.js'
 import { fromUnknown } from './Json.js'
-import { indexOfStep } from './indexed.js'
 import type { PendingJob } from './PendingJob.js'
 import type { Decision, PlanProblem, Poll, PollReason, RetryReason, Run, RunReason, Skip, SkipReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
-import { isAssumed, recordOf } from './PlanContext.js'
+import { hasRecords, recordOf } from './PlanContext.js'
 import { fromUnknown as fromThrown } from './StepError.js'
+import { find } from './Tree.js'
 import type { Unit } from './Unit.js'
 import { isTop, isWithin, join, top } from './Unit.js'
-import type { MapWave, Step, Task, Wave } from './Workflow.js'
-import { find } from './WorkflowIdentity.js'
+import type { MapStep, Sequence, Step, Task, Wave, Workflow } from './Workflow.js'
+import { isIdempotent, partsOf } from './Workflow.js'
+import { isIdempotent as wasIdempotent } from './WorkflowIdentity.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * The decisions so far, and what stands against them. Steps add theirs: 100,000 short lists would cost more than the
- * decisions.
+ * The decisions so far, in document order, and what stands against them. Units add theirs: 100,000 short lists would cost more than
+ * the decisions.
  *
  * @category model
  * @since 0.1.0
@@ -34,58 +42,146 @@ export interface Planned {
   readonly problems: Array<PlanProblem>
 }
 
-/**
- * Decides about a step: adds its decision, and if it is a wave one for each of its groups.
- *
- * @category deciding
- * @since 0.1.0
- */
-export const decideStep = (context: PlanContext, step: Step, stepIndex: number, out: Planned): void => {
-  switch (step._tag) {
-    case 'Task': {
-      const { name } = step
-      return decideTask(context, { unit: name, stepIndex, task: step, record: recordOf(context, name, stepIndex) }, out)
-    }
-    case 'Wave':
-      return decideWave(context, step, stepIndex, out)
-    case 'Map':
-      return decideMap(context, step, stepIndex, out)
-  }
+/** What was decided about a unit. `isDone`: it has a record that counts, and so have all its parts. */
+interface Decided {
+  readonly decision: Decision
+  readonly isDone: boolean
 }
 
 /**
- * What happens with the groups of a map of which only now is known what they are: what was decided about all of it.
+ * A unit, and what is known of it before its record is looked at. `expected`: the usual place of its record; `keptAbove`: the accepted
+ * evidence of a unit around it.
+ */
+interface At {
+  readonly unit: Unit
+  readonly stepIndex: number
+  readonly demand: Demand
+  readonly expected: number | undefined
+  readonly keptAbove: Kept | undefined
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// the tree
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Decides about all units of a workflow.
  *
  * @category deciding
  * @since 0.1.0
  */
-export const decideItems = ({ stepIndex, unit, ...decision }: Decision, wave: Wave): ReadonlyArray<Run> => {
+export const decideAll = (context: PlanContext, workflow: Workflow, out: Planned): void => {
+  const demandOf = context.demands.ofParts(undefined, workflow, 'none')
+  for (const [stepIndex, step] of workflow.steps.entries()) {
+    const { name } = step
+    const demand = demandOf(stepIndex, name)
+    decide(context, step, { unit: name, stepIndex, demand, expected: stepIndex, keptAbove: undefined }, out)
+  }
+}
+
+const decide = (context: PlanContext, step: Step, at: At, out: Planned): Decided => {
+  switch (step._tag) {
+    case 'Task':
+      return decideLeaf(context, step, at, out)
+    case 'Sequence':
+    case 'Wave':
+      return decideComposite(context, step, at, out)
+    case 'Map':
+      return decideMap(context, step, at, out)
+  }
+}
+
+const decideLeaf = (context: PlanContext, task: Task, at: At, out: Planned): Decided => {
+  const { unit, stepIndex, demand, expected, keptAbove } = at
+  const record = recordOf(context, unit, expected)
+  const placed: Placed<Task> = { unit, stepIndex, demand, expected, keptAbove, task, record }
+  const { open } = context.evidence
+  const isDone =
+    record !== undefined && repeats(context, placed) === undefined && (open.size === 0 || !open.has(at.unit))
+  const decision = decideTask(context, placed, out)
+  out.decisions.push(decision)
+  return { decision, isDone }
+}
+
+/**
+ * What happens with the parts of a map of which only now is known what they are: what was decided about all of it.
+ *
+ * @category deciding
+ * @since 0.1.0
+ */
+export const decideItems = (
+  { stepIndex, unit, ...decision }: Decision,
+  { each }: MapStep,
+  items: ReadonlyArray<Item>
+): ReadonlyArray<Run> => {
   const reason: RunReason = decision._tag === 'Run' ? decision.reason : { _tag: 'NotStarted' }
-  return wave.groups.map((task) => run({ unit: join(unit, task.name), stepIndex, task, record: undefined }, reason))
+  const found: Array<Run> = []
+  const visit = (step: Step, unit: Unit, task: Described): void => {
+    found.push(run({ unit, stepIndex, task }, reason))
+    if (step._tag === 'Sequence' || step._tag === 'Wave')
+      for (const part of partsOf(step)) visit(part, join(unit, part.name), part)
+  }
+  for (const { key } of items) visit(each, join(unit, key), ofItem(each, key))
+  return found
+}
+
+/** What a body does for an item, under the name of the item. Spelt out: there may be 100,000, and to spread takes many times as long. */
+const ofItem = <S extends Step>(each: S, key: string): S => {
+  const summary = each.summary === each.name ? key : each.summary
+  if (each._tag !== 'Task') return { ...each, name: key, summary }
+  const { fingerprint, idempotent, captures, numbered, accepts, leaves } = each
+  return { _tag: 'Task', name: key, summary, fingerprint, idempotent, captures, numbered, accepts, leaves } as Step as S
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // maps
 // ---------------------------------------------------------------------------------------------------------------------
 
+const decideMap = (context: PlanContext, map: MapStep, at: At, out: Planned): Decided => {
+  const items = itemsDue(context, at)
+  if (items === undefined) return decideUnknown(context, map, at, out)
+  return decideParts(context, map, at, items.length, (index) => ofItem(map.each, items[index]?.key ?? ''), out)
+}
+
+/** The items of a map that go on: none are known of one that is done anew. One of no items that runs again has nothing else to do. */
+const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: At): ReadonlyArray<Item> | undefined => {
+  const items = checkpoint.items.get(unit)
+  return isAnew(demand) || (items?.length === 0 && evidence.again.has(unit)) ? undefined : items
+}
+
 /** A map of items that are not known yet is one thing to do. What was begun of it with other items may have acted. */
-const decideMap = (context: PlanContext, map: MapWave, stepIndex: number, out: Planned): void => {
-  const { name, summary, fingerprint, each } = map
-  const task: Task = { ...each, name, summary, fingerprint, captures: [], numbered: false, accepts: hasNoOutput }
-  const isInDoubt = context.checkpoint.state.step === name && context.inDoubt.size > 0
-  const job = context.checkpoint.pending.find(({ unit }) => top(unit) === name)
-  const edited = editedIn(context, name)
-  const begun = {
-    hasBegun:
-      isInDoubt || context.begun[indexOfStep(context.checkpoint.workflow.steps, name, stepIndex) ?? -1] === true,
+const decideUnknown = (context: PlanContext, map: MapStep, at: At, out: Planned): Decided => {
+  const { name, summary, fingerprint } = map
+  const { unit } = at
+  const task: Task = {
+    _tag: 'Task',
+    name,
+    summary,
+    fingerprint,
+    idempotent: isIdempotent(map),
+    captures: [],
+    numbered: false,
+    accepts: hasNoOutput
+  }
+  const isInside = (one: Unit): boolean => isWithin(one, unit)
+  const job = context.checkpoint.pending.find((one) => isInside(one.unit))
+  const edited = editedIn(context, unit)
+  const placed: Placed<Task> = {
+    ...at,
+    task,
+    record: recordOf(context, unit),
+    hasBegun: hasRecords(context, unit) || [...context.inDoubt].some(isInside),
     ...(job === undefined ? {} : { job }),
     ...(edited === undefined ? {} : { edited })
   }
-  decideTask(context, { unit: name, stepIndex, task, record: recordOf(context, name), ...begun }, out)
+  const isDone = placed.record !== undefined && repeats(context, placed) === undefined
+  const decision = decideTask(context, placed, out)
+  out.decisions.push(decision)
+  return { decision, isDone }
 }
 
-/** The user's changes to evidence of a map's groups, which running the whole map again would overwrite. */
-const editedIn = ({ evidence: { edited } }: PlanContext, map: string): Edited | undefined => {
+/** The user's changes to evidence of a map's parts, which running the whole map again would overwrite. */
+const editedIn = ({ evidence: { edited } }: PlanContext, map: Unit): Edited | undefined => {
   const [first, ...more] = [...edited].flatMap(([unit, reason]) =>
     unit !== map && isWithin(unit, map) ? [reason] : []
   )
@@ -93,113 +189,113 @@ const editedIn = ({ evidence: { edited } }: PlanContext, map: string): Edited | 
   return { _tag: 'EvidenceChanged', changed: [first, ...more].flatMap(({ changed }) => changed) }
 }
 
-/** Outputs are what its groups give. */
+/** Outputs are what its parts give. */
 const hasNoOutput: Task['accepts'] = (output) =>
   output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'no output, as a map has none of its own' })
 
 // ---------------------------------------------------------------------------------------------------------------------
-// waves
+// composites
 // ---------------------------------------------------------------------------------------------------------------------
 
-const decideWave = (context: PlanContext, wave: Wave, stepIndex: number, out: Planned): void => {
-  const again = groupsToRepeat(context, wave, stepIndex)
-  const decisions: Array<Decision> = []
-  let isDone = true
-  const problems: Array<PlanProblem> = []
-  const { open } = context.evidence
-  const whole = wholeOf(context, wave.name)
-  const [first] = wave.groups
-  const place =
-    first === undefined ? undefined : placeOf(context.checkpoint.completedSteps, join(wave.name, first.name))
-  for (const [index, group] of wave.groups.entries()) {
-    const unit = join(wave.name, group.name)
-    const record = recordOf(context, unit, place === undefined ? undefined : place + index)
-    const placed = { unit, record, stepIndex, task: group, again, whole }
-    isDone &&= record !== undefined && repeats(context, placed) === undefined && (open.size === 0 || !open.has(unit))
-    decideTask(context, placed, { decisions, problems })
-  }
-  const record = recordOf(context, wave.name)
-  const placed = { unit: wave.name, stepIndex, task: wave, record }
-  out.decisions.push(ofWhole(placed, whole, decisions) ?? waveDecision(context, placed, decisions, isDone))
-  for (const decision of decisions) out.decisions.push(decision)
-  if (isDone) missingBefore(context, placed, out)
-  for (const problem of problems) out.problems.push(problem)
+const decideComposite = (context: PlanContext, step: Sequence | Wave, at: At, out: Planned): Decided => {
+  const parts = partsOf(step)
+  return decideParts(context, step, at, parts.length, (index) => parts[index] as Step, out)
 }
 
-/** The evidence of a wave as a whole, if it changed: kept, in need of an answer, or in question. */
+/** Decides about the parts of a composite, and so about itself. Its decision comes first. */
+const decideParts = (
+  context: PlanContext,
+  step: Sequence | Wave | MapStep,
+  at: At,
+  count: number,
+  partAt: (index: number) => Step,
+  out: Planned
+): Decided => {
+  const { unit, stepIndex, demand } = at
+  const demandOf = context.demands.ofParts(unit, step, demand)
+  const own = wholeOf(context, unit)
+  const keptAbove = own.kept ?? at.keptAbove
+  const here = out.decisions.length
+  const record = recordOf(context, unit, at.expected)
+  const placed: Placed = { ...at, task: step, record }
+  out.decisions.push(skip(placed, ASSUMED))
+  const decisions: Array<Decision> = []
+  let isDone = true
+  let expected = count === 0 ? undefined : placeOf(context.checkpoint.completedSteps, join(unit, partAt(0).name))
+  for (let index = 0; index < count; index++) {
+    const part = partAt(index)
+    const { name } = part
+    const decided = decide(
+      context,
+      part,
+      { unit: join(unit, name), stepIndex, demand: demandOf(index, name), expected, keptAbove },
+      out
+    )
+    decisions.push(decided.decision)
+    isDone &&= decided.isDone
+    if (expected !== undefined) expected += 1
+  }
+  const decision = ofWhole(placed, own, decisions) ?? compositeDecision(context, step, placed, decisions, isDone)
+  out.decisions[here] = decision
+  if (isDone) missingBefore(context, placed, out)
+  return { decision, isDone: isDone && record !== undefined && decision._tag === 'Skip' }
+}
+
+/** The evidence of a composite as a whole, if it changed: kept, in need of an answer, or in question. */
 interface Whole {
   readonly kept: Kept | undefined
   readonly edited: Edited | undefined
   readonly isOpen: boolean
 }
 
-const wholeOf = ({ confirm, evidence }: PlanContext, wave: string): Whole => ({
-  kept: evidence.kept.get(wave),
-  edited: confirm.get(wave)?._tag === 'Again' ? undefined : evidence.edited.get(wave),
-  isOpen: evidence.open.has(wave)
+const wholeOf = ({ confirm, evidence }: PlanContext, unit: Unit): Whole => ({
+  kept: evidence.kept.get(unit),
+  edited: confirm.get(unit)?._tag === 'Again' ? undefined : evidence.edited.get(unit),
+  isOpen: evidence.open.has(unit)
 })
 
-/** The decision for the evidence of a wave as a whole, unless its groups decide. */
+/** The decision for the evidence of a composite as a whole, unless its parts decide. */
 const ofWhole = (
   placed: Placed,
   { kept, edited, isOpen }: Whole,
-  groups: ReadonlyArray<Decision>
+  parts: ReadonlyArray<Decision>
 ): Decision | undefined => {
-  const runs = groups.some(({ _tag }) => _tag !== 'Skip')
+  const runs = parts.some(({ _tag }) => _tag !== 'Skip')
   if (kept !== undefined) return runs ? undefined : skip(placed, keptReason(kept))
-  if (groups.some(({ _tag }) => _tag === 'Confirm') || edited === undefined || !(isOpen || runs)) return undefined
+  if (parts.some(({ _tag }) => _tag === 'Confirm') || edited === undefined || !(isOpen || runs)) return undefined
   return { _tag: 'Confirm', ...aboutOf(placed), reason: edited }
 }
 
-/** The recorded groups that run again although the wave does not: their evidence, or that of a group they need, is missing or changed. */
-const groupsToRepeat = (context: PlanContext, wave: Wave, stepIndex: number): ReadonlySet<Unit> => {
-  const again = new Set<Unit>()
-  if (context.rewound !== stepIndex || wave.name === context.restartWave) return again
-  const unitOf = (name: string): Unit => join(wave.name, name)
-  const needing = new Map<Unit, Array<Unit>>()
-  for (const { name, needs } of wave.groups) {
-    for (const need of needs.map(unitOf)) {
-      const list = needing.get(need)
-      if (list === undefined) needing.set(need, [unitOf(name)])
-      else list.push(unitOf(name))
-    }
-  }
-  const due = wave.groups.map(({ name }) => unitOf(name)).filter((unit) => context.evidence.due.has(unit))
-  for (let unit = due.pop(); unit !== undefined; unit = due.pop()) {
-    if (again.has(unit)) continue
-    again.add(unit)
-    due.push(...(needing.get(unit) ?? []))
-  }
-  return again
-}
-
 /**
- * A wave does what its groups do: the most telling of their decisions is its own. If all of them are done it is too,
- * unless nothing but its own record is missing (`isDone`: theirs are all there and count): then it runs, to be closed.
+ * A composite does what its parts do: of a sequence, what comes next is its own decision; of a wave or map, the most telling one. If
+ * all of them are done it is too, unless nothing but its own record is missing (`isDone`: theirs are all there and count): then it
+ * runs, to be closed.
  */
-const waveDecision = (
+const compositeDecision = (
   context: PlanContext,
+  { _tag }: Sequence | Wave | MapStep,
   placed: Placed,
-  groups: ReadonlyArray<Decision>,
+  parts: ReadonlyArray<Decision>,
   isDone: boolean
 ): Decision => {
-  const asked = groups.find((group) => group._tag === 'Confirm')
+  const asked = parts.find((part) => part._tag === 'Confirm')
   if (asked !== undefined) return { _tag: 'Confirm', ...aboutOf(placed), reason: asked.reason }
-  const retried = groups.find((group) => group._tag === 'Retry')
+  const due = _tag === 'Sequence' ? parts.filter((part) => part._tag !== 'Skip').slice(0, 1) : parts
+  const retried = due.find((part) => part._tag === 'Retry')
   if (retried !== undefined)
     return { _tag: 'Retry', ...aboutOf(placed), attempt: retried.attempt, reason: retried.reason }
-  const started = groups.find((group) => group._tag === 'Run')
+  const started = due.find((part) => part._tag === 'Run')
   const failed = trace(context, placed)
   if (started?.reason._tag === 'NotStarted' && failed?.reason._tag === 'Failed')
     return { _tag: 'Retry', ...aboutOf(placed), attempt: failed.attempt, reason: failed.reason }
   if (started !== undefined) return run(placed, started.reason)
-  const waiting = groups.find((group) => group._tag === 'Poll')
+  const waiting = due.find((part) => part._tag === 'Poll')
   if (waiting !== undefined) return { _tag: 'Poll', ...aboutOf(placed), reason: waiting.reason }
   const record = isDone ? placed.record : undefined
   if (record !== undefined) return skip(placed, skipReasonOf(placed.task, record))
   if (isDone && failed?.reason._tag === 'Failed')
     return { _tag: 'Retry', ...aboutOf(placed), attempt: failed.attempt, reason: failed.reason }
-  if (isDone && !isAssumed(context, placed.stepIndex)) return run(placed, { _tag: 'NotStarted' })
+  if (isDone && placed.demand !== 'assumed') return run(placed, { _tag: 'NotStarted' })
   const evidence = isDone ? undefined : evidenceNow(context, placed, placed.record)
   return skip(placed, evidence === undefined ? ASSUMED : { _tag: 'Assumed', evidence })
 }
@@ -209,21 +305,20 @@ const waveDecision = (
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * A unit, and the index of its top-level step. `again`: the groups of its wave that run again. `hasBegun`: whether a map has
- * started groups; `job`: the pending job of one of its groups; `edited`: evidence of its groups that would be overwritten.
- * `record`: its record, if it has one. `whole`: the decision about evidence of the wave as a whole.
+ * A unit with its definition and its record, if it has one. Of a map of unknown items, `hasBegun`: whether anything of it was begun;
+ * `job`: the pending job of one of its parts; `edited`: evidence of its parts that would be overwritten.
  */
-interface Placed<A extends Pick<Task, 'summary' | 'fingerprint'> = Pick<Task, 'summary' | 'fingerprint'>> {
-  readonly unit: Unit
-  readonly stepIndex: number
+interface Placed<A extends Described = Described> extends At {
   readonly task: A
   readonly record: CompletedStep | undefined
-  readonly again?: ReadonlySet<Unit>
   readonly hasBegun?: boolean
   readonly job?: PendingJob
   readonly edited?: Edited
-  readonly whole?: Whole
 }
+
+type Described = Pick<Task, 'summary' | 'fingerprint'>
+
+type Subject = Pick<Placed, 'unit' | 'stepIndex' | 'task'>
 
 const aboutOf = ({ unit, stepIndex, task: { summary, fingerprint } }: Placed): Omit<Skip, '_tag' | 'reason'> => ({
   unit,
@@ -232,7 +327,7 @@ const aboutOf = ({ unit, stepIndex, task: { summary, fingerprint } }: Placed): O
   fingerprint
 })
 
-const skip = ({ unit, stepIndex, task: { summary, fingerprint } }: Placed, reason: SkipReason): Skip => ({
+const skip = ({ unit, stepIndex, task: { summary, fingerprint } }: Subject, reason: SkipReason): Skip => ({
   _tag: 'Skip',
   unit,
   stepIndex,
@@ -241,7 +336,7 @@ const skip = ({ unit, stepIndex, task: { summary, fingerprint } }: Placed, reaso
   reason
 })
 
-const run = ({ unit, stepIndex, task: { summary, fingerprint } }: Placed, reason: RunReason): Run => ({
+const run = ({ unit, stepIndex, task: { summary, fingerprint } }: Subject, reason: RunReason): Run => ({
   _tag: 'Run',
   unit,
   stepIndex,
@@ -261,9 +356,9 @@ const skipReasonOf = ({ fingerprint }: Pick<Task, 'fingerprint'>, record: Comple
 const COMPLETED: SkipReason = { _tag: 'Completed' }
 const ASSUMED: SkipReason = { _tag: 'Assumed' }
 
-const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): void => {
-  const { stepIndex, task } = placed
-  const { record } = placed
+const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): Decision => {
+  const { task, record } = placed
+  context.answerable?.add(placed.unit)
   const scheduled = repeats(context, placed)
   const kept = context.evidence.kept.size === 0 ? undefined : keptOf(context, placed, scheduled)
   if (record !== undefined && (kept !== undefined || (scheduled === undefined && !isOpen(context, placed)))) {
@@ -271,31 +366,27 @@ const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): v
     missingBefore(context, placed, out)
     if (E.isLeft(fits)) out.problems.push({ _tag: 'OutputNotDecodable', unit: placed.unit, ...fits.left })
     if (record.fingerprint !== task.fingerprint) uncaptured(placed, record, out)
-    out.decisions.push(skip(placed, kept === undefined ? skipReasonOf(task, record) : keptReason(kept)))
-    return
+    return skip(placed, kept === undefined ? skipReasonOf(task, record) : keptReason(kept))
   }
   const answer = context.confirm.size === 0 ? undefined : context.confirm.get(placed.unit)
   const given = answer?._tag === 'Done' ? answer.output : undefined
-  if (isAssumed(context, stepIndex)) {
-    assume(placed, given === undefined ? context.outputs.get(placed.unit) : given, out)
-    return
+  if (placed.demand === 'assumed') {
+    return assume(placed, given === undefined ? context.outputs.get(placed.unit) : given, out)
   }
   const job = placed.job ?? (context.jobs.size === 0 ? undefined : context.jobs.get(placed.unit))
   if (job !== undefined && scheduled === undefined) {
     if (answer !== undefined) out.problems.push({ _tag: 'JobPending', unit: placed.unit })
-    out.decisions.push(poll(placed, job))
-    return
+    return poll(placed, job)
   }
   const due = schedule(context, placed, { record, scheduled, job }, answer?._tag === 'Again')
   const isCovered = record !== undefined && context.evidence.covered.has(placed.unit)
   if (answer?._tag === 'Done' && (due._tag === 'Confirm' || isCovered)) {
-    assume(placed, given === undefined ? record?.output : given, out, evidenceNow(context, placed, record))
-    return
+    return assume(placed, given === undefined ? record?.output : given, out, evidenceNow(context, placed, record))
   }
   // "Again" for what runs in any case is no contradiction. "Done" would leave out work that nobody did.
   if (answer?._tag === 'Done') out.problems.push({ _tag: 'NotAsked', unit: placed.unit })
   if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NotAsked', unit: placed.unit, keep: true })
-  out.decisions.push(due)
+  return due
 }
 
 const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean => open.size > 0 && open.has(placed.unit)
@@ -305,7 +396,7 @@ const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReason | und
   const { kept, missing } = context.evidence
   const there = kept.get(placed.unit)
   if (there !== undefined && (scheduled === undefined || there.own)) return there
-  const record = scheduled === undefined || placed.whole?.kept === undefined ? undefined : placed.record
+  const record = scheduled === undefined || placed.keptAbove === undefined ? undefined : placed.record
   if (record === undefined) return undefined
   return { changed: [], evidence: evidenceWith(record, [], missing.get(placed.unit)?.missing ?? []), own: true }
 }
@@ -340,7 +431,7 @@ const fitsOf = ({ accepts }: Task, output: Json | undefined): ReturnType<Task['a
 /** What is taken as done needs what it left behind. */
 const missingBefore = (context: PlanContext, placed: Placed, out: Planned): void => {
   const { missing } = context.evidence
-  if (missing.size === 0 || !isAssumed(context, placed.stepIndex)) return
+  if (missing.size === 0 || placed.demand !== 'assumed') return
   const lost = missing.get(placed.unit)
   if (lost === undefined) return
   const expected = `${lost.missing.map(describeEvidence).join(', ')}, which is missing`
@@ -353,7 +444,7 @@ const assume = (
   given: Json | undefined,
   out: Planned,
   evidence?: ReadonlyArray<Evidence>
-): void => {
+): Skip => {
   const { captures } = placed.task
   const json = given === undefined ? E.right(undefined) : fromUnknown(given)
   const output = E.isRight(json) ? json.right : undefined
@@ -367,22 +458,16 @@ const assume = (
         : undefined
   if (expected !== undefined) out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected })
   const reason: SkipReason = output === undefined ? { _tag: 'Assumed' } : { _tag: 'Assumed', output }
-  out.decisions.push(skip(placed, evidence === undefined ? reason : { ...reason, evidence }))
+  return skip(placed, evidence === undefined ? reason : { ...reason, evidence })
 }
 
 /** Why completed work, or work that would be due in any case, is asked for again; undefined if it is not. */
-const repeats = (context: PlanContext, placed: Placed): RunReason | undefined => {
-  const { stepIndex, unit } = placed
-  const step = top(unit)
-  if (stepIndex >= context.from || step === context.restartWave) return { _tag: 'Forced' }
-  if (stepIndex < context.rewound) return undefined
-  if (stepIndex > context.rewound) return { _tag: 'EarlierStepRunsAgain', step: context.rewoundStep }
-  const { due } = context.evidence
-  const ofWave = due.get(step)
-  const lost =
-    due.get(placed.unit) ?? (ofWave === undefined || recordOf(context, step) === undefined ? undefined : ofWave)
-  if (lost !== undefined) return lost
-  return placed.again?.has(unit) === true ? { _tag: 'EarlierStepRunsAgain', step } : undefined
+const repeats = (
+  { evidence: { due } }: PlanContext,
+  { unit, demand }: Pick<At, 'unit' | 'demand'>
+): RunReason | undefined => {
+  if (demand === 'assumed' || isAnew(demand)) return demand === 'assumed' ? undefined : demand
+  return due.get(unit) ?? (demand === 'none' ? undefined : demand)
 }
 
 const poll = (placed: Placed, job: PendingJob): Poll => ({ _tag: 'Poll', ...aboutOf(placed), reason: pollReason(job) })
@@ -420,7 +505,7 @@ const schedule = (
     placed.hasBegun === true ||
     context.recovered
   const asked = again || (scheduled?._tag === 'Forced' && job === undefined)
-  if (mayHaveActed && !asked && !isIdempotent(context, placed)) {
+  if (mayHaveActed && !asked && !mayRunTwice(context, placed)) {
     const known = job === undefined ? (begun?.reason ?? scheduled) : pollReason(job)
     const reason = known ?? ({ _tag: 'MaybeLost' } as const)
     return { _tag: 'Confirm', ...aboutOf(placed), reason }
@@ -434,12 +519,10 @@ const schedule = (
 }
 
 /** What was not idempotent when it began does not become so by an edit. */
-const isIdempotent = ({ checkpoint }: PlanContext, { unit, stepIndex, task }: Placed<Task>): boolean => {
-  if (!task.idempotent) return false
-  const whole = find(checkpoint.workflow, top(unit), stepIndex)?.definition
-  if (whole?.kind === 'map' || whole?.kind === 'expanded') return whole.each.idempotent
-  const before = find(checkpoint.workflow, unit, stepIndex)?.definition
-  return before?.kind !== 'task' || before.idempotent
+const mayRunTwice = ({ checkpoint }: PlanContext, { unit, stepIndex, task }: Placed<Task>): boolean => {
+  const before = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
+  const isLeaf = before?.kind === 'task' || before?.kind === 'map'
+  return task.idempotent && !(isLeaf && !wasIdempotent(before))
 }
 
 /** What the state says of a unit: how it ended or was cut short, and which attempt comes next. */

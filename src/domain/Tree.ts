@@ -1,0 +1,87 @@
+/**
+ * Units and their parts, in definitions and in what a checkpoint remembers of them.
+ *
+ * @since 0.1.0
+ */
+import { indexed, indexOfStep } from './indexed.js'
+import type { Items } from './Items.js'
+import { get } from './Items.js'
+import type { Unit } from './Unit.js'
+import { join, nameOf, top } from './Unit.js'
+
+/**
+ * A unit as it is defined, with its parts: the steps of a sequence, the groups of a wave, or what a map does for each item. A task has
+ * none.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Node {
+  readonly name: string
+  readonly steps?: ReadonlyArray<Node>
+  readonly groups?: ReadonlyArray<Node>
+  readonly each?: Node
+}
+
+/**
+ * A unit that is part of a tree: its definition, and that and the index of the top-level step that it is, or is part of.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Found<N> {
+  readonly definition: N
+  readonly step: N
+  readonly stepIndex: number
+}
+
+/** The parts that a definition lists; none of a task, or of a map. */
+export const listedParts = <N extends Node>({ steps, groups }: N): ReadonlyArray<N> =>
+  (steps ?? groups ?? NO_PARTS) as ReadonlyArray<N>
+
+const NO_PARTS: ReadonlyArray<never> = []
+
+/** The names of the parts of a unit, in order: of a map, the keys of its known items; `undefined` if they are not known. */
+export const partNames = (node: Node, unit: Unit, items: Items): ReadonlyArray<string> | undefined =>
+  node.each === undefined ? listedParts(node).map(({ name }) => name) : items.get(unit)?.map(({ key }) => key)
+
+/** The definition of the part of a unit with a name. All items of a map have the same. */
+export const partNamed = <N extends Node>(node: N, unit: Unit, name: string, items: Items): N | undefined => {
+  if (node.each !== undefined) return get(items, unit, name) === undefined ? undefined : (node.each as N)
+  const parts = listedParts(node)
+  return parts.length === 0 ? undefined : indexed(parts, nameOfNode).get(name)
+}
+
+const nameOfNode = ({ name }: Node): string => name
+
+/**
+ * A unit of a tree, if there is one at that path. `expected`: the usual index of its top-level step.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const find = <N extends Node>(
+  { steps }: { readonly steps: ReadonlyArray<N> },
+  items: Items,
+  unit: Unit,
+  expected = 0
+): Found<N> | undefined => {
+  const name = top(unit)
+  const stepIndex = indexOfStep(steps, name, expected)
+  const step = stepIndex === undefined ? undefined : steps[stepIndex]
+  if (stepIndex === undefined || step === undefined) return undefined
+  let definition = step
+  let above = name
+  while (above.length < unit.length) {
+    const end = unit.indexOf('/', above.length + 1)
+    const path = end === -1 ? unit : unit.slice(0, end)
+    const key = nameOf(path)
+    const part = partNamed(definition, above, key, items)
+    // Each unit has one path: another spelling of it is not the unit.
+    const isEscaped = key.length !== path.length - above.length - 1
+    if (part === undefined || (isEscaped && join(above, key) !== path)) return undefined
+    definition = part
+    above = path
+  }
+  return { definition, step, stepIndex }
+}

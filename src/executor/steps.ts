@@ -1,0 +1,134 @@
+/**
+ * Steps: a task with its attempts, a sequence part by part, a wave or a map with its parts in parallel.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { none } from '../domain/PendingJob.js'
+import type { DecisionTree } from '../domain/Plan.js'
+import type { Unit } from '../domain/Unit.js'
+import { isTop, join } from '../domain/Unit.js'
+import { runAttempts } from './attempts.js'
+import { attemptsStart, jobSubmitted, taskCompleted, taskFailed, taskStopped } from './changes.js'
+import { close, objectionTo, refuse } from './compositeChecks.js'
+import { runMap } from './map.js'
+import type { ProgramSequence, ProgramStep, ProgramTask } from './Program.js'
+import type { RecordError } from './Recorder.js'
+import type { DueStep, RunScope, RunStep, StepEnd } from './RunScope.js'
+import { timestamp } from './RunScope.js'
+import { runWave } from './wave.js'
+
+/**
+ * Runs a step that is due, with all its parts.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const runStep: RunStep = async (scope, { step, ...due }) => {
+  if (step._tag === 'Task') return await runTask(scope, { ...due, step })
+  scope.runs.set(due.place.unit, (scope.runs.get(due.place.unit) ?? 0) + 1)
+  switch (step._tag) {
+    case 'Sequence':
+      return await runSequence(scope, { ...due, step })
+    case 'Wave':
+      return await runWave(scope, { ...due, step }, runStep)
+    case 'Map':
+      return await runMap(scope, { ...due, step }, runStep)
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// a task
+// ---------------------------------------------------------------------------------------------------------------------
+
+const runTask = async (
+  scope: RunScope,
+  { place, step: task, node: { decision }, stopping }: DueStep<ProgramTask>
+): Promise<E.Either<RecordError, StepEnd>> => {
+  const { unit } = place
+  const attempt = decision._tag === 'Retry' ? decision.attempt : 1
+  const { recorder } = scope
+  recorder.stage([attemptsStart(scope, [{ unit, attempt }], task.job === undefined ? none : [unit])])
+  const started = await recorder.commit()
+  if (E.isLeft(started)) return started
+  const result = await runAttempts(scope, place, task, attempt, stopping)
+  if (E.isLeft(result)) return result
+  switch (result.right._tag) {
+    case 'Stopped':
+      recorder.stage(taskStopped(scope, place, task, result.right))
+      return E.right({ _tag: 'Stopped' })
+    case 'Done':
+      recorder.stage([
+        task.job === undefined ? taskCompleted(scope, place, task, result.right) : jobSubmitted(place, result.right)
+      ])
+      return E.right({ _tag: task.job === undefined ? 'Done' : 'Pending' })
+    case 'Failed': {
+      recorder.stage([taskFailed(unit, result.right)])
+      const saved = await recorder.commit()
+      const retryable = result.right.failure._tag === 'Transient'
+      return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed', retryable })
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// a sequence
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** How steps that are done in order ended, and the last of them that was looked at. */
+export interface PartsEnd {
+  readonly end: StepEnd
+  readonly index: number
+}
+
+/**
+ * Runs the steps of a sequence, or of the workflow, that are due, in order, until one does not end well.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const runParts = async (
+  scope: RunScope,
+  parent: { readonly unit: Unit | undefined; readonly stepIndex?: number },
+  steps: ReadonlyArray<ProgramStep>,
+  nodes: ReadonlyArray<DecisionTree>,
+  stopping: AbortSignal
+): Promise<E.Either<RecordError, PartsEnd>> => {
+  for (const [index, step] of steps.entries()) {
+    const node = nodes[index]
+    if (node === undefined || node.decision._tag === 'Skip') continue
+    if (stopping.aborted || (await isPausing(scope))) return E.right({ end: { _tag: 'Stopped' }, index })
+    if (node.decision._tag === 'Poll') return E.right({ end: { _tag: 'Pending' }, index })
+    const place = { unit: join(parent.unit, step.name), stepIndex: parent.stepIndex ?? index }
+    const ended = await runStep(scope, { place, step, node, stopping })
+    if (E.isLeft(ended)) return ended
+    if (ended.right._tag !== 'Done') return E.right({ end: ended.right, index })
+  }
+  return E.right({ end: { _tag: 'Done' }, index: steps.length })
+}
+
+const isPausing = async ({ pauses }: RunScope): Promise<boolean> => {
+  const asked = pauses.look()
+  return asked !== false && (await asked)
+}
+
+const runSequence = async (
+  scope: RunScope,
+  { place, step, node, stopping }: DueStep<ProgramSequence>
+): Promise<E.Either<RecordError, StepEnd>> => {
+  const startedAt = scope.environment.clock.now()
+  // One that only waits starts nothing: what must hold before it is no question then.
+  const objection = node.decision._tag === 'Poll' ? E.right(undefined) : await objectionTo(scope, place, step)
+  if (E.isLeft(objection)) return objection
+  if (objection.right?._tag === 'Back') return E.right(objection.right)
+  if (objection.right !== undefined) return await refuse(scope, place, objection.right.failure, startedAt)
+  const ended = await runParts(scope, place, step.steps, node.parts, stopping)
+  if (E.isLeft(ended)) return ended
+  const { end } = ended.right
+  if (end._tag === 'Done') return await close(scope, place, step, startedAt)
+  if (end._tag !== 'Failed' || !isTop(place.unit)) return E.right(end)
+  const at = timestamp(scope.environment.clock.now())
+  scope.recorder.stage([{ _tag: 'UnitFailed', at, unit: place.unit, retryable: end.retryable }])
+  const saved = await scope.recorder.commit()
+  return E.isLeft(saved) ? saved : E.right(end)
+}

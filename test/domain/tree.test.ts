@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { describe, expect, test } from 'vitest'
+import type { Items } from '../../src/domain/Items.js'
+import * as I from '../../src/domain/Items.js'
+import { levelsOf, sightOf } from '../../src/domain/scope.js'
+import { find, partNames } from '../../src/domain/Tree.js'
+import type { Unit } from '../../src/domain/Unit.js'
+import * as W from '../../src/domain/Workflow.js'
+import * as Identity from '../../src/domain/WorkflowIdentity.js'
+
+const page = W.sequence('page', [W.task('fetch'), W.mapOf('links', W.task('follow')), W.task('index')])
+
+const workflow: W.Workflow = {
+  name: 'crawl',
+  steps: [
+    W.task('list'),
+    W.wave('sites', [
+      W.group(W.sequence('docs', [W.task('read'), W.mapOf('pages', page), W.task('sum')])),
+      W.group(W.task('blog'), ['docs']),
+      W.group(W.task('wiki'))
+    ]),
+    W.task('report')
+  ]
+}
+
+const items: Items = new Map([
+  [
+    'sites/docs/pages',
+    [
+      { key: 'a', value: 1 },
+      { key: 'b', value: [2] }
+    ]
+  ],
+  ['sites/docs/pages/a/links', [{ key: 'x', value: 'x.html' }]]
+])
+
+describe('a unit of a tree', () => {
+  test.each<readonly [Unit, string | undefined]>([
+    ['list', 'list'],
+    ['sites', 'sites'],
+    ['sites/docs/pages', 'pages'],
+    ['sites/docs/pages/b', 'page'],
+    ['sites/docs/pages/b/fetch', 'fetch'],
+    ['sites/docs/pages/a/links/x', 'follow'],
+    ['sites/docs/pages/b/links/x', undefined],
+    ['sites/docs/pages/c', undefined],
+    ['sites/mail', undefined],
+    ['list/list', undefined],
+    ['sites/', undefined],
+    ['sites//docs', undefined],
+    ['%73ites', undefined],
+    ['sites/%64ocs', undefined],
+    ['sites/constructor', undefined],
+    ['', undefined]
+  ])('%s is found as it is defined', (unit, name) => {
+    const found = find(workflow, items, unit)
+    assert.equal(found?.definition.name, name)
+    assert.equal(find(Identity.of(workflow), items, unit)?.definition.name, name)
+    if (found !== undefined) assert.equal(found.step, workflow.steps[found.stepIndex])
+  })
+
+  test('has the parts that its definition lists, a map those of its known items', () => {
+    const names = (unit: Unit): unknown =>
+      partNames(find<W.Step>(workflow, items, unit)?.definition ?? assert.fail(), unit, items)
+    assert.deepEqual(names('sites'), ['docs', 'blog', 'wiki'])
+    assert.deepEqual(names('sites/docs/pages'), ['a', 'b'])
+    assert.deepEqual(names('sites/docs/pages/b'), ['fetch', 'links', 'index'])
+    assert.deepEqual(names('sites/docs/pages/a/links'), ['x'])
+    assert.equal(names('sites/docs/pages/b/links'), undefined)
+    assert.deepEqual(names('list'), [])
+  })
+
+  test('belongs to the item of the innermost map around it', () => {
+    assert.equal(I.around(items, 'sites/docs/read'), undefined)
+    assert.equal(I.around(items, 'sites/docs/pages'), undefined)
+    assert.deepEqual(I.around(items, 'sites/docs/pages/b/fetch')?.item, { key: 'b', value: [2] })
+    assert.deepEqual(I.around(items, 'sites/docs/pages/a/links'), {
+      map: 'sites/docs/pages',
+      item: { key: 'a', value: 1 }
+    })
+    assert.equal(I.around(items, 'sites/docs/pages/a/links/x')?.item.value, 'x.html')
+  })
+})
+
+describe('a unit sees', () => {
+  const all: ReadonlyArray<Unit> = [
+    'list',
+    'sites',
+    'sites/docs/read',
+    'sites/docs/pages',
+    'sites/docs/pages/a/fetch',
+    'sites/docs/pages/a/links',
+    'sites/docs/pages/a/links/x',
+    'sites/docs/pages/b/fetch',
+    'sites/docs/sum',
+    'sites/blog',
+    'sites/wiki',
+    'report'
+  ]
+  const seenBy = (unit: Unit): ReadonlyArray<Unit> => all.filter(sightOf(workflow, items, unit))
+
+  test('its earlier siblings and those of the units around it, with all their parts', () => {
+    assert.deepEqual(seenBy('list'), [])
+    assert.deepEqual(seenBy('sites/docs/pages/a/links/x'), ['list', 'sites/docs/read', 'sites/docs/pages/a/fetch'])
+    assert.deepEqual(seenBy('sites/docs/pages/b/fetch'), ['list', 'sites/docs/read'])
+    assert.deepEqual(seenBy('report'), all.slice(0, -1))
+  })
+
+  test('of its wave the groups that it needs, and no others', () => {
+    assert.deepEqual(
+      seenBy('sites/blog'),
+      all.filter((unit) => unit === 'list' || unit.startsWith('sites/docs/'))
+    )
+    assert.deepEqual(seenBy('sites/wiki'), ['list'])
+  })
+
+  test('the names of those on each level', () => {
+    assert.deepEqual(
+      levelsOf(workflow, items, 'sites/docs/pages/a/index').map(({ parent, seen }) => [parent, seen()]),
+      [
+        [undefined, ['list']],
+        ['sites', []],
+        ['sites/docs', ['read']],
+        ['sites/docs/pages', []],
+        ['sites/docs/pages/a', ['fetch', 'links']]
+      ]
+    )
+  })
+})
+
+describe('a definition of many levels', () => {
+  const nested = (depth: number): W.Step =>
+    depth === 1 ? W.task('leaf') : W.sequence(`s${depth}`, [nested(depth - 1)])
+
+  test('has at most 16', () => {
+    assert.deepEqual(W.problems({ name: 'deep', steps: [nested(16)] }), [])
+    const [problem, ...more] = W.problems({ name: 'deep', steps: [nested(17)] })
+    assert.deepEqual(more, [])
+    expect(problem?._tag).toBe('TooDeep')
+    assert.match(W.describeProblem(problem ?? assert.fail()), /is nested too deeply: .* at most 16 levels/)
+  })
+
+  test('is refused for what is wrong on any of them, with its place', () => {
+    const wrong = W.sequence('outer', [
+      W.sequence('empty', []),
+      W.wave('wave', [W.group(W.mapOf('map', W.sequence('body', [W.task('a'), W.task('a')])), ['nobody'])])
+    ])
+    assert.deepEqual(W.problems({ name: 'w', steps: [wrong] }), [
+      { _tag: 'NoSteps', unit: 'outer/empty' },
+      { _tag: 'UnknownNeed', unit: 'outer/wave', group: 'map', need: 'nobody' },
+      { _tag: 'DuplicateName', name: 'a', within: 'outer/wave/map/*' }
+    ])
+  })
+
+  test('may set a variable once, and in each body of a map once more', () => {
+    const setting = (name: string): W.Task => W.task(name, { captures: ['v'] })
+    const body = W.sequence('body', [setting('inside')])
+    assert.deepEqual(W.problems({ name: 'w', steps: [setting('a'), W.mapOf('map', body)] }), [])
+    const twice = W.sequence('deeper', [setting('b')])
+    assert.deepEqual(W.problems({ name: 'w', steps: [setting('a'), twice] }), [
+      { _tag: 'DuplicateCapture', variable: 'v', places: ['a', 'deeper/b'] }
+    ])
+  })
+
+  test('can be defined', () => {
+    assert.ok(E.isRight(W.define('crawl', workflow.steps)))
+    assert.deepEqual(
+      W.tasks(workflow.steps).map(({ place }) => place),
+      [
+        'list',
+        'sites/docs/read',
+        'sites/docs/pages/*/fetch',
+        'sites/docs/pages/*/links',
+        'sites/docs/pages/*/index',
+        'sites/docs/sum',
+        'sites/blog',
+        'sites/wiki',
+        'report'
+      ]
+    )
+  })
+})

@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import type { Program as ProgramType } from '../../src/index.js'
+import { explain, planResume, planRun, Program, resume, run } from '../../src/index.js'
+import { isWithin } from '../../src/domain/Unit.js'
+import type { World } from './fixtures.js'
+import { ended, failingSave, group, newProcess, newWorld, outputsOf, refused, right, stored, task } from './fixtures.js'
+
+type Runnable = ProgramType.Program<Readonly<Record<string, unknown>>>
+
+/** Logs its unit, and gives what it sees, unless it is broken. */
+const does = (
+  world: World,
+  name: string,
+  broken: ReadonlySet<string> = new Set(),
+  more: object = {}
+): ProgramType.ProgramTask =>
+  task(name, {
+    run: ({ unit, outputs }) => {
+      world.log.push(unit)
+      return broken.has(unit) ? TE.left(new Error(`${unit} is broken`)) : TE.right(Object.keys(outputs).join(' '))
+    },
+    ...more
+  })
+
+const needing = (step: ProgramType.ProgramStep, ...needs: ReadonlyArray<string>): ProgramType.ProgramGroup => ({
+  ...step,
+  needs
+})
+
+/** A wave whose groups are sequences, one of which has a map with a wave in its body. */
+const crawl = (world: World, broken?: ReadonlySet<string>): Runnable => {
+  const one = (name: string): ProgramType.ProgramTask => does(world, name, broken)
+  const page = Program.sequenceOf('page', [
+    one('fetch'),
+    Program.waveOf('looks', [needing(one('size')), needing(one('words'), 'size')]),
+    one('index')
+  ])
+  const pages = Program.mapOf('pages', page, {
+    forEach: () => E.right(['a', 'b']),
+    key: (item) => E.right(String(item))
+  })
+  return Program.fromSteps('crawl', [
+    one('list'),
+    Program.waveOf('sites', [
+      needing(Program.sequenceOf('docs', [one('read'), pages, one('sum')])),
+      needing(Program.sequenceOf('blog', [one('read'), one('sum')]), 'docs'),
+      needing(Program.sequenceOf('wiki', [one('read'), one('sum')]))
+    ]),
+    one('report')
+  ])
+}
+
+const LEAVES = [
+  'list',
+  'sites/docs/read',
+  ...['a', 'b'].flatMap((key) =>
+    ['fetch', 'looks/size', 'looks/words', 'index'].map((part) => `sites/docs/pages/${key}/${part}`)
+  ),
+  'sites/docs/sum',
+  'sites/blog/read',
+  'sites/blog/sum',
+  'sites/wiki/read',
+  'sites/wiki/sum',
+  'report'
+]
+
+describe('a tree of steps', () => {
+  test('runs each task once, in the order that sequences and needs ask for', async () => {
+    const world = newWorld()
+    const { checkpoint, outputs } = ended(await newProcess(world).perform(run(crawl(world), 'r', {})), 'Completed')
+    assert.deepEqual([...world.log].sort(), [...LEAVES].sort())
+    const before = (earlier: string, later: string): void =>
+      assert.ok(world.log.indexOf(earlier) < world.log.indexOf(later), `${earlier} before ${later}`)
+    for (const key of ['a', 'b']) {
+      before('sites/docs/read', `sites/docs/pages/${key}/fetch`)
+      before(`sites/docs/pages/${key}/fetch`, `sites/docs/pages/${key}/looks/size`)
+      before(`sites/docs/pages/${key}/looks/size`, `sites/docs/pages/${key}/looks/words`)
+      before(`sites/docs/pages/${key}/looks/words`, `sites/docs/pages/${key}/index`)
+      before(`sites/docs/pages/${key}/index`, 'sites/docs/sum')
+    }
+    before('sites/docs/sum', 'sites/blog/read')
+    before('sites/wiki/sum', 'report')
+    const seen = outputsOf(checkpoint)
+    assert.equal(seen['sites/docs/pages/a/index'], 'list read fetch looks')
+    assert.equal(seen['sites/docs/pages/a/looks/words'], 'list read fetch size')
+    assert.equal(seen['sites/blog/sum'], 'list docs read')
+    assert.equal(seen['report'], 'list sites')
+    assert.deepEqual(Object.keys((outputs as { sites: { docs: object } }).sites.docs), ['read', 'pages', 'sum'])
+    assert.deepEqual(right(planResume(checkpoint, crawl(world))).startIndex, 3)
+  })
+
+  test('saved groups that start and end together share a save', async () => {
+    const process = newProcess()
+    ended(await process.perform(run(crawl(process.world), 'r', {})), 'Completed')
+    assert.ok(process.saves.length < LEAVES.length * 2, `${process.saves.length} saves`)
+  })
+
+  test.each(['before', 'after'] as const)(
+    'a process that ends %s any save goes on where it was: nothing recorded runs again, nothing is left out',
+    async (when) => {
+      const undisturbed = newProcess()
+      const whole = ended(await undisturbed.perform(run(crawl(undisturbed.world), 'r', {})), 'Completed').checkpoint
+      for (let n = 1; n <= undisturbed.saves.length; n++) {
+        const world = newWorld()
+        const first = newProcess(world, { around: failingSave(n, when) })
+        const failed = await first.perform(run(crawl(world), 'r', {}))
+        assert.ok(E.isLeft(failed) || when === 'after' || first.saves.length < n)
+        if (n === 1 && when === 'before') continue
+        const recorded = new Set([...(await stored(newProcess(world).storage)).completedSteps].map(({ unit }) => unit))
+        world.log.length = 0
+        const { checkpoint } = ended(await newProcess(world).perform(resume(crawl(world), 'r')), 'Completed')
+        assert.deepEqual([...world.log].sort(), LEAVES.filter((unit) => !recorded.has(unit)).sort(), `save ${n}`)
+        assert.deepEqual(outputsOf(checkpoint), outputsOf(whole), `save ${n}`)
+      }
+    }
+  )
+
+  test('a task that fails fails what it is part of, and a resume runs it and what follows', async () => {
+    const broken = 'sites/docs/pages/b/looks/words'
+    const world = newWorld()
+    const outcome = ended(await newProcess(world).perform(run(crawl(world, new Set([broken])), 'r', {})), 'Failed')
+    assert.deepEqual([outcome.step, outcome.failures.map(({ unit }) => unit)], ['sites', [broken]])
+    const plan = right(planResume(outcome.checkpoint, crawl(world)))
+    const open = plan.decisions.filter(({ _tag }) => _tag !== 'Skip').map(({ _tag, unit }) => `${_tag} ${unit}`)
+    assert.deepEqual(open, [
+      'Retry sites',
+      'Retry sites/docs',
+      'Retry sites/docs/pages',
+      'Retry sites/docs/pages/b',
+      'Retry sites/docs/pages/b/looks',
+      'Retry sites/docs/pages/b/looks/words',
+      'Run sites/docs/pages/b/index',
+      'Run sites/docs/sum',
+      'Run sites/blog',
+      'Run sites/blog/read',
+      'Run sites/blog/sum',
+      'Run report'
+    ])
+    assert.deepEqual(
+      explain(plan)
+        .split('\n')
+        .slice(1, 7)
+        .map((line) => line.slice(0, 30).trimEnd()),
+      [
+        '  1/3  skip     list',
+        '  2/3  retry    sites',
+        '       retry      docs',
+        '       skip         read',
+        '       retry        pages',
+        '       skip           a'
+      ]
+    )
+    world.log.length = 0
+    ended(await newProcess(world).perform(resume(crawl(world), 'r')), 'Completed')
+    assert.deepEqual(world.log, [
+      broken,
+      'sites/docs/pages/b/index',
+      'sites/docs/sum',
+      'sites/blog/read',
+      'sites/blog/sum',
+      'report'
+    ])
+  })
+})
+
+describe('going back in a tree', () => {
+  const from = async (fromStep: string): Promise<{ readonly ran: ReadonlyArray<string>; readonly world: World }> => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(crawl(world), 'r', {})), 'Completed')
+    world.log.length = 0
+    ended(await newProcess(world).perform(resume(crawl(world), 'r', { fromStep })), 'Completed')
+    return { ran: world.log, world }
+  }
+
+  test('to a step of an item runs what follows it in the item, around it, and nothing beside it', async () => {
+    const { ran } = await from('sites/docs/pages/b/looks/size')
+    assert.deepEqual(
+      [...ran].sort(),
+      [
+        ...['looks/size', 'looks/words', 'index'].map((part) => `sites/docs/pages/b/${part}`),
+        'sites/docs/sum',
+        'sites/blog/read',
+        'sites/blog/sum',
+        'report'
+      ].sort()
+    )
+  })
+
+  test('to a group runs the groups that need it', async () => {
+    const { ran } = await from('sites/docs')
+    assert.deepEqual(
+      [...ran].sort(),
+      LEAVES.filter((unit) => isWithin(unit, 'sites/docs') || isWithin(unit, 'sites/blog') || unit === 'report').sort()
+    )
+  })
+
+  test('changes no key and no record beside it', async () => {
+    const world = newWorld()
+    const before = ended(await newProcess(world).perform(run(crawl(world), 'r', {})), 'Completed').checkpoint
+    const fromStep = 'sites/blog/sum'
+    const after = ended(
+      await newProcess(world).perform(resume(crawl(world), 'r', { fromStep })),
+      'Completed'
+    ).checkpoint
+    assert.deepEqual([...after.renewals.keys()], ['sites/blog/sum', 'report'])
+    const stays = (unit: string): boolean => !['sites/blog/sum', 'sites/blog', 'sites', 'report'].includes(unit)
+    const records = ({ completedSteps }: typeof before): ReadonlyArray<unknown> =>
+      [...completedSteps].filter(({ unit }) => stays(unit))
+    assert.deepEqual(records(after), records(before))
+  })
+
+  test('to a unit that there is not names those that are there', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(crawl(world), 'r', {})), 'Completed')
+    const planned = await planRun(crawl(world), 'r', { fromStep: 'sites/docs/pages/c' })(
+      newProcess(world).environment
+    )()
+    assert.deepEqual(refused(planned, 'PlanError').problems, [
+      { _tag: 'UnknownStep', step: 'sites/docs/pages/c', available: ['sites/docs/pages/a', 'sites/docs/pages/b'] }
+    ])
+  })
+})
+
+describe('an edited tree', () => {
+  const shop = (world: World, steps: ReadonlyArray<string>, last = 'ship'): Runnable =>
+    Program.fromSteps('shop', [
+      Program.sequenceOf(
+        'order',
+        steps.map((name) => does(world, name))
+      ),
+      does(world, last, new Set(['ship']))
+    ])
+
+  test('is refused where a step was put before one that ran', async () => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(shop(world, ['pick', 'pack']), 'r', {})), 'Failed')
+    const refusal = refused(
+      await newProcess(world).perform(resume(shop(world, ['check', 'pick', 'pack']), 'r')),
+      'PlanError'
+    )
+    assert.ok(refusal.problems.some((one) => one._tag === 'WorkflowChanged' && one.unit === 'order/check'))
+  })
+
+  test('may change where nothing ran yet', async () => {
+    const world = newWorld()
+    const broken = Program.fromSteps('shop', [
+      Program.sequenceOf('order', [
+        does(world, 'pick'),
+        does(world, 'pack', new Set(['order/pack'])),
+        does(world, 'pay')
+      ])
+    ])
+    ended(await newProcess(world).perform(run(broken, 'r', {})), 'Failed')
+    world.log.length = 0
+    const edited = Program.fromSteps('shop', [
+      Program.sequenceOf('order', [does(world, 'pick'), does(world, 'wrap'), does(world, 'pack'), does(world, 'send')])
+    ])
+    ended(await newProcess(world).perform(resume(edited, 'r')), 'Completed')
+    assert.deepEqual(world.log, ['order/wrap', 'order/pack', 'order/send'])
+  })
+})
+
+test('a group that is told to stop because another failed leaves nothing in flight', async () => {
+  const world = newWorld()
+  const waits = task('waits', {
+    run: ({ signal }) =>
+      TE.tryCatch(
+        () =>
+          new Promise((_, reject) => {
+            signal.addEventListener('abort', () => reject(new Error('stopped')))
+          }),
+        (error) => error
+      )
+  })
+  const program = Program.fromSteps('halting', [
+    Program.waveOf(
+      'all',
+      [needing(Program.sequenceOf('slow', [waits])), group('bad', { run: () => TE.left(new Error('no')) })],
+      {
+        onFailure: 'halt'
+      }
+    )
+  ])
+  const { checkpoint, failures } = ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
+  assert.deepEqual(failures.map(({ unit }) => unit).sort(), ['all/bad', 'all/slow/waits'])
+  assert.equal(checkpoint.state._tag, 'Failed')
+})
