@@ -17,8 +17,8 @@ import { conversions, toJson } from './conversions.js'
 import type { JobGroupSpec, JobSpec } from './JobSpec.js'
 import type { EachSpec, MapOptions, MapSource } from './MapSpec.js'
 import type { ProgramGroup, ProgramStep, ProgramTask } from './ProgramStep.js'
-import { mapOf, task, waveOf } from './ProgramStep.js'
-import type { GroupSpec, OutputCodec, OutputOf, TaskSpec, WaveOptions } from './StepSpec.js'
+import { mapOf, sequenceOf, task, waveOf } from './ProgramStep.js'
+import type { GroupSpec, OutputCodec, OutputOf, SequenceOptions, TaskSpec, WaveOptions } from './StepSpec.js'
 
 export type * from './JobSpec.js'
 export type * from './MapSpec.js'
@@ -223,6 +223,48 @@ export const step =
   ) =>
   (self: Program<Outputs, Input>): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input> =>
     build(self, [...self.steps, task(name, spec as TaskSpec<never, never, C>)])
+
+/**
+ * Adds steps that are done in order, as one step. `parts` adds them to a program without steps. They see what earlier steps gave; later
+ * steps see their outputs as one object by name.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import * as TE from 'fp-ts/lib/TaskEither.js'
+ * import * as t from 'io-ts'
+ * import { Program } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const release = pipe(
+ *   Program.start('release'),
+ *   Program.step('version', { output: t.string, run: () => TE.right('1.2.3') }),
+ *   Program.sequence('deploy', (deploy) =>
+ *     pipe(
+ *       deploy,
+ *       Program.step('push', { output: t.string, run: ({ outputs }) => TE.right(`v${outputs.version}`) }),
+ *       Program.step('smoke', { run: ({ outputs }) => TE.right(outputs.push.length) })
+ *     )
+ *   ),
+ *   Program.step('announce', { run: ({ outputs: { deploy } }) => TE.right(`${deploy.push} is out`) })
+ * )
+ * assert.deepEqual(release.steps.map(({ _tag }) => _tag), ['Task', 'Sequence', 'Task'])
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const sequence =
+  <N extends string, Outputs, Input, Inner>(
+    name: NewName<N, Outputs>,
+    parts: (start: Program<Outputs, Input>) => Program<Inner, Input>,
+    options: SequenceOptions<Outputs, Input> = {}
+  ) =>
+  (
+    self: Program<Outputs, Input>
+  ): Program<
+    Outputs & { readonly [K in N]: { readonly [P in Exclude<keyof Inner, keyof Outputs>]: Inner[P] } },
+    Input
+  > =>
+    build(self, [...self.steps, sequenceOf(name, parts(build(self, [])).steps, options as SequenceOptions)])
 
 /**
  * Adds a wave: groups that run in parallel. Later steps see their outputs as one object by group name.

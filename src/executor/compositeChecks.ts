@@ -46,7 +46,9 @@ export const objectionTo = async (
   place: Place,
   { guard = UNGUARDED }: Pick<Composite, 'guard'>
 ): Promise<E.Either<RecordError, Objection | undefined>> => {
-  if (guard.before === undefined && !scope.values.evident) return E.right(undefined)
+  // Inside of a wave that was looked at when the wave began, and looking for each of its parts would be quadratic.
+  const looksBack = scope.values.evident && isAlone(scope, place)
+  if (guard.before === undefined && !looksBack) return E.right(undefined)
   const { stopping, recorder } = scope
   const previous = previousWave(scope, place)
   const startedAt = scope.environment.clock.now()
@@ -54,7 +56,8 @@ export const objectionTo = async (
   const saved = guard.before === undefined ? E.right(undefined) : await recorder.commit()
   if (E.isLeft(saved)) return saved
   for (let look = 1; ; look++) {
-    const wrong = [...(await otherBefore(scope, place)), ...(await checkBefore(guard, contextOf(scope, place)))]
+    const others = looksBack ? await otherBefore(scope, place) : []
+    const wrong = [...others, ...(await checkBefore(guard, contextOf(scope, place)))]
     const kept = wrong.length === 0 ? E.right(undefined) : await recorder.commit()
     if (E.isLeft(kept)) return kept
     const refused = await unlessWaived(scope, place, guard, 'before', wrong, stopping, undefined, previous.choice)
@@ -82,7 +85,7 @@ const previousWave = (scope: RunScope, place: Place): { readonly choice: Choice;
     )
     .findLastIndex(({ _tag }) => _tag === 'Wave' || _tag === 'Map')
   const previous = steps[index]?.name
-  if (previous === undefined || pending.length > 0 || !mayGoBack(scope, place))
+  if (previous === undefined || pending.length > 0 || !isAlone(scope, place))
     return { choice: { answers: ['lookAgain', 'continue', 'abort'] }, place }
   const unit = join(above, previous)
   return {
@@ -91,8 +94,8 @@ const previousWave = (scope: RunScope, place: Place): { readonly choice: Choice;
   }
 }
 
-/** Whether nothing runs beside a unit: whoever goes back leaves what runs beside it without an end. */
-const mayGoBack = ({ definition, recorder }: RunScope, { unit }: Place): boolean => {
+/** Whether nothing runs beside a unit. Where something does, nobody can go back: that would be left without an end. */
+const isAlone = ({ definition, recorder }: RunScope, { unit }: Place): boolean => {
   const { items } = recorder.checkpoint()
   return [...ancestors(unit)].every((one) => find<ProgramStep>(definition, items, one)?.definition._tag === 'Sequence')
 }
@@ -147,7 +150,7 @@ export const close = async (
     const { wrong } = found.right
     const refused = await unlessWaived(scope, place, guard, 'after', wrong, scope.stopping, undefined, AFTERWARDS)
     if (refused !== undefined) {
-      const mayRun = mayGoBack(scope, place) && mayRunAgain(composite, refused)
+      const mayRun = isAlone(scope, place) && mayRunAgain(composite, refused)
       if (mayRun && (await runsAgain(scope, place, guard, refused, startedAt)))
         return E.right({ _tag: 'Back', ...place, ...(refused.asked ? {} : { otherwise: refused.error }) })
       if (!mayRun && (await looksAgain(scope, guard, refused, look, closingAt))) continue

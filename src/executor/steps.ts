@@ -117,8 +117,9 @@ const runSequence = async (
   { place, step, node, stopping }: DueStep<ProgramSequence>
 ): Promise<E.Either<RecordError, StepEnd>> => {
   const startedAt = scope.environment.clock.now()
-  // One that only waits starts nothing: what must hold before it is no question then.
-  const objection = node.decision._tag === 'Poll' ? E.right(undefined) : await objectionTo(scope, place, step)
+  // One that only waits starts nothing: what must hold before it is no question then. Waves in it look back by themselves.
+  const isAsked = node.decision._tag !== 'Poll' && step.guard?.before !== undefined
+  const objection = isAsked ? await objectionTo(scope, place, step) : E.right(undefined)
   if (E.isLeft(objection)) return objection
   if (objection.right?._tag === 'Back') return E.right(objection.right)
   if (objection.right !== undefined) return await refuse(scope, place, objection.right.failure, startedAt)

@@ -20,6 +20,7 @@ import type {
   OutputCodec,
   OutputOf,
   Program,
+  SequenceOptions,
   StepContext,
   TaskSpec,
   WaveOptions
@@ -152,6 +153,15 @@ export interface AsyncWorkflow<Outputs, Input> extends Program<Outputs, Input> {
     name: P.NewName<N, Outputs>,
     work: Work<Outputs, Input, unknown> | AsyncSpec<Outputs, Input, C> | AsyncJobSpec<Outputs, Input, C>
   ) => AsyncWorkflow<Outputs & { readonly [K in N]: OutputOf<C> }, Input>
+  /** Adds steps that are done in order, as one step: `parts` adds them to a workflow without steps. */
+  readonly sequence: <N extends string, Inner>(
+    name: P.NewName<N, Outputs>,
+    parts: (start: AsyncWorkflow<Outputs, Input>) => Program<Inner, Input>,
+    options?: Omit<SequenceOptions<Outputs, Input>, 'before' | 'after'> & AsyncChecks<Outputs, Input>
+  ) => AsyncWorkflow<
+    Outputs & { readonly [K in N]: { readonly [P in Exclude<keyof Inner, keyof Outputs>]: Inner[P] } },
+    Input
+  >
   /** Adds a wave of groups that run in parallel. */
   readonly wave: <N extends string, Cs extends Readonly<Record<string, unknown>>>(
     name: P.NewName<N, Outputs>,
@@ -217,6 +227,14 @@ const extendable = <Outputs, Input>(program: Program<Outputs, Input>): AsyncWork
   const self: Omit<AsyncWorkflow<Outputs, Input>, keyof Program<Outputs, Input>> = {
     step: (name, work) =>
       extendable(P.step<string, Outputs, Input>(name as never, specOf(work) as never)(program) as never),
+    sequence: (name, parts, options) =>
+      extendable(
+        P.sequence<string, Outputs, Input, never>(
+          name as never,
+          (start) => parts(extendable(start)) as never,
+          options === undefined ? {} : checksOf(options)
+        )(program) as never
+      ),
     wave: (name, groups, options) => {
       const specs = Object.entries(groups).map(([group, work]) => [group, specOf(work as never)])
       return extendable(

@@ -1,0 +1,251 @@
+/** Jobs, pauses, stops, evidence, checks and doubt of units that are parts of parts. */
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import { memoryPauses } from '../../src/adapters/memory.js'
+import { pause } from '../../src/executor/pause.js'
+import type { Program as ProgramType } from '../../src/index.js'
+import { planResume, poll, Program, resume, run } from '../../src/index.js'
+import type { World } from './fixtures.js'
+import { ended, group, newProcess, newWorld, patiently, refused, right, stored, task } from './fixtures.js'
+
+const needing = (step: ProgramType.ProgramStep, ...needs: ReadonlyArray<string>): ProgramType.ProgramGroup => ({
+  ...step,
+  needs
+})
+
+const does = (world: World, name: string, more: object = {}): ProgramType.ProgramTask =>
+  task(name, { run: ({ unit }) => TE.fromIO(() => world.log.push(unit)), ...more })
+
+/** One step, a wave of a sequence of two steps and of a task, and a last step. */
+const release = (
+  world: World,
+  second: ProgramType.ProgramTask,
+  options: { readonly sequence?: object; readonly wave?: object } = {}
+): ProgramType.Program<Readonly<Record<string, unknown>>> =>
+  Program.fromSteps('release', [
+    does(world, 'build'),
+    Program.waveOf(
+      'deploy',
+      [
+        needing(Program.sequenceOf('asia', [does(world, 'push'), second, does(world, 'warm')], options.sequence)),
+        group('notes', { run: ({ unit }) => TE.fromIO(() => world.log.push(unit)) })
+      ],
+      options.wave
+    ),
+    does(world, 'announce')
+  ])
+
+const AFTER = ['deploy/asia/warm', 'announce']
+
+const restarted = async (
+  world: World,
+  program: ProgramType.Program<Readonly<Record<string, unknown>>>,
+  options: object = {}
+): Promise<ReadonlyArray<string>> => {
+  world.log.length = 0
+  ended(await newProcess(world).perform(resume(program, 'r', options)), 'Completed')
+  return world.log
+}
+
+describe('a step of a group', () => {
+  test('that hands its work over lets the other groups end, and the sequence goes on when the job has', async () => {
+    const world = newWorld()
+    let isReady = false
+    const job = Program.task('ship', {
+      job: {
+        submit: () => TE.fromIO(() => ({ id: world.log.push('submitted') })),
+        poll: () => TE.right(isReady ? { _tag: 'Finished' } : { _tag: 'Unfinished' }),
+        collect: () => TE.right('shipped')
+      }
+    } as never)
+    const process = newProcess(world)
+    const waits = ended(await process.perform(run(release(world, job), 'r', {})), 'Pending')
+    assert.deepEqual(
+      waits.jobs.map(({ unit }) => unit),
+      ['deploy/asia/ship']
+    )
+    assert.deepEqual([...world.log].sort(), ['build', 'deploy/asia/push', 'deploy/notes', 'submitted'])
+    world.log.length = 0
+    ended(await newProcess(world).perform(resume(release(world, job), 'r')), 'Pending')
+    assert.deepEqual(world.log, [])
+    isReady = true
+    const later = newProcess(world)
+    right(await patiently(later.clock, poll(release(world, job), 'r')(later.environment)()))
+    assert.deepEqual(await restarted(world, release(world, job)), AFTER)
+  })
+
+  test('that is running when the run is to pause ends, and nothing starts after it', async () => {
+    const world = newWorld()
+    const pauses = memoryPauses()
+    const process = newProcess(world, { pauses })
+    const asks = task('ask', {
+      run: () => TE.fromTask(async () => void right(await pause('r', {})(process.environment)()))
+    })
+    const outcome = ended(await process.perform(run(release(world, asks), 'r', {})), 'Interrupted')
+    assert.deepEqual([outcome.reason, outcome.step], ['paused', 'deploy'])
+    assert.equal(right(await pauses.pointer())._tag, 'Some')
+    assert.ok(!world.log.includes('deploy/asia/warm'))
+    assert.deepEqual(await restarted(world, release(world, asks)), AFTER)
+  })
+
+  test('that is stopped is in flight, and runs again in its attempt', async () => {
+    const world = newWorld()
+    const process = newProcess(world)
+    let isFirst = true
+    const slow = task('slow', {
+      run: ({ signal, unit }) => {
+        world.log.push(unit)
+        if (!isFirst) return TE.right(null)
+        isFirst = false
+        process.stop()
+        return TE.tryCatch(
+          async () => {
+            await new Promise((resolve) => (signal.aborted ? resolve(0) : signal.addEventListener('abort', resolve)))
+            throw new Error('stopped')
+          },
+          (error) => error
+        )
+      }
+    })
+    const { checkpoint } = ended(await process.perform(run(release(world, slow), 'r', {})), 'Interrupted')
+    assert.ok(checkpoint.state._tag === 'Interrupted')
+    assert.deepEqual(checkpoint.state.inFlight, [{ unit: 'deploy/asia/slow', attempt: 1 }])
+    const ran = await restarted(world, release(world, slow))
+    assert.deepEqual(
+      ran.filter((unit) => unit !== 'deploy/notes'),
+      ['deploy/asia/slow', ...AFTER]
+    )
+  })
+
+  test('whose evidence is missing runs again with what follows it, and no group beside it does', async () => {
+    const world = newWorld()
+    const makes = task('make', {
+      evidence: [{ _tag: 'Artifact', path: 'made.txt' }],
+      run: ({ unit }) =>
+        TE.fromIO(() => {
+          world.log.push(unit)
+          world.tree.files.set('made.txt', 'x')
+        })
+    })
+    ended(await newProcess(world).perform(run(release(world, makes), 'r', {})), 'Completed')
+    world.tree.files.delete('made.txt')
+    assert.deepEqual(await restarted(world, release(world, makes)), ['deploy/asia/make', ...AFTER])
+  })
+
+  test('that was edited by hand since is a question, which names it by its path', async () => {
+    const world = newWorld()
+    const makes = task('make', {
+      evidence: [{ _tag: 'Artifact', path: 'made.txt' }],
+      run: ({ unit }) =>
+        TE.fromIO(() => {
+          world.log.push(unit)
+          world.tree.files.set('made.txt', 'x')
+        })
+    })
+    ended(await newProcess(world).perform(run(release(world, makes), 'r', {})), 'Completed')
+    world.tree.files.set('made.txt', 'edited')
+    const { questions } = refused(await newProcess(world).perform(resume(release(world, makes), 'r')), 'Unconfirmed')
+    assert.deepEqual(
+      questions.map(({ unit }) => unit),
+      ['deploy/asia/make']
+    )
+    const keep = { confirm: new Map([['deploy/asia/make', { _tag: 'Keep' }]]) }
+    assert.deepEqual(await restarted(world, release(world, makes), keep), [])
+    assert.deepEqual(await restarted(world, release(world, makes)), [])
+  })
+
+  test('that may have had its effect and must not have it twice is asked about by its path', async () => {
+    const world = newWorld()
+    const pays = task('pay', { idempotent: false, run: () => TE.left(new Error('no answer')) })
+    ended(await newProcess(world).perform(run(release(world, pays), 'r', {})), 'Failed')
+    const { questions } = refused(await newProcess(world).perform(resume(release(world, pays), 'r')), 'Unconfirmed')
+    assert.deepEqual(
+      questions.map(({ unit }) => unit),
+      ['deploy/asia/pay']
+    )
+    const done = { confirm: new Map([['deploy/asia/pay', { _tag: 'Done' }]]) }
+    assert.deepEqual(await restarted(world, release(world, pays), done), AFTER)
+  })
+
+  test('that is harmful and declared done before its sequence began needs no answer after', async () => {
+    const world = newWorld()
+    const program = release(world, does(world, 'pay', { idempotent: false }))
+    const from = { fromStep: 'deploy/asia/warm' }
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(await restarted(world, program, from), AFTER)
+  })
+})
+
+describe('the checks of a part', () => {
+  const failingOnce = (): (() => TE.TaskEither<unknown, unknown>) => {
+    let times = 0
+    return () => ((times += 1) === 1 ? TE.left(new Error('not yet')) : TE.right(null))
+  }
+
+  test('that fail after a sequence fail it; a resume looks again, and runs no step of it', async () => {
+    const world = newWorld()
+    const check = { after: failingOnce(), onCheckFailure: 'abort' }
+    const program = release(world, does(world, 'smoke'), { sequence: check })
+    const { failures } = ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
+    assert.deepEqual(
+      failures.map(({ unit }) => unit),
+      ['deploy/asia']
+    )
+    assert.deepEqual(await restarted(world, program), ['announce'])
+  })
+
+  test('that fail before a sequence start no step of it', async () => {
+    const world = newWorld()
+    const check = { before: failingOnce(), onCheckFailure: 'abort' }
+    const program = release(world, does(world, 'smoke'), { sequence: check })
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
+    assert.deepEqual([...world.log].sort(), ['build', 'deploy/notes'])
+    assert.deepEqual(await restarted(world, program), ['deploy/asia/push', 'deploy/asia/smoke', ...AFTER])
+  })
+
+  test('of a sequence beside a running group are looked at again where a policy says to retry', async () => {
+    const world = newWorld()
+    const check = { after: failingOnce(), onCheckFailure: 'retry' }
+    const program = release(world, does(world, 'smoke'), { sequence: check })
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
+    assert.equal(world.log.filter((unit) => unit === 'deploy/asia/push').length, 1)
+  })
+
+  test('of a wave in a sequence let it run again, and what follows it', async () => {
+    const world = newWorld()
+    const program = Program.fromSteps('w', [
+      Program.sequenceOf('all', [
+        does(world, 'first'),
+        Program.waveOf('wave', [needing(does(world, 'a')), needing(does(world, 'b'))], {
+          after: failingOnce(),
+          onCheckFailure: 'retry',
+          concurrency: 1
+        }),
+        does(world, 'last')
+      ])
+    ])
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(world.log, ['all/first', 'all/wave/a', 'all/wave/b', 'all/wave/a', 'all/wave/b', 'all/last'])
+  })
+
+  test('a nested wave can be restarted by its path', async () => {
+    const world = newWorld()
+    const program = Program.fromSteps('w', [
+      Program.sequenceOf('all', [
+        does(world, 'first'),
+        Program.waveOf('wave', [needing(does(world, 'a')), needing(does(world, 'b'), 'a')]),
+        does(world, 'last')
+      ])
+    ])
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
+    const { checkpoint } = { checkpoint: await stored(newProcess(world).storage) }
+    assert.ok(E.isLeft(planResume(checkpoint, program, { restartWave: 'all/first' })))
+    assert.deepEqual(await restarted(world, program, { restartWave: 'all/wave' }), [
+      'all/wave/a',
+      'all/wave/b',
+      'all/last'
+    ])
+  })
+})
