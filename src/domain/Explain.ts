@@ -77,7 +77,7 @@ const below = ({ parts }: DecisionTree, indent: string): ReadonlyArray<Row> =>
 const LONG = 20
 const TOLD = 5
 
-/** A unit that is told of, or the others of its kind, which are counted. */
+/** The line of a unit, or the line that counts the other units of its kind. */
 interface Told {
   readonly node: DecisionTree
   readonly row: Omit<Row, 'place'>

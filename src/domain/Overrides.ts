@@ -74,10 +74,7 @@ interface Dropped {
   readonly keeps: boolean
 }
 
-/**
- * Takes back the record of whatever runs again, of what follows it in its sequence, and of what somebody says has another outcome than
- * the recorded one.
- */
+/** Drops the records of units that run again, of what follows them in their sequence, and of units whose output an answer replaces. */
 const rewound = (known: Known, at: string): Change.Rewound | undefined => {
   const { checkpoint, plan } = known
   const asIs = asItIs(plan)

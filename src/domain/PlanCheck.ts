@@ -130,7 +130,7 @@ export const compare = (context: PlanContext, workflow: Workflow, policy: Change
       ]
 }
 
-/** Two workflows. `redoneWas`: by sequence, the index among its former steps of the first that runs again in any case. */
+/** The plan's context and its workflow. `redoneWas`: for each sequence, the former index of its first step that runs again whatever is recorded. */
 interface Edited {
   readonly checkpoint: Checkpoint
   readonly workflow: Workflow
@@ -150,7 +150,7 @@ const changed = (edit: Edit, unit: Unit, recorded?: string, present?: string): P
 const definitionOf = ({ workflow, checkpoint: { items } }: Edited, unit: Unit, expected?: number): Step | undefined =>
   find<Step>(workflow, items, unit, expected)?.definition
 
-/** Whether a unit runs again in any case. One that is gone is judged by where it was. */
+/** Whether the plan runs a unit again whatever is recorded. A removed unit counts by its former place. */
 const isRedone = (edited: Edited, unit: Unit): boolean => {
   const { checkpoint, workflow, context, redoneWas } = edited
   if (isAnew(context.demands.of(unit))) return true
@@ -172,7 +172,7 @@ const isRedone = (edited: Edited, unit: Unit): boolean => {
   return (indexOfStep(was.steps, nameOf(gone), 0) ?? -1) >= from
 }
 
-/** Completed units that are gone or are defined otherwise now, but for those that run again in any case. */
+/** Completed units that were removed or changed, except those that run again whatever is recorded. */
 function* editsOfRecorded(edited: Edited): Iterable<PlanProblem> {
   const { checkpoint, workflow } = edited
   const maps = new Set<Unit>()

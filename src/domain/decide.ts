@@ -143,7 +143,7 @@ const decideMap = (context: PlanContext, map: MapStep, at: At, out: Planned): De
   return decideParts(context, map, at, items.length, (index) => ofItem(map.each, items[index]?.key ?? ''), out)
 }
 
-/** The items of a map that go on: none are known of one that is done anew. One of no items that runs again has nothing else to do. */
+/** The items that a plan uses: undefined if the map computes them again. A map of no items that runs again does nothing else. */
 const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: At): ReadonlyArray<Item> | undefined => {
   const items = checkpoint.items.get(unit)
   return isAnew(demand) || (items?.length === 0 && evidence.again.has(unit)) ? undefined : items
