@@ -13,7 +13,7 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, 'test/.tmp/**', ...(sweep ? [] : ['test/**/*.sweep.test.ts'])],
     pool: 'forks',
     // Many tests mostly wait for other processes.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    maxWorkers: availableParallelism() * 2,
     testTimeout: sweep ? 60 * minutes : minutes / 2,
     hookTimeout: 5 * minutes,
     reporters: ['default', 'json'],
