@@ -40,14 +40,14 @@ export interface MapOptions<Outputs, Input, I> extends WaveOptions<Outputs, Inpu
 }
 
 /**
- * What a task gets beside its context when it is done for an item: `item`, as a copy of what is recorded. Its `group` is
- * the key of that.
+ * What a task gets beside its context when it is done for an item: `item`, as a copy of what is recorded, and `itemKey`, its name.
  *
  * @category model
  * @since 0.1.0
  */
 export interface ForItem<I> {
   readonly item: I
+  readonly itemKey: string
 }
 
 /**

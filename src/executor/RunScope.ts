@@ -249,15 +249,14 @@ const withItem = <A extends StepContext<unknown, unknown>>(
   { definition, recorder }: RunScope,
   { stepIndex }: Place,
   context: A,
-  { map: unit, item: { value: stored } }: NonNullable<ReturnType<typeof Items.around>>
+  { map: unit, item: { key, value: stored } }: NonNullable<ReturnType<typeof Items.around>>
 ): A => {
   let made: { readonly value: unknown } | undefined
   const map = find<ProgramStep>(definition, recorder.checkpoint().items, unit, stepIndex)?.definition
   const decode = (): unknown => (map?._tag === 'Map' ? orStored(map.items.decode(stored), stored) : stored)
-  return Object.defineProperty(context, 'item', {
-    enumerable: true,
-    configurable: true,
-    get: () => (made ??= { value: decode() }).value
+  return Object.defineProperties(context, {
+    item: { enumerable: true, configurable: true, get: () => (made ??= { value: decode() }).value },
+    itemKey: { enumerable: true, configurable: true, value: key }
   })
 }
 

@@ -318,7 +318,7 @@ const viewOf = <Outputs, Input>(context: StepContext<Outputs, Input>): AsyncCont
   given(context, new View(context))
 
 const given = <A extends object>(context: object, view: A): A => {
-  for (const name of ['job', 'item']) {
+  for (const name of ['job', 'item', 'itemKey']) {
     const property = Object.getOwnPropertyDescriptor(context, name)
     if (property !== undefined) Object.defineProperty(view, name, property)
   }

@@ -39,8 +39,7 @@ const files: Readonly<Record<string, (n: number) => string>> = {
 
 /** The number of problems in a file, through all of parsing. */
 const problemsOf = (text: string): number => {
-  const source = parse(text)
-  const file = E.isLeft(source) ? source : decode(source.right, 'w')
+  const file = decode({ path: '/w.yml', shown: 'w.yml', name: 'w', source: parse(text) }, () => E.left('no other file'))
   return E.isLeft(file) ? file.left.length : unknownVariables(file.right, []).length
 }
 

@@ -14,15 +14,15 @@ import * as Style from '../../src/cli/terminal/Style.js'
 import { viewRun } from '../../src/executor/runs.js'
 import { runOutcome, workflow } from '../../src/promise/index.js'
 import * as arb from '../../src/testing/planning/Arbitrary.js'
-import { join } from '../../src/domain/Unit.js'
+import { isTop, parent } from '../../src/domain/Unit.js'
 
 const statuses = ['completed', 'failed', 'in flight', 'not started'] as const
 type Status = UnitView['status']
 
 const unit = (index: number, status: Status, group?: string): UnitView => ({
   index,
-  name: `step-${index}`,
-  ...(group === undefined ? {} : { group }),
+  unit: group === undefined ? `step-${index}` : `step-${index}/${group}`,
+  kind: 'task',
   status,
   assumed: false,
   attempts: 1
@@ -78,9 +78,9 @@ describe('the rows of a run', () => {
     fc.assert(
       fc.property(runs, (units) => {
         const rows = rowsOf(units)
-        const steps = units.filter(({ group }) => group === undefined)
+        const steps = units.filter(({ unit }) => isTop(unit))
         for (const status of statuses) {
-          const shown = listed(rows).filter((one) => one.group === undefined && one.status === status).length
+          const shown = listed(rows).filter((one) => isTop(one.unit) && one.status === status).length
           expect(shown + counted(rows, 'step', status)).toBe(steps.filter((one) => one.status === status).length)
         }
       })
@@ -94,7 +94,7 @@ describe('the rows of a run', () => {
         fc.pre(groups.some((status) => status !== groups[0]))
         const rows = rowsOf(units)
         for (const status of statuses) {
-          const shown = listed(rows).filter((one) => one.group !== undefined && one.status === status).length
+          const shown = listed(rows).filter((one) => !isTop(one.unit) && one.status === status).length
           expect(shown + counted(rows, 'group', status)).toBe(groups.filter((one) => one === status).length)
         }
       })
@@ -129,13 +129,11 @@ describe('the units of a run', () => {
         const recorded = new Set(Array.from(checkpoint.completedSteps, ({ unit }) => unit))
         const units = unitsOf(checkpoint)
         for (const one of units) {
-          const { name, group } = one
-          const isRecorded = recorded.has(group === undefined ? name : join(name, group))
-          expect(one.status === 'completed').toBe(isRecorded)
-          if (one.groups === undefined) continue
-          const groups = units.filter((of) => of.index === one.index && of.group !== undefined)
-          expect(one.groups.total).toBe(groups.length)
-          expect(one.groups.completed).toBe(groups.filter(({ status }) => status === 'completed').length)
+          expect(one.status === 'completed').toBe(recorded.has(one.unit))
+          if (one.parts === undefined) continue
+          const groups = units.filter((of) => parent(of.unit) === one.unit)
+          expect(one.parts.total).toBe(groups.length)
+          expect(one.parts.completed).toBe(groups.filter(({ status }) => status === 'completed').length)
           const isOpen = one.status === 'in flight' || one.status === 'not started'
           if (isOpen) expect(one.status === 'in flight').toBe(groups.some(({ status }) => status !== 'not started'))
         }

@@ -13,10 +13,15 @@ import { unknownVariables } from '../../src/cli/workflow/unknownVariables.js'
 import { objection } from '../../src/cli/workflow/Variable.js'
 import type { WorkflowFile } from '../../src/cli/workflow/WorkflowFile.js'
 
-const read = (text: string): E.Either<readonly Problem.Problem[], WorkflowFile> => {
-  const source = parse(text)
-  return E.isLeft(source) ? source : decode(source.right, 'fallback')
-}
+const read = (
+  text: string,
+  others: Readonly<Record<string, string>> = {}
+): E.Either<readonly Problem.Problem[], WorkflowFile> =>
+  decode({ path: '/w.yml', shown: 'w.yml', name: 'fallback', source: parse(text) }, (_, name) => {
+    const other = others[name]
+    if (other === undefined) return E.left(`Can't read workflow ${name}`)
+    return E.right({ path: name, shown: name, name: name.replace('.yml', ''), source: parse(other, name) })
+  })
 
 const problemsOf = (text: string): readonly string[] => {
   const file = read(text)
@@ -191,7 +196,7 @@ steps:
       "w.yml:23:37: "LD_PRELOAD" can't be a variable: it would change how commands are found or started",
       "w.yml:24:5: a step is a mapping like "shell: npm test", not the text "just text"",
       "w.yml:26:5: it begins with "*", which makes an alias of it: put it in quotes. Aliases are not supported",
-      "w.yml:27:17: a step has no key "colour". It may have "name", "wave", "shell", "run", "reuse", "job", "summary", "capture", "retry", "timeout", "idempotent", "version", "workspace", "artifacts", "commits", "before", "expect", "after", "onCheckFailure"",
+      "w.yml:27:17: a step has no key "colour". It may have "name", "wave", "steps", "workflow", "shell", "run", "reuse", "job", "summary", "capture", "retry", "timeout", "idempotent", "version", "workspace", "artifacts", "commits", "before", "expect", "after", "onCheckFailure"",
     ]
   `)
 })
@@ -408,6 +413,119 @@ steps:
     'w.yml:10:25: unknown variable "of_one". Set here: given, flag, late',
     'w.yml:12:38: unknown variable "gven". Did you mean "given"?'
   ])
+})
+
+test('a step knows what was captured on its own level and on those around it, and an item keeps what it captured', () => {
+  const file = valid(`
+steps:
+  - name: a
+    steps:
+      - { shell: x, capture: one }
+      - wave: w
+        groups:
+          g: { steps: [{ run: [a, "\${one}"], capture: two }, { run: [a, "\${two}"] }] }
+          h: { run: [a, "\${two}"] }
+          i: { run: [a, "\${two}", "\${item}"], needs: [g] }
+      - wave: m
+        forEach: two
+        each: { steps: [{ run: [a, "\${item}", "\${two}"], capture: three }, { run: [a, "\${three}"] }] }
+  - run: [a, "\${one}", "\${two}", "\${three}"]
+`)
+  expect(unknownVariables(file, []).map((problem) => Problem.describe('w.yml', problem))).toEqual([
+    'w.yml:9:25: unknown variable "two". Set here: one',
+    'w.yml:10:35: unknown variable "item". Set here: one, two',
+    'w.yml:14:34: unknown variable "three". Set here: one, two'
+  ])
+})
+
+test('problems of names are placed on every level', () => {
+  expect(
+    problemsOf(`
+name: w
+steps:
+  - name: a
+    steps:
+      - { name: x, shell: x, capture: v }
+      - { name: x, shell: x }
+      - { wave: b, groups: { g: { shell: x, needs: [h] }, i: { steps: [{ name: "-", shell: x, capture: v }] } } }
+  - { name: x, shell: x }
+  - { wave: m, forEach: v, each: { steps: [{ name: x, shell: x, capture: v }, { name: x, shell: x }] } }
+  - { steps: [{ shell: x }] }
+  - { name: both, steps: [{ shell: x }], workflow: other.yml }
+  - { name: empty, steps: [] }
+  - { name: mixed, steps: [{ shell: x }], shell: y }
+`)
+  ).toEqual([
+    'w.yml:7:17: the name "x" is used more than once in "a": at 6:17 and 7:17',
+    'w.yml:8:30: group "g" of wave "a/b" needs "h", which is no group of that wave',
+    'w.yml:8:80: "-" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters',
+    'w.yml:8:80: variable "v" is captured by more than one step: a/x, a/b/i/-',
+    'w.yml:10:87: the name "x" is used more than once in "m/*": at 10:52 and 10:87',
+    'w.yml:11:5: a sequence needs a name: "name: deploy"',
+    'w.yml:12:42: a sequence has "steps" of its own, or those of another file ("workflow"), not both',
+    "w.yml:12:52: Can't read workflow other.yml",
+    'w.yml:13:20: a sequence needs at least one step',
+    expect.stringMatching(/^w\.yml:14:43: a sequence has no key "shell"/)
+  ])
+})
+
+test('a group and the body of a map may be a wave or a map', () => {
+  const { steps } = valid(`
+input: { list: [] }
+steps:
+  - wave: w
+    groups:
+      g: { groups: { x: { shell: x } }, concurrency: 2, needs: [h] }
+      h: { forEach: list, each: { forEach: [1, 2], each: { shell: x } } }
+`)
+  expect(steps).toMatchObject([
+    {
+      groups: [
+        { _tag: 'Wave', name: 'g', concurrency: 2, needs: ['h'], groups: [{ name: 'x' }] },
+        { _tag: 'Map', name: 'h', needs: [], each: { _tag: 'Map', each: { _tag: 'Task' } } }
+      ]
+    }
+  ])
+})
+
+test('steps nest 16 levels deep, and no deeper', () => {
+  const nested = (depth: number): string =>
+    depth === 1 ? '{ name: s, shell: x }' : `{ name: s, steps: [${nested(depth - 1)}] }`
+  expect(problemsOf(`steps: [${nested(16)}]`)).toEqual([])
+  expect(problemsOf(`steps: [${nested(17)}]`)).toEqual([
+    expect.stringMatching(
+      /^w\.yml:1:\d+: "(s\/){15}s" is nested too deeply: a workflow has at most 16 levels of steps$/
+    )
+  ])
+})
+
+test('a file has at most 10,000 steps and groups, with those of the files that it includes', () => {
+  const others = {
+    'b.yml': `steps: [${Array.from({ length: 100 }, () => '{ name: c, workflow: c.yml }').join(', ')}]`,
+    'c.yml': `steps: [${Array.from({ length: 100 }, () => '{ shell: x }').join(', ')}]`
+  }
+  const file = read('steps: [{ name: a, workflow: b.yml }]', others)
+  expect(E.isLeft(file) ? file.left.map((problem) => Problem.describe('w.yml', problem)) : []).toEqual([
+    expect.stringMatching(
+      /^b\.yml:1:\d+: a workflow file has at most 10000 steps and groups, with those of the files that it includes$/
+    )
+  ])
+})
+
+test('files include one another at most 16 levels deep', () => {
+  const others = Object.fromEntries(
+    Array.from({ length: 20 }, (_, n) => [`${n}.yml`, `steps: [{ name: s, workflow: ${n + 1}.yml }]`])
+  )
+  const file = read('steps: [{ name: s, workflow: 0.yml }]', others)
+  expect(E.isLeft(file) ? file.left.map((problem) => Problem.describe('w.yml', problem)) : []).toEqual([
+    '14.yml:1:30: files include one another more than 16 levels deep'
+  ])
+})
+
+test('an included sequence is called as its step, else as its file says, else as its file', () => {
+  const others = { 'b.yml': 'name: inner\nsteps: [{ shell: x }]', 'c.yml': 'steps: [{ shell: x }]' }
+  const file = read('steps: [{ workflow: b.yml }, { workflow: c.yml }, { name: own, workflow: c.yml }]', others)
+  expect(E.isRight(file) ? file.right.steps.map(({ name }) => name) : file.left).toEqual(['inner', 'c', 'own'])
 })
 
 test.each([

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { WAVE_CHECK_KEYS } from '../../src/cli/workflow/decodeChecks.js'
+import { COMPOSITE_KEYS } from '../../src/cli/workflow/decodeStep.js'
 import { TASK_KEYS } from '../../src/cli/workflow/decodeTask.js'
 import { blocks, codes, column, read, table, tables } from './markdown.js'
 import { open, type Seen } from './terminal.js'
@@ -63,7 +63,7 @@ describe('the commands and flags in the guide', () => {
 })
 
 describe('the keys of a workflow file in the guide', () => {
-  const source = ['decode', 'decodeTask', 'decodeWave'].map((name) => read(`src/cli/workflow/${name}.ts`)).join('')
+  const source = ['decode', 'decodeTask', 'decodeStep'].map((name) => read(`src/cli/workflow/${name}.ts`)).join('')
   const listOf = (name: string): readonly string[] =>
     [...(new RegExp(`const ${name}\\b[^\\[]*\\[([^\\]]*)\\]`).exec(source)?.[1] ?? '').matchAll(/'(\w+)'/g)].map(
       ([, key]) => key ?? ''
@@ -77,8 +77,12 @@ describe('the keys of a workflow file in the guide', () => {
   test('are those of a step and of a group', () => {
     expect(said('A step, or a group')).toEqual(sorted([...TASK_KEYS, 'name', 'needs']))
   })
+  test('are those of a sequence', () => {
+    expect(said('A sequence')).toEqual(sorted([...listOf('SEQUENCE_KEYS'), ...COMPOSITE_KEYS, 'name']))
+  })
   test('are those of a wave and of a map', () => {
-    expect(sorted([...said('A wave'), ...said('A map')])).toEqual(sorted([...listOf('WAVE_KEYS'), ...WAVE_CHECK_KEYS]))
+    const keys = [...listOf('WAVE_KEYS'), ...COMPOSITE_KEYS, 'wave']
+    expect(sorted([...said('A wave'), ...said('A map')])).toEqual(sorted(keys))
   })
   test('are those of a retry', () => {
     expect(said('A step, or a group', 'key of `retry`')).toEqual(sorted(listOf('keys')))

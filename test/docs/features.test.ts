@@ -25,6 +25,7 @@ const CHAPTERS: Readonly<Record<string, number | readonly number[]>> = {
   O: 7,
   P: 10,
   Q: 3,
+  R: 4,
   S: [6, 7],
   T: [12, 13, 14],
   V: [6, 7]

@@ -2,11 +2,11 @@
 import * as O from 'fp-ts/lib/Option.js'
 import type { SignalHandlers } from '../../adapters/node/index.js'
 import type { Step } from '../../domain/Workflow.js'
-import { isIdempotent, tasks } from '../../domain/Workflow.js'
 import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
 import type { Prompt } from '../terminal/Prompt.js'
 import { confirm, isYes, pleaseAnswer } from '../terminal/Prompt.js'
 import type { Context } from './Context.js'
+import { definitionAt, harmfulFrom } from './definitions.js'
 
 interface Asking extends Context {
   readonly signals: SignalHandlers
@@ -35,7 +35,7 @@ const askOne = async (context: Asking, program: Steps, failed: FailedCheck): Pro
   for (const one of failed.wrong) screen.line(`  ${one}`)
   const words = failed.answers.map((answer) => WORDS[answer])
   for (;;) {
-    const said = await prompt.ask(`${questionOf(failed)} [${words.join('/')}] `)
+    const said = await prompt.ask(`${questionOf(program, failed)} [${words.join('/')}] `)
     const word = O.isNone(said) ? 'abort' : said.value.trim().toLowerCase()
     const answer = failed.answers.find((one) => word !== '' && WORDS[one].startsWith(word))
     if (answer !== undefined && (await mayRunTwice(context, program, failed, answer))) return answer
@@ -51,9 +51,10 @@ const WORDS: Readonly<Record<CheckAnswer, string>> = {
   abort: 'abort'
 }
 
-const questionOf = ({ answers, when, previousWave }: FailedCheck): string => {
+const questionOf = (program: Steps, { unit, answers, when, previousWave }: FailedCheck): string => {
   if (!answers.includes('lookAgain')) return 'Retry, continue anyway, or abort?'
-  if (when === 'after') return 'Run its groups again, look again, continue anyway, or abort?'
+  const parts = definitionAt(program, unit)?._tag === 'Sequence' ? 'steps' : 'groups'
+  if (when === 'after') return `Run its ${parts} again, look again, continue anyway, or abort?`
   const back = previousWave === undefined ? '' : ` run "${previousWave}" again,`
   return `Look again,${back} continue anyway, or abort?`
 }
@@ -67,28 +68,10 @@ const mayRunTwice = async (
 ): Promise<boolean> => {
   const isAfter = answer === 'retry' && failed.when === 'after' && failed.answers.includes('lookAgain')
   const back = answer === 'previousWave' ? failed.previousWave : isAfter ? failed.unit : undefined
-  const twice = back === undefined ? [] : harmfulFrom(program, back, failed.stepIndex + (isAfter ? 1 : 0))
+  const twice = back === undefined ? [] : harmfulFrom(program, back, isAfter ? undefined : failed.unit)
   return twice.length === 0 || isYes(await confirm(prompt, `${warningOf(twice)} Continue?`, false))
 }
 
 /** The warning before completed units that are not idempotent run again. */
 export const warningOf = (units: ReadonlyArray<string>): string =>
   `Completed, not idempotent, and due to run again: ${units.join(', ')}.`
-
-/** The units that are not idempotent, from the named step to the index (exclusive). A map counts as one unit. */
-export const harmfulFrom = ({ steps }: Steps, from: string, end = steps.length): ReadonlyArray<string> =>
-  steps
-    .slice(0, end)
-    .slice(
-      Math.max(
-        0,
-        steps.slice(0, end).findIndex(({ name }) => name === from)
-      )
-    )
-    .flatMap((step) =>
-      step._tag === 'Map'
-        ? isIdempotent(step)
-          ? []
-          : [step.name]
-        : tasks([step]).flatMap(({ task, place }) => (task.idempotent ? [] : [place]))
-    )

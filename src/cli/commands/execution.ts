@@ -20,7 +20,7 @@ import type { Environment } from '../../ports/Environment.js'
 import type { WorkingTree } from '../../ports/WorkingTree.js'
 import { notDone } from '../CliError.js'
 import { ofOutcome } from '../ExitCode.js'
-import { endingOf, MAX_TOLD, taskOf } from '../report/ending.js'
+import { endingOf, MAX_TOLD } from '../report/ending.js'
 import * as Narrator from '../report/Narrator.js'
 import { grouped } from '../report/progress.js'
 import { endJson, jobJson, printed } from '../report/runJson.js'
@@ -29,6 +29,7 @@ import type { Prompt } from '../terminal/Prompt.js'
 import * as Problem from '../workflow/Problem.js'
 import { toProgram } from '../workflow/toProgram.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
+import { stepAt } from '../workflow/WorkflowFile.js'
 import { askAbout } from './checks.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, ignoreHome } from './Context.js'
@@ -196,7 +197,7 @@ export const execute = async (
 /** What has passed may be gone when it is tried again; everything else needs somebody. */
 const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
   if (outcome._tag !== 'Failed') return 'Resume with:'
-  if (failedCheckOf(program, outcome) === 'after') return 'After fixing it, repeat the check with:'
+  if (failedCheckOf(program, outcome)?.when === 'after') return 'After fixing it, repeat the check with:'
   return outcome.retryable
     ? 'It may pass by itself. Wait or fix it, then resume with:'
     : 'After fixing this, resume with:'
@@ -211,7 +212,7 @@ const outlookAfter = async (
   const none = { questions: [], evidence: [] }
   if (outcome._tag === 'Fenced' || outcome._tag === 'Completed') return none
   const { checkpoint } = outcome
-  const isRefused = outcome._tag === 'Failed' && failedCheckOf(program, outcome) === 'before'
+  const isRefused = outcome._tag === 'Failed' && failedCheckOf(program, outcome)?.when === 'before'
   const given = isRefused ? {} : { evidence: [] }
   const surveyed = await surveyRun(context, program, { checkpoint, found: EXACT }, given)
   if (E.isLeft(surveyed)) return none
@@ -227,9 +228,10 @@ const ownFoldersOf = async (
 ): Promise<ReadonlyMap<string, string>> => {
   const folders = new Map<string, string>()
   if (outcome._tag !== 'Failed' || workspaces === undefined) return folders
-  const { runId, stepIndex, failures } = outcome
+  const { runId, failures } = outcome
   for (const { unit } of failures.slice(0, MAX_TOLD)) {
-    if (taskOf(file.steps[stepIndex], unit)?.fresh !== true) continue
+    const step = stepAt(file.steps, unit)
+    if (step?._tag !== 'Task' || step.fresh !== true) continue
     const folder = await workspaces.stepFolder({ runId, unit }, false)()
     if (E.isRight(folder)) folders.set(unit, folder.right)
   }

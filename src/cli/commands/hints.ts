@@ -4,10 +4,10 @@ import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { describeQuestion } from '../../domain/Explain.js'
 import type { Confirm, FoundEvidence, PlanOptions, PlanProblem, ResumePlan } from '../../domain/Plan.js'
 import { openQuestions } from '../../domain/Plan.js'
-import { listedParts } from '../../domain/Tree.js'
-import { isTop, names, top } from '../../domain/Unit.js'
+import type { Unit } from '../../domain/Unit.js'
+import { top } from '../../domain/Unit.js'
 import { planResume } from '../../domain/planResume.js'
-import type { Step, Workflow } from '../../domain/Workflow.js'
+import type { Workflow } from '../../domain/Workflow.js'
 import type { WorkflowIdentity } from '../../domain/WorkflowIdentity.js'
 import { CHECK_FAILED } from '../../executor/guarded.js'
 import type { RunError } from '../../executor/RunError.js'
@@ -15,7 +15,7 @@ import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { RunSummary } from '../../executor/runs.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Hint } from '../report/Hint.js'
-import { harmfulFrom } from './checks.js'
+import { definitionAt, harmfulFrom, waveBefore } from './definitions.js'
 import type { Context } from './Context.js'
 import { dogearCommand, looking } from './Context.js'
 import type { Difference } from './input.js'
@@ -91,11 +91,16 @@ export const goOn = (
         ...answers(place, runId, {}, workflow, questions)
       ]
 
-/** Which check of a wave as a whole failed, if any. */
-export const failedCheckOf = ({ steps }: Workflow, outcome: RunOutcome): 'before' | 'after' | undefined => {
-  if (outcome._tag !== 'Failed' || steps[outcome.stepIndex]?._tag === 'Task') return undefined
-  const failure = outcome.failures.find(({ unit, error }) => unit === outcome.step && error.code === CHECK_FAILED)
-  return failure === undefined ? undefined : failure.outcome === 'notApplied' ? 'before' : 'after'
+/** Which check of which composite failed, if any. */
+export const failedCheckOf = (
+  workflow: Workflow,
+  outcome: RunOutcome
+): { readonly unit: Unit; readonly when: 'before' | 'after' } | undefined => {
+  if (outcome._tag !== 'Failed') return undefined
+  const failure = outcome.failures.find(
+    ({ unit, error }) => error.code === CHECK_FAILED && definitionAt(workflow, unit)?._tag !== 'Task'
+  )
+  return failure && { unit: failure.unit, when: failure.outcome === 'notApplied' ? 'before' : 'after' }
 }
 
 /**
@@ -108,17 +113,17 @@ export const ofFailedCheck = (
   outcome: RunOutcome,
   evidence: ReadonlyArray<FoundEvidence>
 ): ReadonlyArray<Hint> => {
-  const when = failedCheckOf(workflow, outcome)
-  if (when === undefined || outcome._tag !== 'Failed') return []
-  const { steps } = workflow
-  const end = outcome.stepIndex + (when === 'after' ? 1 : 0)
-  const wave = steps.slice(0, end).findLast(({ _tag }) => _tag !== 'Task')?.name
+  const failed = failedCheckOf(workflow, outcome)
+  if (failed === undefined || outcome._tag !== 'Failed') return []
+  const { unit, when } = failed
+  const wave = when === 'after' ? unit : waveBefore(workflow, unit)
   if (wave === undefined) return []
   const plan = planResume(outcome.checkpoint, workflow, { restartWave: wave, evidence })
   if (E.isLeft(plan) || openQuestions(plan.right).length > 0) return []
-  const harmful = harmfulFrom(workflow, wave, end)
+  const harmful = harmfulFrom(workflow, wave, when === 'after' ? undefined : unit)
   const named = harmful.length === 0 ? '' : `, including steps that are not idempotent (${harmful.join(', ')})`
-  const what = when === 'after' ? `To run the groups of "${wave}" again` : `To run again from "${wave}" on`
+  const parts = definitionAt(workflow, wave)?._tag === 'Sequence' ? 'steps' : 'groups'
+  const what = when === 'after' ? `To run the ${parts} of "${wave}" again` : `To run again from "${wave}" on`
   const yes = harmful.length === 0 ? {} : { yes: true }
   return [{ text: `${what}${named}:`, command: resumeLine(place, outcome.runId, { restartWave: wave, ...yes }) }]
 }
@@ -198,8 +203,8 @@ export const forcedAnswers = (
 const isEdited = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChanged'
 
 /** Whether changed evidence can be kept; a map that runs again as a whole has no record to keep. */
-export const mayKeep = ({ steps }: Workflow, question: Confirm): boolean =>
-  isEdited(question) && !(isTop(question.unit) && steps[question.stepIndex]?._tag === 'Map')
+export const mayKeep = (workflow: Workflow, question: Confirm): boolean =>
+  isEdited(question) && definitionAt(workflow, question.unit)?._tag !== 'Map'
 
 const MAX_FILES = 3
 
@@ -472,12 +477,9 @@ export const ofDamage = (place: Place, runId: string, flags: Flags): ReadonlyArr
  * @category destructors
  * @since 0.1.0
  */
-export const captures = ({ steps }: Workflow, { unit }: Confirm): ReadonlyArray<string> => {
-  const [name, ...inner] = names(unit)
-  let found = steps.find((step) => step.name === name)
-  for (const part of inner)
-    found = found?._tag === 'Map' ? found.each : found && listedParts<Step>(found).find((one) => one.name === part)
-  return found?._tag === 'Task' ? found.captures : []
+export const captures = (workflow: Workflow, { unit }: Confirm): ReadonlyArray<string> => {
+  const step = definitionAt(workflow, unit)
+  return step?._tag === 'Task' ? step.captures : []
 }
 
 /**

@@ -58,7 +58,7 @@ export const CLEAR: Outlook = { obstacles: [], again: [], unrecorded: [], waits:
 /** Checks a run's file, folder, evidence, plan and secrets. */
 export const outlookOf = async (context: Context, view: RunView): Promise<Outlook> => {
   const { checkpoint } = view
-  const workflow = await workflowOf(context, checkpoint)
+  const workflow = workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) {
     // A completed run needs its file no more.
     if (view.status === 'completed' && workflow.left._tag === 'Usage') return CLEAR

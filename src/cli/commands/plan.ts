@@ -42,7 +42,7 @@ export const planCommand = async (context: Context, id: string | undefined, type
   const found = await findOrOnly(context, id)
   if (E.isLeft(found)) return found
   const { checkpoint } = found.right
-  const workflow = await workflowOf(context, checkpoint, namesIn(typed))
+  const workflow = workflowOf(context, checkpoint, namesIn(typed))
   if (E.isLeft(workflow)) return workflow
   const flags = withoutSecrets(typed, redactionFor(context, workflow.right.file))
   const options = planOptions(flags, workflow.right.file)

@@ -43,7 +43,7 @@ export const pollCommand = async (context: Attended, id: string | undefined): Pr
   const view = await findOrOnly(context, id)
   if (E.isLeft(view)) return view
   const { runId, checkpoint, heldBy } = view.right
-  const workflow = await workflowOf(context, checkpoint)
+  const workflow = workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) return workflow
   const folder = checkpoint.workspace?.path ?? context.folder
   warnOf(context, workflow.right)

@@ -37,7 +37,7 @@ export const resumeCommand = async (context: Attended, id: string | undefined, f
     if (!isAllDone(view.left, flags)) return view
     return flags.merge === true ? E.left(WHICH) : nothingLeft(context, view.left.completed, flags)
   }
-  const workflow = await workflowOf(context, view.right.checkpoint, namesIn(flags))
+  const workflow = workflowOf(context, view.right.checkpoint, namesIn(flags))
   if (E.isRight(workflow)) {
     const redaction = redactionFor(context, workflow.right.file)
     const ended = await resumeRun(context, view.right, workflow.right, flags, O.isSome(pointed.right))

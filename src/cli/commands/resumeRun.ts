@@ -10,9 +10,10 @@ import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { progress } from '../../domain/Checkpoint.js'
 import { describeQuestion } from '../../domain/Explain.js'
 import { listed } from '../../domain/listed.js'
-import type { Answer, Confirm, Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
+import type { Answer, Confirm, PlanOptions, ResumePlan } from '../../domain/Plan.js'
 import { hashPlan, openQuestions, runsAgain } from '../../domain/Plan.js'
-import { top } from '../../domain/Unit.js'
+import type { Unit } from '../../domain/Unit.js'
+import { ancestors } from '../../domain/Unit.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Planned, Survey } from '../../executor/planRun.js'
 import type { Program } from '../../executor/Program.js'
@@ -25,7 +26,8 @@ import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
 import { confirm, isYes, pleaseAnswer } from '../terminal/Prompt.js'
-import { harmfulFrom, warningOf } from './checks.js'
+import { warningOf } from './checks.js'
+import { harmful } from './definitions.js'
 import type { Result } from './Context.js'
 import { dogearCommand, environmentFor } from './Context.js'
 import type { Attended, Loaded } from './execution.js'
@@ -219,11 +221,10 @@ const doneTwice = (
   plan: ResumePlan,
   { confirm }: PlanOptions
 ): ReadonlyArray<string> => {
-  const [first] = program.steps
-  const harmful = new Set(first === undefined ? [] : harmfulFrom(program, first.name))
-  const isMap = ({ stepIndex }: Decision): boolean => program.steps[stepIndex]?._tag === 'Map'
+  const units = new Set(harmful(program))
+  const isOfMap = (unit: Unit): boolean => [...ancestors(unit)].some((one) => units.has(one))
   return runsAgain(plan, checkpoint)
-    .filter((one) => harmful.has(isMap(one) ? top(one.unit) : one.unit))
+    .filter(({ unit }) => units.has(unit) || isOfMap(unit))
     .map(({ unit }) => unit)
     .filter((name) => confirm?.get(name)?._tag !== 'Again')
 }

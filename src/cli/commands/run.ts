@@ -65,7 +65,7 @@ export const runCommand = async (context: Attended, file: string, flags: RunFlag
   if (E.isLeft(typed)) return typed
   const parsed = flags.id === undefined ? E.right(undefined) : RunId.parse(flags.id)
   if (E.isLeft(parsed)) return E.left(notDone(parsed.left))
-  const workflow = await loadWorkflow(resolve(context.folder, file), file)
+  const workflow = loadWorkflow(resolve(context.folder, file), file)
   if (E.isLeft(workflow)) return workflow
   const ended = await runLoaded(context, workflow.right, typed.right, flags)
   return E.mapLeft((error: CliError) => withNextActions(context, redactionFor(context, workflow.right.file), error))(

@@ -10,7 +10,6 @@ import type { Change } from '../../domain/Change.js'
 import { decode } from '../../domain/ChangeCodec.js'
 import { progress } from '../../domain/Checkpoint.js'
 import type { JsonObject } from '../../domain/Json.js'
-import { join } from '../../domain/Unit.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { RunView } from '../../executor/runs.js'
 import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
@@ -188,9 +187,9 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined
   }
 }
 
-const unitJson = ({ index, name, group, status, assumed, attempts, durationMillis, output }: UnitView): JsonObject => ({
+const unitJson = ({ index, unit, status, assumed, attempts, durationMillis, output }: UnitView): JsonObject => ({
   step_index: index,
-  unit: group === undefined ? name : join(name, group),
+  unit,
   status: status.replace(' ', '_'),
   assumed,
   attempts,

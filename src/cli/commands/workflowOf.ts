@@ -17,14 +17,14 @@ import type { Loaded } from './execution.js'
 import { ofMissingFile } from './findHints.js'
 
 /** Loads the workflow of a run. `more`: extra variables. */
-export const workflowOf = async (
+export const workflowOf = (
   context: Context,
   { runId, workflow, variables }: Checkpoint,
   more: ReadonlyArray<string> = []
-): Promise<E.Either<CliError, Loaded>> => {
+): E.Either<CliError, Loaded> => {
   const { path } = workflow
   if (path === undefined) return E.left(ofProgram(context, runId))
-  const loaded = await loadWorkflow(path, shownPath(path, context.folder))
+  const loaded = loadWorkflow(path, shownPath(path, context.folder))
   if (E.isRight(loaded)) return knowing(loaded.right, [...variables.keys(), ...more])
   return loaded.left._tag === 'Usage' ? E.left(usage(loaded.left.message, ofMissingFile(context, runId))) : loaded
 }
@@ -41,8 +41,8 @@ export const ofProgram = (context: Context, runId: string): CliError =>
  * @category effects
  * @since 0.1.0
  */
-export const loadWorkflow = async (path: string, shown: string): Promise<E.Either<CliError, Loaded>> => {
-  const file = await load(path, shown)
+export const loadWorkflow = (path: string, shown: string): E.Either<CliError, Loaded> => {
+  const file = load(path, shown)
   return E.isLeft(file) ? file : E.right({ file: file.right, path, shown })
 }
 

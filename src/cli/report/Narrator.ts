@@ -6,7 +6,8 @@
 import { describeKept, describeJob, describeReason, explain } from '../../domain/Explain.js'
 import { describePosition } from '../../domain/Pause.js'
 import type { Decision, ResumePlan, Run } from '../../domain/Plan.js'
-import { isTop, nameOf, top } from '../../domain/Unit.js'
+import type { Unit } from '../../domain/Unit.js'
+import { isTop, isWithin } from '../../domain/Unit.js'
 import { describe, describeRequest } from '../../executor/RunError.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
 import type { Surroundings } from '../steps/commandStep.js'
@@ -56,8 +57,6 @@ export interface Telling {
 
 /** A unit that is at work, or that waits to try again until a time. */
 interface Active {
-  readonly stepIndex: number
-  readonly name: string
   readonly since: number
   readonly until?: number
 }
@@ -77,7 +76,7 @@ type StepEvent = Extract<Event, { readonly stepIndex: number; readonly attempt: 
 export const make = (telling: Telling): Narrator => {
   const { screen, steps, now } = telling
   const waves = Wave.make(steps, now)
-  const kinds = steps.map(({ _tag }) => ({ kind: _tag === 'Task' ? ('task' as const) : ('wave' as const) }))
+  const kinds = steps.map(({ _tag }) => ({ kind: KINDS[_tag] }))
   const active = new Map<string, Active>()
   const partial = new Map<string, Prefixed>()
   let decisions: ReadonlyMap<string, Decision> = new Map()
@@ -95,15 +94,15 @@ export const make = (telling: Telling): Narrator => {
       waves.wentBack(event.stepIndex)
       for (const index of done) if (index >= event.stepIndex) done.delete(index)
     }
-    if (event._tag === 'MapExpanded') waves.expanded(event.stepIndex, event.items)
+    if (event._tag === 'MapExpanded') waves.expanded(event.unit, event.items)
     else if (event._tag === 'StepStarted') {
-      active.set(event.unit, { ...activeOf(event), since: now() })
+      active.set(event.unit, { since: now() })
     } else if (event._tag === 'StepRetrying') {
-      active.set(event.unit, { ...activeOf(event), since: now(), until: now() + event.delayMillis })
+      active.set(event.unit, { since: now(), until: now() + event.delayMillis })
     } else if (event._tag === 'StepCompleted' || event._tag === 'StepFailed' || event._tag === 'JobSubmitted') {
       active.delete(event.unit)
-      if (event._tag === 'StepCompleted' && !isTop(event.unit)) waves.completed(event.stepIndex)
-      else if (event._tag === 'StepCompleted') done.add(event.stepIndex)
+      if (event._tag === 'StepCompleted') waves.completed(event.unit)
+      if (event._tag === 'StepCompleted' && isTop(event.unit)) done.add(event.stepIndex)
     }
     screen.status(
       active.size === 0 ? undefined : () => `${progressText(kinds, done.size)}, ${statusOf(active, waves, now())}`
@@ -119,9 +118,10 @@ export const make = (telling: Telling): Narrator => {
       for (const line of linesOf(telling, waves, decisions, event, active.size)) screen.line(line)
     },
     onOutput: (source, stream, chunk) => {
-      if (isTop(source)) return screen.output(stream, chunk)
+      const wave = waves.around(source)
+      if (wave === undefined) return screen.output(stream, chunk)
       const key = `${source} ${stream}`
-      const lines = partial.get(key) ?? Prefix.make(`${nameOf(source)} | `, (line) => screen.output(stream, line))
+      const lines = partial.get(key) ?? Prefix.make(`${below(wave, source)} | `, (line) => screen.output(stream, line))
       partial.set(key, lines)
       lines.add(chunk)
     },
@@ -136,7 +136,11 @@ export const make = (telling: Telling): Narrator => {
 
 const STREAMS = ['stdout', 'stderr'] as const
 
-const activeOf = ({ unit, stepIndex }: EventUnit): Omit<Active, 'since'> => ({ stepIndex, name: nameOf(unit) })
+const KINDS = { Task: 'task', Sequence: 'sequence', Wave: 'wave', Map: 'map' } as const
+
+/** What a unit is called beside its wave. */
+const below = (wave: Wave.Wave | undefined, unit: Unit): string =>
+  wave !== undefined && isWithin(unit, wave.unit) ? unit.slice(wave.unit.length + 1) : unit
 
 // ---------------------------------------------------------------------------------------------------------------------
 // lines
@@ -164,7 +168,7 @@ const linesOf = (
       return [`${place(telling, event)} ${event.unit}: ${grouped(event.items)} ${event.items === 1 ? 'item' : 'items'}`]
     case 'StepStarted':
       return asWhole(telling, waves, event)
-        ? startedWave(telling, waves, decisions.get(top(event.unit)), event)
+        ? startedWave(telling, waves, decisions, event)
         : started(telling, decisions.get(event.unit), event)
     case 'StepRetrying': {
       const wait = `Retrying in ${(event.delayMillis / 1_000).toFixed(1)}s`
@@ -344,31 +348,32 @@ const groupPrefix = ({ unit }: EventUnit): string => (isTop(unit) ? '' : `${unit
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** Whether a unit is one of so many that only their wave is told of. */
-const asWhole = ({ verbose }: Telling, waves: Waves, { unit, stepIndex }: EventUnit): boolean =>
-  !isTop(unit) && !verbose && waves.isWide(stepIndex)
+const asWhole = ({ verbose }: Telling, waves: Waves, { unit }: EventUnit): boolean => {
+  const wave = waves.around(unit)
+  return !verbose && wave !== undefined && Wave.isWide(wave)
+}
 
 /** The first group that starts tells of all. */
 const startedWave = (
   { screen: { style }, steps }: Telling,
   waves: Waves,
-  decision: Decision | undefined,
-  { stepIndex }: EventUnit
+  decisions: ReadonlyMap<string, Decision>,
+  { stepIndex, unit }: EventUnit
 ): ReadonlyArray<string> => {
-  const wave = waves.at(stepIndex)
-  if (wave === undefined || !waves.isNew(stepIndex)) return []
-  const some = wave.done === 0 ? '' : `${grouped(wave.total - wave.done)} of `
-  const what = `${wave.name} (${some}${grouped(wave.total)} groups)`
-  return decision?._tag === 'Retry'
+  const wave = waves.around(unit)
+  if (wave === undefined || !waves.isNew(wave)) return []
+  const { total = 0, done } = wave
+  const some = done === 0 ? '' : `${grouped(total - done)} of `
+  const what = `${wave.unit} (${some}${grouped(total)} groups)`
+  return decisions.get(wave.unit)?._tag === 'Retry'
     ? [style.bold(`Retrying step ${stepIndex + 1}: ${what}`)]
     : [style.bold(`Executing step ${stepIndex + 1}/${steps.length}: ${what}`)]
 }
 
 /** How many groups are done. The live line says so already, where there is one. */
-const progressed = ({ screen }: Telling, waves: Waves, { stepIndex, unit }: EventUnit): ReadonlyArray<string> => {
-  const wave = waves.at(stepIndex)
-  return wave === undefined || isTop(unit) || screen.live || !waves.isDue(stepIndex)
-    ? []
-    : [`${wave.name}: ${Wave.countOf(wave)}`]
+const progressed = ({ screen }: Telling, waves: Waves, { unit }: EventUnit): ReadonlyArray<string> => {
+  const wave = waves.around(unit)
+  return wave === undefined || screen.live || !waves.isDue(wave) ? [] : [`${wave.unit}: ${Wave.countOf(wave)}`]
 }
 
 /** What went wrong in one group of many is told of the first ones. */
@@ -378,11 +383,12 @@ const troubles = (
   event: EventUnit,
   lines: ReadonlyArray<string>
 ): ReadonlyArray<string> => {
-  if (!asWhole(telling, waves, event)) return lines
-  const count = waves.trouble(event.stepIndex)
+  const wave = waves.around(event.unit)
+  if (wave === undefined || !asWhole(telling, waves, event)) return lines
+  const count = waves.trouble(wave)
   if (count <= Wave.MAX_TROUBLES) return lines
   const { style } = telling.screen
-  return count === Wave.MAX_TROUBLES + 1 ? [style.yellow(`${top(event.unit)}: more groups fail; -v tells of each`)] : []
+  return count === Wave.MAX_TROUBLES + 1 ? [style.yellow(`${wave.unit}: more groups fail; -v tells of each`)] : []
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -392,21 +398,16 @@ const troubles = (
 /** More than these do not fit on a line. */
 const MAX_ACTIVE = 8
 
-const statusOf = (active: ReadonlyMap<string, Active>, waves: Waves, time: number): string => {
-  const units: Array<string> = []
-  let stepIndex = 0
-  for (const one of active.values()) {
-    if (units.length === 0) stepIndex = one.stepIndex
-    if (units.length === MAX_ACTIVE) break
-    const { name } = one
-    units.push(
-      one.until === undefined
-        ? `${name} ${seconds(time - one.since)}`
-        : `${name} tries again in ${seconds(Math.max(0, one.until - time))}`
-    )
-  }
-  const wave = waves.at(stepIndex)
-  return wave === undefined ? units.join(', ') : `${wave.name}: ${[Wave.countOf(wave), ...units].join(', ')}`
+const statusOf = (active: ReadonlyMap<Unit, Active>, waves: Waves, time: number): string => {
+  const [first = ''] = active.keys()
+  const wave = waves.around(first)
+  const units = [...active].slice(0, MAX_ACTIVE).map(([unit, { since, until }]) => {
+    const name = below(wave, unit)
+    return until === undefined
+      ? `${name} ${seconds(time - since)}`
+      : `${name} tries again in ${seconds(Math.max(0, until - time))}`
+  })
+  return wave === undefined ? units.join(', ') : `${wave.unit}: ${[Wave.countOf(wave), ...units].join(', ')}`
 }
 
 /** The live line is drawn once a second: no fractions. */

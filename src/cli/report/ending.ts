@@ -8,16 +8,14 @@ import { describeJob } from '../../domain/Explain.js'
 import type { PendingJob } from '../../domain/PendingJob.js'
 import type { Workspace } from '../../domain/Workspace.js'
 import { isOwn } from '../../domain/Workspace.js'
-import type { Unit } from '../../domain/Unit.js'
-import { join } from '../../domain/Unit.js'
 import { describeFenced } from '../../executor/RunError.js'
 import type { Failed, RunOutcome } from '../../executor/RunOutcome.js'
 import type { Style } from '../terminal/Style.js'
 import type { Hint } from './Hint.js'
 import { linesOf } from './Hint.js'
 import { grouped } from './progress.js'
-import type { StepEntry, TaskEntry, WorkflowFile } from '../workflow/WorkflowFile.js'
-import { commandLine, tasksOf } from '../workflow/WorkflowFile.js'
+import type { WorkflowFile } from '../workflow/WorkflowFile.js'
+import { commandLine, stepAt } from '../workflow/WorkflowFile.js'
 
 /**
  * The lines that end a run: none for one that completed. `hints`: how to go on with it; `ownFolders`: where failed
@@ -90,12 +88,12 @@ const failureLines = (
   ownFolders: ReadonlyMap<string, string>
 ): ReadonlyArray<string> => {
   const { unit, error } = failure
-  const task = taskOf(file.steps[stepIndex], unit)
+  const step = stepAt(file.steps, unit)
   const attempts = failure.attempts.at(-1)?.attempt ?? 1
   const own = ownFolders.get(unit)
   return [
     style.red(`Step ${stepIndex + 1}/${workflow.steps.length} failed: ${unit}`),
-    ...(task === undefined ? [] : [`  command: ${commandLine(task.action)}`]),
+    ...(step?._tag === 'Task' ? [`  command: ${commandLine(step.action)}`] : []),
     `  error: ${error.message}${attempts > 1 ? ` (after ${attempts} attempts)` : ''}`,
     ...(own === undefined ? [] : [`  its own folder: ${own}`]),
     ...(workspace === undefined ? [] : [workspaceLine(workspace)])
@@ -106,14 +104,3 @@ const workspaceLine = (workspace: Workspace): string =>
   workspace.kind === 'worktree'
     ? `  worktree: ${workspace.path} (branch ${workspace.branch})`
     : `  folder: ${workspace.path}`
-
-/**
- * The task of a step, or of a group of it.
- *
- * @category destructors
- * @since 0.1.0
- */
-export const taskOf = (step: StepEntry | undefined, unit: Unit): TaskEntry | undefined =>
-  step === undefined
-    ? undefined
-    : tasksOf(step).find(({ name }) => step._tag !== 'Wave' || unit === join(step.name, name))

@@ -7,6 +7,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { describeJob, describeReason } from '../../domain/Explain.js'
 import type { PendingJob } from '../../domain/PendingJob.js'
 import type { Decision, RetryReason } from '../../domain/Plan.js'
+import { isTop, top } from '../../domain/Unit.js'
 import type { RunView } from '../../executor/runs.js'
 import type { Style } from '../terminal/Style.js'
 import { fitted, printable } from '../terminal/Style.js'
@@ -58,10 +59,10 @@ export const rowsOf = (units: ReadonlyArray<UnitView>): ReadonlyArray<Row> => {
   if (units.length <= MAX_LISTED.units) return units.map(unitRow)
   const groupsOf = new Map<number, Array<UnitView>>()
   for (const unit of units) {
-    if (unit.group === undefined) groupsOf.set(unit.index, [])
+    if (isTop(unit.unit)) groupsOf.set(unit.index, [])
     else groupsOf.get(unit.index)?.push(unit)
   }
-  const steps = units.filter(({ group }) => group === undefined)
+  const steps = units.filter(({ unit }) => isTop(unit))
   return chosen(steps, MAX_LISTED.steps, 'step').flatMap((row) => {
     const groups = row._tag === 'Unit' ? (groupsOf.get(row.unit.index) ?? []) : []
     return isUniform(groups) ? [row] : [row, ...chosen(groups, MAX_LISTED.groups, 'group')]
@@ -121,8 +122,10 @@ export const rowLines = (view: RunView, style: Style, errorLines: number): Reado
   )
 }
 
-const nameOf = ({ index, name, group }: UnitView): string =>
-  group === undefined ? `${String(index + 1).padStart(3)} ${name}` : `      ${group}`
+const nameOf = ({ index, unit }: UnitView): string =>
+  isTop(unit) ? `${String(index + 1).padStart(3)} ${unit}` : `      ${unit.slice(top(unit).length + 1)}`
+
+const PARTS = { task: 'parts', sequence: 'steps', wave: 'groups', map: 'groups' } as const
 
 const unitLines = (
   view: RunView,
@@ -131,11 +134,11 @@ const unitLines = (
   widest: number,
   errorLines: number
 ): ReadonlyArray<string> => {
-  const { status, assumed, groups, job, attempts, durationMillis, error } = unit
+  const { kind, status, assumed, parts, job, attempts, durationMillis, error } = unit
   const stopped = stopOf(view, unit)
   const facts = [
     assumed ? 'taken as done' : (stopped ?? status),
-    ...(groups === undefined ? [] : [`${grouped(groups.completed)}/${grouped(groups.total)} groups`]),
+    ...(parts === undefined ? [] : [`${grouped(parts.completed)}/${grouped(parts.total)} ${PARTS[kind]}`]),
     ...(job === undefined ? [] : [jobText(job)]),
     ...(attempts > 1 && stopped === undefined ? [`${attempts} attempts`] : []),
     ...(durationMillis === undefined || assumed ? [] : [Duration.show(durationMillis)])
@@ -169,12 +172,12 @@ const marked = (style: Style, status: UnitView['status'], text: string): string 
 /** What was in flight when the run was stopped, or its process ended, is so no more: here are the words of the plan. */
 const stopOf = (
   { checkpoint: { state }, heldBy }: RunView,
-  { status, attempts, groups }: UnitView
+  { status, attempts, parts }: UnitView
 ): string | undefined => {
   if (status !== 'in flight' || O.isSome(heldBy)) return undefined
   const reason: RetryReason =
     state._tag === 'Interrupted'
       ? { _tag: 'Interrupted', reason: state.reason }
       : { _tag: 'InFlight', attempt: Math.max(1, attempts) }
-  return groups === undefined || state._tag === 'Interrupted' ? describeReason({ reason } as Decision) : 'interrupted'
+  return parts === undefined || state._tag === 'Interrupted' ? describeReason({ reason } as Decision) : 'interrupted'
 }

@@ -123,7 +123,12 @@ export const cliErrorJson = (error: CliError, next: ReadonlyArray<Hint> = []): J
           file: error.file,
           problems: error.problems
             .slice(0, MAX_TOLD)
-            .map(({ at, message }) => ({ line: at.line, column: at.column, message })),
+            .map(({ at: { file, line, column }, message }) => ({
+              ...(file === undefined ? {} : { file }),
+              line,
+              column,
+              message
+            })),
           problems_total: error.problems.length
         }
       : {})

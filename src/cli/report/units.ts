@@ -1,5 +1,5 @@
 /**
- * The steps of a run, and the groups of its waves: how far each has come.
+ * The units of a run: how far each has come.
  *
  * @since 0.1.0
  */
@@ -16,18 +16,18 @@ import { isTop, join, top } from '../../domain/Unit.js'
 import type { StepIdentity } from '../../domain/WorkflowIdentity.js'
 
 /**
- * A step, or a part of one: `group` is its path within the step. `index` counts steps from 0; `attempts` is 0 for what was never
- * started; `groups`: of a composite, how many of its parts are done.
+ * A unit. `index` is that of its top-level step, from 0; `attempts` is 0 for what was never started; `parts`: of a composite, how many
+ * of its parts are done.
  *
  * @category model
  * @since 0.1.0
  */
 export interface UnitView {
   readonly index: number
-  readonly name: string
-  readonly group?: string
+  readonly unit: Unit
+  readonly kind: StepIdentity['kind']
   readonly status: 'completed' | 'failed' | 'in flight' | 'pending' | 'not started'
-  readonly groups?: { readonly completed: number; readonly total: number }
+  readonly parts?: { readonly completed: number; readonly total: number }
   readonly assumed: boolean
   readonly attempts: number
   readonly durationMillis?: number
@@ -46,15 +46,14 @@ export const unitsOf = (checkpoint: Checkpoint): ReadonlyArray<UnitView> => {
   const known = factsOf(checkpoint)
   const { items, workflow } = checkpoint
   const viewsOf = (step: StepIdentity, index: number, unit: Unit): ReadonlyArray<UnitView> => {
-    const name = top(unit)
-    const place: Place = { index, name, ...(isTop(unit) ? {} : { group: unit.slice(name.length + 1) }) }
-    if (step.kind === 'task') return [unitOf(known, place, unit)]
+    const place: Place = { index, unit, kind: step.kind }
+    if (step.kind === 'task') return [unitOf(known, place)]
     const parts = (partNames(step, unit, items) ?? []).map((part) => {
       const definition = partNamed<StepIdentity>(step, unit, part, items)
       return definition === undefined ? [] : viewsOf(definition, index, join(unit, part))
     })
     const own = parts.flatMap(([part]) => (part === undefined ? [] : [part]))
-    return [compositeOf(known, place, unit, own), ...parts.flat()]
+    return [compositeOf(known, place, own), ...parts.flat()]
   }
   return workflow.steps.flatMap((step, index) => viewsOf(step, index, step.name))
 }
@@ -76,9 +75,10 @@ const factsOf = ({ state, completedSteps: records, pending }: Checkpoint): Facts
   jobs: new Map(pending.map((one) => [one.unit, one]))
 })
 
-type Place = Pick<UnitView, 'index' | 'name' | 'group'>
+type Place = Pick<UnitView, 'index' | 'unit' | 'kind'>
 
-const unitOf = ({ state, records, inFlight, failures, jobs }: Facts, place: Place, unit: Unit): UnitView => {
+const unitOf = ({ state, records, inFlight, failures, jobs }: Facts, place: Place): UnitView => {
+  const { unit } = place
   const record = Steps.get(records, unit)
   if (record !== undefined) return recorded(place, record)
   const base = { ...place, assumed: false }
@@ -105,9 +105,10 @@ const recorded = (place: Place, { attempts, durationMillis, output, assumed }: C
 })
 
 /** A composite has no attempts of its own: it has begun when one of its parts has. */
-const compositeOf = (known: Facts, place: Place, unit: Unit, parts: ReadonlyArray<UnitView>): UnitView => {
-  const groups = { completed: parts.filter(({ status }) => status === 'completed').length, total: parts.length }
-  const view = { ...unitOf(known, place, unit), groups }
+const compositeOf = (known: Facts, place: Place, parts: ReadonlyArray<UnitView>): UnitView => {
+  const { unit } = place
+  const counted = { completed: parts.filter(({ status }) => status === 'completed').length, total: parts.length }
+  const view = { ...unitOf(known, place), parts: counted }
   if (view.status === 'completed') return view
   const has = (status: UnitView['status']): boolean => parts.some((part) => part.status === status)
   const isFailed = isTop(unit)

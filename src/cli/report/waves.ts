@@ -1,11 +1,13 @@
 /**
- * How many groups of each wave are done while it runs, and how much was said of it: a wave may have thousands.
+ * How many groups of each wave or map are done while it runs, and how much was said of it: there may be thousands.
  *
  * @since 0.1.0
  */
 import type { ResumePlan } from '../../domain/Plan.js'
-import { isTop } from '../../domain/Unit.js'
+import type { Unit } from '../../domain/Unit.js'
+import { ancestors, parent, top } from '../../domain/Unit.js'
 import type { StepEntry } from '../workflow/WorkflowFile.js'
+import { stepAt } from '../workflow/WorkflowFile.js'
 import { grouped } from './progress.js'
 
 /**
@@ -27,18 +29,19 @@ export const MAX_TROUBLES = 10
 /** How long nothing more is said of a wave's progress. */
 const QUIET_MILLIS = 2_000
 
-/** A running wave, and the number of its completed groups. */
+/** A wave or map, and the number of its completed groups; those of a map are unknown until it is due. */
 export interface Wave {
-  readonly name: string
+  readonly unit: Unit
   readonly done: number
-  readonly total: number
+  readonly total: number | undefined
 }
 
 /**
- * The waves of a run. Steps are named by their index; what is no wave is undefined.
+ * The waves and maps of a run.
  *
  * - `planned` adds the groups that are already done, `completed` one more, `expanded` the number of a map's items; `wentBack`
- *   resets this step and all later ones.
+ *   resets this top-level step and all later ones.
+ * - `around`: the wave or map that a unit is told of with: the outermost wide one around it, else the outermost one.
  * - `isDue`: whether to say how many are done: at most once for each tenth of them, and after a pause.
  * - `isNew`: whether nothing was said of this wave yet. Asking makes it old.
  * - `trouble`: how many retries and failures there were, with this one.
@@ -48,19 +51,19 @@ export interface Wave {
  */
 export interface Waves {
   readonly planned: (plan: ResumePlan) => void
-  readonly expanded: (stepIndex: number, items: number) => void
-  readonly completed: (stepIndex: number) => void
+  readonly expanded: (map: Unit, items: number) => void
+  readonly completed: (unit: Unit) => void
   readonly wentBack: (stepIndex: number) => void
-  readonly at: (stepIndex: number) => Wave | undefined
-  readonly isWide: (stepIndex: number) => boolean
-  readonly isDue: (stepIndex: number) => boolean
-  readonly isNew: (stepIndex: number) => boolean
-  readonly trouble: (stepIndex: number) => number
+  readonly around: (unit: Unit) => Wave | undefined
+  readonly isDue: (wave: Wave) => boolean
+  readonly isNew: (wave: Wave) => boolean
+  readonly trouble: (wave: Wave) => number
 }
 
 /** A wave, and what was said of it. */
 interface Told extends Wave {
   done: number
+  total: number | undefined
   told: boolean
   troubles: number
   tenth: number
@@ -68,47 +71,49 @@ interface Told extends Wave {
 }
 
 /**
- * The waves among these steps.
+ * The waves and maps among these steps.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves => {
-  const done = new Map<number, number>()
-  const items = new Map<number, number>()
-  const known = new Map<number, Told>()
-  const at = (index: number): Told | undefined => {
-    const step = steps[index]
-    const total = step?._tag === 'Wave' ? step.groups.length : items.get(index)
-    if (total === undefined) return undefined
-    const found = known.get(index) ?? begun(steps, index, total, done.get(index) ?? 0, now())
-    known.set(index, found)
-    return found
+  const known = new Map<Unit, Told | undefined>()
+  const at = (unit: Unit): Told | undefined => {
+    if (!known.has(unit)) known.set(unit, begun(steps, unit, now()))
+    return known.get(unit)
   }
+  const around = (unit: Unit): Told | undefined => {
+    const all = [...ancestors(unit)].flatMap((one) => at(one) ?? []).reverse()
+    return all.find(isWide) ?? all[0]
+  }
+  const saidOf = ({ unit }: Wave): Told | undefined => at(unit)
   return {
     planned: ({ decisions }) => {
-      for (const { _tag, unit, stepIndex } of decisions) {
-        if (isTop(unit)) continue
-        if (steps[stepIndex]?._tag === 'Map') items.set(stepIndex, (items.get(stepIndex) ?? 0) + 1)
-        if (_tag === 'Skip') done.set(stepIndex, (done.get(stepIndex) ?? 0) + 1)
+      for (const { _tag, unit } of decisions) {
+        const of = parent(unit)
+        const wave = of === undefined ? undefined : at(of)
+        if (wave === undefined) continue
+        if (stepAt(steps, wave.unit)?._tag === 'Map') wave.total = (wave.total ?? 0) + 1
+        if (_tag === 'Skip') wave.done += 1
       }
+      for (const wave of known.values()) if (wave !== undefined) wave.tenth = tenthOf(wave)
     },
-    expanded: (stepIndex, total) => void items.set(stepIndex, total),
-    completed: (index) => {
-      const wave = at(index)
+    expanded: (map, items) => {
+      const wave = at(map)
+      if (wave !== undefined) wave.total = items
+    },
+    completed: (unit) => {
+      const of = parent(unit)
+      const wave = of === undefined ? undefined : at(of)
       if (wave !== undefined) wave.done += 1
     },
     wentBack: (from) => {
-      for (const index of steps.keys()) {
-        if (index < from) continue
-        known.delete(index)
-        done.delete(index)
-      }
+      const again = new Set(steps.slice(from).map(({ name }) => name))
+      for (const unit of [...known.keys()]) if (again.has(top(unit))) known.delete(unit)
     },
-    at,
-    isWide: (index) => (at(index)?.total ?? 0) > WIDE,
-    isDue: (index) => {
-      const wave = at(index)
+    around,
+    isDue: (of) => {
+      const wave = saidOf(of)
       if (wave === undefined || wave.done === wave.total) return false
       const tenth = tenthOf(wave)
       const time = now()
@@ -117,14 +122,14 @@ export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves 
       wave.since = time
       return true
     },
-    isNew: (index) => {
-      const wave = at(index)
+    isNew: (of) => {
+      const wave = saidOf(of)
       if (wave === undefined || wave.told) return false
       wave.told = true
       return true
     },
-    trouble: (index) => {
-      const wave = at(index)
+    trouble: (of) => {
+      const wave = saidOf(of)
       if (wave === undefined) return 0
       wave.troubles += 1
       return wave.troubles
@@ -132,13 +137,23 @@ export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves 
   }
 }
 
-const begun = (steps: ReadonlyArray<StepEntry>, index: number, total: number, done: number, since: number): Told => {
-  const wave = { name: steps[index]?.name ?? '', done, total }
-  return { ...wave, told: false, troubles: 0, tenth: tenthOf(wave), since }
+const begun = (steps: ReadonlyArray<StepEntry>, unit: Unit, since: number): Told | undefined => {
+  const step = stepAt(steps, unit)
+  if (step?._tag !== 'Wave' && step?._tag !== 'Map') return undefined
+  const total = step._tag === 'Wave' ? step.groups.length : undefined
+  return { unit, done: 0, total, told: false, troubles: 0, tenth: 0, since }
 }
 
-const tenthOf = ({ done, total }: Pick<Wave, 'done' | 'total'>): number =>
-  total === 0 ? 10 : Math.floor((10 * done) / total)
+/**
+ * Whether only the wave is told of, not each of its groups.
+ *
+ * @category refinements
+ * @since 0.1.0
+ */
+export const isWide = ({ total = 0 }: Wave): boolean => total > WIDE
+
+const tenthOf = ({ done, total }: Wave): number =>
+  total === undefined || total === 0 ? 10 : Math.floor((10 * done) / total)
 
 /**
  * How many groups of a wave are done, in words: `3/10 groups`.
@@ -146,4 +161,4 @@ const tenthOf = ({ done, total }: Pick<Wave, 'done' | 'total'>): number =>
  * @category destructors
  * @since 0.1.0
  */
-export const countOf = ({ done, total }: Wave): string => `${grouped(done)}/${grouped(total)} groups`
+export const countOf = ({ done, total = 0 }: Wave): string => `${grouped(done)}/${grouped(total)} groups`

@@ -12,7 +12,6 @@ import * as StepError from '../../domain/StepError.js'
 import type { StepFailure } from '../../domain/StepFailure.js'
 import * as Failure from '../../domain/StepFailure.js'
 import type { Unit } from '../../domain/Unit.js'
-import { join } from '../../domain/Unit.js'
 import type { StepContext } from '../../executor/Program.js'
 import type { Command, Ended, NotStarted, Subprocess } from '../../ports/Subprocess.js'
 import { printable } from '../terminal/Style.js'
@@ -76,7 +75,7 @@ export const commandStep =
   (surroundings: Surroundings, task: TaskEntry, action: CommandAction) =>
   (context: StepContext<unknown, unknown>): TaskEither<StepFailure, string | undefined> =>
   async () => {
-    const source = sourceOf(context)
+    const source = context.unit
     const utf8 = Utf8.make()
     const watching = task.capture === undefined ? surroundings : watched(surroundings, utf8)
     const ended = await runCommand(watching, task, action, context)()
@@ -88,9 +87,6 @@ export const commandStep =
       ? capture(surroundings, source, task.capture, ended.right)
       : E.left(noVariable(task.capture, 'it is not UTF-8 text. Use a file instead'))
   }
-
-const sourceOf = ({ step, group }: StepContext<unknown, unknown>): Unit =>
-  group === undefined ? step : join(step, group)
 
 /**
  * Runs the command of a task to its end, whatever that is.
@@ -106,7 +102,7 @@ export const runCommand =
     context: StepContext<unknown, unknown>
   ): TaskEither<StepFailure, Ended> =>
   async () => {
-    const command = commandFor(surroundings, task, action, context, sourceOf(context))
+    const command = commandFor(surroundings, task, action, context)
     if (E.isLeft(command)) {
       return E.left(
         Failure.permanent(StepError.make('VariableError', command.left, { code: 'VARIABLE' }), 'notApplied')
@@ -129,8 +125,7 @@ const commandFor = (
   { inherited, folder, home, onOutput }: Surroundings,
   task: TaskEntry,
   action: CommandAction,
-  context: StepContext<unknown, unknown>,
-  source: Unit
+  context: StepContext<unknown, unknown>
 ): E.Either<string, Command> => {
   const variables = variablesAsText(context)
   if (E.isLeft(variables)) return variables
@@ -144,7 +139,7 @@ const commandFor = (
     graceMillis: GRACE_MILLIS,
     captureBytes: task.capture === undefined ? 0 : CAPTURE_BYTES,
     secrets: Object.values(context.secrets),
-    onOutput: (stream, chunk) => onOutput(source, stream, chunk)
+    onOutput: (stream, chunk) => onOutput(context.unit, stream, chunk)
   })
 }
 

@@ -57,7 +57,7 @@ export const environmentOf = (
   context: StepContext<unknown, unknown> | JobContext<unknown, unknown>,
   home: string
 ): Readonly<Record<string, string>> => {
-  const { runId, step, group, attempt, idempotencyKey, secrets } = context
+  const { runId, unit, attempt, idempotencyKey, secrets } = context
   const environment = new Map<string, string>()
   for (const [name, value] of Object.entries(inherited)) if (value !== undefined) environment.set(name, value)
   // In a workspace of its own neither the repository of a hook, nor one around the state folder, is to be worked on.
@@ -71,11 +71,11 @@ export const environmentOf = (
   for (const [name, value] of variables) environment.set(name, value)
   for (const [name, value] of Object.entries(secrets)) environment.set(name, value)
   environment.set('DOGEAR_RUN_ID', runId)
-  environment.set('DOGEAR_STEP', group === undefined ? step : `${step}/${group}`)
+  environment.set('DOGEAR_STEP', unit)
   environment.set('DOGEAR_ATTEMPT', String(attempt))
   environment.set('DOGEAR_IDEMPOTENCY_KEY', idempotencyKey)
   environment.set('DOGEAR_HOME', home)
-  if ('item' in context && group !== undefined) environment.set('DOGEAR_KEY', group)
+  if ('itemKey' in context) environment.set('DOGEAR_KEY', String(context.itemKey))
   if (workspace !== undefined) environment.set('DOGEAR_WORKSPACE', workspace.path)
   if ('job' in context) environment.set('DOGEAR_JOB', jobText(context.job))
   return Object.fromEntries(environment)

@@ -5,7 +5,7 @@
  */
 
 /**
- * A place in a file. Lines and columns are counted from 1.
+ * A place in a file. Lines and columns are counted from 1. `file`: which one, of a file that the workflow file includes.
  *
  * @category model
  * @since 0.1.0
@@ -13,6 +13,7 @@
 export interface Position {
   readonly line: number
   readonly column: number
+  readonly file?: string
 }
 
 /**
@@ -38,13 +39,28 @@ export const MAX_TOLD = 20
 export type Report = (at: Position, message: string) => void
 
 /**
- * The order of the file.
+ * The order of the file, each problem once; those of included files come last.
  *
  * @category instances
  * @since 0.1.0
  */
-export const inFileOrder = (problems: ReadonlyArray<Problem>): ReadonlyArray<Problem> =>
-  [...problems].sort((a, b) => a.at.line - b.at.line || a.at.column - b.at.column)
+export const inFileOrder = (problems: ReadonlyArray<Problem>): ReadonlyArray<Problem> => {
+  const once = new Map(problems.map((problem) => [`${placeOf(problem.at)} ${problem.message}`, problem]))
+  return [...once.values()].sort(
+    ({ at: a }, { at: b }) => compared(a.file, b.file) || a.line - b.line || a.column - b.column
+  )
+}
+
+const compared = (a = '', b = ''): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/**
+ * A place as text: `3:5`, or `other.yml:3:5` in an included file.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const placeOf = ({ file, line, column }: Position): string =>
+  `${file === undefined ? '' : `${file}:`}${line}:${column}`
 
 /**
  * A problem as a line that editors and terminals can jump to: `release.yml:3:5: message`.
@@ -53,7 +69,7 @@ export const inFileOrder = (problems: ReadonlyArray<Problem>): ReadonlyArray<Pro
  * @since 0.1.0
  */
 export const describe = (file: string, { at, message }: Problem): string =>
-  `${file}:${at.line}:${at.column}: ${clipped(message)}`
+  `${placeOf({ file, ...at })}: ${clipped(message)}`
 
 /** Long messages contain a long name or value; the problem and the remedy are at the ends. */
 const clipped = (message: string): string =>

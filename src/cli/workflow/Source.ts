@@ -106,17 +106,17 @@ export const MAX_DEPTH = 100
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Reads a YAML text, or lists what is wrong with its syntax.
+ * Reads a YAML text, or lists what is wrong with its syntax. `file`: of positions in an included file.
  *
  * @category parsing
  * @since 0.1.0
  */
-export const parse = (text: string): E.Either<ReadonlyArray<Problem>, Source> => {
+export const parse = (text: string, file?: string): E.Either<ReadonlyArray<Problem>, Source> => {
   const lines = new LineCounter()
   const problems: Array<Problem> = []
   const placeOf = (offset: number): Position => {
     const { line, col } = lines.linePos(offset)
-    return { line, column: col }
+    return { line, column: col, ...(file === undefined ? {} : { file }) }
   }
   const report: Report = (at, message) => problems.push({ at, message })
   const tokens = tokensOf(text, lines)
@@ -136,7 +136,7 @@ export const parse = (text: string): E.Either<ReadonlyArray<Problem>, Source> =>
     report(placeOf(offset), message)
   }
   if (more[0] !== undefined) report(placeOf(more[0].range[0]), 'a workflow file holds one document, this is a second')
-  if (document.directives?.yaml.version !== '1.2') report({ line: 1, column: 1 }, 'only YAML 1.2 is read')
+  if (document.directives?.yaml.version !== '1.2') report(placeOf(0), 'only YAML 1.2 is read')
   if (problems.length > 0) return E.left(problems)
   const node = convert(document, { placeOf, report })
   return E.right({ node, problems })

@@ -6,8 +6,10 @@
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import type { OnSuccess } from '../../domain/Retention.js'
-import type { Workspace } from '../../domain/Workspace.js'
 import type { RetryPolicy } from '../../domain/RetryPolicy.js'
+import type { Unit } from '../../domain/Unit.js'
+import { join, names } from '../../domain/Unit.js'
+import type { Workspace } from '../../domain/Workspace.js'
 import type { Expectation, OnCheckFailure } from '../../executor/Guard.js'
 import type { OnFailure } from '../../executor/Program.js'
 import type { Reuse } from '../../executor/StepArtifacts.js'
@@ -61,7 +63,7 @@ export interface JobEntry {
 }
 
 /**
- * What is looked at around a task or a wave, and what that is to leave behind: `artifacts` with their content, `commits` by
+ * What is looked at around a step, and what that is to leave behind: `artifacts` with their content, `commits` by
  * their hashes, `files`; commands that must succeed `before` it starts and `after` it has ended well.
  *
  * @category model
@@ -78,7 +80,7 @@ export interface ChecksEntry {
 }
 
 /**
- * A task: a step of its own, or a group of a wave. `timeoutMillis` is for each attempt, and absent if there is none;
+ * A task. `timeoutMillis` is for each attempt, and absent if there is none;
  * `retry` is absent if it is tried once. `fresh`: each attempt has an empty folder of its own. With a `job` its `action` is what submits that.
  *
  * @category model
@@ -101,13 +103,46 @@ export interface TaskEntry {
 }
 
 /**
- * A group of a wave: a task, and the names of the groups that it needs.
+ * What composites have in common. `name`: of a group its key, and of what a map does for each item the name of the map.
  *
  * @category model
  * @since 0.1.0
  */
-export interface GroupEntry extends TaskEntry {
-  readonly needs: ReadonlyArray<string>
+export interface CompositeEntry {
+  readonly at: Position
+  readonly name: string
+  readonly summary: string
+  readonly checks?: ChecksEntry
+}
+
+/**
+ * Steps in order: those of the file, or those of another file that it includes.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface SequenceEntry extends CompositeEntry {
+  readonly _tag: 'Sequence'
+  readonly steps: ReadonlyArray<StepEntry>
+}
+
+/**
+ * A group of a wave: a step, and the names of the groups that it needs.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type GroupEntry = StepEntry & { readonly needs: ReadonlyArray<string> }
+
+/**
+ * What runs in parallel.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface ParallelEntry extends CompositeEntry {
+  readonly concurrency?: number
+  readonly onFailure?: OnFailure
 }
 
 /**
@@ -116,15 +151,9 @@ export interface GroupEntry extends TaskEntry {
  * @category model
  * @since 0.1.0
  */
-export interface WaveEntry {
+export interface WaveEntry extends ParallelEntry {
   readonly _tag: 'Wave'
-  readonly at: Position
-  readonly name: string
-  readonly summary: string
   readonly groups: ReadonlyArray<GroupEntry>
-  readonly concurrency?: number
-  readonly onFailure?: OnFailure
-  readonly checks?: ChecksEntry
 }
 
 /**
@@ -138,17 +167,17 @@ export type ForEach =
   | { readonly _tag: 'List'; readonly values: ReadonlyArray<Json> }
 
 /**
- * A map: a wave that does the same for each of some items. `key`: the field of an item that is its name, or `item` if that is the
- * item itself; absent if it is its number.
+ * A map: the same for each of some items. `key`: the field of an item that is its name, or `item` if that is the item itself; absent
+ * if it is its number.
  *
  * @category model
  * @since 0.1.0
  */
-export interface MapEntry extends Omit<WaveEntry, '_tag' | 'groups'> {
+export interface MapEntry extends ParallelEntry {
   readonly _tag: 'Map'
   readonly forEach: ForEach
   readonly key?: string
-  readonly each: TaskEntry
+  readonly each: StepEntry
 }
 
 /**
@@ -157,7 +186,7 @@ export interface MapEntry extends Omit<WaveEntry, '_tag' | 'groups'> {
  * @category model
  * @since 0.1.0
  */
-export type StepEntry = TaskEntry | WaveEntry | MapEntry
+export type StepEntry = TaskEntry | SequenceEntry | WaveEntry | MapEntry
 
 /**
  * A workflow file. `secrets` are names of environment variables; `workspace`: of which kind that of a new run is. `warnings` are
@@ -185,7 +214,7 @@ export interface WorkflowFile {
 export const DEFAULT_TIMEOUT_MILLIS = 600_000
 
 /**
- * How many steps and groups a file may have.
+ * How many steps and groups a file may have, with those of the files that it includes.
  *
  * @category model
  * @since 0.1.0
@@ -240,7 +269,7 @@ const actionJson = (action: Action): JsonObject => {
 const texts = (words: ReadonlyArray<Argument>): ReadonlyArray<string> => words.map(({ text }) => text)
 
 /**
- * The checks of a task or a wave, as far as they are what is done: not what is done about one that fails.
+ * Checks, as far as they are what is done: not what is done about one that fails.
  *
  * @category destructors
  * @since 0.1.0
@@ -267,20 +296,63 @@ export const mapJson = ({ forEach, key, checks }: MapEntry): Json => ({
 })
 
 /**
- * The tasks that a step is written with: itself, its groups, or what it does for each item.
+ * The parts that a step lists: none of a task, the one body of a map.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const tasksOf = (step: StepEntry): ReadonlyArray<TaskEntry> => {
+export const partsOf = (step: StepEntry): ReadonlyArray<StepEntry> => {
   switch (step._tag) {
     case 'Task':
-      return [step]
+      return []
+    case 'Sequence':
+      return step.steps
     case 'Wave':
       return step.groups
     case 'Map':
       return [step.each]
   }
+}
+
+/**
+ * All steps on all levels, each before its parts, with its place: its path, where `*` stands for the key of an item.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const placed = (
+  steps: ReadonlyArray<StepEntry>
+): ReadonlyArray<{ readonly step: StepEntry; readonly place: string }> => {
+  const found: Array<{ readonly step: StepEntry; readonly place: string }> = []
+  const visit = (step: StepEntry, place: string): void => {
+    found.push({ step, place })
+    for (const part of partsOf(step)) visit(part, step._tag === 'Map' ? `${place}/*` : join(place, part.name))
+  }
+  for (const step of steps) visit(step, join(undefined, step.name))
+  return found
+}
+
+/**
+ * All tasks on all levels.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const tasksOf = (steps: ReadonlyArray<StepEntry>): ReadonlyArray<TaskEntry> =>
+  placed(steps).flatMap(({ step }) => (step._tag === 'Task' ? [step] : []))
+
+/**
+ * The step of a unit.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const stepAt = (steps: ReadonlyArray<StepEntry>, unit: Unit): StepEntry | undefined => {
+  const [first, ...inner] = names(unit)
+  let found = steps.find(({ name }) => name === first)
+  for (const name of inner)
+    found = found?._tag === 'Map' ? found.each : found && partsOf(found).find((part) => part.name === name)
+  return found
 }
 
 /**

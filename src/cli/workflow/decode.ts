@@ -8,35 +8,33 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import type { OnSuccess } from '../../domain/Retention.js'
-import { describeProblem, NAME } from '../../domain/Workflow.js'
+import { NAME } from '../../domain/Workflow.js'
 import type { Workspace } from '../../domain/Workspace.js'
 import type { Reports } from './decodeTask.js'
-import { decodeTask, TASK_KEYS } from './decodeTask.js'
-import { decodeWave, isWave } from './decodeWave.js'
+import type { Include, Reading, WorkflowText } from './decodeStep.js'
+import { decodeSteps } from './decodeStep.js'
 import * as Field from './Field.js'
 import type { Position, Problem, Report } from './Problem.js'
-import { inFileOrder } from './Problem.js'
+import { inFileOrder, placeOf } from './Problem.js'
 import { definitionProblems } from './definitionProblems.js'
-import type { Entry, Mapping, Node, Source } from './Source.js'
+import type { Entry } from './Source.js'
 import { objection } from './Variable.js'
-import type { StepEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
-import { MAX_TASKS, numberedName } from './WorkflowFile.js'
+import type { WorkflowFile } from './WorkflowFile.js'
+import { MAX_TASKS } from './WorkflowFile.js'
 
 const WORKFLOW_KEYS = ['name', 'input', 'secrets', 'onSuccess', 'workspace', 'steps', 'commands']
 const WORKSPACES: ReadonlyArray<Workspace['kind']> = ['none', 'directory', 'worktree']
-const STEP_KEYS = ['name', 'wave', ...TASK_KEYS]
 const ON_SUCCESS: ReadonlyArray<OnSuccess> = ['keep', 'archive', 'delete']
 
 /**
- * Reads a workflow. `fileName` is its name if it gives itself none, and if that can be one.
+ * Reads a workflow. The name of its file is its own if it gives itself none, and if that can be one.
  *
  * @category decoding
  * @since 0.1.0
  */
-export const decode = (
-  { node, problems: unread }: Source,
-  fileName: string
-): E.Either<ReadonlyArray<Problem>, WorkflowFile> => {
+export const decode = (text: WorkflowText, include: Include): E.Either<ReadonlyArray<Problem>, WorkflowFile> => {
+  if (E.isLeft(text.source)) return text.source
+  const { node, problems: unread } = text.source.right
   const problems: Array<Problem> = [...unread]
   const warnings: Array<Problem> = []
   const standIns = new Set(unread.map(({ at }) => placeOf(at)))
@@ -59,7 +57,7 @@ export const decode = (
     return E.left(problems)
   }
   const fields = Field.fieldsOf(report, node, WORKFLOW_KEYS, 'a workflow')
-  const name = nameOf(report, fields.get('name'), node.at, fileName)
+  const name = nameOf(report, fields.get('name'), node.at, text.name)
   const input = inputOf(report, fields.get('input'))
   const secrets = secretsOf(report, fields.get('secrets'), input)
   const onSuccess = Field.word(report, fields.get('onSuccess'), ON_SUCCESS)
@@ -67,9 +65,11 @@ export const decode = (
     Field.word(report, fields.get('workspace'), WORKSPACES),
     O.getOrElse((): Workspace['kind'] => 'none')
   )
-  const steps = stepsOf(reports, fields, node.at)
+  const reading: Reading = { ...reports, include, from: [text], seen: { steps: 0 } }
+  const steps = decodeSteps(reading, fields, node.at, 'a workflow')
   const named = { name, at: fields.get('name')?.value.at ?? node.at }
-  if (steps !== undefined) problems.push(...definitionProblems(named, steps.entries, steps.at, secrets))
+  if (steps !== undefined && reading.seen.steps <= MAX_TASKS)
+    problems.push(...definitionProblems(named, steps.entries, steps.at, secrets))
   return problems.length > 0
     ? E.left(inFileOrder(problems))
     : E.right({
@@ -82,8 +82,6 @@ export const decode = (
         warnings: inFileOrder(warnings)
       })
 }
-
-const placeOf = ({ line, column }: Position): string => `${line}:${column}`
 
 /** No name for all files whose own can't be one: runs are found by it, and those of other workflows would be too. */
 const nameOf = (report: Report, entry: Entry | undefined, at: Position, fileName: string): string => {
@@ -126,51 +124,4 @@ const secretsOf = (report: Report, entry: Entry | undefined, input: JsonObject):
     known.add(name)
   }
   return [...known]
-}
-
-// ---------------------------------------------------------------------------------------------------------------------
-// steps
-// ---------------------------------------------------------------------------------------------------------------------
-
-const stepsOf = (
-  reports: Reports,
-  fields: Field.Fields,
-  at: Position
-): { readonly at: Position; readonly entries: ReadonlyArray<StepEntry> } | undefined => {
-  const { report } = reports
-  const [first, second] = [fields.get('steps'), fields.get('commands')]
-  if (first !== undefined && second !== undefined) report(second.at, 'use "steps" or "commands", not both')
-  const given = first ?? second
-  if (given === undefined) {
-    report(at, 'a workflow needs "steps"')
-    return undefined
-  }
-  const items = Field.list(report, given)
-  if (O.isNone(items)) return undefined
-  if (items.value.items.length === 0) report(given.at, describeProblem({ _tag: 'NoSteps' }))
-  if (items.value.items.length > MAX_TASKS) {
-    report(given.at, `a workflow file has at most ${MAX_TASKS} steps`)
-    return undefined
-  }
-  const entries = items.value.items.flatMap((item, index) => stepOf(reports, item, index))
-  return { at: given.at, entries }
-}
-
-const stepOf = (reports: Reports, node: Node, index: number): ReadonlyArray<StepEntry> => {
-  if (node._tag !== 'Mapping') {
-    reports.report(node.at, `a step is a mapping like "shell: npm test", not ${Field.kindOf(node)}`)
-    return []
-  }
-  return [isWave(node) ? decodeWave(reports, node) : taskOf(reports, node, index)]
-}
-
-const taskOf = (reports: Reports, node: Mapping, index: number): TaskEntry => {
-  const fields = Field.fieldsOf(reports.report, node, STEP_KEYS, 'a step')
-  const entry = fields.get('name')
-  const name = Field.text(reports.report, entry)
-  return decodeTask(reports, fields, {
-    at: entry?.value.at ?? node.at,
-    name: O.getOrElse(() => numberedName(index))(name),
-    telling: O.isSome(name)
-  })
 }

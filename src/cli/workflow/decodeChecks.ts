@@ -1,5 +1,5 @@
 /**
- * What a workflow file says is looked at around a task or a wave, and what that is to leave behind.
+ * What a workflow file says is looked at around a step, and what that is to leave behind.
  *
  * @since 0.1.0
  */
@@ -14,12 +14,12 @@ import * as Template from './Template.js'
 import type { CommandAction, Argument, ChecksEntry } from './WorkflowFile.js'
 
 /**
- * The keys of a wave that are about checks.
+ * The keys of a composite that are about checks.
  *
  * @category model
  * @since 0.1.0
  */
-export const WAVE_CHECK_KEYS = ['before', 'expect', 'after', 'onCheckFailure'] as const
+export const COMPOSITE_CHECK_KEYS = ['before', 'expect', 'after', 'onCheckFailure'] as const
 
 /**
  * Those of a task.
@@ -27,7 +27,7 @@ export const WAVE_CHECK_KEYS = ['before', 'expect', 'after', 'onCheckFailure'] a
  * @category model
  * @since 0.1.0
  */
-export const CHECK_KEYS = ['artifacts', 'commits', ...WAVE_CHECK_KEYS] as const
+export const CHECK_KEYS = ['artifacts', 'commits', ...COMPOSITE_CHECK_KEYS] as const
 
 const EXPECT_KEYS = ['files', 'commits', 'cleanTree']
 const ANSWERS: ReadonlyArray<OnCheckFailure> = ['retry', 'continue', 'abort', 'ask']
@@ -39,7 +39,7 @@ const MAX_COMMITS = 10_000
  * @category decoding
  * @since 0.1.0
  */
-export const decodeChecks = (report: Report, fields: Fields, kind: 'task' | 'wave'): O.Option<ChecksEntry> => {
+export const decodeChecks = (report: Report, fields: Fields, kind: 'task' | 'composite'): O.Option<ChecksEntry> => {
   if (!CHECK_KEYS.some((key) => fields.has(key))) return O.none
   refuseUnlessChecked(report, fields, kind)
   const expect = Field.mapping(report, fields.get('expect'))
@@ -81,10 +81,10 @@ const wordsOf = (report: Report, entry: Entry | undefined): ReadonlyArray<Argume
   })
 }
 
-/** Nothing can fail where nothing is looked at. Before a wave it is always looked whether what earlier steps left is there. */
-const refuseUnlessChecked = (report: Report, fields: Fields, kind: 'task' | 'wave'): void => {
+/** Nothing can fail where nothing is looked at. Before a composite it is always looked whether what earlier steps left is there. */
+const refuseUnlessChecked = (report: Report, fields: Fields, kind: 'task' | 'composite'): void => {
   const policy = fields.get('onCheckFailure')
-  if (policy === undefined || kind === 'wave') return
+  if (policy === undefined || kind === 'composite') return
   if (CHECK_KEYS.some((key) => key !== 'onCheckFailure' && fields.has(key))) return
   report(policy.at, '"onCheckFailure" is of no use here: the task has no check. Give it "before", "expect" or "after"')
 }

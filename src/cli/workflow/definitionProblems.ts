@@ -6,9 +6,11 @@
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { WorkflowProblem } from '../../domain/Workflow.js'
 import * as W from '../../domain/Workflow.js'
+import { join, parent } from '../../domain/Unit.js'
 import type { Position, Problem } from './Problem.js'
-import type { StepEntry, TaskEntry } from './WorkflowFile.js'
-import { tasksOf } from './WorkflowFile.js'
+import { placeOf } from './Problem.js'
+import type { StepEntry } from './WorkflowFile.js'
+import { placed } from './WorkflowFile.js'
 
 /** Something with a name, and where it stands. */
 interface Named {
@@ -29,92 +31,83 @@ export const definitionProblems = (
   stepsAt: Position,
   secrets: ReadonlyArray<string> = []
 ): ReadonlyArray<Problem> => {
-  const placeOf = placesIn(workflow, steps, stepsAt)
-  const placesOf = allOf(steps)
-  const found = new Map<string, Problem>()
-  for (const problem of W.problems({ name: workflow.name, steps: steps.map(sketchOf), secrets })) {
-    if (problem._tag === 'NoSteps' || problem._tag === 'NoGroups' || problem._tag === 'TooDeep') continue
+  const positions = positionsIn(workflow, steps)
+  return W.problems({ name: workflow.name, steps: steps.map(sketchOf), secrets }).flatMap((problem) => {
+    if (problem._tag === 'NoSteps' || problem._tag === 'NoGroups') return []
     const message = W.describeProblem(problem)
-    const placed =
-      problem._tag === 'DuplicateName'
-        ? duplicateOf(message, placesOf.get(problem.name) ?? [stepsAt])
-        : { at: placeOf(problem), message }
-    found.set(`${placed.at.line}:${placed.at.column} ${placed.message}`, placed)
-  }
-  return [...found.values()]
+    if (problem._tag === 'DuplicateName') {
+      const all = positions.named.get(`${problem.within} ${problem.name}`)
+      return [duplicateOf(message, all ?? [stepsAt])]
+    }
+    return [{ at: positionOf(positions, problem) ?? stepsAt, message }]
+  })
 }
 
 /** The step as far as names are concerned. */
 const sketchOf = (step: StepEntry): W.Step => {
   switch (step._tag) {
     case 'Task':
-      return taskSketch(step)
+      return W.task(step.name, step.capture === undefined ? {} : { captures: [step.capture] })
+    case 'Sequence':
+      return W.sequence(step.name, step.steps.map(sketchOf))
     case 'Wave':
       return W.wave(
         step.name,
-        step.groups.map((group) => W.group(taskSketch(group), group.needs))
+        step.groups.map((group) => W.group(sketchOf(group), group.needs))
       )
     case 'Map':
-      return W.mapOf(step.name, taskSketch(step.each))
+      return W.mapOf(step.name, sketchOf(step.each))
   }
 }
-
-const taskSketch = ({ name, capture }: TaskEntry): W.Task =>
-  W.task(name, capture === undefined ? {} : { captures: [capture] })
 
 /** Groups of one wave are keys of one mapping, so only steps can share a name. */
 const duplicateOf = (message: string, places: ReadonlyNonEmptyArray<Position>): Problem => {
   const [first, second = first, ...more] = places
-  const [one, other] = [first, second].map(({ line, column }) => `${line}:${column}`)
+  const [one, other] = [first, second].map(placeOf)
   const all = more.length === 0 ? `${one} and ${other}` : `${one}, ${other} and ${more.length} more`
   return { at: second, message: `${message}: at ${all}` }
 }
 
-type Placed = Exclude<WorkflowProblem, { readonly _tag: 'NoSteps' | 'NoGroups' | 'TooDeep' | 'DuplicateName' }>
-
-/** The position of a problem's subject; of several with one name the last. Indexes each name once. */
-const placesIn = (
-  workflow: Named,
-  steps: ReadonlyArray<StepEntry>,
-  stepsAt: Position
-): ((problem: Placed) => Position) => {
-  const ofSteps = lastOf(steps)
-  const ofUnits = lastOf([
-    workflow,
-    ...steps.flatMap((step): ReadonlyArray<Named> => (step._tag === 'Task' ? [step] : [step, ...tasksOf(step)]))
-  ])
-  const ofCaptures = lastOf(
-    steps.flatMap(tasksOf).flatMap(({ at, capture }) => (capture === undefined ? [] : [{ name: capture, at }]))
-  )
-  const ofGroups = new Map(
-    steps.flatMap((step) => (step._tag === 'Wave' ? [[step.name, lastOf(step.groups)] as const] : []))
-  )
-  const found = (problem: Placed): Position | undefined => {
-    switch (problem._tag) {
-      case 'InvalidName':
-        return ofUnits.get(problem.name)
-      case 'InvalidSetting':
-        return ofUnits.get(problem.place.slice(problem.place.indexOf('/') + 1))
-      case 'NeedCycle':
-        return ofSteps.get(problem.unit)
-      case 'UnknownNeed':
-        return ofGroups.get(problem.unit)?.get(problem.group)
-      case 'DuplicateCapture':
-        return ofCaptures.get(problem.variable)
-    }
-  }
-  return (problem) => found(problem) ?? stepsAt
+/** Where steps stand: by place, by name, and by the composite that lists them and their name. Of several the last. */
+interface Positions {
+  readonly placed: ReadonlyMap<string, Position>
+  readonly byName: ReadonlyMap<string, Position>
+  readonly named: ReadonlyMap<string, ReadonlyNonEmptyArray<Position>>
 }
 
-const lastOf = (all: ReadonlyArray<Named>): ReadonlyMap<string, Position> =>
-  new Map(all.map(({ name, at }) => [name, at]))
-
-const allOf = (all: ReadonlyArray<Named>): ReadonlyMap<string, ReadonlyNonEmptyArray<Position>> => {
-  const places = new Map<string, [Position, ...Position[]]>()
-  for (const { name, at } of all) {
-    const known = places.get(name)
-    if (known === undefined) places.set(name, [at])
+const positionsIn = (workflow: Named, steps: ReadonlyArray<StepEntry>): Positions => {
+  const byPlace = new Map([[workflow.name, workflow.at]])
+  const byName = new Map([[workflow.name, workflow.at]])
+  const named = new Map<string, [Position, ...Position[]]>()
+  for (const { step, place } of placed(steps)) {
+    const { at, name } = step
+    const within = parent(place)
+    byName.set(name, at)
+    byPlace.set(place, at)
+    // What a task does for each item of a map is reported under the path of the map.
+    if (step._tag === 'Task' && within !== undefined && place.endsWith('/*')) byPlace.set(within, at)
+    const key = `${within ?? workflow.name} ${name}`
+    const known = named.get(key)
+    if (known === undefined) named.set(key, [at])
     else known.push(at)
   }
-  return places
+  return { placed: byPlace, byName, named }
+}
+
+type Placed = Exclude<WorkflowProblem, { readonly _tag: 'NoSteps' | 'NoGroups' | 'DuplicateName' }>
+
+const positionOf = ({ placed, byName }: Positions, problem: Placed): Position | undefined => {
+  switch (problem._tag) {
+    case 'InvalidName':
+      return byName.get(problem.name)
+    case 'InvalidSetting':
+      return placed.get(problem.place)
+    case 'NeedCycle':
+    case 'TooDeep':
+      return placed.get(problem.unit)
+    case 'UnknownNeed':
+      return placed.get(join(problem.unit, problem.group))
+    case 'DuplicateCapture':
+      return placed.get(problem.places.at(-1) ?? '')
+  }
 }

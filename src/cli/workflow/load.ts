@@ -3,29 +3,46 @@
  *
  * @since 0.1.0
  */
-import { constants } from 'node:fs'
-import { open, readdir } from 'node:fs/promises'
-import { basename, dirname, extname, join, relative } from 'node:path'
+import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
 import { decode } from './decode.js'
+import type { Include, WorkflowText } from './decodeStep.js'
 import { MAX_BYTES, parse } from './Source.js'
 import { didYouMean } from './Suggestion.js'
 import type { WorkflowFile } from './WorkflowFile.js'
 
 /**
- * Reads a workflow file. `shown`: its name in messages.
+ * Reads a workflow file, and those that it includes. `shown`: its name in messages.
  *
  * @category effects
  * @since 0.1.0
  */
-export const load = async (path: string, shown: string): Promise<E.Either<CliError, WorkflowFile>> => {
-  const text = await read(path, shown)
-  if (E.isLeft(text)) return text
-  const source = parse(text.right)
-  const file = E.isLeft(source) ? source : decode(source.right, basename(path, extname(path)))
+export const load = (path: string, shown: string): E.Either<CliError, WorkflowFile> => {
+  if (shown === '') return E.left(usage('The name of a workflow file must not be empty'))
+  const found = textAt(path, shown, undefined)
+  if (E.isLeft(found)) return E.left(usage(found.left))
+  const file = decode(found.right, including(new Map()))
   return E.isLeft(file) ? E.left({ _tag: 'InvalidWorkflow', file: shown, problems: file.left }) : file
+}
+
+/** Reads files that others name, relative to those; each once. */
+const including =
+  (known: Map<string, E.Either<string, WorkflowText>>): Include =>
+  (from, name) => {
+    const path = resolve(dirname(from.path), name)
+    const shown = isAbsolute(name) ? name : join(dirname(from.shown), name)
+    const text = known.get(path) ?? textAt(path, shown, shown)
+    known.set(path, text)
+    return text
+  }
+
+const textAt = (path: string, shown: string, file: string | undefined): E.Either<string, WorkflowText> => {
+  const text = read(path, shown)
+  if (E.isLeft(text)) return E.left(`Can't read workflow ${shown}: ${text.left}`)
+  return E.right({ path, shown, name: basename(path, extname(path)), source: parse(text.right, file) })
 }
 
 /**
@@ -45,32 +62,40 @@ const WHY: Readonly<Record<string, string>> = {
   EISDIR: 'it is a folder'
 }
 
-const read = async (path: string, shown: string): Promise<E.Either<CliError, string>> => {
-  if (shown === '') return E.left(usage('The name of a workflow file must not be empty'))
-  const unreadable = (why: string): E.Either<CliError, never> => E.left(usage(`Can't read workflow ${shown}: ${why}`))
-  const missing = async (): Promise<E.Either<CliError, never>> =>
-    unreadable(`there is no such file${didYouMean(shown, await workflowsBeside(path, shown))}`)
+/** The text of a file, or why it can't be read. */
+const read = (path: string, shown: string): E.Either<string, string> => {
   try {
     // Not blocking: opening a FIFO would wait for somebody to write to it.
-    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
-      const stats = await handle.stat()
-      if (!stats.isFile()) return unreadable(stats.isDirectory() ? 'it is a folder' : 'it is not a regular file')
-      if (stats.size > MAX_BYTES) return unreadable(`it has ${stats.size} bytes, at most ${MAX_BYTES} are read`)
-      const bytes = await handle.readFile()
-      const text = E.tryCatch(() => new TextDecoder('utf-8', { fatal: true }).decode(bytes), String)
-      return E.isRight(text) ? text : unreadable('it is not UTF-8 text')
+      const stats = fstatSync(handle)
+      if (!stats.isFile()) return E.left(stats.isDirectory() ? 'it is a folder' : 'it is not a regular file')
+      if (stats.size > MAX_BYTES) return E.left(`it has ${stats.size} bytes, at most ${MAX_BYTES} are read`)
+      const bytes = readFileSync(handle)
+      return E.tryCatch(
+        () => new TextDecoder('utf-8', { fatal: true }).decode(bytes),
+        () => 'it is not UTF-8 text'
+      )
     } finally {
-      await handle.close()
+      closeSync(handle)
     }
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException
-    return code === 'ENOENT' ? missing() : unreadable(WHY[code] ?? code)
+    return E.left(
+      code === 'ENOENT'
+        ? `there is no such file${didYouMean(shown, workflowsBeside(path, shown))}`
+        : (WHY[code] ?? code)
+    )
   }
 }
 
 /** The workflow files in the folder of a missing one, as they are typed from the current folder. */
-const workflowsBeside = async (path: string, shown: string): Promise<ReadonlyArray<string>> => {
-  const names = await readdir(dirname(path)).catch(() => [])
-  return names.filter((name) => /\.ya?ml$/i.test(name)).map((name) => join(dirname(shown), name))
+const workflowsBeside = (path: string, shown: string): ReadonlyArray<string> => {
+  const names = E.tryCatch(
+    () => readdirSync(dirname(path)),
+    () => undefined
+  )
+  return E.isLeft(names)
+    ? []
+    : names.right.filter((name) => /\.ya?ml$/i.test(name)).map((name) => join(dirname(shown), name))
 }

@@ -5,7 +5,7 @@
  */
 import { didYouMean } from './Suggestion.js'
 import type { Action, WorkflowFile } from './WorkflowFile.js'
-import { tasksOf } from './WorkflowFile.js'
+import { placed, tasksOf } from './WorkflowFile.js'
 
 /**
  * Warnings about names that the file has no input of. A file without input takes any, and a variable that a step names
@@ -21,9 +21,9 @@ export const strayInputs = (
 ): ReadonlyArray<string> => {
   const known = Object.keys(input)
   if (known.length === 0) return []
-  const tasks = steps.flatMap(tasksOf)
+  const tasks = tasksOf(steps)
   const mapped = new Set(
-    steps.map((step) => (step._tag === 'Map' && step.forEach._tag === 'Variable' ? step.forEach.name : ''))
+    placed(steps).map(({ step }) => (step._tag === 'Map' && step.forEach._tag === 'Variable' ? step.forEach.name : ''))
   )
   return names
     .filter(

@@ -15,11 +15,12 @@ import type {
   Program,
   ProgramStep,
   ProgramTask,
+  SequenceOptions,
   StepContext,
   UnitGuard,
   WaveOptions
 } from '../../executor/Program.js'
-import { fromSteps, mapOf, reuse, task, waveOf } from '../../executor/Program.js'
+import { fromSteps, mapOf, reuse, sequenceOf, task, waveOf } from '../../executor/Program.js'
 import type { Variables } from '../steps/stepEnvironment.js'
 import { variablesAsText } from '../steps/stepEnvironment.js'
 import { itemsOf, keyOf, notItems } from './items.js'
@@ -28,11 +29,11 @@ import type {
   Argument,
   ChecksEntry,
   CommandAction,
+  CompositeEntry,
   JobEntry,
-  MapEntry,
+  ParallelEntry,
   StepEntry,
   TaskEntry,
-  WaveEntry,
   WorkflowFile
 } from './WorkflowFile.js'
 import { checksJson, commandLine, definitionOf, mapJson, numberedName } from './WorkflowFile.js'
@@ -66,14 +67,18 @@ export const toProgram = (
     { secrets: file.secrets, onSuccess: file.onSuccess }
   )
 
-const stepFrom = (runner: Runner, entry: StepEntry, index: number): ProgramStep => {
+const stepFrom = (runner: Runner, entry: StepEntry, index?: number): ProgramStep => {
+  const definition = entry._tag === 'Task' || entry.checks === undefined ? undefined : checksJson(entry.checks)
   switch (entry._tag) {
     case 'Task':
-      return taskFrom(runner, entry, entry.name === numberedName(index))
+      return taskFrom(runner, entry, index !== undefined && entry.name === numberedName(index))
+    case 'Sequence': {
+      const steps = entry.steps.map((step, index) => stepFrom(runner, step, index))
+      return sequenceOf(entry.name, steps, compositeOptions(runner, entry), definition)
+    }
     case 'Wave': {
-      const groups = entry.groups.map((group) => ({ ...taskFrom(runner, group), needs: group.needs }))
-      const definition = entry.checks === undefined ? undefined : checksJson(entry.checks)
-      return waveOf(entry.name, groups, optionsOf(runner, entry), definition)
+      const groups = entry.groups.map((group) => ({ ...stepFrom(runner, group), needs: group.needs }))
+      return waveOf(entry.name, groups, parallelOptions(runner, entry), definition)
     }
     case 'Map': {
       const { name, forEach, key, each } = entry
@@ -81,16 +86,20 @@ const stepFrom = (runner: Runner, entry: StepEntry, index: number): ProgramStep 
         forEach: ({ variables }) => E.mapLeft(notItems)(itemsOf(forEach, variables)),
         key: (item, position) => E.mapLeft(notItems)(keyOf(key, item as Json, position))
       }
-      return mapOf(name, taskFrom(runner, each), items, optionsOf(runner, entry), mapJson(entry))
+      return mapOf(name, stepFrom(runner, each), items, parallelOptions(runner, entry), mapJson(entry))
     }
   }
 }
 
-const optionsOf = (runner: Runner, entry: WaveEntry | MapEntry): WaveOptions => ({
+const compositeOptions = (runner: Runner, entry: CompositeEntry): SequenceOptions => ({
   summary: entry.summary,
-  ...(entry.concurrency === undefined ? {} : { concurrency: entry.concurrency }),
-  ...(entry.onFailure === undefined ? {} : { onFailure: entry.onFailure }),
   ...guardFrom(runner, { ...entry, _tag: 'Task', action: NO_ACTION, idempotent: true })
+})
+
+const parallelOptions = (runner: Runner, entry: ParallelEntry): WaveOptions => ({
+  ...compositeOptions(runner, entry),
+  ...(entry.concurrency === undefined ? {} : { concurrency: entry.concurrency }),
+  ...(entry.onFailure === undefined ? {} : { onFailure: entry.onFailure })
 })
 
 const workOf = (
@@ -124,7 +133,7 @@ const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTa
 // checks
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** A wave executes nothing itself. */
+/** A composite executes nothing itself. */
 const NO_ACTION: CommandAction = { _tag: 'Shell', script: ':' }
 
 type Context = StepContext<unknown, unknown>

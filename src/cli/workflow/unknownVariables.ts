@@ -8,8 +8,8 @@ import type { Position, Problem } from './Problem.js'
 import { MAX_TOLD } from './Problem.js'
 import * as Template from './Template.js'
 import { didYouMean } from './Suggestion.js'
-import type { Action, Argument, ChecksEntry, GroupEntry, MapEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
-import { actionsOf, tasksOf } from './WorkflowFile.js'
+import type { Action, Argument, ChecksEntry, GroupEntry, StepEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
+import { actionsOf, partsOf } from './WorkflowFile.js'
 import { ITEM } from './items.js'
 import { ancestry } from './ancestry.js'
 
@@ -26,39 +26,58 @@ interface Scope {
 }
 
 /**
- * What is wrong with the variables of a workflow whose input has these fields. A step knows the input and what earlier
- * steps captured; a group also what the groups captured that it needs, and those that they need.
+ * What is wrong with the variables of a workflow whose input has these fields. A step knows the input and what earlier steps captured, on
+ * its own level and on those around it; a group also what the groups captured that it needs, and those that they need.
  *
  * @category decoding
  * @since 0.1.0
  */
 export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): ReadonlyArray<Problem> => {
-  const known = new Set(input)
-  const everywhere: Scope = { has: (name) => known.has(name), names: () => [...known] }
   const problems: Array<Problem> = []
-  const add = ({ at, name }: Named, scope: Scope): void => {
-    // Problems that are only counted need no advice.
-    const isTold = problems.length < MAX_TOLD
-    problems.push({ at, message: isTold ? messageFor(file, name, scope) : unknown(name) })
-  }
-  const look = (names: ReadonlyArray<Named>, scope: Scope = everywhere): void => {
-    for (const one of names) if (!scope.has(one.name)) add(one, scope)
-  }
-  for (const step of file.steps) {
-    if (step._tag === 'Task') look(named(step))
-    else {
-      const before = [...(step._tag === 'Map' ? mapped(step) : []), ...(step.checks?.before.flatMap(namedBy) ?? [])]
-      const unset = before.filter(({ name }) => !known.has(name))
-      if (step._tag === 'Map') look(named(step.each), withItem(everywhere))
-      else {
-        const scopeOf = scopesIn(step.groups, everywhere)
-        for (const group of step.groups) look(named(group), scopeOf(group))
-      }
-      for (const one of unset) add(one, everywhere)
+  const look = (names: ReadonlyArray<Named>, scope: Scope): void => {
+    for (const { at, name } of names) {
+      if (scope.has(name)) continue
+      // Problems that are only counted need no advice.
+      const isTold = problems.length < MAX_TOLD
+      problems.push({ at, message: isTold ? messageFor(file, name, scope) : unknown(name) })
     }
-    for (const { capture } of tasksOf(step)) if (capture !== undefined) known.add(capture)
-    if (step._tag !== 'Task' && step.checks !== undefined) look(behind(step.checks, undefined))
   }
+  const visit = (step: StepEntry, scope: Scope): Captured => {
+    if (step._tag === 'Task') {
+      look(named(step), scope)
+      return step.capture === undefined ? NOTHING : [step.capture]
+    }
+    look([...mapped(step), ...(step.checks?.before.flatMap(namedBy) ?? [])], scope)
+    const captured = inside(step, scope)
+    if (step.checks !== undefined) look(behind(step.checks, undefined), adding(scope, captured))
+    return captured
+  }
+  const inOrder = (steps: ReadonlyArray<StepEntry>, scope: Scope): Captured => {
+    const captured: Array<string> = []
+    const known = adding(scope, captured)
+    for (const step of steps) {
+      const more = visit(step, known)
+      known.add(more)
+      captured.push(...more)
+    }
+    return captured
+  }
+  const inside = (step: Exclude<StepEntry, TaskEntry>, scope: Scope): Captured => {
+    switch (step._tag) {
+      case 'Sequence':
+        return inOrder(step.steps, scope)
+      case 'Wave':
+        return inParallel(step.groups, scope)
+      case 'Map':
+        visit(step.each, adding(scope, [ITEM]))
+        return NOTHING
+    }
+  }
+  const inParallel = (groups: ReadonlyArray<GroupEntry>, scope: Scope): Captured => {
+    const scopeOf = scopesIn(groups, scope)
+    return groups.flatMap((group) => visit(group, scopeOf(group)))
+  }
+  inOrder(file.steps, adding({ has: () => false, names: () => [] }, [...input]))
   return problems
 }
 
@@ -66,17 +85,27 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
 // scopes
 // ---------------------------------------------------------------------------------------------------------------------
 
-const withItem = (scope: Scope): Scope => ({
-  has: (name) => name === ITEM || scope.has(name),
-  names: () => [...scope.names(), ITEM]
-})
+/** The variables that a step captured, with all in it. */
+type Captured = ReadonlyArray<string>
 
-/** The variables that each group of a wave knows in addition to `before`. */
+const NOTHING: Captured = []
+
+/** A scope with more names. */
+const adding = (scope: Scope, more: Captured): Scope & { readonly add: (names: Captured) => void } => {
+  const own = new Set(more)
+  return {
+    has: (name) => own.has(name) || scope.has(name),
+    names: () => [...scope.names(), ...own],
+    add: (names) => {
+      for (const name of names) own.add(name)
+    }
+  }
+}
+
+/** The variables that each group of a wave knows in addition to those known before. */
 const scopesIn = (groups: ReadonlyArray<GroupEntry>, before: Scope): ((group: GroupEntry) => Scope) => {
   const needs = ancestry(groups)
-  const captured = new Map(
-    groups.flatMap(({ name, capture }) => (capture === undefined ? [] : [[capture, name] as const]))
-  )
+  const captured = new Map(groups.flatMap((group) => capturedIn(group).map((variable) => [variable, group.name])))
   return (group) => ({
     has: (name) => {
       const by = captured.get(name)
@@ -86,12 +115,23 @@ const scopesIn = (groups: ReadonlyArray<GroupEntry>, before: Scope): ((group: Gr
   })
 }
 
+/** What stays in the items of a map is no capture of it. */
+const capturedIn = (step: StepEntry): Captured =>
+  step._tag === 'Task'
+    ? step.capture === undefined
+      ? NOTHING
+      : [step.capture]
+    : step._tag === 'Map'
+      ? NOTHING
+      : partsOf(step).flatMap(capturedIn)
+
 // ---------------------------------------------------------------------------------------------------------------------
 // names
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** The variable that has the items of a map, if it has them from one. */
-const mapped = ({ forEach }: MapEntry): ReadonlyArray<Named> => (forEach._tag === 'Variable' ? [forEach] : [])
+const mapped = (step: StepEntry): ReadonlyArray<Named> =>
+  step._tag === 'Map' && step.forEach._tag === 'Variable' ? [step.forEach] : []
 
 /** Those that have to be set when a task starts: what it leaves behind may be named by what it captures itself. */
 const named = (task: TaskEntry): ReadonlyArray<Named> => {
