@@ -66,13 +66,3 @@ export interface Job<Outputs, Input, C, Given = unknown> {
 export interface JobSpec<Outputs, Input, C, Given = unknown> extends Omit<TaskSpec<Outputs, Input, C, Given>, 'run'> {
   readonly job: Job<Outputs, Input, C, Given>
 }
-
-/**
- * A group of a wave that hands its work over. What needs it waits for its job.
- *
- * @category model
- * @since 0.1.0
- */
-export interface JobGroupSpec<Outputs, Input, C, Groups extends string = string> extends JobSpec<Outputs, Input, C> {
-  readonly needs?: ReadonlyArray<Groups>
-}

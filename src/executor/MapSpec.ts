@@ -9,7 +9,8 @@ import type { JobSpec } from './JobSpec.js'
 import type { OutputCodec, OutputOf, StepContext, TaskSpec, WaveOptions } from './StepSpec.js'
 
 /**
- * What the items of a map are told from: what every run of it sees in the same way, now and after a resume.
+ * What the items of a map are computed from: every run of it sees the same, now and after a resume. A map in the body of another map sees
+ * the `item` of that as well.
  *
  * @category model
  * @since 0.1.0
@@ -31,16 +32,18 @@ export type MapSource<Outputs, Input = Json> = Pick<
  * @category model
  * @since 0.1.0
  */
-export interface MapOptions<Outputs, Input, I> extends WaveOptions<Outputs, Input> {
+export interface MapOptions<Outputs, Input, I, Given = unknown> extends WaveOptions<Outputs, Input, Given> {
   /** The items. */
-  readonly forEach: (source: MapSource<Outputs, Input>) => ReadonlyArray<I extends OutputCodec ? t.TypeOf<I> : unknown>
+  readonly forEach: (
+    source: MapSource<Outputs, Input> & Given
+  ) => ReadonlyArray<I extends OutputCodec ? t.TypeOf<I> : unknown>
   readonly item?: I
   /** The name of an item. */
   readonly key?: (item: OutputOf<I>, index: number) => string
 }
 
 /**
- * What a task gets beside its context when it is done for an item: `item`, as a copy of what is recorded, and `itemKey`, its name.
+ * What a step gets beside its context when it is done for an item: `item`, as a copy of what is recorded, and `itemKey`, its name.
  *
  * @category model
  * @since 0.1.0
@@ -51,7 +54,7 @@ export interface ForItem<I> {
 }
 
 /**
- * What a map does for each item: a task, or one that hands its work over. It captures nothing: each would set the same variable.
+ * The task that a map does for each item. It may hand its work over. It captures nothing: each would set the same variable.
  *
  * @category model
  * @since 0.1.0

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
+import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import type { OnSuccess } from '../domain/Retention.js'
 import { problemOf as problemOfRetry } from '../domain/RetryPolicy.js'
@@ -14,11 +15,11 @@ import * as W from '../domain/Workflow.js'
 import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
 import * as Identity from '../domain/WorkflowIdentity.js'
 import { conversions, toJson } from './conversions.js'
-import type { JobGroupSpec, JobSpec } from './JobSpec.js'
-import type { EachSpec, MapOptions, MapSource } from './MapSpec.js'
-import type { ProgramGroup, ProgramStep, ProgramTask } from './ProgramStep.js'
+import type { JobSpec } from './JobSpec.js'
+import type { EachSpec, ForItem, MapOptions, MapSource } from './MapSpec.js'
+import type { ProgramStep, ProgramTask } from './ProgramStep.js'
 import { mapOf, sequenceOf, task, waveOf } from './ProgramStep.js'
-import type { GroupSpec, OutputCodec, OutputOf, SequenceOptions, TaskSpec, WaveOptions } from './StepSpec.js'
+import type { Needs, OutputCodec, OutputOf, SequenceOptions, TaskSpec, WaveOptions } from './StepSpec.js'
 
 export type * from './JobSpec.js'
 export type * from './MapSpec.js'
@@ -30,13 +31,13 @@ export type * from './StepSpec.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * A workflow that can run. `Outputs` are the types of what its steps give, by name; `Input` that of its input. `onSuccess`: what
- * becomes of a run that has completed, default `keep`.
+ * A workflow that can run. `Outputs` are the types of what its steps give, by name; `Input` that of its input. `Given` is what its steps
+ * need beside their context: an item, if they are the body of a map. `onSuccess`: what becomes of a run that has completed, default `keep`.
  *
  * @category model
  * @since 0.1.0
  */
-export interface Program<Outputs, Input = Json> extends Workflow {
+export interface Program<Outputs, Input = Json, Given = unknown> extends Workflow {
   readonly steps: ReadonlyArray<ProgramStep>
   readonly identity: WorkflowIdentity
   /** What steps see of a stored input. */
@@ -48,7 +49,45 @@ export interface Program<Outputs, Input = Json> extends Workflow {
   readonly onSuccess?: OnSuccess
   /** Only a type: what the steps give. */
   readonly Outputs?: Outputs
+  /** Only a type: what the steps need beside their context. */
+  readonly Given?: (given: Given) => void
 }
+
+/**
+ * Steps in order, as a group of a {@link wave} or as what a {@link map} does for each item. `steps` adds them to a program without steps.
+ * The output is an object of their outputs by name. The checks are those of a sequence.
+ *
+ * In a wave with such a group an `evidence` function must annotate its output, `(output: number) => …`. Otherwise TypeScript infers `Json`
+ * for the output of the group.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface StepsSpec<Outputs, Input, Inner, Given = unknown> extends Omit<
+  SequenceOptions<Outputs, Input, Given>,
+  'evidence'
+> {
+  /** Adds the steps. */
+  readonly steps: (start: Program<Outputs, Input, Given>) => Program<Inner, Input, Given>
+  /** What they leave behind. */
+  readonly evidence?: ReadonlyArray<ExpectedEvidence>
+}
+
+/**
+ * The outputs that the steps of a sequence add to the outputs that they see.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Added<Inner, Outputs> = { readonly [P in Exclude<keyof Inner, keyof Outputs>]: Inner[P] }
+
+/**
+ * The output of a group. `C`: the codec of a task, or the outputs of a {@link StepsSpec} and of the steps before it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type PartOf<C, Outputs> = C extends OutputCodec ? OutputOf<C> : C extends object ? Added<C, Outputs> : Json
 
 /**
  * What a program is declared with beside its steps: see {@link start}.
@@ -129,15 +168,18 @@ const NOT_COUNTED = 'left out: the commits that a job makes are not counted, nam
 const anyInput = (input: unknown): E.Either<OutputMismatch, Json> =>
   E.map((json: Json | undefined) => (json === undefined ? {} : json))(toJson(input))
 
+/** A program without its steps. */
+type Base<Input> = Pick<
+  Program<unknown, Input>,
+  'name' | 'secrets' | 'onSuccess' | 'decodeInput' | 'encodeInput' | 'inputExpected'
+>
+
 /** The identity is made when it is first asked for: a builder's intermediate programs never are. */
-const build = <Outputs, Input>(
-  base: Pick<
-    Program<Outputs, Input>,
-    'name' | 'secrets' | 'onSuccess' | 'decodeInput' | 'encodeInput' | 'inputExpected'
-  >,
+const build = <Outputs, Input, Given>(
+  base: Base<Input>,
   steps: ReadonlyArray<ProgramStep>,
   path?: string
-): Program<Outputs, Input> => {
+): Program<Outputs, Input, Given> => {
   let identity: WorkflowIdentity | undefined
   const { name, secrets = [], onSuccess = 'keep', decodeInput, encodeInput, inputExpected } = base
   return {
@@ -217,11 +259,11 @@ export type NewName<N extends string, Outputs, All = N> = N extends unknown
  * @since 0.1.0
  */
 export const step =
-  <N extends string, Outputs, Input, C extends OutputCodec | undefined = undefined>(
+  <N extends string, Outputs, Input, C extends OutputCodec | undefined = undefined, Given = unknown>(
     name: NewName<N, Outputs>,
-    spec: TaskSpec<Outputs, Input, C> | JobSpec<Outputs, Input, C>
+    spec: TaskSpec<Outputs, Input, C, NoInfer<Given>> | JobSpec<Outputs, Input, C, NoInfer<Given>>
   ) =>
-  (self: Program<Outputs, Input>): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input> =>
+  (self: Program<Outputs, Input, Given>): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input, Given> =>
     build(self, [...self.steps, task(name, spec as TaskSpec<never, never, C>)])
 
 /**
@@ -253,21 +295,19 @@ export const step =
  * @since 0.1.0
  */
 export const sequence =
-  <N extends string, Outputs, Input, Inner>(
+  <N extends string, Outputs, Input, Inner, Given = unknown>(
     name: NewName<N, Outputs>,
-    parts: (start: Program<Outputs, Input>) => Program<Inner, Input>,
-    options: SequenceOptions<Outputs, Input> = {}
+    parts: (start: Program<Outputs, Input, Given>) => Program<Inner, Input, Given>,
+    options: SequenceOptions<Outputs, Input, NoInfer<Given>> = {}
   ) =>
   (
-    self: Program<Outputs, Input>
-  ): Program<
-    Outputs & { readonly [K in N]: { readonly [P in Exclude<keyof Inner, keyof Outputs>]: Inner[P] } },
-    Input
-  > =>
+    self: Program<Outputs, Input, Given>
+  ): Program<Outputs & { readonly [K in N]: Added<Inner, Outputs> }, Input, Given> =>
     build(self, [...self.steps, sequenceOf(name, parts(build(self, [])).steps, options as SequenceOptions)])
 
 /**
- * Adds a wave: groups that run in parallel. Later steps see their outputs as one object by group name.
+ * Adds a wave: groups that run in parallel. A group is a task, or steps in order. Later steps see their outputs as one object by group
+ * name.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
@@ -278,32 +318,53 @@ export const sequence =
  *
  * const checked = pipe(
  *   Program.start('checked'),
- *   Program.wave('checks', { unit: { output: t.number, run: () => TE.right(42) }, lint: { run: () => TE.right('clean') } }),
- *   Program.step('report', { run: ({ outputs: { checks } }) => TE.right(checks.unit + 1) })
+ *   Program.wave('checks', {
+ *     unit: { output: t.number, run: () => TE.right(42) },
+ *     app: {
+ *       needs: ['unit'],
+ *       steps: (app) =>
+ *         pipe(
+ *           app,
+ *           Program.step('build', { output: t.string, run: () => TE.right('app.tgz') }),
+ *           Program.step('smoke', { run: ({ outputs: { build } }) => TE.right(`${build} starts`) })
+ *         )
+ *     }
+ *   }),
+ *   Program.step('report', { run: ({ outputs: { checks } }) => TE.right(checks.unit + checks.app.build.length) })
  * )
- * assert.equal(checked.steps[0]?._tag, 'Wave')
+ * const wave = checked.steps[0]
+ * assert.ok(wave?._tag === 'Wave')
+ * assert.deepEqual(wave.groups.map(({ _tag }) => _tag), ['Task', 'Sequence'])
  *
  * @category combinators
  * @since 0.1.0
  */
 export const wave =
-  <N extends string, Outputs, Input, Cs extends Readonly<Record<string, unknown>>>(
+  <N extends string, Outputs, Input, Cs extends Readonly<Record<string, unknown>>, Given = unknown>(
     name: NewName<N, Outputs>,
     groups: {
-      readonly [G in keyof Cs]:
-        | GroupSpec<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
-        | JobGroupSpec<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
+      readonly [G in keyof Cs]: Needs<Extract<keyof Cs, string>> &
+        (
+          | TaskSpec<Outputs, Input, Cs[G], NoInfer<Given>>
+          | JobSpec<Outputs, Input, Cs[G], NoInfer<Given>>
+          | StepsSpec<Outputs, Input, Cs[G], NoInfer<Given>>
+        )
     },
-    options: WaveOptions<Outputs, Input> = {}
+    options: WaveOptions<Outputs, Input, NoInfer<Given>> = {}
   ) =>
   (
-    self: Program<Outputs, Input>
-  ): Program<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: OutputOf<Cs[G]> } }, Input> =>
-    build(self, [...self.steps, waveOf(name, Object.entries(groups).map(groupFrom), options as WaveOptions)])
+    self: Program<Outputs, Input, Given>
+  ): Program<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: PartOf<Cs[G], Outputs> } }, Input, Given> => {
+    const parts = Object.entries<LoosePart & Needs>(groups as never).map(([group, spec]) => ({
+      ...partFrom(self, group, spec),
+      needs: spec.needs ?? []
+    }))
+    return build(self, [...self.steps, waveOf(name, parts, options as WaveOptions)])
+  }
 
 /**
- * Adds a map: a wave that has a group for each item of what earlier steps gave. Later steps see its outputs as one object by the
- * keys of the items.
+ * Adds a map: a wave that has a group for each item of what earlier steps gave. `each` is a task, or steps in order, which all see the
+ * item. Later steps see the outputs as a list in item order.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -321,14 +382,21 @@ export const wave =
  *   Program.map(
  *     'pages',
  *     { forEach: ({ outputs }) => outputs.list, item: t.string, key: (page) => page, concurrency: 10 },
- *     { output: t.number, run: ({ item }) => TE.right(item.length) }
+ *     {
+ *       steps: (page) =>
+ *         pipe(
+ *           page,
+ *           Program.step('fetch', { output: t.string, run: ({ item }) => TE.right(`text of ${item}`) }),
+ *           Program.step('size', { output: t.number, run: ({ outputs }) => TE.right(outputs.fetch.length) })
+ *         )
+ *     }
  *   ),
- *   Program.step('total', { run: ({ outputs: { pages } }) => TE.right(Object.values(pages).length) })
+ *   Program.step('total', { run: ({ outputs: { pages } }) => TE.right(pages.reduce((sum, { size }) => sum + size, 0)) })
  * )
  * const outcome = await run(crawl, 'crawl-1', {})(nodeEnvironment(memoryStorage()))()
  * assert.ok(E.isRight(outcome) && outcome.right._tag === 'Completed')
- * const outputs = [...outcome.right.checkpoint.completedSteps].map(({ unit, output }) => [unit, output])
- * assert.deepEqual(outputs.slice(1, 3), [['pages/start', 5], ['pages/about', 5]])
+ * assert.deepEqual(outcome.right.outputs.pages[0], { fetch: 'text of start', size: 13 })
+ * assert.equal(outcome.right.outputs.total, 26)
  *
  * @category combinators
  * @since 0.1.0
@@ -339,18 +407,24 @@ export const map =
     Outputs,
     Input,
     I extends OutputCodec | undefined = undefined,
-    C extends OutputCodec | undefined = undefined
+    C extends OutputCodec | undefined = undefined,
+    Inner = undefined,
+    Given = unknown
   >(
     name: NewName<N, Outputs>,
-    options: MapOptions<Outputs, Input, I>,
-    each: EachSpec<Outputs, Input, I, C>
+    options: MapOptions<Outputs, Input, I, NoInfer<Given>>,
+    each: EachSpec<Outputs, Input, I, C> | StepsSpec<Outputs, Input, Inner, ForItem<OutputOf<I>>>
   ) =>
   (
-    self: Program<Outputs, Input>
-  ): Program<Outputs & { readonly [K in N]: Readonly<Record<string, OutputOf<C>>> }, Input> =>
+    self: Program<Outputs, Input, Given>
+  ): Program<
+    Outputs & { readonly [K in N]: ReadonlyArray<Inner extends object ? Added<Inner, Outputs> : OutputOf<C>> },
+    Input,
+    Given
+  > =>
     build(self, [
       ...self.steps,
-      mapOf(name, task(name, each as never), itemsFrom(options as never), options as WaveOptions)
+      mapOf(name, partFrom(self, name, each as never), itemsFrom(options as never), options as never)
     ])
 
 /** What an author's functions give, or throw. */
@@ -370,10 +444,11 @@ const itemsFrom = ({ forEach, key = position, item }: MapOptions<never, never, O
 
 const position = (_: unknown, index: number): string => String(index + 1)
 
-const groupFrom = ([name, spec]: readonly [
-  string,
-  GroupSpec<never, never, unknown> | JobGroupSpec<never, never, unknown>
-]): ProgramGroup => ({
-  ...task(name, spec as GroupSpec<never, never, OutputCodec | undefined>),
-  needs: spec.needs ?? []
-})
+/** A group, or what a map does for each item. */
+type LoosePart =
+  | TaskSpec<never, never, OutputCodec | undefined>
+  | JobSpec<never, never, OutputCodec | undefined>
+  | StepsSpec<never, never, unknown, never>
+
+const partFrom = (self: Base<never>, name: string, spec: LoosePart): ProgramStep =>
+  'steps' in spec ? sequenceOf(name, spec.steps(build(self, [])).steps, spec as never) : task(name, spec)

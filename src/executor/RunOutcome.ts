@@ -10,8 +10,8 @@ import type { PendingJob } from '../domain/PendingJob.js'
 import type { LostFiles } from '../ports/CheckpointStorage.js'
 
 /**
- * All steps are done. `outputs`: their outputs by step name, decoded as later steps see them; a wave's by group, a map's by
- * item key. Decoded when `outputs` is first read.
+ * All steps are done. `outputs`: their outputs by step name, decoded as later steps see them; a wave's by group, a map's as a list in
+ * item order. Decoded when `outputs` is first read.
  *
  * @category model
  * @since 0.1.0

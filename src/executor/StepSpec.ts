@@ -18,9 +18,10 @@ import type { Memo, StepArtifacts } from './StepArtifacts.js'
  * What a task gets when it runs.
  *
  * - `unit`: its path.
- * - `input`: the run's input; `outputs`: what earlier steps gave, by name, that of a composite as an object by the names of its parts;
- *   `variables`: input fields and captured outputs. It sees its earlier siblings and those of the units that it is part of; of its own
- *   wave, the groups that it needs. All are copies of what is stored: the same on a resume as in an undisturbed run.
+ * - `input`: the run's input; `outputs`: what earlier steps gave, by name, that of a map as a list in item order, that of any other
+ *   composite as an object by the names of its parts; `variables`: input fields and captured outputs. It sees its earlier siblings and
+ *   those of the units that it is part of; of its own wave, the groups that it needs. All are copies of what is stored: the same on a
+ *   resume as in an undisturbed run.
  * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit, another after a rewind of it.
  * - `signal` fires when the attempt is to stop: interrupted, timed out, or the run was taken over. Its `reason` says why.
  * - `secrets`: the values of the secrets that the program declares, by name. They are in nothing else.
@@ -107,12 +108,12 @@ export interface TaskSpec<Outputs, Input, C, Given = unknown> extends GuardSpec<
 }
 
 /**
- * A group of a wave: a task that may need other groups of the same wave, by name. It starts when those have completed.
+ * The groups of the same wave that a group needs, by name. It starts when those have completed.
  *
  * @category model
  * @since 0.1.0
  */
-export interface GroupSpec<Outputs, Input, C, Groups extends string = string> extends TaskSpec<Outputs, Input, C> {
+export interface Needs<Groups extends string = string> {
   readonly needs?: ReadonlyArray<Groups>
 }
 
@@ -122,12 +123,14 @@ export interface GroupSpec<Outputs, Input, C, Groups extends string = string> ex
  * @category model
  * @since 0.1.0
  */
-export interface SequenceOptions<Outputs = unknown, Input = unknown> extends GuardSpec<StepContext<Outputs, Input>> {
+export interface SequenceOptions<Outputs = unknown, Input = unknown, Given = unknown> extends GuardSpec<
+  StepContext<Outputs, Input> & Given
+> {
   readonly summary?: string
   /** What it leaves behind. */
   readonly evidence?:
     | ReadonlyArray<ExpectedEvidence>
-    | ((output: undefined, context: StepContext<Outputs, Input>) => ReadonlyArray<ExpectedEvidence>)
+    | ((output: undefined, context: StepContext<Outputs, Input> & Given) => ReadonlyArray<ExpectedEvidence>)
 }
 
 /**
@@ -138,7 +141,11 @@ export interface SequenceOptions<Outputs = unknown, Input = unknown> extends Gua
  * @category model
  * @since 0.1.0
  */
-export interface WaveOptions<Outputs = unknown, Input = unknown> extends SequenceOptions<Outputs, Input> {
+export interface WaveOptions<Outputs = unknown, Input = unknown, Given = unknown> extends SequenceOptions<
+  Outputs,
+  Input,
+  Given
+> {
   readonly concurrency?: number
   readonly onFailure?: OnFailure
 }

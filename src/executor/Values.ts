@@ -148,7 +148,7 @@ export const variablesFor = (
 const copyOf = (value: Json): Json => (typeof value === 'object' ? structuredClone(value) : value)
 
 /**
- * The outputs that a unit sees, by name; an inner name shadows an outer one. That of a composite is an object of its parts'. Each is
+ * The outputs that a unit sees, by name; an inner name shadows an outer one. Each is
  * decoded when it is first read: a step of a long run pays for what it looks at.
  *
  * @category destructors
@@ -193,7 +193,7 @@ const isLeft = ({ outputs, items }: Known, step: ProgramStep, unit: Unit): boole
       return part !== undefined && isLeft({ outputs, items }, part, join(unit, name))
     }) === true)
 
-/** The output of a unit that has completed: that of a composite is an object of its parts' by name. */
+/** The output of a unit that has completed: of a map the list of its items' in their order, of another composite an object by part. */
 export const outputOf = (known: Known, step: ProgramStep, unit: Unit): unknown => {
   if (step._tag === 'Task') {
     const stored = known.outputs.get(unit)
@@ -203,12 +203,11 @@ export const outputOf = (known: Known, step: ProgramStep, unit: Unit): unknown =
   }
   // The items of a map that somebody said is done were never computed.
   const names = partNames(step, unit, known.items) ?? []
-  return Object.fromEntries(
-    names.map((name) => {
-      const part = partNamed<ProgramStep>(step, unit, name, known.items)
-      return [name, part === undefined ? null : outputOf(known, part, join(unit, name))]
-    })
-  )
+  const outputs = names.map((name) => {
+    const part = partNamed<ProgramStep>(step, unit, name, known.items)
+    return [name, part === undefined ? null : outputOf(known, part, join(unit, name))] as const
+  })
+  return step._tag === 'Map' ? outputs.map(([, output]) => output) : Object.fromEntries(outputs)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -63,8 +63,10 @@ const NO_NEEDS: ReadonlyArray<string> = []
 
 /** Asks the map for its items. What can't be its items has failed for good, and nothing was done. */
 const itemsOf = (scope: RunScope, place: Place, map: ProgramMap): E.Either<StepFailure, ReadonlyArray<Item>> => {
-  const { runId, unit, step, input, outputs, variables } = contextFor(scope, place, outside(scope.stopping))
-  const values = map.forEach({ runId, unit, step, input, outputs, variables })
+  const context = contextFor(scope, place, outside(scope.stopping))
+  const { runId, unit, step, input, outputs, variables } = context
+  const source = { runId, unit, step, input, outputs, variables, ...('item' in context ? { item: context.item } : {}) }
+  const values = map.forEach(source)
   if (E.isLeft(values)) return E.left(notApplied(Failure.fromUnknown(values.left)))
   if (isPromise(values.right))
     return notItems('forEach must give a list of items, not a promise: ask in a step before it')

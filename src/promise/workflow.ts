@@ -12,16 +12,17 @@ import { isStepFailure } from '../domain/StepFailure.js'
 import type { Workspace } from '../domain/Workspace.js'
 import type {
   ForItem,
-  GroupSpec,
   JobContext,
   JobSpec,
   JobStatus,
   MapOptions,
+  Needs,
   OutputCodec,
   OutputOf,
   Program,
   SequenceOptions,
   StepContext,
+  StepsSpec,
   TaskSpec,
   WaveOptions
 } from '../executor/Program.js'
@@ -124,72 +125,118 @@ export type AsyncJobSpec<Outputs, Input, C, Given = unknown> = Omit<
   }
 
 /**
- * A group of a wave that hands its work over.
+ * Steps in order, as a group of a wave or as what a map does for each item: see `Program.StepsSpec`, and the example of
+ * {@link AsyncWorkflow}.
  *
  * @category model
  * @since 0.1.0
  */
-export type AsyncJobGroup<Outputs, Input, C, Groups extends string = string> = AsyncJobSpec<Outputs, Input, C> &
-  Pick<GroupSpec<Outputs, Input, C, Groups>, 'needs'>
+export type AsyncSteps<Outputs, Input, Inner, Given = unknown> = Omit<
+  StepsSpec<Outputs, Input, Inner, Given>,
+  'steps' | 'before' | 'after'
+> &
+  AsyncChecks<Outputs, Input, Given> & {
+    /** Adds the steps. */
+    readonly steps: (start: AsyncWorkflow<Outputs, Input, Given>) => Program<Inner, Input, Given>
+  }
 
 /**
- * A group of a wave: a step that may need other groups.
+ * A workflow that can be added to. It is a program, so planner and executor take it as it is. `Given` is what its steps need beside their
+ * context: an item, if they are the body of a map.
+ *
+ * @example
+ * import * as t from 'io-ts'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { runOrResume, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const release = workflow('release')
+ *   .step('version', { output: t.string, run: () => '1.2.3' })
+ *   .wave('checks', {
+ *     unit: () => 'fine',
+ *     app: {
+ *       needs: ['unit'],
+ *       steps: (app) =>
+ *         app
+ *           .step('build', { output: t.string, run: ({ outputs }) => `app-${outputs.version}.tgz` })
+ *           .step('smoke', ({ outputs }) => `${outputs.build} starts`)
+ *     }
+ *   })
+ *   .map(
+ *     'regions',
+ *     { forEach: () => ['asia', 'europe'], item: t.string },
+ *     {
+ *       steps: (region) =>
+ *         region
+ *           .step('push', { output: t.string, run: ({ item, outputs }) => `${outputs.checks.app.build} to ${item}` })
+ *           .step('test', ({ item }) => `${item} answers`)
+ *     }
+ *   )
+ *   .step('report', ({ outputs: { regions } }) => regions.map(({ push }) => push).join(', '))
+ *
+ * const outputs = await runOrResume(release, { id: 'release-1', storage: memoryStorage() })
+ * assert.equal(outputs.report, 'app-1.2.3.tgz to asia, app-1.2.3.tgz to europe')
  *
  * @category model
  * @since 0.1.0
  */
-export type AsyncGroup<Outputs, Input, C, Groups extends string = string> = AsyncSpec<Outputs, Input, C> &
-  Pick<GroupSpec<Outputs, Input, C, Groups>, 'needs'>
-
-/**
- * A workflow that can be added to. It is a program, so planner and executor take it as it is.
- *
- * @category model
- * @since 0.1.0
- */
-export interface AsyncWorkflow<Outputs, Input> extends Program<Outputs, Input> {
+export interface AsyncWorkflow<Outputs, Input, Given = unknown> extends Program<Outputs, Input, Given> {
   /** Adds a step. Later steps see its output under its name. */
   readonly step: <N extends string, C extends OutputCodec | undefined = undefined>(
     name: P.NewName<N, Outputs>,
-    work: Work<Outputs, Input, unknown> | AsyncSpec<Outputs, Input, C> | AsyncJobSpec<Outputs, Input, C>
-  ) => AsyncWorkflow<Outputs & { readonly [K in N]: OutputOf<C> }, Input>
+    work:
+      | Work<Outputs, Input, unknown, Given>
+      | AsyncSpec<Outputs, Input, C, Given>
+      | AsyncJobSpec<Outputs, Input, C, Given>
+  ) => AsyncWorkflow<Outputs & { readonly [K in N]: OutputOf<C> }, Input, Given>
   /** Adds steps that are done in order, as one step: `parts` adds them to a workflow without steps. */
   readonly sequence: <N extends string, Inner>(
     name: P.NewName<N, Outputs>,
-    parts: (start: AsyncWorkflow<Outputs, Input>) => Program<Inner, Input>,
-    options?: Omit<SequenceOptions<Outputs, Input>, 'before' | 'after'> & AsyncChecks<Outputs, Input>
-  ) => AsyncWorkflow<
-    Outputs & { readonly [K in N]: { readonly [P in Exclude<keyof Inner, keyof Outputs>]: Inner[P] } },
-    Input
-  >
-  /** Adds a wave of groups that run in parallel. */
+    parts: (start: AsyncWorkflow<Outputs, Input, Given>) => Program<Inner, Input, Given>,
+    options?: Omit<SequenceOptions<Outputs, Input, Given>, 'before' | 'after'> & AsyncChecks<Outputs, Input, Given>
+  ) => AsyncWorkflow<Outputs & { readonly [K in N]: P.Added<Inner, Outputs> }, Input, Given>
+  /** Adds a wave of groups that run in parallel. A group is a task, or steps in order. */
   readonly wave: <N extends string, Cs extends Readonly<Record<string, unknown>>>(
     name: P.NewName<N, Outputs>,
     groups: {
       readonly [G in keyof Cs]:
-        | Work<Outputs, Input, unknown>
-        | AsyncGroup<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
-        | AsyncJobGroup<Outputs, Input, Cs[G], Extract<keyof Cs, string>>
+        | Work<Outputs, Input, unknown, Given>
+        | (Needs<Extract<keyof Cs, string>> &
+            (
+              | AsyncSpec<Outputs, Input, Cs[G], Given>
+              | AsyncJobSpec<Outputs, Input, Cs[G], Given>
+              | AsyncSteps<Outputs, Input, Cs[G], Given>
+            ))
     },
-    options?: Omit<WaveOptions<Outputs, Input>, 'before' | 'after'> & AsyncChecks<Outputs, Input>
-  ) => AsyncWorkflow<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: OutputOf<Cs[G]> } }, Input>
-  /** Adds a map: a wave that has a group for each item of what earlier steps gave. */
+    options?: Omit<WaveOptions<Outputs, Input, Given>, 'before' | 'after'> & AsyncChecks<Outputs, Input, Given>
+  ) => AsyncWorkflow<
+    Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: P.PartOf<Cs[G], Outputs> } },
+    Input,
+    Given
+  >
+  /** Adds a map: a task, or steps in order, for each item of what earlier steps gave. Later steps see a list of the outputs. */
   readonly map: <
     N extends string,
     I extends OutputCodec | undefined = undefined,
-    C extends OutputCodec | undefined = undefined
+    C extends OutputCodec | undefined = undefined,
+    Inner = undefined
   >(
     name: P.NewName<N, Outputs>,
-    options: Omit<MapOptions<Outputs, Input, I>, 'before' | 'after'> & AsyncChecks<Outputs, Input>,
+    options: Omit<MapOptions<Outputs, Input, I, Given>, 'before' | 'after'> & AsyncChecks<Outputs, Input, Given>,
     each:
       | Work<Outputs, Input, unknown, ForItem<OutputOf<I>>>
       | AsyncEach<AsyncSpec<Outputs, Input, C, ForItem<OutputOf<I>>>>
       | AsyncEach<AsyncJobSpec<Outputs, Input, C, ForItem<OutputOf<I>>>>
-  ) => AsyncWorkflow<Outputs & { readonly [K in N]: Readonly<Record<string, OutputOf<C>>> }, Input>
+      | AsyncSteps<Outputs, Input, Inner, ForItem<OutputOf<I>>>
+  ) => AsyncWorkflow<
+    Outputs & { readonly [K in N]: ReadonlyArray<Inner extends object ? P.Added<Inner, Outputs> : OutputOf<C>> },
+    Input,
+    Given
+  >
 }
 
 /**
- * What is done for each item of a map, with promises. It captures nothing: each item would set the same variable.
+ * The task that a map does for each item, with promises. It captures nothing: each item would set the same variable.
  *
  * @category model
  * @since 0.1.0
@@ -236,7 +283,7 @@ const extendable = <Outputs, Input>(program: Program<Outputs, Input>): AsyncWork
         )(program) as never
       ),
     wave: (name, groups, options) => {
-      const specs = Object.entries(groups).map(([group, work]) => [group, specOf(work as never)])
+      const specs = Object.entries(groups).map(([group, work]) => [group, partOf(work as never)])
       return extendable(
         P.wave<string, Outputs, Input, never>(
           name as never,
@@ -250,7 +297,7 @@ const extendable = <Outputs, Input>(program: Program<Outputs, Input>): AsyncWork
         P.map<string, Outputs, Input>(
           name as never,
           checksOf<Outputs, Input, AsyncChecks<Outputs, Input>>(options) as never,
-          specOf(each as never) as never
+          partOf(each as never) as never
         )(program) as never
       )
   }
@@ -303,6 +350,13 @@ const specOf = <Outputs, Input, C>(
   const job = { submit: settled(submit), poll: settled(poll), collect: settled(collect) }
   return { ...checksOf(spec), job }
 }
+
+const partOf = <Outputs, Input, C>(
+  work: Parameters<typeof specOf<Outputs, Input, C>>[0] | AsyncSteps<Outputs, Input, C>
+): ReturnType<typeof specOf<Outputs, Input, C>> | StepsSpec<Outputs, Input, C> =>
+  typeof work === 'object' && 'steps' in work
+    ? { ...checksOf(work), steps: (start) => work.steps(extendable(start)) }
+    : specOf(work)
 
 /** What resolves or rejects, as a value. */
 const settled =

@@ -20,6 +20,8 @@ const DateText = new t.Type<Date, string>(
   (date) => date.toISOString()
 )
 
+const reused = { run: () => TE.right(1) }
+
 describe('the types of a program', () => {
   test('a later step sees the outputs of earlier ones, with their types', () => {
     const program = pipe(
@@ -85,6 +87,133 @@ describe('the types of a program', () => {
         }
       })
     )
+  })
+
+  test('the steps of a group see outputs and input with their types, and later steps see theirs by name', () => {
+    const program = pipe(
+      Program.start('w', { input: t.type({ at: DateText }) }),
+      Program.step('version', { output: t.string, run: () => TE.right('1') }),
+      Program.wave('checks', {
+        unit: { output: t.number, evidence: () => [], run: () => TE.right(42) },
+        app: {
+          needs: ['unit'],
+          before: ({ outputs }) => TE.right(outputs.version),
+          steps: (app) =>
+            pipe(
+              app,
+              Program.step('build', {
+                output: t.string,
+                run: ({ input, outputs }) => {
+                  expectTypeOf(input).toEqualTypeOf<{ at: Date }>()
+                  expectTypeOf(outputs.version).toEqualTypeOf<string>()
+                  // @ts-expect-error: a group that it does not need
+                  void outputs.lint
+                  return TE.right(outputs.version)
+                }
+              }),
+              Program.step('smoke', { run: ({ outputs }) => TE.right(outputs.build.length) })
+            )
+        },
+        lint: { needs: ['app'], run: () => TE.right('clean') }
+      }),
+      Program.step('report', {
+        run: ({ outputs: { checks } }) => {
+          expectTypeOf(checks).toEqualTypeOf<{
+            readonly unit: number
+            readonly app: { readonly build: string; readonly smoke: Json.Json }
+            readonly lint: Json.Json
+          }>()
+          return TE.right(null)
+        }
+      })
+    )
+    expectTypeOf<InputOf<typeof program>>().toEqualTypeOf<{ at: Date }>()
+  })
+
+  test('a group of steps needs groups of its wave, and has steps of new names', () => {
+    const start = pipe(Program.start('w'), Program.step('one', { run: () => TE.right(1) }))
+    // @ts-expect-error: there is no such group
+    void pipe(start, Program.wave('w', { a: { needs: ['b'], steps: (a) => pipe(a, Program.step('x', reused)) } }))
+    // @ts-expect-error: there is a step of that name
+    void pipe(start, Program.wave('w', { a: { steps: (a) => pipe(a, Program.step('one', reused)) } }))
+    // @ts-expect-error: it is no program that the steps return
+    void (() => pipe(start, Program.wave('w', { a: { steps: () => 1 } })))
+  })
+
+  test('all steps of the body of a map see the item, and later steps see a list of their outputs', () => {
+    const program = pipe(
+      Program.start('w'),
+      Program.map(
+        'pages',
+        { forEach: () => [new Date(0)], item: DateText, key: (page) => page.toISOString() },
+        {
+          after: ({ item }) => TE.right(item.getTime()),
+          steps: (page) =>
+            pipe(
+              page,
+              Program.step('fetch', {
+                output: t.number,
+                run: ({ item }) => {
+                  expectTypeOf(item).toEqualTypeOf<Date>()
+                  return TE.right(item.getTime())
+                }
+              }),
+              Program.wave(
+                'looks',
+                { size: { run: ({ item, outputs }) => TE.right(item.getTime() + outputs.fetch) } },
+                { before: ({ item }) => TE.right(item.getTime()) }
+              ),
+              Program.sequence('rest', (rest) =>
+                pipe(rest, Program.step('index', { run: ({ item }) => TE.right(item.getTime()) }))
+              ),
+              Program.map(
+                'links',
+                { forEach: ({ item }) => [item.getTime()], item: t.number },
+                {
+                  output: t.number,
+                  run: ({ item }) => {
+                    expectTypeOf(item).toEqualTypeOf<number>()
+                    return TE.right(item)
+                  }
+                }
+              )
+            )
+        }
+      ),
+      Program.map('plain', { forEach: () => [1] }, { run: ({ item }) => TE.right(item) })
+    )
+    type Outputs = OutputsOf<typeof program>
+    expectTypeOf<Outputs['pages']>().toEqualTypeOf<
+      ReadonlyArray<{
+        readonly fetch: number
+        readonly looks: { readonly size: Json.Json }
+        readonly rest: { readonly index: Json.Json }
+        readonly links: ReadonlyArray<number>
+      }>
+    >()
+    expectTypeOf<Outputs['plain']>().toEqualTypeOf<ReadonlyArray<Json.Json>>()
+    // @ts-expect-error: outside of a map there is no item
+    void pipe(Program.start('w'), Program.step('one', { run: ({ item }) => TE.right(item) }))
+  })
+
+  test('the steps of the body of a map can not run without an item', () => {
+    const runnable = (_: Program.Program<unknown, never>): undefined => undefined
+    pipe(
+      Program.start('w'),
+      Program.map(
+        'each',
+        { forEach: () => [1] },
+        {
+          steps: (body) => {
+            const one = pipe(body, Program.step('one', { run: ({ item }) => TE.right(item) }))
+            // @ts-expect-error: there is no item
+            runnable(one)
+            return one
+          }
+        }
+      )
+    )
+    runnable(pipe(Program.start('w'), Program.step('one', reused)))
   })
 
   test('the input has the type of its codec, for the steps and for who starts the run', () => {

@@ -62,7 +62,7 @@ const crawl = (
       run: ({ outputs: { fetch } }) =>
         TE.fromIO(() => {
           world.log.push(JSON.stringify(fetch))
-          return Object.values(fetch).reduce((sum, size) => sum + size, 0)
+          return fetch.reduce((sum, size) => sum + size, 0)
         })
     })
   )
@@ -73,10 +73,10 @@ const again = (world: World): Process => newProcess(world)
 const tagsOf = async (process: Process): Promise<ReadonlyArray<string>> => await historyOf(process.storage)
 
 describe('a map', () => {
-  test('runs its task for each item of what an earlier step gave, and later steps see what it gave by key', async () => {
+  test('runs its task for each item of an earlier output, and later steps see its outputs as a list in item order', async () => {
     const process = newProcess()
     ended(await process.perform(run(crawl(process, siteOf('a', 'bb', 'ccc')), 'r', {})), 'Completed')
-    assert.deepEqual(process.world.log, ['list', 'a', 'bb', 'ccc', '{"a":1,"bb":2,"ccc":3}'])
+    assert.deepEqual(process.world.log, ['list', 'a', 'bb', 'ccc', '[1,2,3]'])
     const records = [...(await stored(process.storage)).completedSteps].map(({ unit, output }) => [unit, output])
     assert.deepEqual(records, [
       ['list', ['a', 'bb', 'ccc']],
@@ -132,14 +132,14 @@ describe('a map', () => {
       ['Skip list', 'Retry fetch', 'Skip fetch/a', 'Skip fetch/b', 'Retry fetch/c', 'Skip fetch/d', 'Run report']
     )
     ended(await second.perform(resume(crawl(second, site), 'r')), 'Completed')
-    assert.deepEqual(world.log.slice(4), ['c', '{"a":1,"b":1,"c":1,"d":1}'])
+    assert.deepEqual(world.log.slice(4), ['c', '[1,1,1,1]'])
     assert.equal((await tagsOf(second)).filter((tag) => tag === 'Expanded').length, 1)
   })
 
   test('of no items has completed when it is due', async () => {
     const process = newProcess()
     ended(await process.perform(run(crawl(process, siteOf()), 'r', {})), 'Completed')
-    assert.deepEqual(process.world.log, ['list', '{}'])
+    assert.deepEqual(process.world.log, ['list', '[]'])
     const plan = right(planResume(await stored(process.storage), crawl(process, siteOf())))
     assert.equal(plan.startIndex, 3)
   })
@@ -149,7 +149,7 @@ describe('a map', () => {
     const program = pipe(
       Program.start('m'),
       Program.map('none', { forEach: () => [] }, { run: () => TE.right(1) }),
-      Program.map('each', { forEach: ({ outputs }) => Object.keys(outputs.none) }, { run: () => TE.right(1) })
+      Program.map('each', { forEach: ({ outputs }) => outputs.none }, { run: () => TE.right(1) })
     )
     ended(await process.perform(run(program, 'r', {})), 'Completed')
   })
@@ -234,7 +234,7 @@ describe('a map', () => {
       ['Run fetch', 'Run fetch/a', 'Run fetch/b']
     )
     ended(await second.perform(resume(crawl(second, site), 'r', { evidence })), 'Completed')
-    assert.deepEqual(world.log.slice(4), ['a', 'b', '{"a":1,"b":1}'])
+    assert.deepEqual(world.log.slice(4), ['a', 'b', '[1,1]'])
     assert.equal((await tagsOf(second)).filter((tag) => tag === 'Expanded').length, 1)
   })
 
@@ -248,7 +248,7 @@ describe('a map', () => {
     site.broken = new Set()
     const third = again(world)
     ended(await third.perform(resume(crawl(third, site), 'r')), 'Completed')
-    assert.deepEqual(world.log.slice(4), ['a', 'b', '{"a":1,"b":1}'])
+    assert.deepEqual(world.log.slice(4), ['a', 'b', '[1,1]'])
   })
 
   test('whose task was changed after some of it is done is refused, once', async () => {
@@ -285,7 +285,7 @@ describe('a map', () => {
     const second = again(world)
     const edited = pipe(crawl(second, site), Program.step('more', { run: () => TE.right(1) }))
     ended(await second.perform(resume(edited, 'r')), 'Completed')
-    assert.deepEqual(world.log.slice(2), ['b', '{"a":1,"b":1}'])
+    assert.deepEqual(world.log.slice(2), ['b', '[1,1]'])
   })
 
   test('that is not idempotent is asked about, group by group, and as a whole when its items may change', async () => {
@@ -358,10 +358,10 @@ describe('a map', () => {
     ended(await again(world).perform(resume(program, 'r')), 'Completed')
     assert.deepEqual(submitted, ['1 {"id":7}', '2 {"id":8}'])
     const last = [...(await stored(process.storage)).completedSteps].at(-1)
-    assert.deepEqual(last?.output, {
-      1: [{ id: 7 }, { id: 7 }],
-      2: [{ id: 8 }, { id: 8 }]
-    })
+    assert.deepEqual(last?.output, [
+      [{ id: 7 }, { id: 7 }],
+      [{ id: 8 }, { id: 8 }]
+    ])
   })
 })
 
@@ -531,4 +531,33 @@ describe('what can not be the items of a map', () => {
     assert.match(outcome.failures.at(-1)?.error.message ?? '', /item "1" at \$ is not string any more: restart the map/)
     ended(await again(world).perform(resume(edited, 'r', { restartWave: 'each' })), 'Completed')
   })
+})
+
+test('a map returns its outputs in item order, not in the order of keys or of ends', async () => {
+  const process = newProcess()
+  const items = [
+    { key: '10', millis: 20 },
+    { key: 'b', millis: 10 },
+    { key: '9', millis: 0 }
+  ]
+  const program = pipe(
+    Program.start('m'),
+    Program.map(
+      'each',
+      { forEach: () => items, item: t.type({ key: t.string, millis: t.number }), key: ({ key }) => key },
+      {
+        output: t.string,
+        run: ({ item }) =>
+          pipe(
+            TE.fromTask(process.clock.sleep(item.millis, new AbortController().signal)),
+            TE.map(() => item.key)
+          )
+      }
+    ),
+    Program.step('seen', { output: t.array(t.string), run: ({ outputs }) => TE.right([...outputs.each]) })
+  )
+  const { checkpoint, outputs } = ended(await process.perform(run(program, 'r', {})), 'Completed')
+  assert.deepEqual(outputs, { each: ['10', 'b', '9'], seen: ['10', 'b', '9'] })
+  const ends = [...checkpoint.completedSteps].map(({ unit }) => unit)
+  assert.deepEqual(ends, ['each/9', 'each/b', 'each/10', 'each', 'seen'])
 })

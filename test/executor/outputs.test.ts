@@ -28,7 +28,7 @@ const program = pipe(
   Program.map('pages', { forEach: () => ['a', 'b'], key: String }, { output: t.number, run: () => TE.right(1) })
 )
 
-const expected = { when: new Date(0), silent: null, checks: { unit: 42, lint: 'clean' }, pages: { a: 1, b: 1 } }
+const expected = { when: new Date(0), silent: null, checks: { unit: 42, lint: 'clean' }, pages: [1, 1] }
 
 describe('a completed run', () => {
   test('a completed run has the typed outputs of its steps, decoded as later steps see them', async () => {
@@ -37,7 +37,7 @@ describe('a completed run', () => {
     expectTypeOf(outcome.outputs.when).toEqualTypeOf<Date>()
     expectTypeOf(outcome.outputs.checks.unit).toEqualTypeOf<number>()
     expectTypeOf(outcome.outputs.silent).toEqualTypeOf<Json.Json>()
-    expectTypeOf(outcome.outputs.pages).toEqualTypeOf<Readonly<Record<string, number>>>()
+    expectTypeOf(outcome.outputs.pages).toEqualTypeOf<ReadonlyArray<number>>()
     assert.deepEqual(outcome.outputs, expected)
   })
 

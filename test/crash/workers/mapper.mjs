@@ -30,7 +30,7 @@ const program = workflow('many')
     writeSync(effects, `${item}\n`)
     return item.length
   })
-  .step('count', ({ outputs }) => Object.keys(outputs.each).length)
+  .step('count', ({ outputs }) => outputs.each.length)
 
 const { count } = await runOrResume(program, { id: 'many', storage: noting(jsonFileStorage(state)) })
 writeSync(1, `${count}\n`)

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import * as t from 'io-ts'
+import { expectTypeOf, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import type { Json } from '../../src/index.js'
+import { resume, runOrResume, runOutcome, workflow } from '../../src/promise/index.js'
+
+test('a group of a wave runs steps in order, and a resume continues between two of them', async () => {
+  const did: Array<string> = []
+  let isDown = true
+  const release = workflow('release')
+    .step('version', { output: t.string, run: () => '1.2.3' })
+    .wave('checks', {
+      unit: {
+        output: t.number,
+        run: ({ unit }) => {
+          did.push(unit)
+          return 7
+        }
+      },
+      app: {
+        needs: ['unit'],
+        summary: 'the app',
+        before: ({ unit, outputs }) => did.push(`before ${unit} ${outputs.version}`),
+        after: ({ unit }) => did.push(`after ${unit}`),
+        steps: (app) =>
+          app
+            .step('build', {
+              output: t.string,
+              run: ({ unit, outputs }) => {
+                expectTypeOf(outputs.version).toEqualTypeOf<string>()
+                did.push(unit)
+                return `app-${outputs.version}`
+              }
+            })
+            .step('smoke', {
+              output: t.number,
+              run: ({ unit, outputs }) => {
+                did.push(unit)
+                if (isDown) throw new Error('no answer')
+                return outputs.build.length
+              }
+            })
+      },
+      docs: {
+        steps: (docs) =>
+          docs.step('write', ({ outputs }) => {
+            // @ts-expect-error: a group that it does not need
+            assert.equal(outputs.app, undefined)
+            return null
+          })
+      },
+      plain: () => 'fine'
+    })
+    .step('report', ({ outputs: { checks } }) => {
+      expectTypeOf(checks.app).toEqualTypeOf<{ readonly build: string; readonly smoke: number }>()
+      expectTypeOf(checks.docs).toEqualTypeOf<{ readonly write: Json.Json }>()
+      expectTypeOf(checks.plain).toEqualTypeOf<Json.Json>()
+      return `${checks.app.build} of ${checks.unit + checks.app.smoke}`
+    })
+  const options = { id: 'release-1', storage: memoryStorage() }
+  const failed = await runOutcome(release, options)
+  assert.ok(failed._tag === 'Failed')
+  assert.deepEqual(
+    failed.failures.map(({ unit }) => unit),
+    ['checks/app/smoke']
+  )
+  assert.deepEqual(did.splice(0), ['checks/unit', 'before checks/app 1.2.3', 'checks/app/build', 'checks/app/smoke'])
+  isDown = false
+  const outputs = await runOrResume(release, options)
+  assert.deepEqual(did.splice(0), ['before checks/app 1.2.3', 'checks/app/smoke', 'after checks/app'])
+  assert.equal(outputs.report, 'app-1.2.3 of 16')
+  assert.deepEqual(outputs.checks, {
+    unit: 7,
+    app: { build: 'app-1.2.3', smoke: 9 },
+    docs: { write: null },
+    plain: 'fine'
+  })
+  await resume(release, { ...options, fromStep: 'checks/app/smoke' })
+  assert.deepEqual(did, ['before checks/app 1.2.3', 'checks/app/smoke', 'after checks/app'])
+})
+
+test('all steps of the body of a map see the item, also in a wave and in a sequence of it', async () => {
+  const saw: Array<string> = []
+  let broken: string | undefined = 'pages/b/looks/deep/read'
+  const look = ({ unit, item }: { readonly unit: string; readonly item: string }): number => {
+    if (unit === broken) throw new Error('no answer')
+    saw.push(`${unit} ${item}`)
+    return item.length
+  }
+  const crawl = workflow('crawl')
+    .step('list', { output: t.array(t.string), run: () => ['b', 'aa'] })
+    .map(
+      'pages',
+      { forEach: ({ outputs }) => outputs.list, item: t.string, key: (page) => page, concurrency: 1 },
+      {
+        before: ({ item }) => saw.push(`before ${item}`),
+        steps: (page) =>
+          page
+            .step('fetch', { output: t.number, run: look })
+            .wave('looks', {
+              size: look,
+              deep: { needs: ['size'], steps: (deep) => deep.step('read', { output: t.number, run: look }) }
+            })
+            .sequence('rest', (rest) => rest.step('index', ({ item, outputs }) => `${item} ${outputs.fetch}`), {
+              after: ({ item }) => saw.push(`after ${item}`)
+            })
+            .map(
+              'links',
+              { forEach: ({ item, outputs }) => [outputs.fetch, item.length + 1], item: t.number },
+              ({ item }) => item
+            )
+      }
+    )
+    .step('sum', ({ outputs: { pages } }) => {
+      expectTypeOf(pages).toEqualTypeOf<
+        ReadonlyArray<{
+          readonly fetch: number
+          readonly looks: { readonly size: Json.Json; readonly deep: { readonly read: number } }
+          readonly rest: { readonly index: Json.Json }
+          readonly links: ReadonlyArray<Json.Json>
+        }>
+      >()
+      return pages.reduce((sum, { fetch }) => sum + fetch, 0)
+    })
+  const options = { id: 'crawl-1', storage: memoryStorage() }
+  assert.equal((await runOutcome(crawl, options))._tag, 'Failed')
+  broken = undefined
+  const outputs = await runOrResume(crawl, options)
+  const of = (page: string): ReadonlyArray<string> =>
+    saw.filter((line) => line.startsWith(`pages/${page}/`) || line.endsWith(`r ${page}`))
+  for (const page of ['b', 'aa'])
+    assert.deepEqual(of(page), [
+      ...['fetch', 'looks/size', 'looks/deep/read'].map((unit) => `pages/${page}/${unit} ${page}`),
+      `after ${page}`
+    ])
+  assert.deepEqual(outputs.pages, [
+    { fetch: 1, looks: { size: 1, deep: { read: 1 } }, rest: { index: 'b 1' }, links: [1, 2] },
+    { fetch: 2, looks: { size: 2, deep: { read: 2 } }, rest: { index: 'aa 2' }, links: [2, 3] }
+  ])
+  assert.equal(outputs.sum, 3)
+})
+
+test('the steps of a map’s body cannot run on their own: they need an item', () => {
+  workflow('m').map(
+    'each',
+    { forEach: () => [1] },
+    {
+      steps: (body) => {
+        // @ts-expect-error: there is no item
+        void (() => runOrResume(body, { id: 'r', storage: memoryStorage() }))
+        return body.step('one', ({ item }) => item)
+      }
+    }
+  )
+})
