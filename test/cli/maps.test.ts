@@ -68,6 +68,16 @@ describe('a map in a workflow file', () => {
     expect(linesOf(place.read('out'))).toEqual(['one {"id":"one","n":1}', 'two {"id":"two","n":2}', '1 red', '2 7'])
   })
 
+  test('may have the items of an item of the map around it', async () => {
+    place.write(
+      'inner.yml',
+      'steps: [{ wave: a, forEach: [[x, y], [z]], concurrency: 1, each: { forEach: item, key: item, concurrency: 1, ' +
+        'each: { shell: echo "$DOGEAR_STEP $DOGEAR_KEY $item" >> inner } } }]\n'
+    )
+    expect((await place.dogear(['run', 'inner.yml'])).code).toBe(0)
+    expect(linesOf(place.read('inner'))).toEqual(['a/1/x x x', 'a/1/y y y', 'a/2/z z z'])
+  })
+
   test.each([
     ['[1, 2', '"list" begins like a JSON list but is none'],
     ['[{"n": 1}]', 'item 1 has no "id" that can be its key: {"n":1}'],

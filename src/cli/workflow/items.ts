@@ -27,10 +27,10 @@ export const ITEM = 'item'
  */
 export const itemsOf = (
   forEach: ForEach,
-  variables: ReadonlyMap<string, Json>
+  source: { readonly variables: ReadonlyMap<string, Json>; readonly item?: unknown }
 ): E.Either<string, ReadonlyArray<Json>> => {
   if (forEach._tag === 'List') return E.right(forEach.values)
-  const value = variables.get(forEach.name)
+  const value = forEach.name === ITEM && 'item' in source ? (source.item as Json) : source.variables.get(forEach.name)
   if (value === undefined) return E.left(`no earlier step and no input has set "${forEach.name}"`)
   if (Array.isArray(value)) return E.right(value as ReadonlyArray<Json>)
   if (typeof value !== 'string') return E.left(`"${forEach.name}" is no list: ${JSON.stringify(value).slice(0, 80)}`)

@@ -83,7 +83,7 @@ const stepFrom = (runner: Runner, entry: StepEntry, index?: number): ProgramStep
     case 'Map': {
       const { name, forEach, key, each } = entry
       const items: Items = {
-        forEach: ({ variables }) => E.mapLeft(notItems)(itemsOf(forEach, variables)),
+        forEach: (source) => E.mapLeft(notItems)(itemsOf(forEach, source)),
         key: (item, position) => E.mapLeft(notItems)(keyOf(key, item as Json, position))
       }
       return mapOf(name, stepFrom(runner, each), items, parallelOptions(runner, entry), mapJson(entry))
