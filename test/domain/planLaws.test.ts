@@ -11,13 +11,14 @@ import { planResume } from '../../src/domain/planResume.js'
 import type { Workflow } from '../../src/domain/Workflow.js'
 import * as W from '../../src/domain/Workflow.js'
 import { fingerprintOf } from '../../src/domain/WorkflowIdentity.js'
-import { top } from '../../src/domain/Unit.js'
+import { isWithin, top } from '../../src/domain/Unit.js'
 import * as arb from '../../src/testing/planning/Arbitrary.js'
 import { planLaws } from '../../src/testing/planning/checkPlanLaws.js'
 import { noTrouble } from '../../src/testing/planning/Dice.js'
 import { dataOf, planOf, recorded, scheduled, unitsOf, works } from '../../src/testing/planning/PlanLaw.js'
 import { answered, finish, overrideOnly } from '../../src/testing/planning/simulate.js'
 import { begin } from '../../src/testing/planning/Tape.js'
+import { placeOf } from '../../src/testing/planning/tree.js'
 import { law, publishedLaw } from './law.js'
 
 const moments = arb.moment()
@@ -40,7 +41,7 @@ const frozen = <A>(value: A): A => {
 // ---------------------------------------------------------------------------------------------------------------------
 
 // Each is tried as often as it was before it was published: those that look at whole runs less often.
-const RUNS: Readonly<Record<string, number>> = { 'PL-MORE-01': 500, 'PL-PREFIX-01': 150 }
+const RUNS: Readonly<Record<string, number>> = { 'PL-MORE-01': 500, 'PL-PREFIX-01': 150, 'PL-WRAP-01': 1500 }
 
 describe('the published laws', () => {
   for (const one of planLaws) publishedLaw(one, RUNS[one.id])
@@ -79,12 +80,13 @@ describe('what is asked of a plan', () => {
         ...(outputs === undefined ? {} : { outputs })
       })
       if (E.isLeft(plan)) return
-      const from = moment.workflow.steps.findIndex(({ name }) => name === fromStep)
-      for (const { _tag, reason, stepIndex } of plan.right.decisions) {
+      for (const { _tag, reason, unit } of plan.right.decisions) {
+        const place = placeOf(moment, unit, fromStep)
         // A job that may not be there twice is not forced unasked.
-        if (_tag === 'Confirm' && reason._tag === 'JobPending') continue
-        assert.deepEqual([_tag, reason._tag === 'Forced'], stepIndex < from ? ['Skip', false] : ['Run', true])
+        if (place === 'around' || place === 'beside' || (_tag === 'Confirm' && reason._tag === 'JobPending')) continue
+        assert.deepEqual([_tag, reason._tag === 'Forced'], place === 'before' ? ['Skip', false] : ['Run', true])
       }
+      const from = moment.workflow.steps.findIndex(({ name }) => name === top(fromStep))
       assert.equal(plan.right.startIndex, from)
     }
   )
@@ -94,7 +96,7 @@ describe('what is asked of a plan', () => {
     const plan = planOf(moment, { restartWave })
     for (const { _tag, reason, unit } of plan.decisions) {
       const isAsked = _tag === 'Confirm' && reason._tag === 'JobPending'
-      if (top(unit) === restartWave && !isAsked) assert.deepEqual([_tag, reason._tag], ['Run', 'Forced'])
+      if (isWithin(unit, restartWave) && !isAsked) assert.deepEqual([_tag, reason._tag], ['Run', 'Forced'])
     }
   })
 
@@ -105,7 +107,7 @@ describe('what is asked of a plan', () => {
       const plan = planResume(moment.checkpoint, moment.workflow, options)
       if (E.isLeft(plan)) return
       const done = recorded(moment.checkpoint)
-      const work = works(plan.right, moment.workflow)
+      const work = works(plan.right)
       // While a question about changed evidence is open, it is unknown whether its unit runs again.
       if (openQuestions(plan.right).some(({ reason }) => reason._tag === 'EvidenceChanged')) return
       const first = work.find((one) => one._tag !== 'Skip' && done.has(one.unit))
@@ -128,7 +130,7 @@ describe('what is asked of a plan', () => {
       const missing = [{ _tag: 'File', path: 'x' }] as const
       const plan = planOf(moment, { evidence: [{ unit: record.unit, missing }] })
       const place = moment.workflow.steps.findIndex(({ name }) => name === top(record.unit))
-      for (const decision of works(plan, moment.workflow)) {
+      for (const decision of works(plan)) {
         if (decision.unit === record.unit) assert.notEqual(decision._tag, 'Skip')
         if (decision.stepIndex > place) assert.notEqual(decision._tag, 'Skip')
         if (decision.stepIndex < place) assert.notEqual(decision.reason._tag, 'EarlierStepRunsAgain')
@@ -231,7 +233,7 @@ describe('following a plan', () => {
         'adopting an edit changes what is skipped'
       )
       const done = finish(adopted)
-      assert.deepEqual(scheduled(planOf(done), workflow), [])
+      assert.deepEqual(scheduled(planOf(done)), [])
       assert.equal(done.checkpoint.workflow.fingerprint, fingerprintOf(workflow))
     }
   )

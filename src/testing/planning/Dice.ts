@@ -51,5 +51,5 @@ export const pick = <A>(dice: Dice, all: ReadonlyArray<A>): A => all[dice.roll(a
  */
 export const numbers: fc.Arbitrary<ReadonlyArray<number>> = fc.noBias(
   // Without a size and with a bias hardly any has more than ten, and most of those show nothing but small numbers.
-  fc.array(fc.nat({ max: 0xffff }), { maxLength: 60, size: 'max' })
+  fc.array(fc.nat({ max: 0xffff }), { maxLength: 100, size: 'max' })
 )

@@ -9,8 +9,8 @@ import * as fc from 'fast-check'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
-import type { Task, Workflow } from '../../domain/Workflow.js'
-import { isTop } from '../../domain/Unit.js'
+import type { Task } from '../../domain/Workflow.js'
+import { isWithin } from '../../domain/Unit.js'
 import type { RunsOf } from './runs.js'
 import { samplesFor } from './runs.js'
 import type { Samples } from './Samples.js'
@@ -126,30 +126,27 @@ export const planOf = ({ checkpoint, workflow }: Moment, options?: PlanOptions):
 }
 
 /**
- * The names of the units of a plan that are neither skipped nor waited for. A wave is no unit of work: its groups are.
+ * The units of a plan that are neither skipped nor waited for. A composite is no unit of work: its parts are.
  *
  * @category words
  * @since 0.1.0
  */
-export const scheduled = (plan: ResumePlan, workflow: Workflow): ReadonlyArray<string> =>
-  works(plan, workflow)
+export const scheduled = (plan: ResumePlan): ReadonlyArray<string> =>
+  works(plan)
     .filter((one) => one._tag !== 'Skip' && one._tag !== 'Poll')
     .map(({ unit }) => unit)
 
 /**
- * The decisions about units of work: tasks, groups, and maps whose items are to be found out; not those about waves as a whole.
+ * The decisions about units of work: tasks, and maps whose items are to be found out; not those about composites as a whole.
  *
  * @category words
  * @since 0.1.0
  */
-export const works = ({ decisions }: ResumePlan, workflow: Workflow): ReadonlyArray<Decision> =>
-  decisions.filter(({ stepIndex, unit }, index) => {
-    const kind = workflow.steps[stepIndex]?._tag
-    return !isTop(unit) || kind === 'Task' || (kind === 'Map' && isTop(decisions[index + 1]?.unit ?? ''))
-  })
+export const works = ({ decisions }: ResumePlan): ReadonlyArray<Decision> =>
+  decisions.filter(({ unit }, index) => !isWithin(decisions[index + 1]?.unit ?? '', unit))
 
 /**
- * The tasks of a moment, by `step` or `step/group`.
+ * The tasks of a moment, by their paths.
  *
  * @category words
  * @since 0.1.0

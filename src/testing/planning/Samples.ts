@@ -10,18 +10,17 @@ import { none } from '../../domain/Items.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import { isObject } from '../../domain/Json.js'
 import type { Answer } from '../../domain/Plan.js'
-import { join } from '../../domain/Unit.js'
 import type { OutputMismatch, Task, Workflow } from '../../domain/Workflow.js'
+import { tasks } from '../../domain/Workflow.js'
 import type { Dice } from './Dice.js'
-import type { FlatMap } from './flat.js'
-import { expand } from './flat.js'
+import { unitsIn, wholeOf } from './tree.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Outputs that a task accepts, `undefined` for none. `unit`: `step` or `step/group`.
+ * Outputs that a task accepts, `undefined` for none.
  *
  * @category model
  * @since 0.1.0
@@ -29,8 +28,8 @@ import { expand } from './flat.js'
 export type Samples = (task: Task, unit: string) => ReadonlyArray<Json | undefined>
 
 /**
- * What the units of a workflow give, by `step` or `step/group`. For those that are not named outputs are tried until some
- * are accepted.
+ * What the units of a workflow give, by their paths; `*` stands for the key of an item. For those that are not named outputs are
+ * tried until some are accepted.
  *
  * @category model
  * @since 0.1.0
@@ -65,12 +64,15 @@ export const samplesOf = (outputs: Outputs): Samples => {
   const given = new Map(Object.entries(outputs).map(([unit, of]) => [unit, fc.sample(of, { numRuns: 30, seed: 1 })]))
   const all = [...given.values()].flat()
   return (task, unit) => {
-    const fit = (given.get(unit) ?? []).filter((output) => accepts(task, output))
+    const fit = (given.get(unit) ?? given.get(inAnyItem(unit)) ?? []).filter((output) => accepts(task, output))
     if (fit.length > 0) return fit
     const usual = defaultSamples(task, unit)
     return usual.length > 0 ? usual : all.filter((output) => accepts(task, output))
   }
 }
+
+/** The place of a unit, whatever the item that it belongs to. */
+const inAnyItem = (unit: string): string => unit.replace(/\/item-\d+(?=\/|$)/g, '/*').replace(/\/\*$/, '')
 
 const accepts = (task: Task, output: Json | undefined): boolean => E.isRight(judge(task, output))
 
@@ -112,35 +114,18 @@ export const doneAnswer = (samples: Samples, task: Task, unit: string, dice: Dic
 }
 
 /**
- * The tasks of a workflow, by `step` or `step/group`. A map is one until its items are on record: then there is one for each.
+ * The tasks of a workflow, by their paths. A map is one until its items are on record.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const taskUnits = ({ steps }: Workflow, items: Items = none): ReadonlyMap<string, Task> =>
+export const taskUnits = (workflow: Workflow, items: Items = none): ReadonlyMap<string, Task> =>
   new Map(
-    expand(steps, items).flatMap((step) => {
-      switch (step._tag) {
-        case 'Task':
-          return [[step.name, step] as const]
-        case 'Wave':
-          return step.groups.map((group) => [join(step.name, group.name), group] as const)
-        case 'Map':
-          return [[step.name, wholeOf(step)] as const]
-      }
+    unitsIn(workflow, items).flatMap(({ unit, step }) => {
+      if (step._tag === 'Task') return [[unit, step] as const]
+      return step._tag === 'Map' && !items.has(unit) ? [[unit, wholeOf(step)] as const] : []
     })
   )
-
-/**
- * A map as the one task that it is before its items are known: it gives nothing itself.
- *
- * @category destructors
- * @since 0.1.0
- */
-export const wholeOf = ({ name, each }: FlatMap): Task => ({ ...each, name, captures: [], accepts: nothing })
-
-const nothing: Task['accepts'] = (output) =>
-  output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'nothing' })
 
 /**
  * The units for which no output is known that they accept.
@@ -148,8 +133,10 @@ const nothing: Task['accepts'] = (output) =>
  * @category destructors
  * @since 0.1.0
  */
-export const withoutSample = (workflow: Workflow, samples: Samples): ReadonlyArray<string> =>
-  [...taskUnits(workflow)].filter(([unit, task]) => samples(task, unit).length === 0).map(([unit]) => unit)
+export const withoutSample = ({ steps }: Workflow, samples: Samples): ReadonlyArray<string> =>
+  tasks(steps)
+    .filter(({ task, place }) => samples(task, place).length === 0)
+    .map(({ place }) => place)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // building

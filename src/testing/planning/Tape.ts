@@ -11,10 +11,9 @@ import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { start } from '../../domain/Checkpoint.js'
 import type { Json } from '../../domain/Json.js'
 import { apply } from '../../domain/Transition.js'
-import type { Task, Workflow } from '../../domain/Workflow.js'
+import type { Step, Workflow } from '../../domain/Workflow.js'
+import { partsOf } from '../../domain/Workflow.js'
 import * as Identity from '../../domain/WorkflowIdentity.js'
-import type { FlatGroup } from './flat.js'
-import { flat } from './flat.js'
 import type { Samples } from './Samples.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -86,8 +85,15 @@ export const begin = (workflow: Workflow, input: Json): SimulatedRun => {
   return { checkpoint, workflow, changes: [started], trail: [{ checkpoint, workflow }] }
 }
 
-const taskText = (task: Task | FlatGroup): string =>
-  `${task.name}${task.idempotent ? '' : '!'}${'needs' in task && task.needs.length > 0 ? `(${task.needs.join()})` : ''}`
+const SEPARATORS = { Sequence: ' > ', Wave: ' | ' }
+
+const textOf = (step: Step): string => {
+  const needs = 'needs' in step ? (step.needs as ReadonlyArray<string>) : []
+  const name = `${step.name}${needs.length > 0 ? `(${needs.join()})` : ''}`
+  if (step._tag === 'Task') return `${name}${step.idempotent ? '' : '!'}`
+  if (step._tag === 'Map') return `${name}: each ${textOf(step.each)}`
+  return `${name}: [${partsOf(step).map(textOf).join(SEPARATORS[step._tag])}]`
+}
 
 /** With a short text for reports of failures: what is defined, what happened, where it led. */
 const legible = <A extends Moment>(moment: A, changes: ReadonlyArray<Change> = []): A => {
@@ -95,15 +101,7 @@ const legible = <A extends Moment>(moment: A, changes: ReadonlyArray<Change> = [
   const toText = (): string =>
     [
       '',
-      ...moment.workflow.steps
-        .map(flat)
-        .map((step) =>
-          step._tag === 'Task'
-            ? taskText(step)
-            : step._tag === 'Map'
-              ? `${step.name}: each ${taskText(step.each)}`
-              : `${step.name}: ${step.groups.map(taskText).join(' | ')}`
-        ),
+      ...moment.workflow.steps.map(textOf),
       ...happened.map(({ at: _, ...change }) =>
         change._tag === 'Started' || change._tag === 'WorkflowEdited' ? change._tag : JSON.stringify(change)
       ),

@@ -10,6 +10,7 @@ import { lawsOfEvidence } from './lawsOfEvidence.js'
 import { lawsOfPlans } from './lawsOfPlans.js'
 import { lawsOfRequests } from './lawsOfRequests.js'
 import { lawsOfRuns } from './lawsOfRuns.js'
+import { lawsOfTrees } from './lawsOfTrees.js'
 import type { LawOptions, PlanLaw } from './PlanLaw.js'
 import type { PlanLawReport } from './PlanLawReport.js'
 import type { RunsOf } from './runs.js'
@@ -27,7 +28,8 @@ import { withoutSample } from './Samples.js'
  * the changes of a run gives a checkpoint that plans and finishes · what is overridden stays so · what is not idempotent
  * and in doubt is asked about, and nothing else is · what was begun goes on as it was left · what is asked of a plan, or is
  * missing, makes run again what has to, and nothing else · changed evidence raises a question, is kept, or makes its unit run
- * again · a record that no longer fits refuses the plan.
+ * again · a record that no longer fits refuses the plan · a workflow that is wrapped in a sequence has the same decisions · a rewind
+ * drops exactly the subtrees that it names, and changes no decision and no key but theirs and those of what follows them.
  *
  * @example
  * import { planLaws } from 'dogear/testing'
@@ -45,7 +47,8 @@ export const planLaws: ReadonlyArray<PlanLaw> = [
   ...lawsOfEdits,
   ...lawsOfRequests,
   ...lawsOfEvidence,
-  ...lawsOfRuns
+  ...lawsOfRuns,
+  ...lawsOfTrees
 ]
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -54,7 +57,7 @@ export const planLaws: ReadonlyArray<PlanLaw> = [
 
 /**
  * Tries the laws of the planner on runs of a workflow: ones that complete, fail, are interrupted, crash, are edited, rewound,
- * answered. Only the definition counts: nothing is run. `outputs`: what its units give, by `step` or `step/group`; for those not
+ * answered. Only the definition counts: nothing is run. `outputs`: what its units give, by their paths; for those not
  * named outputs are tried until the unit accepts some. `numRuns`: how many cases for each law, default 100; `seed`: default 1;
  * `laws`: the ids of those to try, default all.
  *

@@ -4,20 +4,18 @@
  * @since 0.1.0
  */
 import * as fc from 'fast-check'
-import type { Step, Task, TaskOptions, Workflow } from '../../domain/Workflow.js'
+import type { Group, Step, Task, TaskOptions, Workflow } from '../../domain/Workflow.js'
 import * as W from '../../domain/Workflow.js'
-import type { FlatGroup, FlatMap, FlatStep, FlatWave } from './flat.js'
-import { flat } from './flat.js'
 
 /** Objects like those that people write. */
 const PLAIN = { noNullPrototype: true } as const
 
 /**
  * How somebody edits a workflow: what they do, at which step (`at`), and in which way of many (`salt`). Both are taken modulo
- * what there is.
+ * what there is. `inside`: not at the step itself, but at this part of it, or at a part of that, as far as there are parts.
  *
- * - a step is changed, removed, added, renamed, moved; made idempotent or not (`flip`); made a wave or a task (`kind`);
- * - a group is added, removed, changed, renamed; or only a `summary` is.
+ * - a step is changed, removed, added, renamed, moved among its siblings; made idempotent or not (`flip`);
+ * - it becomes another kind of step (`kind`); or only its `summary` is changed.
  *
  * @category model
  * @since 0.1.0
@@ -26,6 +24,7 @@ export interface WorkflowEdit {
   readonly kind: (typeof EDITS)[number]
   readonly at: number
   readonly salt: number
+  readonly inside?: ReadonlyArray<number>
 }
 
 /**
@@ -34,20 +33,7 @@ export interface WorkflowEdit {
  * @category model
  * @since 0.1.0
  */
-export const EDITS = [
-  'change',
-  'remove',
-  'add',
-  'rename',
-  'move',
-  'flip',
-  'kind',
-  'addGroup',
-  'removeGroup',
-  'changeGroup',
-  'renameGroup',
-  'summary'
-] as const
+export const EDITS = ['change', 'remove', 'add', 'rename', 'move', 'flip', 'kind', 'summary'] as const
 
 /**
  * An arbitrary edit.
@@ -72,7 +58,8 @@ export const workflowEdit: fc.Arbitrary<WorkflowEdit> = fc.record(
   {
     kind: fc.constantFrom(...EDITS),
     at: fc.nat({ max: 6 }),
-    salt: fc.nat({ max: 99 })
+    salt: fc.nat({ max: 99 }),
+    inside: fc.array(fc.nat({ max: 3 }), { maxLength: 4, size: 'max' })
   },
   PLAIN
 )
@@ -103,119 +90,106 @@ export interface Edited {
  * @category editing
  * @since 0.1.0
  */
-export const edit = (before: Workflow, change: WorkflowEdit): Edited => {
-  const { kind, at, salt } = change
-  const steps = before.steps.map(flat)
+export const edit = (before: Workflow, { inside = [], ...change }: WorkflowEdit): Edited => {
+  const { steps } = before
+  const first = change.at % steps.length
+  const [deeper, ...rest] = inside
+  const step = steps[first] as Step
+  if (deeper !== undefined && step._tag !== 'Task')
+    return { workflow: { ...before, steps: replaced(steps, first, editedInside(step, change, deeper, rest)) }, first }
+  const edited = editedAmong(steps, change)
+  const moved = change.kind === 'move' ? Math.min(first, change.salt % steps.length) : first
+  const place = change.kind === 'add' ? change.at % (steps.length + 1) : moved
+  return { workflow: { ...before, steps: edited }, first: edited === steps ? steps.length : place }
+}
+
+/** An edit of one of some siblings. */
+type EditAmong = Omit<WorkflowEdit, 'inside'>
+
+const replaced = <A>(all: ReadonlyArray<A>, index: number, ...by: ReadonlyArray<A>): ReadonlyArray<A> => [
+  ...all.slice(0, index),
+  ...by,
+  ...all.slice(index + 1)
+]
+
+/** A composite of which a part is edited. What a map does for each item has no siblings. */
+const editedInside = (
+  step: Exclude<Step, Task>,
+  change: EditAmong,
+  at: number,
+  inside: ReadonlyArray<number>
+): Step => {
+  if (step._tag === 'Map') {
+    const [deeper, ...rest] = inside
+    if (deeper !== undefined && step.each._tag !== 'Task')
+      return mapOf(step, editedInside(step.each, change, deeper, rest))
+    const [each = step.each] = editedAmong([step.each], { ...change, at: 0 })
+    return mapOf(step, each._tag === 'Task' && each.captures.length > 0 ? again(each, { captures: [] }) : each)
+  }
+  const { steps } = edit({ name: step.name, steps: W.partsOf(step) }, { ...change, at, inside }).workflow
+  return step._tag === 'Sequence'
+    ? W.sequence(step.name, steps, step.summary)
+    : W.wave(step.name, grouped(steps), step.summary)
+}
+
+/** Steps as groups, of which each needs those that it did, as far as they are still there. */
+const grouped = (steps: ReadonlyArray<Step>): ReadonlyArray<Group> => {
+  const names = new Set(steps.map(({ name }) => name))
+  return steps.map((step) =>
+    W.group(
+      step,
+      needsOf(step).filter((name) => names.has(name))
+    )
+  )
+}
+
+const needsOf = (step: Step): ReadonlyArray<string> => ('needs' in step ? (step.needs as ReadonlyArray<string>) : [])
+
+/** A step in the place of another: if that was a group, with its needs. */
+const instead = (of: Step, step: Step): Step => ('needs' in of ? W.group(step, needsOf(of)) : step)
+
+const mapOf = ({ name, summary }: Step, each: Step): Step => W.mapOf(name, each, summary)
+
+/** The same steps if the edit is none. */
+const editedAmong = (steps: ReadonlyArray<Step>, { kind, at, salt }: EditAmong): ReadonlyArray<Step> => {
   const first = at % steps.length
-  const step = steps[first] as FlatStep
+  const step = steps[first] as Step
   const fresh = `new-${salt}`
   const taken = steps.some(({ name }) => name === fresh)
-  const done = (edited: ReadonlyArray<Step>, from = first): Edited => ({
-    workflow: { ...before, steps: edited },
-    first: from
-  })
-  const put = (...now: ReadonlyArray<Step>): Edited =>
-    done([...steps.slice(0, first), ...now, ...steps.slice(first + 1)])
   switch (kind) {
     case 'remove':
-      return steps.length === 1 ? done(steps) : put()
-    case 'add': {
-      const place = at % (steps.length + 1)
-      const added = W.task(taken ? `${fresh}-x` : fresh, { idempotent: salt % 2 === 0 })
-      return taken && steps.some(({ name }) => name === `${fresh}-x`)
-        ? done(steps, steps.length)
-        : done([...steps.slice(0, place), added, ...steps.slice(place)], place)
-    }
+      return steps.length === 1 ? steps : replaced(steps, first)
+    case 'add':
+      if (taken) return steps
+      return steps.toSpliced(at % (steps.length + 1), 0, W.task(fresh, { idempotent: salt % 2 === 0 }))
     case 'rename':
-      return taken ? done(steps) : put(renamed(step, fresh))
-    case 'move': {
-      const rest = steps.filter((one) => one !== step)
-      const to = salt % steps.length
-      return done([...rest.slice(0, to), step, ...rest.slice(to)], Math.min(to, first))
-    }
-    default:
-      return put(editedInPlace(step, kind, salt))
-  }
-}
-
-/** The edits that leave a step where it is. */
-type InPlace = Exclude<WorkflowEdit['kind'], 'remove' | 'add' | 'rename' | 'move'>
-
-const editedInPlace = (step: FlatStep, kind: InPlace, salt: number): Step => {
-  switch (step._tag) {
-    case 'Task':
-      return editedTask(step, kind, salt)
-    case 'Wave':
-      return editedWave(step, kind, salt)
-    case 'Map':
-      return editedMap(step, kind, salt)
-  }
-}
-
-const editedMap = (map: FlatMap, kind: InPlace, salt: number): Step => {
-  const { name, summary, each } = map
-  switch (kind) {
-    case 'change':
-      return changed(map, salt)
-    case 'flip':
-      return W.mapOf(name, again(each, { idempotent: !each.idempotent }), summary)
-    case 'kind':
-      return W.wave(name, [W.group(again({ ...each, name: '1' }, {}))])
-    case 'summary':
-      return { ...map, summary: `${summary} (${salt})` }
-    case 'addGroup':
-    case 'removeGroup':
-    case 'changeGroup':
-    case 'renameGroup':
-      return map
-  }
-}
-
-const editedTask = (task: Task, kind: InPlace, salt: number): Step => {
-  switch (kind) {
-    case 'change':
-      return changed(task, salt)
-    case 'flip':
-      return again(task, { idempotent: !task.idempotent })
-    case 'kind':
-      return W.wave(task.name, [W.group(again(task, {}))])
-    case 'summary':
-      return { ...task, summary: `${task.summary} (${salt})` }
-    case 'addGroup':
-    case 'removeGroup':
-    case 'changeGroup':
-    case 'renameGroup':
-      return task
-  }
-}
-
-const editedWave = (wave: FlatWave, kind: InPlace, salt: number): Step => {
-  const { name, groups } = wave
-  const fresh = `new-${salt}`
-  switch (kind) {
-    case 'change':
-      return changed(wave, salt)
-    case 'flip':
-      return wave
-    case 'kind':
-      return again({ ...(groups[0] as Task), name }, {})
-    case 'addGroup':
-      return groups.some((group) => group.name === fresh)
-        ? wave
-        : W.wave(name, [...groups, W.group(W.task(fresh, { idempotent: salt % 2 === 0 }))])
-    case 'removeGroup':
-      return groups.length === 1 ? wave : withoutGroup(name, groups, salt)
-    case 'changeGroup':
-      return W.wave(
-        name,
-        groups.map((group, index) =>
-          index === salt % groups.length ? W.group(again(group, { definition: salt }), group.needs) : group
-        )
+      if (taken) return steps
+      return replaced(steps, first, renamed(step, fresh)).map((one) =>
+        needsOf(one).includes(step.name)
+          ? W.group(
+              one,
+              needsOf(one).map((name) => (name === step.name ? fresh : name))
+            )
+          : one
       )
-    case 'renameGroup':
-      return renamedGroup(name, groups, salt)
+    case 'move':
+      return replaced(steps, first).toSpliced(salt % steps.length, 0, step)
+    case 'change':
+      return replaced(
+        steps,
+        first,
+        eachTask(step, (task) => again(task, { definition: [task.fingerprint, salt] }))
+      )
+    case 'flip':
+      return replaced(
+        steps,
+        first,
+        eachTask(step, (task) => again(task, { idempotent: !task.idempotent }))
+      )
+    case 'kind':
+      return replaced(steps, first, instead(step, otherKind(step, salt)))
     case 'summary':
-      return { ...wave, summary: `${wave.summary} (${salt})` }
+      return replaced(steps, first, { ...step, summary: `${step.summary} (${salt})` })
   }
 }
 
@@ -231,48 +205,47 @@ const again = (task: Task, options: TaskOptions): Task =>
     ...options
   })
 
-const changed = (step: FlatStep, salt: number): Step => {
-  const other = (task: Task): Task => again(task, { definition: [task.fingerprint, salt] })
+/** A step with all its tasks as `of` has them. */
+const eachTask = (step: Step, of: (task: Task) => Task): Step => {
   switch (step._tag) {
     case 'Task':
-      return other(step)
+      return instead(step, of(step))
+    case 'Sequence':
     case 'Wave':
-      return W.wave(
-        step.name,
-        step.groups.map((group) => W.group(other(group), group.needs))
+      return composed(
+        step,
+        step._tag,
+        W.partsOf(step).map((part) => eachTask(part, of))
       )
     case 'Map':
-      return W.mapOf(step.name, other(step.each), step.summary)
+      return instead(step, mapOf(step, eachTask(step.each, of)))
   }
 }
 
-const renamed = (step: FlatStep, name: string): Step => {
+/** A composite of these parts, in the place of a step. */
+const composed = (of: Step, kind: 'Sequence' | 'Wave', parts: ReadonlyArray<Step>): Step => {
+  const step =
+    kind === 'Sequence' ? W.sequence(of.name, parts, of.summary) : W.wave(of.name, grouped(parts), of.summary)
+  return instead(of, step)
+}
+
+const renamed = (step: Step, name: string): Step => {
+  const named = { ...step, name }
+  return step._tag === 'Task' ? instead(step, again({ ...step, name }, {})) : eachTask(named, (task) => task)
+}
+
+/** A task becomes a composite of it, and a composite its first task. Waves that become sequences are LEFT OUT: such an edit drops attempts. */
+const otherKind = (step: Step, salt: number): Step => {
+  const { name } = step
   switch (step._tag) {
     case 'Task':
-      return again({ ...step, name }, {})
-    case 'Wave':
-      return W.wave(name, step.groups)
+      return composed(step, salt % 2 === 0 ? 'Wave' : 'Sequence', [again(step, {})])
     case 'Map':
-      return W.mapOf(name, again({ ...step.each, name }, {}))
+      return composed(step, 'Wave', [renamed(step.each, '1')])
+    case 'Sequence':
+    case 'Wave': {
+      const [first] = W.tasks([step])
+      return again({ ...(first?.task as Task), name }, {})
+    }
   }
-}
-
-const withoutGroup = (name: string, groups: ReadonlyArray<FlatGroup>, salt: number): Step => {
-  const gone = groups[salt % groups.length] as FlatGroup
-  const rest = groups.filter((group) => group !== gone)
-  return W.wave(
-    name,
-    rest.map((group) => ({ ...group, needs: group.needs.filter((need) => need !== gone.name) }))
-  )
-}
-
-const renamedGroup = (name: string, groups: ReadonlyArray<FlatGroup>, salt: number): Step => {
-  const old = groups[salt % groups.length] as FlatGroup
-  const fresh = `group-${salt}`
-  if (groups.some((group) => group.name === fresh)) return W.wave(name, groups)
-  const rename = (one: string): string => (one === old.name ? fresh : one)
-  return W.wave(
-    name,
-    groups.map((group) => W.group(again({ ...group, name: rename(group.name) }, {}), group.needs.map(rename)))
-  )
 }

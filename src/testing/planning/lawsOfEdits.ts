@@ -14,16 +14,16 @@ import { openQuestions } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import { find, partNames } from '../../domain/Tree.js'
 import type { Unit } from '../../domain/Unit.js'
-import { join, top } from '../../domain/Unit.js'
-import type { Task, Workflow } from '../../domain/Workflow.js'
+import { isWithin, join, names, parent, top } from '../../domain/Unit.js'
+import type { Step, Task, Workflow } from '../../domain/Workflow.js'
 import { damagedMoment } from './damage.js'
 import { edit, workflowEdit } from './edits.js'
-import { expand, flat, groupsOf } from './flat.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { law, recorded, scheduled, unitsOf, waiting } from './PlanLaw.js'
 import type { RunsOf } from './runs.js'
 import { moment } from './runs.js'
 import type { Moment } from './Tape.js'
+import { unitsIn } from './tree.js'
 
 /**
  * What holds for plans of a workflow that is not as it was, or of a checkpoint that is not.
@@ -43,16 +43,18 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       const accepted = fingerprintsIn({ checkpoint, workflow })
       for (const { unit, fingerprint } of checkpoint.completedSteps)
         assert.ok([fingerprint, accepted.get(unit)].includes(fingerprints.get(unit)), unit)
-      const were = checkpoint.workflow.steps.map(({ name }) => name)
-      const are = edited.steps.map(({ name }) => name)
-      const begun = were.filter((name) => [...checkpoint.completedSteps].some(({ unit }) => top(unit) === name))
-      assert.deepEqual(
-        are.filter((name) => begun.includes(name)),
-        begun
-      )
-      const last = begun.at(-1)
-      const before = last === undefined ? [] : are.slice(0, are.indexOf(last))
-      for (const name of before) assert.ok(were.indexOf(name) >= 0, `${name} is new before what is recorded`)
+      const begun = (unit: Unit): boolean => [...recorded(checkpoint)].some((one) => isWithin(one, unit))
+      for (const { parent, were, are } of sequencesIn(checkpoint, edited)) {
+        const kept = were.filter((name) => begun(join(parent, name)))
+        assert.deepEqual(
+          are.filter((name) => kept.includes(name)),
+          kept
+        )
+        const last = kept.at(-1)
+        const before = last === undefined ? [] : are.slice(0, are.indexOf(last))
+        for (const name of before)
+          assert.ok(were.includes(name), `${join(parent, name)} is new before what is recorded`)
+      }
     }
   ),
   law(
@@ -77,7 +79,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       if (E.isLeft(plan)) return
       const settled = new Set([...recorded(checkpoint), ...waiting(checkpoint)])
       const due = [...unitsOf({ checkpoint, workflow: edited }).keys()].filter((name) => !settled.has(name))
-      assert.deepEqual([...scheduled(plan.right, edited)].sort(), due.sort())
+      assert.deepEqual([...scheduled(plan.right)].sort(), due.sort())
     }
   ),
   law(
@@ -132,8 +134,8 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
     (of) => momentAndPlace(of),
     ([moment, place]) => {
       const name = recordedAt(moment, place)
-      const isOfMap = moment.workflow.steps.some((step) => step._tag === 'Map' && name?.startsWith(`${step.name}/`))
-      if (name === undefined || isOfMap) return
+      // The task that is done for each item of a map captures nothing.
+      if (name === undefined || moment.checkpoint.items.has(parent(name) ?? '')) return
       const capturing = redeclared(moment.workflow, name, (task) => ({
         ...task,
         fingerprint: `${task.fingerprint} `,
@@ -159,13 +161,10 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       assert.equal(steps[state.stepIndex]?.name, state.step, 'the run stands at another step')
       if (state._tag !== 'Interrupted') assert.equal(done.has(state.step), state._tag === 'Completed', state.step)
       for (const { stepIndex, unit } of completedSteps) {
-        const step = steps[stepIndex]
-        const name = top(unit)
-        assert.equal(step?.name, name, `${name} is recorded for another step`)
-        if (step === undefined || step.kind === 'task') continue
-        const groups = (partNames(step, name, checkpoint.items) ?? []).map((group) => join(name, group))
-        if (unit !== name) assert.ok(groups.includes(unit), `${unit} is recorded`)
-        else for (const group of groups) assert.ok(done.has(group), group)
+        assert.equal(steps[stepIndex]?.name, top(unit), `${unit} is recorded for another step`)
+        const found = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
+        if (found === undefined) return assert.fail(`${unit} is recorded`)
+        for (const part of partNames(found, unit, checkpoint.items) ?? []) assert.ok(done.has(join(unit, part)), part)
       }
     }
   )
@@ -180,14 +179,28 @@ interface Named {
   readonly fingerprint: string
 }
 
-/** The fingerprints of steps and groups, by the names of their units. */
+/** The fingerprints of all units. */
 const fingerprintsIn = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, string> =>
-  new Map(
-    expand(workflow.steps, checkpoint.items).flatMap((step) => [
-      [step.name, step.fingerprint] as const,
-      ...groupsOf(step).map(({ name, fingerprint }) => [join(step.name, name), fingerprint] as const)
-    ])
-  )
+  new Map(unitsIn(workflow, checkpoint.items).map(({ unit, step }) => [unit, step.fingerprint]))
+
+/** The names of the steps of each sequence as they were and as they are, those of the workflow included. */
+const sequencesIn = (
+  { workflow, items }: Checkpoint,
+  edited: Workflow
+): ReadonlyArray<{
+  readonly parent: Unit | undefined
+  readonly were: ReadonlyArray<string>
+  readonly are: ReadonlyArray<string>
+}> => {
+  const names = (all: ReadonlyArray<Named>): ReadonlyArray<string> => all.map(({ name }) => name)
+  const inside = unitsIn(edited, items).flatMap(({ unit, step, stepIndex }) => {
+    const was = find(workflow, items, unit, stepIndex)?.definition
+    return step._tag === 'Sequence' && was?.kind === 'sequence'
+      ? [{ parent: unit, were: names(was.steps), are: names(step.steps) }]
+      : []
+  })
+  return [{ parent: undefined, were: names(workflow.steps), are: names(edited.steps) }, ...inside]
+}
 
 /** The units that may have had their effect and were not idempotent when they began. */
 const inDoubt = ({ state, workflow, items }: Checkpoint): ReadonlyArray<Unit> =>
@@ -204,26 +217,26 @@ const isGone = (checkpoint: Checkpoint, workflow: Workflow, change: Parameters<t
 
 const momentAndPlace = (of: RunsOf): fc.Arbitrary<[Moment, number]> => fc.tuple(moment(of), fc.nat({ max: 99 }))
 
-/** The name of a unit that is recorded. */
-const recordedAt = (moment: Moment, place: number): string | undefined => {
-  const done = recorded(moment.checkpoint)
-  const maps = new Set(moment.workflow.steps.flatMap((step) => (step._tag === 'Map' ? [step.name] : [])))
-  // A map that somebody says is done, before anybody knew of what, gave nothing that could not fit.
-  const names = [...unitsOf(moment).keys()].filter((name) => done.has(name) && !maps.has(name))
+/** The name of a task that is recorded. */
+const recordedAt = ({ checkpoint, workflow }: Moment, place: number): string | undefined => {
+  const done = recorded(checkpoint)
+  const names = unitsIn(workflow, checkpoint.items).flatMap(({ unit, step }) =>
+    step._tag === 'Task' && done.has(unit) ? [unit] : []
+  )
   return names[place % Math.max(1, names.length)]
 }
 
-const redeclared = (workflow: Workflow, name: string, change: (task: Task) => Task): Workflow => ({
-  ...workflow,
-  steps: workflow.steps.map(flat).map((step) => {
-    if (step._tag === 'Task') return step.name === name ? change(step) : step
-    if (step._tag === 'Map') return name.startsWith(`${step.name}/`) ? { ...step, each: change(step.each) } : step
-    const groups = step.groups.map((group) =>
-      join(step.name, group.name) === name ? { ...group, ...change(group) } : group
-    )
-    return { ...step, groups }
-  })
-})
+/** A workflow with another task at a path, and with the same one for all items of a map. */
+const redeclared = (workflow: Workflow, unit: Unit, change: (task: Task) => Task): Workflow => {
+  const redeclare = <S extends Step>(step: S, [next, ...more]: ReadonlyArray<string>): S => {
+    if (step._tag === 'Task') return { ...step, ...change(step) }
+    if (step._tag === 'Map') return { ...step, each: redeclare(step.each, more) }
+    const part = <P extends Step>(one: P): P => (one.name === next ? redeclare(one, more) : one)
+    return step._tag === 'Wave' ? { ...step, groups: step.groups.map(part) } : { ...step, steps: step.steps.map(part) }
+  }
+  const [first, ...more] = names(unit)
+  return { ...workflow, steps: workflow.steps.map((step) => (step.name === first ? redeclare(step, more) : step)) }
+}
 
 /** The units that a plan is refused for. */
 const refused = (

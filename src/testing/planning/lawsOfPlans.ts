@@ -10,14 +10,14 @@ import { encode } from '../../domain/CheckpointCodec.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { ResumePlan } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
-import { isTop, isWithin, join } from '../../domain/Unit.js'
+import { isTop, isWithin } from '../../domain/Unit.js'
 import { diceOf, numbers } from './Dice.js'
 import { edit, workflowEdit } from './edits.js'
-import { expand } from './flat.js'
 import { chooseOptions } from './options.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { dataOf, law, planOf, recorded, scheduled, waiting, works } from './PlanLaw.js'
 import { moment, momentWithOptions, undisturbedRun } from './runs.js'
+import { unitsIn } from './tree.js'
 
 /**
  * What holds for every plan.
@@ -41,20 +41,13 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
       assert.equal(JSON.stringify(encode(checkpoint)), before)
     }
   ),
-  law(
-    'PL-PLAN-02',
-    'a plan has one decision for each step in order, that of a wave followed by one for each group',
-    moment,
-    (moment) => {
-      assert.deepEqual(
-        planOf(moment).decisions.map(({ stepIndex, unit }) => [stepIndex, unit]),
-        expand(moment.workflow.steps, moment.checkpoint.items).flatMap((step, index) => [
-          [index, step.name],
-          ...(step._tag === 'Wave' ? step.groups.map(({ name }) => [index, join(step.name, name)]) : [])
-        ])
-      )
-    }
-  ),
+  law('PL-PLAN-02', 'a plan has one decision for each unit, in document order', moment, (moment) => {
+    const { checkpoint, workflow } = moment
+    assert.deepEqual(
+      planOf(moment).decisions.map(({ stepIndex, unit }) => [stepIndex, unit]),
+      unitsIn(workflow, checkpoint.items).map(({ stepIndex, unit }) => [stepIndex, unit])
+    )
+  }),
   law(
     'PL-PLAN-03',
     'a plan has each unit recorded completed, scheduled, or waiting for its job: never two of them and never none',
@@ -62,7 +55,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     (moment) => {
       const done = recorded(moment.checkpoint)
       const waits = waiting(moment.checkpoint)
-      for (const decision of works(planOf(moment), moment.workflow)) {
+      for (const decision of works(planOf(moment))) {
         assert.equal(decision._tag === 'Skip', done.has(decision.unit), decision.unit)
         assert.equal(decision._tag === 'Poll', waits.has(decision.unit), decision.unit)
       }
@@ -70,18 +63,18 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-PLAN-04',
-    'a plan skips a wave exactly if it is recorded completed, and then all its groups are',
+    'a plan skips a composite exactly if it is recorded completed, and then all its parts are',
     moment,
     (moment) => {
       const done = recorded(moment.checkpoint)
       const plan = planOf(moment)
       const { decisions } = plan
-      const work = new Set(works(plan, moment.workflow))
+      const work = new Set(works(plan))
       for (const decision of decisions) {
         if (work.has(decision)) continue
         assert.equal(decision._tag === 'Skip', done.has(decision.unit), decision.unit)
-        const groups = decisions.filter(({ unit }) => unit !== decision.unit && isWithin(unit, decision.unit))
-        if (decision._tag === 'Skip') assert.ok(groups.every((one) => one._tag === 'Skip'))
+        const parts = decisions.filter(({ unit }) => isWithin(unit, decision.unit))
+        if (decision._tag === 'Skip') assert.ok(parts.every((one) => one._tag === 'Skip'))
       }
     }
   ),
@@ -93,7 +86,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
       const plan = planResume(checkpoint, edit(workflow, change).workflow)
       if (E.isLeft(plan)) return
       const done = recorded(checkpoint)
-      for (const name of scheduled(plan.right, edit(workflow, change).workflow)) assert.ok(!done.has(name), name)
+      for (const name of scheduled(plan.right)) assert.ok(!done.has(name), name)
     }
   ),
   law(
@@ -132,8 +125,8 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
         const before = planResume(earlier.checkpoint, run.workflow, options)
         const after = planResume(later.checkpoint, run.workflow, options)
         if (E.isLeft(before) || E.isLeft(after)) continue
-        const allowed = new Set(scheduled(before.right, run.workflow))
-        for (const name of scheduled(after.right, run.workflow)) assert.ok(allowed.has(name), name)
+        const allowed = new Set(scheduled(before.right))
+        for (const name of scheduled(after.right)) assert.ok(allowed.has(name), name)
       }
     }
   ),

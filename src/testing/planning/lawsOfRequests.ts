@@ -10,18 +10,18 @@ import type { CompletedStep } from '../../domain/CompletedStep.js'
 import type { Json } from '../../domain/Json.js'
 import type { Decision, MissingEvidence, PlanOptions } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
-import { join, top } from '../../domain/Unit.js'
-import type { Step } from '../../domain/Workflow.js'
+import type { Unit } from '../../domain/Unit.js'
+import { isWithin } from '../../domain/Unit.js'
 import type { Dice } from './Dice.js'
 import { diceOf, numbers, pick } from './Dice.js'
-import { expand, groupsOf } from './flat.js'
-import { chooseMissing, chooseOutputs } from './options.js'
+import { chooseMissing, chooseOutputs, chooseRestart, chooseUnit, together } from './options.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { law, planOf, recorded, unitsOf, waiting, works } from './PlanLaw.js'
 import type { RunsOf } from './runs.js'
 import { moment, momentWithOptions } from './runs.js'
 import type { Samples } from './Samples.js'
 import type { Moment } from './Tape.js'
+import { placeOf } from './tree.js'
 
 /**
  * What holds for plans of which something is asked, and for what they are told.
@@ -32,25 +32,26 @@ import type { Moment } from './Tape.js'
 export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
   law(
     'PL-FORCE-01',
-    'from the step that a plan is to start from everything runs and what is before it is skipped; so runs a wave that is restarted, and all after it is scheduled; unasked, unless its job is pending and may not be there twice',
+    'a unit that a plan is to start from runs and so does what follows it, and what is before it is skipped; so runs a wave that is restarted, and all after it is scheduled; what runs beside goes on; unasked, unless its job is pending and may not be there twice',
     (of) => momentAndChance(of),
     ([moment, chance], samples) => {
       const options = chooseStart(diceOf(chance), moment, samples)
       const plan = planResume(moment.checkpoint, moment.workflow, options)
       if (E.isLeft(plan)) return
-      const wave = indexOf(moment, options.restartWave)
-      const start = Math.min(wave, indexOf(moment, options.fromStep))
       const done = recorded(moment.checkpoint)
       const waits = waiting(moment.checkpoint)
-      // A map that is done anew is asked about for the jobs of all its groups.
-      const steps = new Set(moment.checkpoint.pending.map(({ unit }) => top(unit)))
-      for (const decision of works(plan.right, moment.workflow)) {
-        const { stepIndex, unit } = decision
-        const mayAsk = waits.has(unit) || steps.has(unit)
+      for (const decision of works(plan.right)) {
+        const { unit } = decision
+        // A map that is done anew is asked about for the jobs of all its items.
+        const mayAsk = [...waits].some((one) => isWithin(one, unit))
         const tag = decision._tag === 'Confirm' && mayAsk ? 'Run' : decision._tag
-        if (options.fromStep !== undefined) assert.equal(tag, stepIndex < start ? 'Skip' : 'Run', decision.unit)
-        else if (stepIndex === wave) assert.equal(tag, 'Run', decision.unit)
-        else assert.equal(tag === 'Skip', stepIndex < wave && done.has(decision.unit), decision.unit)
+        const expected = demanded(moment, options, unit)
+        if (expected === 'again') assert.notEqual(tag, 'Skip', unit)
+        else if (expected !== 'none') assert.equal(tag, expected, unit)
+        else {
+          assert.equal(tag === 'Skip', done.has(unit), unit)
+          assert.equal(decision._tag === 'Poll', waits.has(unit), unit)
+        }
       }
     }
   ),
@@ -62,11 +63,14 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const evidence = chooseMissing(diceOf(chance), moment.checkpoint)
       const again = runAgain(moment, evidence)
       const done = recorded(moment.checkpoint)
-      for (const decision of works(planOf(moment, { evidence }), moment.workflow)) {
+      for (const decision of works(planOf(moment, { evidence }))) {
         const due = again(decision) || !done.has(decision.unit)
         assert.equal(decision._tag !== 'Skip', due, decision.unit)
         const isGone = evidence.some(({ unit }) => unit === decision.unit)
-        if (isGone && decision._tag === 'Run' && decision.stepIndex === firstOf(moment, evidence))
+        const isFirst = evidence.every(
+          ({ unit }) => !['within', 'after'].includes(placeOf(moment, decision.unit, unit)) || unit === decision.unit
+        )
+        if (isGone && decision._tag === 'Run' && isFirst)
           assert.equal(decision.reason._tag, 'EvidenceMissing', decision.unit)
       }
     }
@@ -80,7 +84,7 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const evidence = chooseMissing(dice, moment.checkpoint)
       // What is not given is taken from the records, or missing.
       const outputs = dice.roll(2) === 1 ? { outputs: chooseOutputs(dice, moment, samples) } : {}
-      const options = { fromStep: pick(dice, moment.workflow.steps).name, evidence, ...outputs }
+      const options = { fromStep: chooseUnit(dice, moment), evidence, ...outputs }
       const plan = planResume(moment.checkpoint, moment.workflow, options)
       if (E.isLeft(plan)) return
       const gone = new Set(evidence.map(({ unit }) => unit))
@@ -90,7 +94,9 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
         const task = tasks.get(decision.unit)
         if (decision._tag !== 'Skip' || task === undefined) continue
         const record = records.get(decision.unit)
-        if (record !== undefined) assert.ok(!gone.has(decision.unit), `${decision.unit} has lost its evidence`)
+        // What runs beside is not taken as done: it is as it was.
+        if (record !== undefined && placeOf(moment, decision.unit, options.fromStep) === 'before')
+          assert.ok(!gone.has(decision.unit), `${decision.unit} has lost its evidence`)
         const output = outputIn(decision, record)
         assert.ok(E.isRight(task.accepts(output)), `${decision.unit} does not take ${JSON.stringify(output)}`)
         if (record === undefined) assert.ok(task.captures.length === 0 || output !== undefined, decision.unit)
@@ -120,7 +126,7 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
     ([moment, chance], samples) => {
       const dice = diceOf(chance)
       const outputs = chooseOutputs(dice, moment, samples)
-      const due = works(planOf(moment), moment.workflow).filter(({ _tag }) => _tag === 'Run' || _tag === 'Retry')
+      const due = works(planOf(moment)).filter(({ _tag }) => _tag === 'Run' || _tag === 'Retry')
       if (due.length === 0) return
       const name = pick(dice, due).unit
       const output = outputs.get(name)
@@ -133,40 +139,37 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
 
 const momentAndChance = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<number>]> => fc.tuple(moment(of), numbers)
 
-const indexOf = ({ workflow }: Moment, name: string | undefined): number =>
-  name === undefined ? Infinity : workflow.steps.findIndex((step) => step.name === name)
-
-/** A step to start from, a wave to restart, or both. */
+/** A unit to start from, a wave to restart, or both of them if they are steps of the workflow itself. */
 const chooseStart = (dice: Dice, moment: Moment, samples: Samples): PlanOptions => {
-  const { workflow } = moment
-  const waves = workflow.steps.filter((step) => step._tag !== 'Task')
-  const restart = waves.length === 0 || dice.roll(2) === 0 ? {} : { restartWave: pick(dice, waves).name }
-  const start =
-    'restartWave' in restart && dice.roll(2) === 0 ? {} : { fromStep: pick<Step>(dice, workflow.steps).name }
-  return { ...restart, ...start, outputs: chooseOutputs(dice, moment, samples) }
+  const outputs = chooseOutputs(dice, moment, samples)
+  const restart = dice.roll(2) === 0 ? {} : chooseRestart(dice, moment)
+  if (restart.restartWave !== undefined && dice.roll(2) === 0) return { ...restart, outputs }
+  return { ...together({ fromStep: chooseUnit(dice, moment) }, restart), outputs }
 }
 
-const firstOf = (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): number =>
-  Math.min(...evidence.map(({ unit }) => indexOf(moment, top(unit))))
+/** What options demand of a unit, whatever is recorded of it: `again` if it may be asked about first. */
+const demanded = (
+  moment: Moment,
+  { fromStep: from, restartWave: restart }: PlanOptions,
+  unit: Unit
+): 'Run' | 'Skip' | 'again' | 'none' => {
+  const toFrom = from === undefined ? undefined : placeOf(moment, unit, from)
+  const toRestart = restart === undefined ? undefined : placeOf(moment, unit, restart)
+  if (toFrom === 'within' || toRestart === 'within') return 'Run'
+  if (toFrom === 'after') return 'Run'
+  if (toRestart === 'after') return from === undefined ? 'again' : 'Run'
+  return toFrom === 'before' ? 'Skip' : 'none'
+}
 
 /**
  * Whether a unit runs again because evidence is missing.
  *
  * @internal
  */
-export const runAgain = (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): ((unit: Decision) => boolean) => {
-  const first = firstOf(moment, evidence)
-  const step = moment.workflow.steps[first]
-  if (step === undefined) return ({ stepIndex }) => stepIndex > first
-  const again = new Set(evidence.map(({ unit }) => unit))
-  const groups = expand([step], moment.checkpoint.items).flatMap(groupsOf)
-  for (let known = -1; known < again.size;) {
-    known = again.size
-    for (const { name, needs } of groups)
-      if (needs.some((need) => again.has(join(step.name, need)))) again.add(join(step.name, name))
-  }
-  return (one) => one.stepIndex > first || (one.stepIndex === first && (again.has(step.name) || again.has(one.unit)))
-}
+export const runAgain =
+  (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): ((one: Decision) => boolean) =>
+  ({ unit }) =>
+    evidence.some((lost) => ['within', 'after'].includes(placeOf(moment, unit, lost.unit)))
 
 const outputIn = (
   decision: Decision & { readonly _tag: 'Skip' },

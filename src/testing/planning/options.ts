@@ -14,13 +14,14 @@ import type {
   MissingEvidence,
   PlanOptions
 } from '../../domain/Plan.js'
-import { top } from '../../domain/Unit.js'
-import type { Workflow } from '../../domain/Workflow.js'
+import type { Unit } from '../../domain/Unit.js'
+import { isTop, top } from '../../domain/Unit.js'
 import type { Dice } from './Dice.js'
 import { pick } from './Dice.js'
 import type { Samples } from './Samples.js'
 import { defaultSamples, doneAnswer, taskUnits } from './Samples.js'
 import type { Moment } from './Tape.js'
+import { unitsIn } from './tree.js'
 
 /**
  * What may be asked of a plan, as the dice say: mostly nothing.
@@ -30,15 +31,17 @@ import type { Moment } from './Tape.js'
  */
 export const chooseOptions = (dice: Dice, moment: Moment, samples: Samples = defaultSamples): PlanOptions => {
   const options: PlanOptions = {
-    ...(dice.roll(5) === 4 ? { fromStep: pick(dice, moment.workflow.steps).name } : {}),
-    ...(dice.roll(5) === 4 ? restart(dice, moment.workflow) : {}),
+    ...together(
+      dice.roll(5) === 4 ? { fromStep: chooseUnit(dice, moment) } : {},
+      dice.roll(5) === 4 ? chooseRestart(dice, moment) : {}
+    ),
     ...(dice.roll(4) === 3 ? { changes: pick(dice, ['ignore', 'ignore', 'strict', 'completed'] as const) } : {}),
     ...(dice.roll(4) === 3 ? { confirm: chooseAnswers(dice, moment, samples) } : {}),
     ...(dice.roll(3) === 2 ? { outputs: chooseOutputs(dice, moment, samples) } : {}),
     ...(dice.roll(4) === 3 ? { evidence: chooseFound(dice, moment.checkpoint) } : {}),
     ...(dice.roll(8) === 7 ? { onChanged: 'keep' as const } : {})
   }
-  return options.fromStep !== undefined && dice.roll(2) === 1 ? { ...options, input: pick(dice, INPUTS) } : options
+  return isTop(options.fromStep ?? '/') && dice.roll(2) === 1 ? { ...options, input: pick(dice, INPUTS) } : options
 }
 
 /** Inputs that may replace the recorded one. */
@@ -49,9 +52,40 @@ const chooseFound = (dice: Dice, checkpoint: Checkpoint): ReadonlyArray<FoundEvi
   ...(dice.roll(2) === 0 ? chooseChanged(dice, checkpoint) : [])
 ]
 
-const restart = (dice: Dice, { steps }: Workflow): PlanOptions => {
-  const waves = steps.filter((step) => step._tag !== 'Task')
-  return waves.length === 0 ? {} : { restartWave: pick(dice, waves).name }
+/**
+ * A unit to start from, and a wave to restart if both are steps of the workflow itself.
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const together = (
+  from: Pick<PlanOptions, 'fromStep'>,
+  restart: Pick<PlanOptions, 'restartWave'>
+): Pick<PlanOptions, 'fromStep' | 'restartWave'> =>
+  isTop(from.fromStep ?? '') && isTop(restart.restartWave ?? '')
+    ? { ...from, ...restart }
+    : from.fromStep === undefined
+      ? restart
+      : from
+
+/**
+ * Any unit, on any level.
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const chooseUnit = (dice: Dice, { checkpoint, workflow }: Moment): Unit =>
+  pick(dice, unitsIn(workflow, checkpoint.items)).unit
+
+/**
+ * A wave or a map to restart, if there is one.
+ *
+ * @category arbitraries
+ * @since 0.1.0
+ */
+export const chooseRestart = (dice: Dice, { checkpoint, workflow }: Moment): Pick<PlanOptions, 'restartWave'> => {
+  const waves = unitsIn(workflow, checkpoint.items).filter(({ step: { _tag } }) => _tag === 'Wave' || _tag === 'Map')
+  return waves.length === 0 ? {} : { restartWave: pick(dice, waves).unit }
 }
 
 const chooseAnswers = (dice: Dice, { checkpoint, workflow }: Moment, samples: Samples): ReadonlyMap<string, Answer> => {

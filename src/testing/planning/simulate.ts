@@ -7,19 +7,20 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Json } from '../../domain/Json.js'
-import type { Answer, Confirm, Decision, PlanOptions, ResumePlan } from '../../domain/Plan.js'
+import type { Answer, Confirm, PlanOptions, ResumePlan } from '../../domain/Plan.js'
 import { openQuestions } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
-import type { Task, Workflow } from '../../domain/Workflow.js'
-import { isTop } from '../../domain/Unit.js'
+import { find } from '../../domain/Tree.js'
+import type { Unit } from '../../domain/Unit.js'
+import type { Step, Task, Workflow } from '../../domain/Workflow.js'
 import type { Dice } from './Dice.js'
 import { noTrouble } from './Dice.js'
-import { flat } from './flat.js'
 import type { Samples } from './Samples.js'
-import { defaultSamples, doneAnswer, taskUnits, wholeOf } from './Samples.js'
+import { defaultSamples, doneAnswer } from './Samples.js'
 import { executeSession, pollJobs, recordOverrides } from './Session.js'
 import type { Moment, SimulatedRun, Tape } from './Tape.js'
 import { begin, record } from './Tape.js'
+import { wholeOf } from './tree.js'
 
 /**
  * Edits a workflow before a session, chooses what is asked of its plan, and says what units give.
@@ -177,18 +178,14 @@ export const answered = (
   }
 }
 
-const answer = (moment: Moment, question: Confirm, dice: Dice, samples: Samples): Answer => {
-  const isWhole = isTop(question.unit) && moment.workflow.steps[question.stepIndex]?._tag === 'Map'
-  if (question.reason._tag === 'EvidenceChanged' && !isWhole && dice.roll(3) === 2) return { _tag: 'Keep' }
+const answer = ({ checkpoint, workflow }: Moment, { unit, reason }: Confirm, dice: Dice, samples: Samples): Answer => {
+  const step = find<Step>(workflow, checkpoint.items, unit)?.definition
+  if (reason._tag === 'EvidenceChanged' && step?._tag !== 'Map' && dice.roll(3) === 2) return { _tag: 'Keep' }
   if (dice.roll(2) === 0) return { _tag: 'Again' }
-  return doneAnswer(samples, taskAt(moment, question), question.unit, dice)
+  return doneAnswer(samples, taskOf(step, unit), unit, dice)
 }
 
-const taskAt = ({ checkpoint, workflow }: Moment, decision: Decision): Task => {
-  const found = workflow.steps[decision.stepIndex]
-  const step = found === undefined ? undefined : flat(found)
-  const isWhole = step?._tag === 'Map' && isTop(decision.unit)
-  const task = isWhole ? wholeOf(step) : taskUnits(workflow, checkpoint.items).get(decision.unit)
-  if (task === undefined) return assert.fail(`no task at ${decision.unit}`)
-  return task
+const taskOf = (step: Step | undefined, unit: Unit): Task => {
+  if (step === undefined) return assert.fail(`nothing at ${unit}`)
+  return step._tag === 'Task' ? step : wholeOf(step)
 }

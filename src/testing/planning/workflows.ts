@@ -50,44 +50,68 @@ const taskOf = (name: string, spec: TaskSpec, place: string): Task => {
   return W.task(name, options)
 }
 
+/** A step and its parts, of which each may need earlier ones. A task has none, and the body of a map is the first. */
 interface StepSpec {
-  readonly name: number
   readonly task: TaskSpec
-  readonly groups: ReadonlyArray<{ readonly task: TaskSpec; readonly needs: number }>
-  readonly map: boolean
+  readonly kind: 'Wave' | 'Sequence' | 'Map'
+  readonly needs: number
+  readonly parts: ReadonlyArray<StepSpec>
 }
 
-const stepSpec: fc.Arbitrary<StepSpec> = fc.record({
-  name: fc.nat({ max: 99 }),
-  task: taskSpec,
-  groups: fc.oneof(
-    fc.constant([]),
-    fc.array(fc.record({ task: taskSpec, needs: fc.nat({ max: 15 }) }), { minLength: 1, maxLength: 4 })
-  ),
-  map: fc.nat({ max: 5 }).map((n) => n === 5)
-})
+const KINDS = ['Wave', 'Wave', 'Sequence', 'Sequence', 'Map'] as const
 
-const GROUP_NAMES = ['unit', 'lint', 'constructor', 'toString']
+/** Shrinks to a task. */
+const stepSpec = (depth: number): fc.Arbitrary<StepSpec> => {
+  const parts = (): fc.Arbitrary<ReadonlyArray<StepSpec>> => fc.array(stepSpec(depth - 1), { maxLength: 4 })
+  return fc.record({
+    task: taskSpec,
+    kind: fc.constantFrom(...KINDS),
+    needs: fc.nat({ max: 15 }),
+    parts: depth === 1 ? fc.constant([]) : fc.oneof(fc.constant([]), parts())
+  })
+}
 
-const stepOf = ({ task, groups, map }: StepSpec, name: string, place: string): Step => {
-  if (map) return W.mapOf(name, taskOf(name, { ...task, captures: 0 }, place))
-  if (groups.length === 0) return taskOf(name, task, place)
-  return W.wave(
-    name,
-    groups.map((group, index) =>
-      W.group(
-        taskOf(GROUP_NAMES[index] as string, group.task, `${place}.${index}`),
-        GROUP_NAMES.slice(0, index).filter((_, other) => (group.needs & (1 << other)) !== 0)
-      )
-    )
-  )
+/** How many tasks a workflow has at most. */
+const MOST = 12
+
+const PART_NAMES = ['unit', 'lint', 'constructor', 'toString']
+
+type Sized = readonly [step: Step, tasks: number]
+
+/** A step, and how many tasks it has. What would have more tasks than there is `room` for is a task. */
+const stepOf = (spec: StepSpec, name: string, place: string, room: number, mapsInside: boolean): Sized => {
+  const { task } = spec
+  const kind = spec.kind === 'Map' && place.includes('.') && !mapsInside ? 'Sequence' : spec.kind
+  const steps: Array<Step> = []
+  let size = 0
+  for (const [index, part] of spec.parts.entries()) {
+    if (size >= room || (kind === 'Map' && index > 0)) break
+    const of = kind === 'Map' && part.parts.length === 0 ? { ...part, task: { ...part.task, captures: 0 } } : part
+    const [step, tasks] = stepOf(of, PART_NAMES[index] as string, `${place}.${index}`, room - size, mapsInside)
+    steps.push(step)
+    size += tasks
+  }
+  const [first] = steps
+  if (first === undefined) return [taskOf(name, task, place), 1]
+  if (kind === 'Map') return [W.mapOf(name, first), size]
+  if (kind === 'Sequence') return [W.sequence(name, steps), size]
+  const needsOf = (index: number): ReadonlyArray<string> =>
+    PART_NAMES.slice(0, index).filter((_, other) => ((spec.parts[index]?.needs ?? 0) & (1 << other)) !== 0)
+  return [
+    W.wave(
+      name,
+      steps.map((step, index) => W.group(step, needsOf(index)))
+    ),
+    size
+  ]
 }
 
 const NAMES = ['constructor', 'build', 'test', 'pack', 'publish', 'toString', 'deploy', 'notify']
 
 /**
- * A valid workflow of 1 to `maxSteps` (6) tasks, waves and maps: with outputs that are insisted on, captured variables, needs, and
- * tasks that are not idempotent. `tasksOnly`: without waves and maps. Some names are those of properties that every object has.
+ * A valid workflow of 1 to `maxSteps` (6) steps and at most `maxDepth` (5) levels: tasks, sequences, waves and maps, with outputs that
+ * are insisted on, captured variables, needs, and tasks that are not idempotent. `tasksOnly`: no other steps. Some names are those of
+ * properties that every object has.
  *
  * @example
  * import * as fc from 'fast-check'
@@ -101,15 +125,29 @@ const NAMES = ['constructor', 'build', 'test', 'pack', 'publish', 'toString', 'd
  * @since 0.1.0
  */
 export const workflow = (
-  limits: { readonly maxSteps?: number; readonly tasksOnly?: boolean } = {}
-): fc.Arbitrary<Workflow> =>
-  fc.array(stepSpec, { minLength: 1, maxLength: limits.maxSteps ?? 6 }).map((specs) => ({
-    name: 'release',
-    steps: specs.map((spec, index) =>
-      stepOf(
-        limits.tasksOnly === true ? { ...spec, groups: [], map: false } : spec,
-        NAMES[index] ?? `step-${index}`,
-        String(index)
-      )
-    )
-  }))
+  limits: { readonly maxSteps?: number; readonly maxDepth?: number; readonly tasksOnly?: boolean } = {}
+): fc.Arbitrary<Workflow> => workflowOf(limits, true)
+
+/**
+ * The same, without maps that are part of a composite.
+ *
+ * @internal
+ */
+export const withoutInnerMaps = (): fc.Arbitrary<Workflow> => workflowOf({}, false)
+
+const workflowOf = (
+  limits: { readonly maxSteps?: number; readonly maxDepth?: number; readonly tasksOnly?: boolean },
+  mapsInside: boolean
+): fc.Arbitrary<Workflow> => {
+  const depth = limits.tasksOnly === true ? 1 : (limits.maxDepth ?? 5)
+  return fc.array(stepSpec(depth), { minLength: 1, maxLength: limits.maxSteps ?? 6 }).map((specs) => {
+    let room = MOST
+    const steps = specs.map((spec, index) => {
+      const name = NAMES[index] ?? `step-${index}`
+      const [step, tasks] = stepOf(spec, name, String(index), Math.max(1, room), mapsInside)
+      room -= tasks
+      return step
+    })
+    return { name: 'release', steps }
+  })
+}

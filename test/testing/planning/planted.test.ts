@@ -159,6 +159,30 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     { module: 'jobChanges.ts', text: 'renewals: renewed(self.renewals, [unit])', instead: 'renewals: self.renewals' }
   ],
   [
+    'plans from a unit on the level of the workflow alone',
+    'PL-WRAP-01',
+    {
+      module: 'demands.ts',
+      text: 'const [toFrom, toRestart] = [partToward(parent, from), partToward(parent, restart)]\n  const restarted',
+      instead:
+        'const [toFrom, toRestart] = [parent === undefined ? partToward(parent, from) : undefined, partToward(parent, restart)]\n  const restarted'
+    }
+  ],
+  [
+    'keeps the record of a composite whose parts are taken back',
+    'PL-REWIND-01',
+    { module: 'Transition.ts', text: '!above.has(unit) && !isNamed(unit)', instead: '!isNamed(unit)' }
+  ],
+  [
+    'gives another key to all of a step of which a part is taken back',
+    'PL-REWIND-02',
+    {
+      module: 'Transition.ts',
+      text: 'renewals: renewed(self.renewals, named)',
+      instead: 'renewals: renewed(self.renewals, new Set(change.units.map(top)))'
+    }
+  ],
+  [
     'goes on from a checkpoint that contradicts itself',
     'PL-DAMAGE-01',
     { module: 'planResume.ts', text: '...inconsistencies(checkpoint)', instead: '' }

@@ -1,0 +1,100 @@
+/**
+ * A workflow that is wrapped in a sequence, with its run and what is asked of it.
+ *
+ * @since 0.1.0
+ */
+import type { Checkpoint } from '../../domain/Checkpoint.js'
+import { make } from '../../domain/Checkpoint.js'
+import type { CheckpointState } from '../../domain/CheckpointState.js'
+import * as State from '../../domain/CheckpointState.js'
+import * as Steps from '../../domain/CompletedStep.js'
+import type { Decision, PlanOptions, PlanProblem } from '../../domain/Plan.js'
+import type { Unit } from '../../domain/Unit.js'
+import { sequence } from '../../domain/Workflow.js'
+import type { WorkflowIdentity } from '../../domain/WorkflowIdentity.js'
+import type { Moment } from './Tape.js'
+
+const NAME = 'whole'
+
+const inside = (unit: Unit): Unit => `${NAME}/${unit}`
+
+const moved = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>): ReadonlyArray<A> =>
+  all.map((one) => ({ ...one, unit: inside(one.unit) }))
+
+const keys = <A>(all: ReadonlyMap<string, A>): ReadonlyMap<string, A> =>
+  new Map([...all].map(([unit, value]) => [inside(unit), value]))
+
+const stateInside = (state: CheckpointState): CheckpointState => {
+  const [inFlight, failures] = [moved(State.inFlight(state)), moved(State.failures(state))]
+  switch (state._tag) {
+    case 'BeforeStep':
+    case 'Completed':
+      return State.beforeStep(0, NAME, inFlight, failures)
+    case 'Failed':
+      return State.failed(0, NAME, failures, state.retryable)
+    case 'Interrupted':
+      return { ...state, stepIndex: 0, step: NAME, inFlight, failures }
+  }
+}
+
+const identityInside = (of: WorkflowIdentity): WorkflowIdentity => ({
+  ...of,
+  steps: [{ name: NAME, kind: 'sequence', fingerprint: of.fingerprint, steps: of.steps }]
+})
+
+const runInside = (run: Checkpoint): Checkpoint =>
+  make({
+    ...run,
+    workflow: identityInside(run.workflow),
+    state: stateInside(run.state),
+    completedSteps: Steps.from(
+      [...run.completedSteps].map((one) => ({ ...one, unit: inside(one.unit), stepIndex: 0 }))
+    ),
+    items: keys(run.items),
+    pending: moved(run.pending),
+    submissions: moved(run.submissions),
+    renewals: keys(run.renewals)
+  })
+
+const optionsInside = ({ fromStep, restartWave, confirm, outputs, evidence, ...rest }: PlanOptions): PlanOptions => ({
+  ...rest,
+  ...(fromStep === undefined ? {} : { fromStep: inside(fromStep) }),
+  ...(restartWave === undefined ? {} : { restartWave: inside(restartWave) }),
+  ...(confirm === undefined ? {} : { confirm: keys(confirm) }),
+  ...(outputs === undefined ? {} : { outputs: keys(outputs) }),
+  ...(evidence === undefined ? {} : { evidence: moved(evidence) })
+})
+
+/** A decision as the wrapped workflow has it. */
+export const decisionInside = ({ reason, ...decision }: Decision): unknown => ({
+  ...decision,
+  unit: inside(decision.unit),
+  stepIndex: 0,
+  reason: reason._tag === 'EarlierStepRunsAgain' ? { ...reason, step: inside(reason.step) } : reason
+})
+
+/** A problem of the wrapped workflow, as text. */
+export const problemInside = (problem: PlanProblem): string => {
+  const names = (of: object): object =>
+    Object.fromEntries(
+      Object.entries(of).map(([key, value]: [string, unknown]) => [
+        key,
+        key === 'unit' || key === 'step'
+          ? inside(String(value))
+          : key === 'available'
+            ? (value as ReadonlyArray<string>).map(inside)
+            : value
+      ])
+    )
+  return JSON.stringify(names(problem))
+}
+
+/** The same run of the same steps, one level deeper. */
+export const wrapped = (
+  { checkpoint, workflow }: Moment,
+  options: PlanOptions
+): Moment & { readonly options: PlanOptions } => ({
+  checkpoint: runInside(checkpoint),
+  workflow: { ...workflow, steps: [sequence(NAME, workflow.steps)] },
+  options: optionsInside(options)
+})
