@@ -365,6 +365,8 @@ const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged
     case 'changed':
       return `"${name}" was changed after it ran: recorded ${problem.recorded}, now ${problem.present}`
     case 'removed':
+      if (problem.movedTo !== undefined)
+        return `"${name}" was moved to "${problem.movedTo}" after it ran. A step that moves to another place in the tree is another unit`
       return `"${name}" was removed after it ran: recorded ${problem.recorded}, now gone`
     case 'reordered':
       return `"${name}" was moved to another place after it ran`

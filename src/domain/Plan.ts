@@ -295,6 +295,7 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `WrongWorkflow`: the checkpoint is of another workflow.
  * - `InvalidWorkflow`: the definition can't be run.
  * - `WorkflowChanged`: an edit that the policy refuses, with the recorded and the present fingerprint where there are such.
+ *   Of a composite these cover what it is beside its parts; `movedTo`: where a removed task stands now, with `*` for the key of an item.
  *   With `inDoubt` the step did not complete but may have had its effect, so it may not just vanish; with `pending` its job
  *   is waited for, and was submitted as it was defined then.
  * - `NotAsked`: an answer declares a unit done that is due to run and not in doubt, or keeps evidence (`keep`) that did not
@@ -320,6 +321,7 @@ export type PlanProblem =
       readonly unit: Unit
       readonly recorded?: string
       readonly present?: string
+      readonly movedTo?: Unit
       readonly inDoubt?: true
       readonly pending?: true
     }

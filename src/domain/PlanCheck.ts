@@ -9,16 +9,19 @@ import type { CompletedStep } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
 import { isAnew } from './demands.js'
 import { indexOfStep } from './indexed.js'
+import { neededBy } from './needs.js'
 import type { Changes, Edit, PlanProblem } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { hasRecords } from './PlanContext.js'
 import { unrecorded } from './transitionParts.js'
 import type { Node } from './Tree.js'
-import { find, listedParts, partNamed } from './Tree.js'
+import { find, listedParts } from './Tree.js'
 import type { Unit } from './Unit.js'
 import { ancestors, join, nameOf, parent, top } from './Unit.js'
-import type { Step, Workflow } from './Workflow.js'
+import type { Group, Step, Workflow } from './Workflow.js'
+import { tasks } from './Workflow.js'
 import type { StepIdentity } from './WorkflowIdentity.js'
+import { printOf } from './WorkflowIdentity.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // the checkpoint against itself
@@ -119,23 +122,27 @@ export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow)
 export const compare = (context: PlanContext, workflow: Workflow, policy: Changes): ReadonlyArray<PlanProblem> => {
   const { checkpoint } = context
   if (policy === 'ignore' || checkpoint.workflow.name !== workflow.name) return []
-  const edited: Edited = { checkpoint, workflow, context, redoneWas: new Map() }
+  const edited: Edited = { checkpoint, workflow, context, redoneWas: new Map(), placesNow: new Map() }
   return policy === 'strict'
-    ? [...editsOfAll(edited), ...vanished(edited)]
+    ? [...editsOfAll(checkpoint.workflow, workflow), ...vanished(edited)]
     : [
         ...editsOfRecorded(edited),
-        ...misplaced(edited, checkpoint.workflow, workflow, undefined),
+        ...misplaced(edited, checkpoint.workflow, workflow, undefined, false),
         ...editsOfPending(edited),
         ...vanished(edited)
       ]
 }
 
-/** The plan's context and its workflow. `redoneWas`: for each sequence, the former index of its first step that runs again whatever is recorded. */
+/**
+ * The plan's context and its workflow. `redoneWas`: for each sequence, the former index of its first step that runs again whatever is
+ * recorded; `placesNow`: where new tasks stand, by fingerprint, once that was asked for.
+ */
 interface Edited {
   readonly checkpoint: Checkpoint
   readonly workflow: Workflow
   readonly context: PlanContext
   readonly redoneWas: Map<Unit | undefined, number>
+  readonly placesNow: Map<string, string>
 }
 
 const changed = (edit: Edit, unit: Unit, recorded?: string, present?: string): PlanProblem => ({
@@ -179,21 +186,37 @@ function* editsOfRecorded(edited: Edited): Iterable<PlanProblem> {
   for (const { unit, stepIndex, fingerprint } of checkpoint.completedSteps) {
     const [before, after] = [checkpoint.workflow.steps[stepIndex], workflow.steps[stepIndex]]
     if (before?.name === after?.name && before?.fingerprint === after?.fingerprint) continue
-    const now = definitionOf(edited, unit, stepIndex)
-    if (now?.fingerprint === fingerprint || isRedone(edited, unit)) continue
+    const definition = definitionOf(edited, unit, stepIndex)
+    const now = definition === undefined ? undefined : printOf(definition)
+    if (now === fingerprint || isRedone(edited, unit)) continue
     const was = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
     // Only an accepted plan lets a recorded run adopt another definition.
-    if (now !== undefined && was?.fingerprint === now.fingerprint) continue
-    const edit = now === undefined ? 'removed' : 'changed'
+    if (now !== undefined && was !== undefined && printOf(was) === now) continue
     const map = [...ancestors(unit)].reverse().find((one) => checkpoint.items.has(one))
-    if (map === undefined) yield changed(edit, unit, fingerprint, now?.fingerprint)
-    else if (!maps.has(map)) {
+    if (map === undefined) {
+      const edit = changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, now)
+      yield now === undefined ? moved(edited, edit, fingerprint) : edit
+    } else if (!maps.has(map)) {
       // All items of a map are defined at once, and there may be many.
       maps.add(map)
-      const recorded = find(checkpoint.workflow, checkpoint.items, map)?.definition.fingerprint
-      yield changed(edit, map, recorded, definitionOf(edited, map)?.fingerprint)
+      const [recorded, present] = [
+        find(checkpoint.workflow, checkpoint.items, map)?.definition,
+        definitionOf(edited, map)
+      ]
+      yield changed(present === undefined ? 'removed' : 'changed', map, recorded?.fingerprint, present?.fingerprint)
     }
   }
+}
+
+/** A removed task that stands elsewhere now, where there was none before. */
+const moved = ({ checkpoint, workflow, placesNow }: Edited, edit: PlanProblem, fingerprint: string): PlanProblem => {
+  if (placesNow.size === 0)
+    for (const { task, place } of tasks(workflow.steps)) {
+      const isNew = find(checkpoint.workflow, checkpoint.items, place) === undefined
+      if (isNew && !placesNow.has(task.fingerprint)) placesNow.set(task.fingerprint, place)
+    }
+  const movedTo = placesNow.get(fingerprint)
+  return movedTo === undefined ? edit : ({ ...edit, movedTo } as PlanProblem)
 }
 
 /** Units whose job is pending that are gone or are defined otherwise now, but for those that run again in any case. */
@@ -210,67 +233,144 @@ function* editsOfPending(edited: Edited): Iterable<PlanProblem> {
   }
 }
 
-/** Steps of sequences with completed work that changed their order, and steps that were put before such. */
-function* misplaced(edited: Edited, was: Node, now: Node, unit: Unit | undefined): Iterable<PlanProblem> {
+/**
+ * What changed its order after it ran, or is new before something that ran, on this level and below. `isFollowed`: something that comes
+ * after all of it has run.
+ */
+function* misplaced(
+  edited: Edited,
+  was: Node,
+  now: Node,
+  unit: Unit | undefined,
+  isFollowed: boolean
+): Iterable<PlanProblem> {
   if (was.steps !== undefined && now.steps !== undefined)
-    yield* misplacedIn(edited, was.steps as ReadonlyArray<StepIdentity>, now.steps as ReadonlyArray<Step>, unit)
-  const isComposite = (node: Node | undefined): node is Node =>
-    node?.steps !== undefined || node?.groups !== undefined || node?.each !== undefined
-  const { items } = edited.checkpoint
-  if (unit !== undefined && isComposite(was.each) && isComposite(now.each))
-    for (const { key } of items.get(unit) ?? []) yield* misplaced(edited, was.each, now.each, join(unit, key))
-  for (const part of listedParts(was)) {
-    const other = isComposite(part) ? partNamed(now, unit ?? '', part.name, items) : undefined
-    if (isComposite(other)) yield* misplaced(edited, part, other, join(unit, part.name))
+    yield* misplacedSteps(
+      edited,
+      was.steps as ReadonlyArray<StepIdentity>,
+      now.steps as ReadonlyArray<Step>,
+      unit,
+      isFollowed
+    )
+  else if (was.groups !== undefined && now.groups !== undefined)
+    yield* misplacedGroups(
+      edited,
+      was.groups as ReadonlyArray<StepIdentity>,
+      now.groups as ReadonlyArray<Group>,
+      unit,
+      isFollowed
+    )
+  else if (was.each !== undefined && now.each !== undefined && unit !== undefined) {
+    for (const { key } of edited.checkpoint.items.get(unit) ?? []) {
+      const found = [...misplaced(edited, was.each, now.each, join(unit, key), isFollowed)]
+      yield* found
+      // All items of a map are defined at once, and there may be many.
+      if (found.length > 0) return
+    }
+  } else if (unit !== undefined && isComposite(was) && isComposite(now)) {
+    const { checkpoint, context } = edited
+    if (hasRecords(context, unit) && !Steps.has(checkpoint.completedSteps, unit) && !isRedone(edited, unit))
+      yield changed('changed', unit, (was as StepIdentity).fingerprint, (now as Step).fingerprint)
   }
 }
 
-function* misplacedIn(
-  { context }: Edited,
+const isComposite = ({ steps, groups, each }: Node): boolean => (steps ?? groups ?? each) !== undefined
+
+/** Whether something of a unit counts that was recorded of it. */
+const counts = ({ context }: Edited, unit: Unit): boolean =>
+  hasRecords(context, unit) && !isAnew(context.demands.of(unit))
+
+function* misplacedSteps(
+  edited: Edited,
   was: ReadonlyArray<StepIdentity>,
   now: ReadonlyArray<Step>,
-  parent: Unit | undefined
+  parent: Unit | undefined,
+  isFollowed: boolean
 ): Iterable<PlanProblem> {
-  if (was.every(({ name }, index) => now[index]?.name === name)) return
+  if (was.length === now.length && was.every(({ fingerprint }, index) => now[index]?.fingerprint === fingerprint))
+    return
   let before = -1
   let last = -1
   for (const [stood, { name }] of was.entries()) {
     const unit = join(parent, name)
-    if (!hasRecords(context, unit)) continue
+    if (!hasRecords(edited.context, unit)) continue
     const index = indexOfStep(now, name, stood)
-    if (index !== undefined && isAnew(context.demands.of(unit))) continue
+    if (index !== undefined && !counts(edited, unit)) continue
     last = stood
     if (index === undefined) continue
     if (index < before) yield changed('reordered', unit)
     before = Math.max(before, index)
   }
-  for (let index = 0; index < before; index++) {
-    const { name, fingerprint } = now[index] as Step
-    const stood = indexOfStep(was, name, index) ?? Infinity
-    const unit = join(parent, name)
-    if (stood >= last && !(stood < Infinity && hasRecords(context, unit)))
-      yield changed('insertedBefore', unit, undefined, fingerprint)
+  for (const [index, step] of now.entries()) {
+    const stood = indexOfStep(was, step.name, index)
+    const unit = join(parent, step.name)
+    const isBefore = isFollowed || index < before
+    const isMoved = index < before && stood !== undefined && stood >= last && !hasRecords(edited.context, unit)
+    if ((stood === undefined && isBefore) || isMoved) yield changed('insertedBefore', unit, undefined, step.fingerprint)
+    else if (stood !== undefined) yield* misplacedIn(edited, was[stood], step, unit, isBefore)
   }
 }
 
-/** Every difference of top-level steps, for those who want none. */
-function* editsOfAll({ checkpoint, workflow }: Edited): Iterable<PlanProblem> {
-  let before = -1
-  for (const [stepIndex, step] of checkpoint.workflow.steps.entries()) {
-    const index = indexOfStep(workflow.steps, step.name, stepIndex)
+function* misplacedGroups(
+  edited: Edited,
+  was: ReadonlyArray<StepIdentity>,
+  now: ReadonlyArray<Group>,
+  parent: Unit | undefined,
+  isFollowed: boolean
+): Iterable<PlanProblem> {
+  const needed = isFollowed
+    ? undefined
+    : neededBy(
+        now,
+        now.map(({ name }) => name).filter((name) => counts(edited, join(parent, name)))
+      )
+  for (const [index, group] of now.entries()) {
+    const unit = join(parent, group.name)
+    const isBefore = needed?.has(group.name) ?? true
+    const stood = indexOfStep(was, group.name, index)
+    if (stood !== undefined) yield* misplacedIn(edited, was[stood], group, unit, isBefore)
+    else if (isBefore) yield changed('insertedBefore', unit, undefined, group.fingerprint)
+  }
+}
+
+function* misplacedIn(
+  edited: Edited,
+  was: StepIdentity | undefined,
+  now: Step,
+  unit: Unit,
+  isFollowed: boolean
+): Iterable<PlanProblem> {
+  if (was === undefined || was.fingerprint === now.fingerprint) return
+  yield* misplaced(edited, was, now, unit, isFollowed)
+}
+
+/** Every difference, for those who want none: of a composite those of its parts, or else its own. */
+function* editsOfAll(was: Node, now: Node, parent?: Unit): Iterable<PlanProblem> {
+  const [before, after] = [listedParts(was) as ReadonlyArray<StepIdentity>, listedParts(now) as ReadonlyArray<Step>]
+  const isOrdered = was.steps !== undefined && now.steps !== undefined
+  let last = -1
+  for (const [stood, part] of before.entries()) {
+    const unit = join(parent, part.name)
+    const index = indexOfStep(after, part.name, stood)
     if (index === undefined) {
-      yield changed('removed', step.name, step.fingerprint)
+      yield changed('removed', unit, part.fingerprint)
       continue
     }
-    const { fingerprint } = workflow.steps[index] as Step
-    if (fingerprint !== step.fingerprint) yield changed('changed', step.name, step.fingerprint, fingerprint)
-    if (index < before) yield changed('reordered', step.name)
-    before = Math.max(before, index)
+    const present = after[index] as Step
+    if (present.fingerprint !== part.fingerprint) yield* differences(part, present, unit)
+    if (isOrdered && index < last) yield changed('reordered', unit)
+    last = Math.max(last, index)
   }
-  for (const [index, { name, fingerprint }] of workflow.steps.entries()) {
-    if (indexOfStep(checkpoint.workflow.steps, name, index) === undefined)
-      yield changed('added', name, undefined, fingerprint)
-  }
+  for (const [index, { name, fingerprint }] of after.entries())
+    if (indexOfStep(before, name, index) === undefined)
+      yield changed('added', join(parent, name), undefined, fingerprint)
+}
+
+function* differences(was: StepIdentity, now: Step, unit: Unit): Iterable<PlanProblem> {
+  const isSameKind = isComposite(was) && isComposite(now) && printOf(was) === printOf(now)
+  const inside = isSameKind ? [...editsOfAll(was, now, unit)] : []
+  if (inside.length === 0) yield changed('changed', unit, was.fingerprint, now.fingerprint)
+  else yield* inside
 }
 
 /**

@@ -203,18 +203,21 @@ const stepIdentity: t.Type<StepIdentity> = t.recursion('a step', () =>
       name: t.string,
       kind: t.literal('sequence'),
       fingerprint: t.string,
+      own: t.string,
       steps: list(stepIdentity)
     }) as t.Type<StepIdentity>,
     wave: fields<WaveIdentity>('a wave', {
       name: t.string,
       kind: t.literal('wave'),
       fingerprint: t.string,
+      own: t.string,
       groups: list(stepIdentity)
     }) as t.Type<StepIdentity>,
     map: fields<MapIdentity>('a map', {
       name: t.string,
       kind: t.literal('map'),
       fingerprint: t.string,
+      own: t.string,
       each: stepIdentity
     }) as t.Type<StepIdentity>
   })

@@ -7,7 +7,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { fingerprint } from './Digest.js'
-import type { Json } from './Json.js'
+import type { Json, JsonObject } from './Json.js'
 import { listed } from './listed.js'
 import { inCycle } from './needs.js'
 import { join } from './Unit.js'
@@ -67,7 +67,7 @@ export interface Known {
 }
 
 /**
- * Steps done in order: a workflow inside a workflow. Its fingerprint covers those of its steps.
+ * Steps done in order: a workflow inside a workflow. Its fingerprint covers those of its steps; `own` covers what it is beside them.
  *
  * @category model
  * @since 0.1.0
@@ -77,6 +77,7 @@ export interface Sequence {
   readonly name: string
   readonly summary: string
   readonly fingerprint: string
+  readonly own: string
   readonly steps: ReadonlyArray<Step>
 }
 
@@ -99,7 +100,7 @@ export interface Needing {
 }
 
 /**
- * A step whose groups run in parallel. Its fingerprint covers those of its groups.
+ * A step whose groups run in parallel. Its fingerprint covers those of its groups; `own` covers what it is beside them.
  *
  * @category model
  * @since 0.1.0
@@ -109,12 +110,13 @@ export interface Wave {
   readonly name: string
   readonly summary: string
   readonly fingerprint: string
+  readonly own: string
   readonly groups: ReadonlyArray<Group>
 }
 
 /**
  * A step that does `each` for each item of data, in parallel. The items are computed when it is due, and recorded; see `Items`. Its
- * fingerprint covers `each`.
+ * fingerprint covers `each`; `own` covers what it is beside that.
  *
  * @category model
  * @since 0.1.0
@@ -124,6 +126,7 @@ export interface MapStep {
   readonly name: string
   readonly summary: string
   readonly fingerprint: string
+  readonly own: string
   readonly each: Step
 }
 
@@ -257,14 +260,20 @@ export const sequence = (
   _tag: 'Sequence',
   name,
   summary,
-  fingerprint: fingerprint({
-    kind: 'sequence',
-    name,
-    steps: steps.map(({ fingerprint }) => fingerprint),
-    ...(definition === undefined ? {} : { definition })
-  }),
+  ...printsOf('sequence', name, { steps: steps.map(({ fingerprint }) => fingerprint) }, definition),
   steps
 })
+
+/** What a composite is, with its parts and without them. */
+const printsOf = (
+  kind: string,
+  name: string,
+  parts: JsonObject,
+  definition: Json | undefined
+): Pick<Sequence, 'fingerprint' | 'own'> => {
+  const own = { kind, ...(definition === undefined ? {} : { definition }) }
+  return { fingerprint: fingerprint({ ...own, name, ...parts }), own: fingerprint(own) }
+}
 
 /**
  * Declares a group of a wave: a step, and the names of the groups it needs.
@@ -291,12 +300,7 @@ export const wave = (name: string, groups: ReadonlyArray<Group>, summary: string
   _tag: 'Wave',
   name,
   summary,
-  fingerprint: fingerprint({
-    kind: 'wave',
-    name,
-    groups: groups.map(({ fingerprint, needs }) => ({ fingerprint, needs })),
-    ...(definition === undefined ? {} : { definition })
-  }),
+  ...printsOf('wave', name, { groups: groups.map(({ fingerprint, needs }) => ({ fingerprint, needs })) }, definition),
   groups
 })
 
@@ -317,12 +321,7 @@ export const mapOf = (name: string, each: Step, summary: string = name, definiti
   _tag: 'Map',
   name,
   summary,
-  fingerprint: fingerprint({
-    kind: 'map',
-    name,
-    each: each.fingerprint,
-    ...(definition === undefined ? {} : { definition })
-  }),
+  ...printsOf('map', name, { each: each.fingerprint }, definition),
   each
 })
 

@@ -25,7 +25,7 @@ export interface TaskIdentity {
 }
 
 /**
- * A sequence as it was defined.
+ * A sequence as it was defined. `own`: the fingerprint of what it was beside its parts, as in all composites.
  *
  * @category model
  * @since 0.1.0
@@ -34,6 +34,7 @@ export interface SequenceIdentity {
   readonly name: string
   readonly kind: 'sequence'
   readonly fingerprint: string
+  readonly own: string
   readonly steps: ReadonlyArray<StepIdentity>
 }
 
@@ -47,6 +48,7 @@ export interface WaveIdentity {
   readonly name: string
   readonly kind: 'wave'
   readonly fingerprint: string
+  readonly own: string
   readonly groups: ReadonlyArray<StepIdentity>
 }
 
@@ -60,6 +62,7 @@ export interface MapIdentity {
   readonly name: string
   readonly kind: 'map'
   readonly fingerprint: string
+  readonly own: string
   readonly each: StepIdentity
 }
 
@@ -129,17 +132,20 @@ const ofStep = (step: Step): StepIdentity => {
     case 'Task':
       return { name, kind: 'task', fingerprint, idempotent: step.idempotent }
     case 'Sequence':
-      return { name, kind: 'sequence', fingerprint, steps: step.steps.map(ofStep) }
+      return { name, kind: 'sequence', fingerprint, own: step.own, steps: step.steps.map(ofStep) }
     case 'Wave':
-      return { name, kind: 'wave', fingerprint, groups: step.groups.map(ofStep) }
+      return { name, kind: 'wave', fingerprint, own: step.own, groups: step.groups.map(ofStep) }
     case 'Map':
-      return { name, kind: 'map', fingerprint, each: ofStep(step.each) }
+      return { name, kind: 'map', fingerprint, own: step.own, each: ofStep(step.each) }
   }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors
 // ---------------------------------------------------------------------------------------------------------------------
+
+/** The fingerprint that the record of a unit keeps: of a composite that of what it is beside its parts, which have records of their own. */
+export const printOf = (step: Step | StepIdentity): string => ('own' in step ? step.own : step.fingerprint)
 
 /**
  * Whether no task of a step, or of what a map does for each item, was declared to be harmful when done twice.

@@ -169,6 +169,7 @@ const decideUnknown = (context: PlanContext, map: MapStep, at: At, out: Planned)
   const placed: Placed<Task> = {
     ...at,
     task,
+    own: map.own,
     record: recordOf(context, unit),
     hasBegun: hasRecords(context, unit) || [...context.inDoubt].some(isInside),
     ...(job === undefined ? {} : { job }),
@@ -217,7 +218,7 @@ const decideParts = (
   const keptAbove = own.kept ?? at.keptAbove
   const here = out.decisions.length
   const record = recordOf(context, unit, at.expected)
-  const placed: Placed = { ...at, task: step, record }
+  const placed: Placed = { ...at, task: step, own: step.own, record }
   out.decisions.push(skip(placed, ASSUMED))
   const decisions: Array<Decision> = []
   let isDone = true
@@ -292,7 +293,7 @@ const compositeDecision = (
   const waiting = due.find((part) => part._tag === 'Poll')
   if (waiting !== undefined) return { _tag: 'Poll', ...aboutOf(placed), reason: waiting.reason }
   const record = isDone ? placed.record : undefined
-  if (record !== undefined) return skip(placed, skipReasonOf(placed.task, record))
+  if (record !== undefined) return skip(placed, skipReasonOf(placed, record))
   if (isDone && failed?.reason._tag === 'Failed')
     return { _tag: 'Retry', ...aboutOf(placed), attempt: failed.attempt, reason: failed.reason }
   if (isDone && placed.demand !== 'assumed') return run(placed, { _tag: 'NotStarted' })
@@ -305,13 +306,14 @@ const compositeDecision = (
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * A unit with its definition and its record, if it has one. Of a map of unknown items, `hasBegun`: whether anything of it was begun;
+ * A unit with its definition and its record, if it has one. `own`: of a composite, the fingerprint that its record keeps. Of a map of unknown items, `hasBegun`: whether anything of it was begun;
  * `job`: the pending job of one of its parts; `edited`: evidence of its parts that would be overwritten.
  */
 interface Placed<A extends Described = Described> extends At {
   readonly task: A
   readonly record: CompletedStep | undefined
   readonly hasBegun?: boolean
+  readonly own?: string
   readonly job?: PendingJob
   readonly edited?: Edited
 }
@@ -347,8 +349,8 @@ const run = ({ unit, stepIndex, task: { summary, fingerprint } }: Subject, reaso
 
 const keptReason = ({ changed, evidence }: Kept): SkipReason => ({ _tag: 'EvidenceChanged', changed, evidence })
 
-const skipReasonOf = ({ fingerprint }: Pick<Task, 'fingerprint'>, record: CompletedStep): SkipReason => {
-  if (record.fingerprint !== fingerprint) return { _tag: 'AcceptedDespiteChange', recorded: record.fingerprint }
+const skipReasonOf = ({ task, own = task.fingerprint }: Placed, record: CompletedStep): SkipReason => {
+  if (record.fingerprint !== own) return { _tag: 'AcceptedDespiteChange', recorded: record.fingerprint }
   return record.assumed === true ? ASSUMED : COMPLETED
 }
 
@@ -366,7 +368,7 @@ const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): D
     missingBefore(context, placed, out)
     if (E.isLeft(fits)) out.problems.push({ _tag: 'OutputNotDecodable', unit: placed.unit, ...fits.left })
     if (record.fingerprint !== task.fingerprint) uncaptured(placed, record, out)
-    return skip(placed, kept === undefined ? skipReasonOf(task, record) : keptReason(kept))
+    return skip(placed, kept === undefined ? skipReasonOf(placed, record) : keptReason(kept))
   }
   const answer = context.confirm.size === 0 ? undefined : context.confirm.get(placed.unit)
   const given = answer?._tag === 'Done' ? answer.output : undefined

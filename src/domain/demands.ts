@@ -160,7 +160,7 @@ const inWave = (
   // Its own evidence tells more.
   for (const { _tag, name } of again) if (_tag === 'Task') demands.delete(name)
   if (toFrom !== undefined) {
-    for (const name of neededBy(groups, nameOf(toFrom))) demands.set(name, 'assumed')
+    for (const name of neededBy(groups, [nameOf(toFrom)])) demands.set(name, 'assumed')
     for (const name of needing(groups, [nameOf(toFrom)])) demands.set(name, FORCED)
   }
   for (const [toward, target] of [

@@ -49,14 +49,15 @@ const reversed = (graph: Graph): Graph => {
 }
 
 /**
- * The groups that a group needs, directly or through others.
+ * The groups that one of those named needs, directly or through others.
  *
  * @category destructors
  * @since 0.1.0
  */
-export const neededBy = (groups: ReadonlyArray<Needing>, name: string): ReadonlySet<string> => {
+export const neededBy = (groups: ReadonlyArray<Needing>, names: ReadonlyArray<string>): ReadonlySet<string> => {
+  if (names.length === 0) return new Set()
   const byName = indexed(groups, ({ name }) => name)
-  return closure([name], (one) => byName.get(one)?.needs ?? [])
+  return closure(names, (one) => byName.get(one)?.needs ?? [])
 }
 
 /**

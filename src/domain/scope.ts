@@ -48,7 +48,7 @@ const levelOf = (composite: Workflow | Step, parent: Unit | undefined, toward: s
   const parts = listedParts<Workflow | Step>(composite)
   if ('groups' in composite) {
     let needed: ReadonlySet<string> | undefined
-    const all = (): ReadonlySet<string> => (needed ??= neededBy(parts as ReadonlyArray<Group>, toward))
+    const all = (): ReadonlySet<string> => (needed ??= neededBy(parts as ReadonlyArray<Group>, [toward]))
     const seen = (): ReadonlyArray<string> => parts.map(({ name }) => name).filter((name) => all().has(name))
     return { parent, composite, toward, sees: (name) => all().has(name), seen }
   }

@@ -16,6 +16,7 @@ import { find, listedParts } from './Tree.js'
 import type { Unit } from './Unit.js'
 import { join, top } from './Unit.js'
 import type { StepIdentity } from './WorkflowIdentity.js'
+import { printOf } from './WorkflowIdentity.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -144,11 +145,13 @@ export const recordOf = (
     durationMillis,
     evidence
   }: Omit<Change.UnitCompleted, '_tag'>,
-  { stepIndex, definition: { fingerprint } }: Found<StepIdentity>
-): CompletedStep =>
-  output === undefined
+  { stepIndex, definition }: Found<StepIdentity>
+): CompletedStep => {
+  const fingerprint = printOf(definition)
+  return output === undefined
     ? { unit, stepIndex, fingerprint, captured, attempts, startedAt, completedAt, durationMillis, evidence }
     : { unit, stepIndex, fingerprint, output, captured, attempts, startedAt, completedAt, durationMillis, evidence }
+}
 
 /** The first part of a unit that has no record; none of a task, or of a map whose items are not known. */
 export const unrecorded = (

@@ -48,11 +48,15 @@ export const runMap = async (
 }
 
 /** A map as a wave: with a group for each item in place of what it does for each. */
-const waveOf = ({ each, name, summary, fingerprint, ...map }: ProgramMap, items: ReadonlyArray<Item>): ProgramWave => ({
+const waveOf = (
+  { each, name, summary, fingerprint, own, ...map }: ProgramMap,
+  items: ReadonlyArray<Item>
+): ProgramWave => ({
   _tag: 'Wave',
   name,
   summary,
   fingerprint,
+  own,
   groups: items.map(({ key }) => ({ ...each, name: key, needs: NO_NEEDS })),
   concurrency: map.concurrency,
   onFailure: map.onFailure,

@@ -327,6 +327,7 @@ describe('a checkpoint of format 1', () => {
           name: 'checks',
           kind: 'wave',
           fingerprint: `v1:${'c'.repeat(64)}`,
+          own: `v1:${'7'.repeat(64)}`,
           groups: [
             { name: 'unit', kind: 'task', fingerprint: `v1:${'d'.repeat(64)}`, idempotent: true },
             { name: 'lint', kind: 'task', fingerprint: `v1:${'e'.repeat(64)}`, idempotent: false }

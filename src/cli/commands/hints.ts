@@ -277,7 +277,9 @@ const ofEdits = (
   const edits = problems.filter((problem) => problem._tag === 'WorkflowChanged')
   if (edits.length === 0 || edits.some(({ inDoubt }) => inDoubt === true)) return []
   const edited = new Set(edits.map(({ unit }) => top(unit)))
-  const from = workflow.steps.find(({ name }) => edited.has(name))?.name
+  const [only] = edits.length === 1 ? edits.map(({ unit }) => unit) : []
+  const isThere = only !== undefined && definitionAt(workflow, only) !== undefined
+  const from = isThere ? only : workflow.steps.find(({ name }) => edited.has(name))?.name
   const { restartWave: ___, ...others } = options
   /** The first of these ways that can be planned. */
   const offer = (

@@ -8,7 +8,6 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { describeEvidence, describeQuestion, describeReason, explain } from '../../domain/Explain.js'
 import type { JsonObject } from '../../domain/Json.js'
-import { listed } from '../../domain/listed.js'
 import type { Decision, PlanOptions, PlanProblem, ResumePlan } from '../../domain/Plan.js'
 import { hashPlan, openQuestions } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
@@ -76,31 +75,13 @@ const editsOf = (checkpoint: Checkpoint, program: Workflow, options: PlanOptions
   return E.isRight(strict) ? [] : strict.left.problems.filter((problem) => problem._tag === 'WorkflowChanged')
 }
 
-const editLines = (
-  checkpoint: Checkpoint,
-  program: Workflow,
-  edits: ReadonlyArray<StepEdit>
-): ReadonlyArray<string> => {
+const editLines = (edits: ReadonlyArray<StepEdit>): ReadonlyArray<string> => {
   const more = edits.length - MAX_TOLD
   return [
     ...(edits.length === 0 ? [] : ['Edited since the run began:']),
-    ...edits.slice(0, MAX_TOLD).map((edit) => describeEdit(edit, groupsOf(checkpoint, program, edit.unit))),
+    ...edits.slice(0, MAX_TOLD).map(describeEdit),
     ...(more > 0 ? [`  and ${more} more`] : [])
   ]
-}
-
-/** The groups of a wave that were changed, added or removed. */
-const groupsOf = ({ workflow }: Checkpoint, program: Workflow, step: string): ReadonlyArray<string> => {
-  const was = workflow.steps.find(({ name }) => name === step)
-  const is = program.steps.find(({ name }) => name === step)
-  if (was?.kind !== 'wave' || is?._tag !== 'Wave') return []
-  const before = new Map(was.groups.map(({ name, fingerprint }) => [name, fingerprint]))
-  const after = new Map(is.groups.map(({ name, fingerprint }) => [name, fingerprint]))
-  return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
-    const [old, now] = [before.get(name), after.get(name)]
-    if (old === now) return []
-    return [`${name} ${old === undefined ? 'added' : now === undefined ? 'removed' : 'changed'}`]
-  })
 }
 
 const planLines = (
@@ -120,7 +101,7 @@ const planLines = (
     ...explain(plan)
       .split('\n')
       .map((line) => shortened(asOf(heldBy, line))),
-    ...editLines(checkpoint, program, edits),
+    ...editLines(edits),
     ...(O.isSome(heldBy)
       ? linesOf(ofHeld(context, runId, heldBy.value, flags))
       : nextLines(context, runId, program, plan, { ...flags, yes: found._tag !== 'Exact' }, edited))
@@ -165,12 +146,11 @@ const nextLines = (
 const asOf = (heldBy: RunView['heldBy'], text: string): string =>
   O.isNone(heldBy) ? text : text.replace(/was (running \(attempt \d+\)) when the process ended$/, 'is $1')
 
-const describeEdit = ({ edit, unit, recorded, present }: StepEdit, groups: ReadonlyArray<string>): string => {
+const describeEdit = ({ edit, unit, recorded, present }: StepEdit): string => {
   const from = recorded === undefined ? [] : [`was ${recorded}`]
   const to = present === undefined ? [] : [`is ${present}`]
   const prints = [...from, ...to].join(', ')
-  const parts = groups.length === 0 ? '' : `: ${listed(groups)}`
-  return shortened(`  ${edit.padEnd(9)}  ${unit}${prints === '' ? '' : `  (${prints})`}${parts}`)
+  return shortened(`  ${edit.padEnd(9)}  ${unit}${prints === '' ? '' : `  (${prints})`}`)
 }
 
 const planJson = (

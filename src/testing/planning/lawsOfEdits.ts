@@ -16,6 +16,7 @@ import { find, partNames } from '../../domain/Tree.js'
 import type { Unit } from '../../domain/Unit.js'
 import { isWithin, join, names, parent, top } from '../../domain/Unit.js'
 import type { Step, Task, Workflow } from '../../domain/Workflow.js'
+import { printOf } from '../../domain/WorkflowIdentity.js'
 import { damagedMoment } from './damage.js'
 import { edit, workflowEdit } from './edits.js'
 import type { PlanLaw } from './PlanLaw.js'
@@ -23,7 +24,7 @@ import { law, recorded, scheduled, unitsOf, waiting } from './PlanLaw.js'
 import type { RunsOf } from './runs.js'
 import { moment } from './runs.js'
 import type { Moment } from './Tape.js'
-import { unitsIn } from './tree.js'
+import { placeOf, unitsIn } from './tree.js'
 
 /**
  * What holds for plans of a workflow that is not as it was, or of a checkpoint that is not.
@@ -54,6 +55,13 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
         const before = last === undefined ? [] : are.slice(0, are.indexOf(last))
         for (const name of before)
           assert.ok(were.includes(name), `${join(parent, name)} is new before what is recorded`)
+      }
+      for (const { unit } of unitsIn(edited, checkpoint.items)) {
+        if (find(checkpoint.workflow, checkpoint.items, unit) !== undefined) continue
+        const after = [...recorded(checkpoint)].filter(
+          (one) => placeOf({ checkpoint, workflow: edited }, unit, one) === 'before'
+        )
+        assert.deepEqual(after, [], `${unit} is new before what is recorded`)
       }
     }
   ),
@@ -104,13 +112,15 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       const plan = planResume(checkpoint, edit(workflow, change).workflow, { changes: 'ignore' })
       if (E.isLeft(plan)) return
       const records = new Map([...checkpoint.completedSteps].map((record) => [record.unit, record]))
+      const fingerprints = fingerprintsIn({ checkpoint, workflow: edit(workflow, change).workflow })
       for (const decision of plan.right.decisions) {
         const record = records.get(decision.unit)
         if (decision._tag !== 'Skip' || record === undefined) continue
         const { fingerprint } = record
         const same = { _tag: record.assumed === true ? 'Assumed' : 'Completed' }
         const other = { _tag: 'AcceptedDespiteChange', recorded: fingerprint }
-        assert.deepEqual(decision.reason, fingerprint === decision.fingerprint ? same : other, decision.unit)
+        const isSame = (fingerprints.get(decision.unit) ?? decision.fingerprint) === fingerprint
+        assert.deepEqual(decision.reason, isSame ? same : other, decision.unit)
       }
     }
   ),
@@ -179,9 +189,9 @@ interface Named {
   readonly fingerprint: string
 }
 
-/** The fingerprints of all units. */
+/** The fingerprints that records of the units keep. */
 const fingerprintsIn = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, string> =>
-  new Map(unitsIn(workflow, checkpoint.items).map(({ unit, step }) => [unit, step.fingerprint]))
+  new Map(unitsIn(workflow, checkpoint.items).map(({ unit, step }) => [unit, printOf(step)]))
 
 /** The names of the steps of each sequence as they were and as they are, those of the workflow included. */
 const sequencesIn = (

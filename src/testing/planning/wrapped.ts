@@ -39,7 +39,7 @@ const stateInside = (state: CheckpointState): CheckpointState => {
 
 const identityInside = (of: WorkflowIdentity): WorkflowIdentity => ({
   ...of,
-  steps: [{ name: NAME, kind: 'sequence', fingerprint: of.fingerprint, steps: of.steps }]
+  steps: [{ name: NAME, kind: 'sequence', fingerprint: of.fingerprint, own: sequence(NAME, []).own, steps: of.steps }]
 })
 
 const runInside = (run: Checkpoint): Checkpoint =>

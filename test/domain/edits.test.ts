@@ -1,0 +1,241 @@
+/** How edits on each level are judged. */
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { describe, expect, test } from 'vitest'
+import type { Change } from '../../src/domain/Change.js'
+import type { Checkpoint } from '../../src/domain/Checkpoint.js'
+import * as C from '../../src/domain/Checkpoint.js'
+import { describeProblem } from '../../src/domain/Explain.js'
+import { overrides } from '../../src/domain/Overrides.js'
+import { planResume } from '../../src/domain/planResume.js'
+import * as Steps from '../../src/domain/CompletedStep.js'
+import { apply, replay } from '../../src/domain/Transition.js'
+import type { Unit } from '../../src/domain/Unit.js'
+import { listedParts } from '../../src/domain/Tree.js'
+import { names } from '../../src/domain/Unit.js'
+import type { Step, Workflow } from '../../src/domain/Workflow.js'
+import * as W from '../../src/domain/Workflow.js'
+import * as Identity from '../../src/domain/WorkflowIdentity.js'
+
+const at = '2026-01-02T03:04:05.678Z'
+const task = (name: string, definition = 1): Step => W.task(name, { definition })
+const flow = (...steps: ReadonlyArray<Step>): Workflow => ({ name: 'w', steps })
+const wave = (name: string, ...groups: ReadonlyArray<Step | W.Group>): Step =>
+  W.wave(
+    name,
+    groups.map((one) => ('needs' in one ? one : W.group(one)))
+  )
+
+/** A run of this workflow in which these units have completed, in this order; composites too. `items`: of its maps. */
+const having = (
+  workflow: Workflow,
+  units: ReadonlyArray<Unit>,
+  items: Readonly<Record<Unit, ReadonlyArray<string>>> = {}
+): Checkpoint => {
+  const changes = [
+    ...Object.entries(items).map(([unit, keys]): Change => ({
+      _tag: 'Expanded',
+      at,
+      unit,
+      items: keys.map((key) => ({ key, value: key }))
+    })),
+    ...units.flatMap((unit): ReadonlyArray<Change> => {
+      const facts = { unit, captured: [], evidence: [], startedAt: at, durationMillis: 1, attempts: 1 } as const
+      const completed: Change = { _tag: 'UnitCompleted', at, ...facts }
+      return isTask(workflow, unit)
+        ? [{ _tag: 'AttemptStarted', at, attempts: [{ unit, attempt: 1 }] }, completed]
+        : [completed]
+    })
+  ]
+  const started = C.start({ _tag: 'Started', runId: 'r', workflow: Identity.of(workflow), input: {}, at })
+  const done = replay(started, changes)
+  assert.ok(E.isRight(done), JSON.stringify(done))
+  return done.right
+}
+
+const isTask = ({ steps }: Workflow, unit: Unit): boolean => {
+  const [first, ...inner] = names(unit)
+  let found = steps.find(({ name }) => name === first)
+  for (const name of inner)
+    found = found?._tag === 'Map' ? found.each : found && listedParts<Step>(found).find((part) => part.name === name)
+  return found?._tag === 'Task'
+}
+
+const editsOf = (checkpoint: Checkpoint, workflow: Workflow): ReadonlyArray<string> => {
+  const plan = planResume(checkpoint, workflow)
+  return E.isRight(plan)
+    ? []
+    : plan.left.problems.map((one) => (one._tag === 'WorkflowChanged' ? `${one.edit} ${one.unit}` : one._tag))
+}
+
+/** The units that a plan runs, and those that stay recorded when the plan is begun. */
+const plannedOf = (
+  checkpoint: Checkpoint,
+  workflow: Workflow
+): { readonly runs: ReadonlyArray<Unit>; readonly kept: ReadonlyArray<Unit> } => {
+  const plan = planResume(checkpoint, workflow)
+  assert.ok(E.isRight(plan), JSON.stringify(plan))
+  const runs = plan.right.decisions.flatMap(({ _tag, unit }) => (_tag === 'Skip' ? [] : [unit]))
+  const identity = Identity.of(workflow)
+  let now = checkpoint
+  for (const change of overrides(checkpoint, { ...workflow, identity }, plan.right, {}, at)) {
+    const next = apply(now, change)
+    assert.ok(E.isRight(next), JSON.stringify(next))
+    now = next.right
+  }
+  return { runs, kept: Array.from(now.completedSteps, ({ unit }) => unit) }
+}
+
+const deploy = (...parts: ReadonlyArray<Step>): Step => W.sequence('deploy', parts)
+
+describe('a composite that has closed', () => {
+  const before = flow(task('build'), deploy(task('push'), task('smoke')))
+  const all = ['build', 'deploy/push', 'deploy/smoke', 'deploy']
+
+  test('is open again when it gains a step: that runs, and nothing else', () => {
+    const after = flow(task('build'), deploy(task('push'), task('smoke'), task('tell')))
+    expect(plannedOf(having(before, all), after)).toEqual({
+      runs: ['deploy', 'deploy/tell'],
+      kept: ['build', 'deploy/push', 'deploy/smoke']
+    })
+  })
+
+  test('gains no step before one of its own that ran', () => {
+    const after = flow(task('build'), deploy(task('push'), task('tell'), task('smoke')))
+    expect(editsOf(having(before, all), after)).toEqual(['insertedBefore deploy/tell'])
+  })
+
+  test('gains nothing if what follows it has completed', () => {
+    const more = flow(...before.steps, task('announce'))
+    const after = flow(task('build'), deploy(task('push'), task('smoke'), task('tell')), task('announce'))
+    expect(editsOf(having(more, [...all, 'announce']), after)).toEqual(['insertedBefore deploy/tell'])
+  })
+
+  test('is not called changed when a part of it was', () => {
+    const after = flow(task('build'), deploy(task('push', 2), task('smoke')))
+    expect(editsOf(having(before, all), after)).toEqual(['changed deploy/push'])
+  })
+
+  test('is called changed when its own checks were', () => {
+    const checked = W.sequence('deploy', [task('push'), task('smoke')], 'deploy', { after: ['true'] })
+    expect(editsOf(having(before, all), flow(task('build'), checked))).toEqual(['changed deploy'])
+  })
+
+  test('is called changed when it is of another kind', () => {
+    expect(editsOf(having(before, all), flow(task('build'), wave('deploy', task('push'), task('smoke'))))).toEqual([
+      'changed deploy'
+    ])
+    expect(editsOf(having(before, all), flow(task('build'), task('deploy')))).toEqual([
+      'removed deploy/push',
+      'removed deploy/smoke',
+      'changed deploy'
+    ])
+  })
+
+  test('and lost a part says that alone', () => {
+    expect(editsOf(having(before, all), flow(task('build'), deploy(task('push'))))).toEqual(['removed deploy/smoke'])
+  })
+})
+
+test('a composite that has begun and is of another kind is changed', () => {
+  const before = flow(deploy(task('push'), task('smoke')))
+  expect(editsOf(having(before, ['deploy/push']), flow(wave('deploy', task('push'), task('smoke'))))).toEqual([
+    'changed deploy'
+  ])
+})
+
+describe('the groups of a wave', () => {
+  const before = flow(wave('checks', task('unit'), task('lint')), task('pack'))
+
+  test('may change their order', () => {
+    const after = flow(wave('checks', task('lint'), task('unit')), task('pack'))
+    expect(editsOf(having(before, ['checks/unit', 'checks/lint', 'checks', 'pack']), after)).toEqual([])
+  })
+
+  test('may be joined by another as long as nothing after the wave has completed', () => {
+    const after = flow(wave('checks', task('unit'), task('types'), task('lint')), task('pack'))
+    const done = ['checks/unit', 'checks/lint', 'checks']
+    expect(plannedOf(having(before, done), after)).toEqual({
+      runs: ['checks', 'checks/types', 'pack'],
+      kept: ['checks/unit', 'checks/lint']
+    })
+    expect(editsOf(having(before, [...done, 'pack']), after)).toEqual(['insertedBefore checks/types'])
+  })
+
+  test('are not joined by one that a completed group needs', () => {
+    const after = flow(wave('checks', W.group(task('unit'), ['types']), task('lint'), task('types')), task('pack'))
+    expect(editsOf(having(before, ['checks/unit']), after)).toEqual(['insertedBefore checks/types'])
+    expect(editsOf(having(before, ['checks/lint']), after)).toEqual([])
+  })
+
+  test('that gain a step are judged by what needs them', () => {
+    const two = (...steps: ReadonlyArray<Step>): Workflow =>
+      flow(wave('checks', W.sequence('app', steps), W.group(task('e2e'), ['app'])))
+    const done = ['checks/app/build', 'checks/app']
+    const more = two(task('build'), task('smoke'))
+    expect(plannedOf(having(two(task('build')), done), more).runs).toEqual([
+      'checks',
+      'checks/app',
+      'checks/app/smoke',
+      'checks/e2e'
+    ])
+    expect(editsOf(having(two(task('build')), [...done, 'checks/e2e']), more)).toEqual([
+      'insertedBefore checks/app/smoke'
+    ])
+  })
+})
+
+describe('what a map does for each item', () => {
+  const pages = (...steps: ReadonlyArray<Step>): Workflow =>
+    flow(W.mapOf('pages', W.sequence('page', steps)), task('pack'))
+  const items = { pages: ['a', 'b'] }
+  const done = ['pages/a/fetch', 'pages/a', 'pages/b/fetch', 'pages/b', 'pages']
+
+  test('may gain a step, which runs for each item', () => {
+    expect(plannedOf(having(pages(task('fetch')), done, items), pages(task('fetch'), task('save')))).toEqual({
+      runs: ['pages', 'pages/a', 'pages/a/save', 'pages/b', 'pages/b/save', 'pack'],
+      kept: ['pages/a/fetch', 'pages/b/fetch']
+    })
+  })
+
+  test('gains none once what follows the map has completed, which is said once', () => {
+    const checkpoint = having(pages(task('fetch')), [...done, 'pack'], items)
+    expect(editsOf(checkpoint, pages(task('fetch'), task('save')))).toEqual(['insertedBefore pages/a/save'])
+  })
+
+  test('is changed, not removed, when one of its steps is gone', () => {
+    expect(editsOf(having(pages(task('fetch')), done, items), pages(task('save')))).toContain('changed pages')
+  })
+})
+
+test('a step that moved under a new parent is removed, and the message says where it went', () => {
+  const before = flow(task('build'), task('push'), task('tell'))
+  const plan = planResume(
+    having(before, ['build', 'push', 'tell']),
+    flow(task('build'), deploy(task('push')), task('tell'))
+  )
+  assert.ok(E.isLeft(plan))
+  expect(plan.left.problems.map(describeProblem)).toEqual([
+    '"push" was moved to "deploy/push" after it ran. A step that moves to another place in the tree is another unit',
+    expect.stringMatching(/^"deploy" was put before steps that ran already/)
+  ])
+})
+
+test('a strict plan names each difference on its own level', () => {
+  const before = flow(task('a'), deploy(task('b'), wave('c', task('d'), W.group(task('e'), ['d']))))
+  const after = flow(task('a'), deploy(task('b', 2), wave('c', task('d'), task('e')), task('f')))
+  const plan = planResume(having(before, []), after, { changes: 'strict' })
+  assert.ok(E.isLeft(plan))
+  expect(plan.left.problems.map((one) => (one._tag === 'WorkflowChanged' ? `${one.edit} ${one.unit}` : ''))).toEqual([
+    'changed deploy/b',
+    'changed deploy/c',
+    'added deploy/f'
+  ])
+})
+
+test('the record of a composite keeps what it is beside its parts', () => {
+  const sequence = W.sequence('deploy', [task('push')])
+  const record = Steps.get(having(flow(sequence), ['deploy/push', 'deploy']).completedSteps, 'deploy')
+  expect(record?.fingerprint).toBe(sequence.own)
+  expect(W.sequence('deploy', [task('push'), task('more')]).own).toBe(sequence.own)
+})
