@@ -9,7 +9,7 @@ import type { Items } from './Items.js'
 import { neededBy } from './needs.js'
 import { listedParts, partNamed } from './Tree.js'
 import type { Unit } from './Unit.js'
-import { ancestors, join, nameOf } from './Unit.js'
+import { ancestors, nameOf, parent } from './Unit.js'
 import type { Group, Step, Workflow } from './Workflow.js'
 
 /** A level of a tree on the way to a unit: the parts of a composite that the unit sees, by name. */
@@ -82,13 +82,13 @@ export const sightOf = (workflow: Workflow, items: Items, unit: Unit): ((other: 
   }
 }
 
-/** The item that a unit belongs to, of the innermost map around it, as a path; none outside of maps. */
-export const itemAround = (items: Items, unit: Unit): Unit | undefined => {
-  if (items.size === 0) return undefined
-  for (const map of ancestors(unit)) {
-    if (!items.has(map)) continue
-    const end = unit.indexOf('/', map.length + 1)
-    return join(map, nameOf(end === -1 ? unit : unit.slice(0, end)))
-  }
-  return undefined
+/** The items that a unit belongs to, as paths, from that of the outermost map to that of the innermost; none outside of maps. */
+export const itemsAround = (items: Items, unit: Unit): ReadonlyArray<Unit> => {
+  if (items.size === 0) return NONE
+  const found: Array<Unit> = []
+  for (let [of, map] = [unit, parent(unit)]; map !== undefined; [of, map] = [map, parent(map)])
+    if (items.has(map)) found.unshift(of)
+  return found
 }
+
+const NONE: ReadonlyArray<Unit> = []

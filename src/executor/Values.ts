@@ -8,10 +8,10 @@ import type { Items } from '../domain/Items.js'
 import type { Json } from '../domain/Json.js'
 import { isObject } from '../domain/Json.js'
 import type { Level } from '../domain/scope.js'
-import { itemAround, levelsOf, sightOf } from '../domain/scope.js'
+import { itemsAround, levelsOf, sightOf } from '../domain/scope.js'
 import { partNamed, partNames } from '../domain/Tree.js'
 import type { Unit } from '../domain/Unit.js'
-import { isWithin, join } from '../domain/Unit.js'
+import { join } from '../domain/Unit.js'
 import type { Program, ProgramStep } from './Program.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -29,23 +29,22 @@ export interface Place {
   readonly stepIndex: number
 }
 
-/** A variable that a unit left. `item`: the item of a map that the unit belongs to; only units of that see it. */
+/** A variable that a unit left. */
 interface Captured extends Place {
   readonly name: string
   readonly value: Json
-  readonly item: Unit | undefined
 }
 
 /**
- * Outputs by unit (`undefined`: the unit gave nothing), and captured variables in the order of the steps, within a step of their names.
- * It grows as units complete. `evident`: whether any of them left evidence.
+ * Outputs by unit (`undefined`: the unit gave nothing), and captured variables by the item of a map that their unit belongs to (`''`: none),
+ * for only units of that see them; in the order of the steps, within a step of their names. It grows as units complete. `evident`: whether any of them left evidence.
  *
  * @category model
  * @since 0.1.0
  */
 export interface Values {
   readonly outputs: Map<Unit, Json | undefined>
-  readonly captured: Array<Captured>
+  readonly captured: Map<Unit, Array<Captured>>
   readonly names: Set<string>
   evident: boolean
 }
@@ -61,7 +60,7 @@ export interface Values {
  * @since 0.1.0
  */
 export const make = (checkpoint: Checkpoint): Values => {
-  const values: Values = { outputs: new Map(), captured: [], names: new Set(), evident: false }
+  const values: Values = { outputs: new Map(), captured: new Map(), names: new Set(), evident: false }
   for (const record of checkpoint.completedSteps) {
     add(values, checkpoint.items, record, record.output, record.captured)
     values.evident ||= record.evidence.length > 0
@@ -74,7 +73,8 @@ export const reset = (values: Values, checkpoint: Checkpoint): void => {
   const { outputs, captured, names, evident } = make(checkpoint)
   values.outputs.clear()
   for (const [unit, output] of outputs) values.outputs.set(unit, output)
-  values.captured.splice(0, values.captured.length, ...captured)
+  values.captured.clear()
+  for (const [item, all] of captured) values.captured.set(item, all)
   values.names.clear()
   for (const name of names) values.names.add(name)
   values.evident = evident
@@ -95,28 +95,26 @@ export const add = (
 ): void => {
   values.outputs.set(unit, value)
   if (value === undefined || captured.length === 0) return
-  const item = itemAround(items, unit)
-  for (const name of captured) capture(values, { unit, stepIndex, name, value, item })
+  const item = itemsAround(items, unit).at(-1) ?? ''
+  for (const name of captured) capture(values, item, { unit, stepIndex, name, value })
 }
 
 /** The newest of a name counts. There is an older one only if the definition was edited. */
-const capture = ({ captured, names }: Values, one: Captured): void => {
-  const key = `${one.item ?? ''} ${one.name}`
+const capture = ({ captured, names }: Values, item: Unit, one: Captured): void => {
+  const all = captured.get(item) ?? []
+  captured.set(item, all)
+  const key = `${item} ${one.name}`
   if (names.has(key))
-    captured.splice(
-      captured.findIndex(({ name, item }) => name === one.name && item === one.item),
+    all.splice(
+      all.findIndex(({ name }) => name === one.name),
       1
     )
   names.add(key)
-  captured.splice(captured.findLastIndex((other) => isBefore(other, one)) + 1, 0, one)
+  all.splice(all.findLastIndex((other) => isBefore(other, one)) + 1, 0, one)
 }
 
-/** Variables of an item come after those around it, which they shadow. */
-const isBefore = (a: Captured, b: Captured): boolean => {
-  const [outer, inner] = [a.item?.length ?? 0, b.item?.length ?? 0]
-  if (outer !== inner) return outer < inner
-  return a.stepIndex < b.stepIndex || (a.stepIndex === b.stepIndex && a.name < b.name)
-}
+const isBefore = (a: Captured, b: Captured): boolean =>
+  a.stepIndex < b.stepIndex || (a.stepIndex === b.stepIndex && a.name < b.name)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // what a unit sees
@@ -137,10 +135,9 @@ export const variablesFor = (
 ): Map<string, Json> => {
   const sees = sightOf(program, items, unit)
   const variables = new Map<string, Json>(isObject(input) ? Object.entries(structuredClone(input)) : [])
-  for (const one of values.captured) {
-    if ((one.item === undefined || isWithin(unit, one.item)) && sees(one.unit))
-      variables.set(one.name, copyOf(one.value))
-  }
+  // An inner variable shadows an outer one.
+  for (const item of ['', ...itemsAround(items, unit)])
+    for (const one of values.captured.get(item) ?? []) if (sees(one.unit)) variables.set(one.name, copyOf(one.value))
   return variables
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { afterAll, beforeAll, describe, test } from 'vitest'
@@ -89,6 +90,22 @@ describe('a long run', () => {
     } finally {
       globalThis.structuredClone = clone
     }
+  })
+
+  test('an item looks at its own variables, not at those of all other items', { timeout: 120_000 }, async () => {
+    const items = (count: number): ProgramType.Program<unknown> => {
+      const look: ProgramType.ProgramTask['run'] = ({ variables }) => TE.right(`${variables.size}`)
+      const body = Program.sequenceOf('item', [
+        task('one', { capture: 'one', run: look }),
+        task('two', { capture: 'two', run: look })
+      ])
+      const keys = Array.from({ length: count }, (_, index) => index)
+      const source = { forEach: () => E.right(keys), key: (item: unknown) => E.right(`i${String(item)}`) }
+      return Program.fromSteps('p', [Program.mapOf('items', body, source, { concurrency: 10 })])
+    }
+    await cost(items(1_000))
+    const [short, whole] = [(await cost(items(1_000))).cpu / 1_000, (await cost(items(12_000))).cpu / 12_000]
+    assert.ok(whole < 4 * short, `${whole.toFixed(1)} µs against ${short.toFixed(1)} µs`)
   })
 
   test('each step that failed at first leaves nothing that piles up', async () => {

@@ -427,3 +427,42 @@ describe('the input', () => {
     )
   })
 })
+
+/** A variable of each task, named as in the argument, and what each unit of the run saw of all variables. */
+const capturing = (seen: Map<string, unknown>, variable: string, name: string): ProgramType.ProgramTask =>
+  task(name, {
+    capture: variable,
+    run: ({ unit, variables }) => {
+      seen.set(unit, Object.fromEntries(variables))
+      return TE.right(`${variable} of ${unit}`)
+    }
+  })
+
+test('what is captured for an item is seen in that item alone, and shadows what is outside', async () => {
+  const seen = new Map<string, unknown>()
+  const items = (keys: ReadonlyArray<string>) => ({
+    forEach: () => E.right(keys),
+    key: (key: unknown) => E.right(key as string)
+  })
+  const body = Program.sequenceOf('page', [capturing(seen, 'x', 'one'), capturing(seen, 'y', 'two')])
+  const inner = Program.mapOf('inner', Program.sequenceOf('in', [capturing(seen, 'z', 'in')]), items(['c']))
+  const program = Program.fromSteps('p', [
+    capturing(seen, 'x', 'first'),
+    Program.mapOf(
+      'pages',
+      Program.sequenceOf('page', [...body.steps, inner, capturing(seen, 'w', 'after')]),
+      items(['a', 'b'])
+    ),
+    capturing(seen, 'last', 'last')
+  ])
+  ended(await newProcess().perform(run(program, 'r', {})), 'Completed')
+  const outside = { x: 'x of first' }
+  for (const key of ['a', 'b']) {
+    const [x, y] = [`x of pages/${key}/one`, `y of pages/${key}/two`]
+    assert.deepEqual(seen.get(`pages/${key}/one`), outside)
+    assert.deepEqual(seen.get(`pages/${key}/two`), { x })
+    assert.deepEqual(seen.get(`pages/${key}/inner/c/in`), { x, y })
+    assert.deepEqual(seen.get(`pages/${key}/after`), { x, y })
+  }
+  assert.deepEqual(seen.get('last'), outside)
+})
