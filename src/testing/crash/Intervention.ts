@@ -4,7 +4,9 @@
  * @since 0.1.0
  */
 import * as fc from 'fast-check'
+import { none } from '../../domain/Items.js'
 import type { Workflow } from '../../domain/Workflow.js'
+import { placeIn, unitsIn } from '../planning/tree.js'
 import { tasksOf } from './tasksOf.js'
 
 /** Objects like those that people write. */
@@ -200,11 +202,14 @@ export const interventions = (
     .map(([told, vanished, paused]) => [...told, ...vanished, ...paused])
 }
 
-const overridesOf = ({ steps }: Workflow, life: fc.Arbitrary<number>): ReadonlyArray<fc.Arbitrary<Override>> => {
-  const waves = steps.filter(({ _tag }) => _tag !== 'Task').map(({ name }) => name)
+const overridesOf = (workflow: Workflow, life: fc.Arbitrary<number>): ReadonlyArray<fc.Arbitrary<Override>> => {
+  const units = unitsIn(workflow)
+  const waves = units.flatMap(({ unit, step }) => (step._tag === 'Wave' || step._tag === 'Map' ? [unit] : []))
   // From behind a map whose items nobody knows yet a run would end otherwise: nothing can be said of what they gave.
-  const map = steps.findIndex(({ _tag }) => _tag === 'Map')
-  const names = steps.slice(0, map < 0 ? steps.length : map + 1).map(({ name }) => name)
+  const maps = units.filter(({ step }) => step._tag === 'Map')
+  const names = units
+    .map(({ unit }) => unit)
+    .filter((unit) => !maps.some((map) => placeIn(workflow, none, map.unit, unit) === 'before'))
   return [
     fc.record({ _tag: fc.constant('FromStep' as const), life, step: fc.constantFrom(...names) }, PLAIN),
     ...(waves.length === 0
@@ -213,10 +218,8 @@ const overridesOf = ({ steps }: Workflow, life: fc.Arbitrary<number>): ReadonlyA
   ]
 }
 
-const leavingOf = ({ steps }: Workflow, leaving: ReadonlyArray<string>): fc.Arbitrary<string> => {
-  const units = steps.flatMap((step) =>
-    step._tag === 'Task' ? [step.name] : [step.name, ...tasksOf({ steps: [step] }).keys()]
-  )
+const leavingOf = (workflow: Workflow, leaving: ReadonlyArray<string>): fc.Arbitrary<string> => {
+  const units = unitsIn(workflow).map(({ unit }) => unit)
   return fc.constantFrom(...(leaving.length === 0 ? units : leaving))
 }
 

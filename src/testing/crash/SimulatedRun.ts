@@ -361,7 +361,7 @@ const askAndRun = async <World, Data>(
   let override = told
   for (;;) {
     witness.begins({ life, how: 'run', program, override, answers: confirm })
-    const options = { confirm, ...optionsOf(override, (unit) => units.has(unit), setting.outputs, before) }
+    const options = { confirm, ...optionsOf(program, override, (unit) => units.has(unit), setting.outputs, before) }
     const ended = await runOrResume(program, RUN_ID, setting.input, options)(process.environment)()
     if (process.alive()) witness.ended(ended)
     if (E.isRight(ended) && ended.right._tag === 'Pending') {

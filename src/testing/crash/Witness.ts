@@ -9,7 +9,7 @@ import type { Change } from '../../domain/Change.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { Answer } from '../../domain/Plan.js'
-import { isWithin, top } from '../../domain/Unit.js'
+import { ancestors, isWithin } from '../../domain/Unit.js'
 import type { Program } from '../../executor/Program.js'
 import { restoreStored } from '../../executor/stored.js'
 import type { RunError } from '../../executor/RunError.js'
@@ -283,7 +283,7 @@ const atFirst = (found: Note, course: Course, changes: ReadonlyArray<Change>): v
   }
   for (const unit of taken) {
     if (!expected.has(unit)) found(law, `${unit} is taken back, though it is done: ${why}`, unit)
-    const isGivenUp = given.jobs.has(unit) && !answers.has(unit) && !answers.has(top(unit))
+    const isGivenUp = given.jobs.has(unit) && ![unit, ...ancestors(unit)].some((one) => answers.has(one))
     if (isGivenUp && tasks.get(unit)?.idempotent === false)
       found('AtMostOnce', `the pending job of ${unit} is given up, and nobody said so`, unit)
   }

@@ -7,11 +7,14 @@ import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../../domain/CompletedStep.js'
 import { sha256 } from '../../domain/Digest.js'
+import { none } from '../../domain/Items.js'
 import type { Answer } from '../../domain/Plan.js'
 import type { Unit } from '../../domain/Unit.js'
-import { join, top } from '../../domain/Unit.js'
-import type { Step, Workflow } from '../../domain/Workflow.js'
+import { ancestors, top } from '../../domain/Unit.js'
+import type { Workflow } from '../../domain/Workflow.js'
 import type { TreeData } from '../memoryTree.js'
+import type { Place } from '../planning/tree.js'
+import { placeIn } from '../planning/tree.js'
 import type { Override } from './Intervention.js'
 import type { IsDue } from './Ledger.js'
 import { tasksOf } from './tasksOf.js'
@@ -48,72 +51,48 @@ export const dueIn = (
   tree: TreeData,
   answers: ReadonlyMap<string, Answer>
 ): Due => {
-  const { steps } = program
-  const indexOf = (unit: Unit): number => steps.findIndex(({ name }) => name === top(unit))
   const records = checkpoint === undefined ? [] : [...checkpoint.completedSteps]
   const named = override?._tag === 'FromStep' ? override.step : override?.wave
-  const forced = named === undefined ? Infinity : steps.findIndex(({ name }) => name === named)
-  const edited = editedOf(records, tree).filter(
-    ([record, path]) =>
-      (override?._tag === 'FromStep' ? record.stepIndex < forced : top(record.unit) !== named) &&
-      !isOwn(program, checkpoint, record, path)
-  )
-  const units = [...new Set(edited.map(([record]) => record))]
-  const missing = records.filter((record) => isMissing(record, tree))
-  if (override?._tag === 'FromStep') {
-    return {
-      isDue: (unit) => indexOf(unit) >= forced,
-      isGiven: (unit) => indexOf(unit) < forced,
-      refused: missing.some(({ stepIndex }) => stepIndex < forced),
-      why: `it must run from ${named} on`,
-      open: [],
-      kept: units.map(({ unit }) => unit)
-    }
-  }
-  // A map that runs again as a whole raises one question.
-  const said = ({ unit }: CompletedStep): Answer['_tag'] | undefined =>
-    (answers.get(unit) ?? answers.get(top(unit)))?._tag
-  const kept = units.filter((record) => said(record) === 'Keep')
-  const gone = [
-    ...missing.filter((record) => !kept.includes(record)),
-    ...units.filter((record) => said(record) === 'Again' || said(record) === 'Done')
+  const placeOfUnit = (unit: Unit, other: Unit): Place => placeIn(program, checkpoint?.items ?? none, unit, other)
+  const isIn = (unit: Unit, ...places: ReadonlyArray<Place>): boolean =>
+    named !== undefined && places.includes(placeOfUnit(unit, named))
+  const isGiven = (unit: Unit): boolean => override?._tag === 'FromStep' && isIn(unit, 'before')
+  // What is told to run again is not looked at; of a restarted wave, what follows it is.
+  const looked = (unit: Unit): boolean =>
+    override?._tag === 'FromStep' ? isIn(unit, 'beside') : !isIn(unit, 'within', 'around')
+  const edited = editedOf(records, tree).filter(([record, path]) => !isOwn(program, checkpoint, record, path))
+  const units = (is: (unit: Unit) => boolean): ReadonlyArray<CompletedStep> => [
+    ...new Set(edited.map(([record]) => record).filter(({ unit }) => is(unit)))
   ]
-  const asked = {
-    open: units.filter((record) => said(record) === undefined).map(({ unit }) => unit),
-    kept: kept.map(({ unit }) => unit)
-  }
-  const first = Math.min(forced, ...gone.map(({ stepIndex }) => stepIndex))
-  if (first === Infinity) return { ...NOTHING_DUE, ...asked }
-  const groups = first === forced ? undefined : groupsDue(steps[first], gone.filter(isAt(first)))
-  const isOfFirst = (unit: Unit): boolean => groups === undefined || unit === top(unit) || groups.has(unit)
+  const missing = records.filter((record) => isMissing(record, tree))
+  // What contains the unit that was asked about, such as a map that runs again as a whole, raises one question.
+  const said = ({ unit }: CompletedStep): Answer['_tag'] | undefined =>
+    [unit, ...ancestors(unit)].flatMap((one) => answers.get(one)?._tag ?? [])[0]
+  const asked = override === undefined || named === undefined ? units(() => true) : units(looked)
+  const kept = asked.filter((record) => said(record) === 'Keep')
+  const gone = [
+    ...missing.filter((record) => !kept.includes(record) && (named === undefined || looked(record.unit))),
+    ...asked.filter((record) => said(record) === 'Again' || said(record) === 'Done')
+  ]
+  const seeds = [...(named === undefined ? [] : [named]), ...gone.map(({ unit }) => unit)]
+  const why = [
+    ...(named === undefined
+      ? []
+      : [override?._tag === 'FromStep' ? `it must run from ${named} on` : `${named} is to run again`]),
+    ...gone.map(({ unit }) => `what ${unit} left is gone`)
+  ]
   return {
-    isDue: (unit) => indexOf(unit) > first || (indexOf(unit) === first && isOfFirst(unit)),
-    isGiven: () => false,
-    refused: false,
-    why: [
-      ...(named === undefined ? [] : [`${named} is to run again`]),
-      ...gone.map(({ unit }) => `what ${unit} left is gone`)
-    ].join(', '),
-    ...asked
+    isDue: (unit) => seeds.some((seed) => AGAIN.has(placeOfUnit(unit, seed))),
+    isGiven,
+    refused: missing.some(({ unit }) => isGiven(unit)),
+    why: why.length === 0 ? undefined : why.join(', '),
+    open: asked.filter((record) => said(record) === undefined).map(({ unit }) => unit),
+    kept: [...kept, ...units(isGiven)].map(({ unit }) => unit)
   }
 }
 
-const isAt =
-  (stepIndex: number) =>
-  (record: CompletedStep): boolean =>
-    record.stepIndex === stepIndex
-
-/** The groups of a step that run again: those whose evidence is gone and whatever needs them; none named if it is all of it. */
-const groupsDue = (step: Step | undefined, gone: ReadonlyArray<CompletedStep>): ReadonlySet<Unit> | undefined => {
-  if (step?._tag !== 'Wave' || gone.some(({ unit }) => unit === step.name)) return undefined
-  const due = new Set(gone.map(({ unit }) => unit))
-  for (let before = -1; before !== due.size;) {
-    before = due.size
-    for (const { name, needs } of step.groups)
-      if (needs.some((need) => due.has(join(step.name, need)))) due.add(join(step.name, name))
-  }
-  return due
-}
+/** Where units stand that run again with a unit. */
+const AGAIN: ReadonlySet<Place> = new Set(['within', 'around', 'after'])
 
 const isMissing = ({ evidence }: CompletedStep, tree: TreeData): boolean => evidence.some((one) => !isThere(one, tree))
 
@@ -148,7 +127,7 @@ const editedOf = (
 const isOwn = (program: Workflow, checkpoint: Checkpoint | undefined, record: CompletedStep, path: string): boolean => {
   if (checkpoint === undefined) return false
   const { state, pending, variables } = checkpoint
-  const tasks = tasksOf(program)
+  const tasks = tasksOf(program, checkpoint.items)
   const isLeft = ({ unit }: { readonly unit: Unit }): boolean =>
     tasks.get(unit)?.leaves?.({ variables }).includes(path) === true
   const isLater = ({ attempts }: State.Failure): boolean =>

@@ -7,7 +7,9 @@ import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as Steps from '../../domain/CompletedStep.js'
 import type { Json } from '../../domain/Json.js'
 import type { PlanOptions } from '../../domain/Plan.js'
+import type { Workflow } from '../../domain/Workflow.js'
 import type { TreeData } from '../memoryTree.js'
+import { placeOf } from '../planning/tree.js'
 import type { CrashCase } from './CrashReport.js'
 import type { Edited, Intervention, Override, Pause, PauseAtCall } from './Intervention.js'
 import type { TraceEntry } from './Trace.js'
@@ -74,6 +76,7 @@ export const answerToChange = ({ interventions = [] }: CrashCase, life: number):
 
 /** What a process is told, as it is told: what comes before a step has given what it gave undisturbed. */
 export const optionsOf = (
+  program: Workflow,
   override: Override | undefined,
   isStatic: (unit: string) => boolean,
   outputs: ReadonlyMap<string, Json | undefined>,
@@ -82,13 +85,11 @@ export const optionsOf = (
   if (override === undefined) return {}
   if (override._tag === 'RestartWave') return { restartWave: override.wave }
   // Of what a map is nobody knows before that is on record, nor when it is found out anew.
-  const steps = checkpoint?.workflow.steps ?? []
-  const before = steps.slice(
-    0,
-    steps.findIndex(({ name }) => name === override.step)
-  )
-  const maps = before.flatMap(({ name }) => (checkpoint?.items.has(name) === true ? [name] : []))
-  const isKnown = (unit: string): boolean => isStatic(unit) || maps.some((map) => unit.startsWith(`${map}/`))
+  const maps = checkpoint === undefined ? [] : [...checkpoint.items.keys()]
+  const isBefore = (map: string): boolean =>
+    checkpoint !== undefined && placeOf({ checkpoint, workflow: program }, map, override.step) === 'before'
+  const isKnown = (unit: string): boolean =>
+    isStatic(unit) || maps.some((map) => unit.startsWith(`${map}/`) && isBefore(map))
   const given = [...outputs].filter((one): one is [string, Json] => one[1] !== undefined && isKnown(one[0]))
   return { fromStep: override.step, outputs: new Map(given) }
 }

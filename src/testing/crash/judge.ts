@@ -9,8 +9,9 @@ import type { Json } from '../../domain/Json.js'
 import { equals } from '../../domain/Json.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Unit } from '../../domain/Unit.js'
-import { isWithin, top } from '../../domain/Unit.js'
-import type { Workflow } from '../../domain/Workflow.js'
+import { listedParts } from '../../domain/Tree.js'
+import { ancestors, isWithin, join, names } from '../../domain/Unit.js'
+import type { Step, Workflow } from '../../domain/Workflow.js'
 import type { ProgramTask } from '../../executor/Program.js'
 import type { Override } from './Intervention.js'
 import type { Between } from './SimulatedRun.js'
@@ -81,7 +82,7 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
   const told = new Map<number, Override>()
   // Of a map whose items are found out anew somebody says it once for all.
   const isAnswered = (unit: string, life: number): boolean =>
-    [unit, top(unit)].some((name) => answered.get(name) === life)
+    [unit, ...ancestors(unit)].some((name) => answered.get(name) === life)
   const found: Array<Finding> = []
   for (const entry of trace) {
     switch (entry._tag) {
@@ -127,13 +128,13 @@ const isForced = (unit: string, told: Override | undefined): boolean =>
 
 /** A unit keeps its key until it is taken back itself, or its job has ended badly. */
 const sameKey = <World>({ trace, program }: Between<World>): ReadonlyArray<Finding> => {
-  const maps = new Set(program.steps.filter(({ _tag }) => _tag === 'Map').map(({ name }) => name))
   const keys = new Map<string, string>()
   for (const entry of trace) {
     if (entry._tag === 'Recorded' && RENEWING.has(entry.what)) {
       for (const unit of entry.units) keys.delete(unit)
       // The items of a map that is taken back as a whole may be unknown by now.
-      for (const unit of keys.keys()) if (maps.has(top(unit)) && entry.named?.includes(top(unit))) keys.delete(unit)
+      for (const unit of keys.keys())
+        if (mapsAround(program, unit).some((map) => entry.named?.some((one) => isWithin(map, one)))) keys.delete(unit)
     }
     if (entry._tag !== 'Started') continue
     const { unit, key } = entry
@@ -143,6 +144,21 @@ const sameKey = <World>({ trace, program }: Between<World>): ReadonlyArray<Findi
     keys.set(unit, key)
   }
   return []
+}
+
+/** The maps that a unit is in an item of. */
+const mapsAround = ({ steps }: Workflow, unit: Unit): ReadonlyArray<Unit> => {
+  const found: Array<Unit> = []
+  let above: Step | undefined
+  let path: Unit | undefined
+  for (const name of names(unit)) {
+    if (above?._tag === 'Map' && path !== undefined) found.push(path)
+    const parts: ReadonlyArray<Step> =
+      above === undefined ? steps : above._tag === 'Task' ? [] : listedParts<Step>(above)
+    above = above?._tag === 'Map' ? above.each : parts.find((part) => part.name === name)
+    path = join(path, name)
+  }
+  return found
 }
 
 const RENEWING: ReadonlySet<string> = new Set(['taken back', 'job failed', 'job refused'])

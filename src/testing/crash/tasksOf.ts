@@ -29,12 +29,26 @@ export const tasksOf = <S extends Step>(
 }
 
 /** A program in which each map whose items are known is the wave of them. */
-export const expanded = (program: Program<unknown, unknown>, items: Items): Program<unknown, unknown> => ({
-  ...program,
-  steps: program.steps.map((step): ProgramStep => {
-    const known = step._tag === 'Map' ? items.get(step.name) : undefined
-    if (step._tag !== 'Map' || known === undefined) return step
-    const { each, ...map } = step
-    return { ...map, _tag: 'Wave', groups: known.map(({ key }) => ({ ...each, name: key, needs: [] })) }
-  })
-})
+export const expanded = (program: Program<unknown, unknown>, items: Items): Program<unknown, unknown> => {
+  const expand = (step: ProgramStep, unit: Unit): ProgramStep => {
+    switch (step._tag) {
+      case 'Task':
+        return step
+      case 'Sequence':
+        return { ...step, steps: step.steps.map((part) => expand(part, join(unit, part.name))) }
+      case 'Wave':
+        return {
+          ...step,
+          groups: step.groups.map((part) => ({ ...expand(part, join(unit, part.name)), needs: part.needs }))
+        }
+      case 'Map': {
+        const known = items.get(unit)
+        if (known === undefined) return step
+        const { each, ...map } = step
+        const groups = known.map(({ key }) => ({ ...expand(each, join(unit, key)), name: key, needs: [] }))
+        return { ...map, _tag: 'Wave', groups }
+      }
+    }
+  }
+  return { ...program, steps: program.steps.map((step) => expand(step, step.name)) }
+}

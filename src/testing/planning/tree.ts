@@ -60,10 +60,13 @@ export type Place = 'within' | 'around' | 'before' | 'after' | 'beside'
 
 /** Where a unit stands as another sees it, by the innermost composite that both are part of. */
 export const placeOf = (
-  { checkpoint: { items }, workflow }: { readonly checkpoint: Checkpoint; readonly workflow: Workflow },
+  { checkpoint, workflow }: { readonly checkpoint: Checkpoint; readonly workflow: Workflow },
   unit: Unit,
   other: Unit
-): Place => {
+): Place => placeIn(workflow, checkpoint.items, unit, other)
+
+/** The same, with these items of maps. */
+export const placeIn = (workflow: Workflow, items: Items, unit: Unit, other: Unit): Place => {
   if (isWithin(unit, other)) return 'within'
   if (isWithin(other, unit)) return 'around'
   const [here, there] = [names(unit), names(other)]
