@@ -326,6 +326,8 @@ export const describeProblem = (problem: PlanProblem): string => {
       return describeNoWave(problem)
     case 'InputWithoutStep':
       return 'the input differs from the recorded one; name the step from which it applies (fromStep), or omit the input'
+    case 'InputInUse':
+      return `"${problem.unit}" has begun with the recorded input and goes on; run from a step that it is part of or that it follows (fromStep), or omit the input`
     case 'StepOutOfRange':
       return `the checkpoint stands at step ${problem.stepIndex + 1}, but its workflow has ${count(problem.steps, 'step')}`
     case 'InconsistentCheckpoint':

@@ -98,8 +98,9 @@ const rewound = (known: Known, at: string): Change.Rewound | undefined => {
     if (parts.length === 0) return ofLeaf(decision)
     const kind = definitionOf(known, decision)?._tag
     const below = kind === 'Sequence' ? inOrder(parts) : joined(parts.map(ofNode))
-    // A map of which parts are decided about goes on with the items that it has.
-    const isWhole = below.units.length > 0 && !below.keeps && kind !== 'Map'
+    // A map of which parts are decided about goes on with the items that it has, and so does what it is part of.
+    if (kind === 'Map') return { units: below.units, keeps: true }
+    const isWhole = below.units.length > 0 && !below.keeps
     return isWhole ? { units: [decision.unit], keeps: false } : below
   }
   /** What follows a step of which something is dropped is dropped as a whole. */

@@ -251,8 +251,9 @@ export type FoundEvidence = MissingEvidence | ChangedEvidence
  * What may be asked of a plan.
  *
  * - `fromStep` (a step's name): all earlier steps are taken as done, and it and everything after it runs.
- * - `input`: with `fromStep`, replaces the recorded input for that step and all later ones. Without `fromStep`, it must equal
- *   the recorded input.
+ * - `input`: with `fromStep`, replaces the recorded input for all that is still to run. Without `fromStep`, it must equal the
+ *   recorded input. A unit beside the named one that goes on where it was left (in flight, failed, or with a pending job) has begun
+ *   with the recorded input: `InputInUse`.
  * - `restartWave` (a wave's name): all its groups run, and everything after it.
  * - `changes`: default `completed`.
  * - `confirm`: answers by `step` or `step/group`.
@@ -304,6 +305,7 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `UnknownStep`: an option names a step that there is not; `available` are those there are.
  * - `NotAWave`: `restartWave` does not name a wave; `available` are the waves, `steps` all steps.
  * - `InputWithoutStep`: the input differs from the recorded one, and `fromStep` is missing.
+ * - `InputInUse`: the input differs from the recorded one, and a unit goes on that has begun with that.
  * - `StepOutOfRange`: the checkpoint stands at a step that its own workflow does not have.
  * - `InconsistentCheckpoint`: the checkpoint contradicts itself.
  * - `OutputNotDecodable`: a recorded output no longer fits its step, with the path into it.
@@ -335,6 +337,7 @@ export type PlanProblem =
       readonly steps: ReadonlyArray<string>
     }
   | { readonly _tag: 'InputWithoutStep' }
+  | { readonly _tag: 'InputInUse'; readonly unit: Unit }
   | { readonly _tag: 'StepOutOfRange'; readonly stepIndex: number; readonly steps: number }
   | { readonly _tag: 'InconsistentCheckpoint'; readonly why: string }
   | {

@@ -11,9 +11,10 @@ import * as Steps from './CompletedStep.js'
 import { renewed } from './IdempotencyKey.js'
 import type { Item, Items } from './Items.js'
 import type { Submission } from './PendingJob.js'
-import { unrecorded } from './transitionParts.js'
+import { hasBegun, unrecorded } from './transitionParts.js'
 import { find } from './Tree.js'
 import type { Unit } from './Unit.js'
+import { top } from './Unit.js'
 import type { WorkflowIdentity } from './WorkflowIdentity.js'
 
 /**
@@ -48,7 +49,7 @@ export const adopted = (
     workflow,
     completedSteps,
     items,
-    state: stateAfterEdit(self, { completedSteps, workflow, items }),
+    state: stateAfterEdit({ ...self, pending }, { completedSteps, workflow, items }),
     pending,
     submissions,
     // If a later edit restores a dropped unit, its old key would stand for other work.
@@ -77,27 +78,33 @@ const finishedOnly = (
   return completedSteps
 }
 
-/** What is said of units that are still there. A wave that became a task, or the other way round, is another unit. */
+/** What is said of units that are still there. One that became a unit of another kind is another unit. */
 const stateAfterEdit = (
-  { state, workflow: before }: Pick<Fields, 'state' | 'workflow'>,
+  { state, workflow: before, items: known, pending }: Pick<Fields, 'state' | 'workflow' | 'items' | 'pending'>,
   { completedSteps, workflow, items }: Pick<Fields, 'completedSteps' | 'workflow' | 'items'>
 ): CheckpointState => {
   const found = find(workflow, items, state.step, state.stepIndex)
   if (found !== undefined && (state._tag !== 'Completed' || Steps.has(completedSteps, state.step))) {
     const { step, stepIndex } = found
-    const isSame = before.steps[state.stepIndex]?.kind === step.kind
-    const known = ({ unit }: { readonly unit: Unit }): boolean =>
-      isSame && find(workflow, items, unit, stepIndex) !== undefined
+    const stays = ({ unit }: { readonly unit: Unit }): boolean => {
+      const kind = find(workflow, items, unit, stepIndex)?.definition.kind
+      return kind !== undefined && kind === find(before, known, unit, state.stepIndex)?.definition.kind
+    }
     switch (state._tag) {
       case 'Completed':
         return { ...state, stepIndex }
       case 'Failed':
-        return { ...state, stepIndex, failures: state.failures.filter(known) }
+        return { ...state, stepIndex, failures: state.failures.filter(stays) }
       case 'BeforeStep':
-        return { ...state, stepIndex, inFlight: state.inFlight.filter(known), failures: state.failures.filter(known) }
+        return { ...state, stepIndex, inFlight: state.inFlight.filter(stays), failures: state.failures.filter(stays) }
       case 'Interrupted': {
-        const [inFlight, failures] = [state.inFlight.filter(known), state.failures.filter(known)]
-        return { ...state, stepIndex, inProgress: state.inProgress && isSame, inFlight, failures }
+        const [inFlight, failures] = [state.inFlight.filter(stays), state.failures.filter(stays)]
+        const isBegun =
+          before.steps[state.stepIndex]?.kind === step.kind ||
+          inFlight.length + failures.length > 0 ||
+          pending.some(({ unit }) => top(unit) === step.name) ||
+          hasBegun({ items, completedSteps }, step.name, step)
+        return { ...state, stepIndex, inProgress: state.inProgress && isBegun, inFlight, failures }
       }
     }
   }

@@ -127,7 +127,7 @@ export const planEvidence = (
     // The unit that explains the change is declared done, so no unit restores the evidence.
     else if (!isExplained(open, last)) keepOne(draft, last, is, false)
   }
-  return planned(draft, fromStep !== undefined)
+  return planned(draft, options, demands)
 }
 
 const NOT_BEGUN: Begun = { all: new Map(), paths: new Map() }
@@ -303,7 +303,13 @@ const answersAt = (
   return { answerOf, isExempt }
 }
 
-const planned = (draft: Draft, hasStart: boolean): EvidencePlan => {
+const planned = (draft: Draft, { fromStep, restartWave }: PlanOptions, demands: Demands): EvidencePlan => {
+  const hasStart = fromStep !== undefined
+  // What is before the unit that `fromStep` names has to be there, and what is around it closes again.
+  const isDue = (unit: Unit): boolean =>
+    !hasStart ||
+    (![fromStep, restartWave].some((named) => named !== undefined && isWithin(named, unit)) &&
+      demands.of(unit) === 'none')
   const { open, covered, changed, done } = draft
   const missing = new Map<string, Missing>()
   for (const [unit, lost] of draft.missing) missing.set(unit, { _tag: 'EvidenceMissing', missing: lost })
@@ -319,7 +325,7 @@ const planned = (draft: Draft, hasStart: boolean): EvidencePlan => {
   }
   const isKept = (unit: string): boolean => kept.get(unit)?.own === true
   const due = new Map<string, Missing | Edited>()
-  if (!hasStart) for (const [unit, reason] of missing) if (!isKept(unit)) due.set(unit, reason)
+  for (const [unit, reason] of missing) if (isDue(unit) && !isKept(unit)) due.set(unit, reason)
   for (const [unit, all] of draft.due) if (!isKept(unit)) due.set(unit, withMissing(unit, all))
   const edited = new Map<string, Edited>()
   for (const [unit, all] of draft.edited) edited.set(unit, withMissing(unit, all))

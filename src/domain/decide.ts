@@ -146,7 +146,8 @@ const decideMap = (context: PlanContext, map: MapStep, at: At, out: Planned): De
 /** The items that a plan uses: undefined if the map computes them again. A map of no items that runs again does nothing else. */
 const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: At): ReadonlyArray<Item> | undefined => {
   const items = checkpoint.items.get(unit)
-  return isAnew(demand) || (items?.length === 0 && evidence.again.has(unit)) ? undefined : items
+  const isAgain = evidence.again.has(unit) || typeof demand === 'object'
+  return isAnew(demand) || (items?.length === 0 && isAgain) ? undefined : items
 }
 
 /** A map of items that are not known yet is one thing to do. What was begun of it with other items may have acted. */

@@ -1,7 +1,8 @@
 /**
  * What a plan demands of each unit before the unit's own record is looked at. On each level from the root: in a sequence what comes
  * before the step to run from counts as done, and what follows a step that runs again does too; in a wave this holds for the groups
- * that it needs, and for those that need it.
+ * that it needs, and for those that need it. A wave to restart that is before the step to run from is not taken as done: the plan
+ * starts with it.
  *
  * @since 0.1.0
  */
@@ -10,7 +11,7 @@ import type { Items } from './Items.js'
 import { needing, neededBy } from './needs.js'
 import type { RunReason } from './Plan.js'
 import type { Node } from './Tree.js'
-import { listedParts, partNamed } from './Tree.js'
+import { find, listedParts, partNamed } from './Tree.js'
 import type { Unit } from './Unit.js'
 import { ancestors, isWithin, join, nameOf, top } from './Unit.js'
 import type { Wave, Workflow } from './Workflow.js'
@@ -74,15 +75,17 @@ export const demandsOf = (workflow: Workflow, items: Items, asked: Asked): Deman
   }
   const isPlain = asked.from === undefined && asked.restart === undefined && touched.size === 0
   const levels = new Map<Unit | undefined, OfPart>()
+  const isFirst = isRestartFirst(workflow, items, asked)
   const make: Demands['ofParts'] = (parent, composite, demand) => {
-    if (demand !== 'none') return () => demand
-    const own = parent === undefined ? undefined : asked.due.get(parent)
-    if (own !== undefined) return () => own
-    if (composite.each !== undefined) return inMap(parent, asked)
+    const whole = demand !== 'none' || parent === undefined ? demand : (asked.due.get(parent) ?? demand)
+    if (whole !== 'none') return ofAllParts(composite, parent, whole)
+    const { from, restart } = asked
+    const [toFrom, toRestart] = [partToward(parent, from), partToward(parent, restart)]
+    const isBefore = isFirst && toRestart !== undefined && toFrom === undefined
+    const level = { ...asked, toFrom, toRestart, isBefore, parent, touched }
+    if (composite.each !== undefined) return inMap(level)
     const parts = listedParts(composite)
-    return composite.groups === undefined
-      ? inSequence(parts, parent, asked, touched)
-      : inWave(parts as Wave['groups'], parent, asked, touched)
+    return composite.groups === undefined ? inSequence(parts, level) : inWave(parts as Wave['groups'], level)
   }
   const ofParts: Demands['ofParts'] = (parent, composite, demand) => {
     if (isPlain) return () => demand
@@ -112,6 +115,14 @@ const FORCED: RunReason = { _tag: 'Forced' }
 
 const after = (step: Unit): RunReason => ({ _tag: 'EarlierStepRunsAgain', step })
 
+/** Evidence of a sequence as a whole makes its first step run again, and the others follow it. */
+const ofAllParts = ({ steps }: Node, parent: Unit | undefined, demand: Demand): OfPart => {
+  const first = steps?.[0]
+  if (demand === 'assumed' || isAnew(demand) || first === undefined) return () => demand
+  const later = after(join(parent, first.name))
+  return (index) => (index <= 0 ? demand : later)
+}
+
 /** The part of a unit that a target is, or is part of. */
 const partToward = (parent: Unit | undefined, target: Unit | undefined): Unit | undefined => {
   if (target === undefined || parent === undefined) return target === undefined ? undefined : top(target)
@@ -120,18 +131,42 @@ const partToward = (parent: Unit | undefined, target: Unit | undefined): Unit | 
   return end === -1 ? target : target.slice(0, end)
 }
 
+/**
+ * What is asked of the parts of a composite, as seen from there: the parts that a target is, or is part of. `isBefore`: the composite
+ * is before the step to run from, and counts as done up to the wave in it that is restarted.
+ */
+interface Level extends Asked {
+  readonly parent: Unit | undefined
+  readonly toFrom: Unit | undefined
+  readonly toRestart: Unit | undefined
+  readonly isBefore: boolean
+  readonly touched: ReadonlySet<Unit>
+}
+
+/** Whether the wave to restart is before the step to run from. */
+const isRestartFirst = (workflow: Workflow, items: Items, { from, restart }: Asked): boolean => {
+  if (from === undefined || restart === undefined) return false
+  const around = new Set<Unit | undefined>(ancestors(from))
+  const parent = [...ancestors(restart)].find((one) => around.has(one))
+  const [toFrom, toRestart] = [partToward(parent, from), partToward(parent, restart)]
+  if (toFrom === undefined || toRestart === undefined || toFrom === toRestart) return false
+  const composite = parent === undefined ? workflow : find<Node>(workflow, items, parent)?.definition
+  if (composite === undefined || 'each' in composite) return false
+  if ('groups' in composite) return neededBy(composite.groups as Wave['groups'], nameOf(toFrom)).has(nameOf(toRestart))
+  const [index, restarted] = [toFrom, toRestart].map(
+    (unit) => indexOfStep(composite.steps ?? [], nameOf(unit), 0) ?? -1
+  )
+  return index !== undefined && restarted !== undefined && restarted < index
+}
+
 const inSequence = (
   steps: ReadonlyArray<Node>,
-  parent: Unit | undefined,
-  { from, restart }: Asked,
-  touched: ReadonlySet<Unit>
+  { parent, from, restart, toFrom, toRestart, isBefore, touched }: Level
 ): OfPart => {
   const indexOf = (unit: Unit | undefined): number =>
     unit === undefined ? Infinity : (indexOfStep(steps, nameOf(unit), 0) ?? Infinity)
-  const [toFrom, toRestart] = [partToward(parent, from), partToward(parent, restart)]
   const restarted = indexOf(toRestart)
-  // A wave that is restarted is not taken as done.
-  const start = toFrom === undefined ? Infinity : Math.min(indexOf(toFrom), restarted)
+  const start = toFrom === undefined && !isBefore ? Infinity : Math.min(indexOf(toFrom), restarted)
   const isTarget = (index: number): boolean =>
     (toFrom === from && index === indexOf(toFrom)) || (toRestart === restart && index === restarted)
   if (start !== Infinity)
@@ -147,34 +182,35 @@ const inSequence = (
 
 const inWave = (
   groups: Wave['groups'],
-  parent: Unit | undefined,
-  { from, restart }: Asked,
-  touched: ReadonlySet<Unit>
+  { parent, from, restart, toFrom, toRestart, isBefore, touched }: Level
 ): OfPart => {
-  const [toFrom, toRestart] = [partToward(parent, from), partToward(parent, restart)]
   const demands = new Map<string, Demand>()
   const again = groups.filter(({ name }) => touched.has(join(parent, name)))
-  const seeds = [...again.map(({ name }) => name), ...(toRestart === undefined ? [] : [nameOf(toRestart)])]
+  const restarted = toRestart === undefined ? [] : [nameOf(toRestart)]
   const reason = parent === undefined ? FORCED : after(parent)
-  for (const name of needing(groups, seeds)) demands.set(name, reason)
+  for (const name of needing(groups, [...again.map(({ name }) => name), ...restarted])) demands.set(name, reason)
   // Its own evidence tells more.
   for (const { _tag, name } of again) if (_tag === 'Task') demands.delete(name)
-  if (toFrom !== undefined) {
-    for (const name of neededBy(groups, [nameOf(toFrom)])) demands.set(name, 'assumed')
-    for (const name of needing(groups, [nameOf(toFrom)])) demands.set(name, FORCED)
+  const before = toFrom === undefined ? new Set<string>() : neededBy(groups, [nameOf(toFrom)])
+  for (const name of before) demands.set(name, 'assumed')
+  if (isBefore || restarted.some((name) => before.has(name))) {
+    for (const name of restarted) demands.set(name, 'none')
+    for (const name of needing(groups, restarted)) demands.set(name, FORCED)
   }
+  if (toFrom !== undefined) for (const name of needing(groups, [nameOf(toFrom)])) demands.set(name, FORCED)
   for (const [toward, target] of [
     [toFrom, from],
     [toRestart, restart]
   ])
     if (toward !== undefined && toward === target) demands.set(nameOf(toward), FORCED)
-  return (_, name) => demands.get(name) ?? 'none'
+  return (_, name) => demands.get(name) ?? (isBefore ? 'assumed' : 'none')
 }
 
 /** No item needs another. */
-const inMap = (parent: Unit | undefined, { from, restart }: Asked): OfPart => {
-  const targets = [from, restart].flatMap((target) =>
-    target !== undefined && partToward(parent, target) === target ? [nameOf(target)] : []
-  )
-  return (_, name) => (targets.includes(name) ? FORCED : 'none')
+const inMap = ({ parent, from, restart, toFrom, toRestart, isBefore }: Level): OfPart => {
+  const toward = (unit: Unit | undefined, name: string): boolean => unit !== undefined && unit === join(parent, name)
+  return (_, name) => {
+    if ((toFrom === from && toward(toFrom, name)) || (toRestart === restart && toward(toRestart, name))) return FORCED
+    return isBefore && !toward(toRestart, name) ? 'assumed' : 'none'
+  }
 }

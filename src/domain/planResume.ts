@@ -13,11 +13,12 @@ import { decideAll } from './decide.js'
 import type { Json } from './Json.js'
 import { equals } from './Json.js'
 import type { Decision, PlanError, PlanOptions, PlanProblem, ResumePlan, Skip } from './Plan.js'
-import { isTop } from './Unit.js'
 import { compare, inconsistencies, wrongWorkflow } from './PlanCheck.js'
 import type { PlanContext } from './PlanContext.js'
 import { contextOf, leavesOf, recordOf, unknownNames } from './PlanContext.js'
 import { find } from './Tree.js'
+import type { Unit } from './Unit.js'
+import { isTop, isWithin } from './Unit.js'
 import type { Step, Workflow } from './Workflow.js'
 import { problems as problemsOf } from './Workflow.js'
 
@@ -70,7 +71,7 @@ export const planResume = (
     ...compare(context, workflow, options.changes ?? 'completed'),
     ...wrong,
     ...unknownNames(workflow, items, options, answerable, context.evidence.changed),
-    ...(input !== undefined && options.fromStep === undefined ? [{ _tag: 'InputWithoutStep' } as const] : []),
+    ...(input === undefined ? [] : wrongInput(context, workflow, options)),
     ...found
   ]
   return isNonEmpty(problems) ? refuse(problems) : E.right(read(checkpoint, workflow, decisions, context, input))
@@ -78,6 +79,25 @@ export const planResume = (
 
 const replacing = (checkpoint: Checkpoint, { input }: PlanOptions): Json | undefined =>
   input === undefined || equals(input, checkpoint.input) ? undefined : input
+
+/** What goes on where it was left has begun with the recorded input. */
+const wrongInput = (
+  { checkpoint, demands }: PlanContext,
+  workflow: Workflow,
+  { fromStep }: PlanOptions
+): ReadonlyArray<PlanProblem> => {
+  if (fromStep === undefined) return [{ _tag: 'InputWithoutStep' }]
+  const { state, items, pending } = checkpoint
+  const isThere = (unit: Unit): boolean => find<Step>(workflow, items, unit) !== undefined
+  if (!isThere(fromStep)) return []
+  const goesOn = (unit: Unit): boolean => {
+    const demand = demands.of(unit)
+    const isForced = typeof demand === 'object' && demand._tag === 'Forced'
+    return isThere(unit) && demand !== 'assumed' && !isForced && !isWithin(fromStep, unit)
+  }
+  const begun = new Set([...State.inFlight(state), ...State.failures(state), ...pending].map(({ unit }) => unit))
+  return [...begun].filter(goesOn).map((unit) => ({ _tag: 'InputInUse', unit }))
+}
 
 const refuse = (problems: ReadonlyNonEmptyArray<PlanProblem>): E.Either<PlanError, never> =>
   E.left({ _tag: 'PlanError', problems })

@@ -9,7 +9,7 @@ import type { DecisionTree } from '../domain/Plan.js'
 import type { Unit } from '../domain/Unit.js'
 import { isTop, join } from '../domain/Unit.js'
 import { runAttempts } from './attempts.js'
-import { attemptsStart, jobSubmitted, taskCompleted, taskFailed, taskStopped } from './changes.js'
+import { attemptsStart, jobSubmitted, leftUndone, taskCompleted, taskFailed, taskStopped } from './changes.js'
 import { close, objectionTo, refuse } from './compositeChecks.js'
 import { runMap } from './map.js'
 import type { ProgramSequence, ProgramStep, ProgramTask } from './Program.js'
@@ -112,6 +112,9 @@ const isPausing = async ({ pauses }: RunScope): Promise<boolean> => {
   return asked !== false && (await asked)
 }
 
+const NOT_RESUMED =
+  'in flight when the process ended, and not started again because another step of the sequence failed'
+
 const runSequence = async (
   scope: RunScope,
   { place, step, node, stopping }: DueStep<ProgramSequence>
@@ -127,9 +130,12 @@ const runSequence = async (
   if (E.isLeft(ended)) return ended
   const { end } = ended.right
   if (end._tag === 'Done') return await close(scope, place, step, startedAt)
-  if (end._tag !== 'Failed' || !isTop(place.unit)) return E.right(end)
+  if (end._tag !== 'Failed') return E.right(end)
+  const undone = leftUndone(scope, place.unit, NOT_RESUMED)
   const at = timestamp(scope.environment.clock.now())
-  scope.recorder.stage([{ _tag: 'UnitFailed', at, unit: place.unit, retryable: end.retryable }])
+  const { unit } = place
+  const { retryable } = end
+  scope.recorder.stage([...undone, ...(isTop(unit) ? [{ _tag: 'UnitFailed', at, unit, retryable } as const] : [])])
   const saved = await scope.recorder.commit()
   return E.isLeft(saved) ? saved : E.right(end)
 }

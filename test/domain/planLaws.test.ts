@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
-import { describe } from 'vitest'
+import { describe, test } from 'vitest'
 import { encode } from '../../src/domain/CheckpointCodec.js'
 import * as State from '../../src/domain/CheckpointState.js'
 import type { Json } from '../../src/domain/Json.js'
@@ -16,6 +16,7 @@ import { ancestors, isWithin, top } from '../../src/domain/Unit.js'
 import * as arb from '../../src/testing/planning/Arbitrary.js'
 import { planLaws } from '../../src/testing/planning/checkPlanLaws.js'
 import { noTrouble } from '../../src/testing/planning/Dice.js'
+import { comparable } from '../../src/testing/planning/lawsOfTrees.js'
 import { dataOf, planOf, recorded, scheduled, unitsOf, works } from '../../src/testing/planning/PlanLaw.js'
 import { answered, finish, overrideOnly } from '../../src/testing/planning/simulate.js'
 import { begin } from '../../src/testing/planning/Tape.js'
@@ -46,6 +47,23 @@ const RUNS: Readonly<Record<string, number>> = { 'PL-MORE-01': 500, 'PL-PREFIX-0
 
 describe('the published laws', () => {
   for (const one of planLaws) publishedLaw(one, RUNS[one.id])
+})
+
+test('PL-WRAP-01 compares many plans, many refusals, and many of which something is asked in the tree', () => {
+  const compared = fc
+    .sample(momentsWithOptions, { numRuns: RUNS['PL-WRAP-01'] ?? 0, seed: 186 })
+    .flatMap(({ moment, options }) => {
+      if (comparable(moment, options) === undefined) return []
+      return [{ options, isPlan: E.isRight(planResume(moment.checkpoint, moment.workflow, options)) }]
+    })
+  const plans = compared.filter(({ isPlan }) => isPlan)
+  const isDeep = (unit: string | undefined): boolean => unit !== undefined && unit !== top(unit)
+  const from = plans.filter(({ options }) => isDeep(options.fromStep))
+  const both = from.filter(({ options }) => isDeep(options.restartWave))
+  const replaced = from.filter(({ options }) => options.input !== undefined)
+  const counts = [plans, compared, from, both, replaced].map(({ length }) => length)
+  const [planned = 0, all = 0, ...asked] = counts
+  assert.ok(planned > 300 && all - planned > 30 && asked.every((count) => count > 10), counts.join(' '))
 })
 
 describe('a plan', () => {

@@ -709,6 +709,7 @@ describe('the status of a run', () => {
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('an edit that is adopted', () => {
+  const fails = (unit: string): Change => ({ _tag: 'UnitFailed', at: AT, unit, retryable: false, last: lost })
   const edited = (base: Checkpoint, ...steps: ReadonlyArray<W.Step>): Checkpoint =>
     from(base, { _tag: 'WorkflowEdited', at: AT, workflow: Identity.of({ name: 'release', steps }) })
   const [first, second, third] = workflow.steps as [W.Task, W.Wave, W.Task]
@@ -767,6 +768,30 @@ describe('an edit that is adopted', () => {
     const stopped = from(built, startsGroups('unit'), { _tag: 'Interrupted', ...wave, reason: 'signal' })
     const { state } = edited(stopped, first, W.task('checks'), third)
     assert.deepEqual(state, State.interrupted(1, 'checks', 'signal', { inProgress: false, inFlight: [], failures: [] }))
+  })
+
+  test('keeps what the state says of the groups of a wave that is a sequence by now, but not of the wave', () => {
+    const inOrder = W.sequence('checks', second.groups)
+    const inFlight = [{ unit: 'checks/unit', attempt: 1 }]
+    const running = from(built, startsGroups('unit'))
+    assert.deepEqual(edited(running, first, inOrder, third).state, State.beforeStep(1, 'checks', inFlight))
+    const stopped = from(running, { _tag: 'Interrupted', ...wave, reason: 'signal' })
+    assert.deepEqual(
+      edited(stopped, first, inOrder, third).state,
+      State.interrupted(1, 'checks', 'signal', { inProgress: true, inFlight, failures: [] })
+    )
+    const failed = from(built, startsGroups('unit'), fails('checks/unit'), fails('checks'))
+    const failures = State.failures(edited(failed, first, inOrder, third).state)
+    assert.deepEqual(
+      failures.map(({ unit }) => unit),
+      ['checks/unit']
+    )
+  })
+
+  test('forgets what the state says of a group that is of another kind by now', () => {
+    const other = W.wave('checks', [W.group(W.sequence('unit', [W.task('unit')])), ...second.groups.slice(1, 2)])
+    const { state } = edited(from(built, startsGroups('unit', 'lint')), first, other, third)
+    assert.deepEqual(state, State.beforeStep(1, 'checks', [{ unit: 'checks/lint', attempt: 1 }]))
   })
 
   test('puts a run whose step is gone before the first open step, or at the end', () => {

@@ -225,6 +225,35 @@ describe('going back in a tree', () => {
 })
 
 describe('an edited tree', () => {
+  test.each(['a step', 'a group'])(
+    'ends what was in flight in a sequence that is %s, if a step that was moved before it fails',
+    async (what) => {
+      const world = newWorld()
+      const steps = (broken: boolean): ReadonlyArray<ProgramType.ProgramTask> => [
+        does(world, 'a'),
+        does(world, 'b', new Set(broken ? ['s/b', 'w/s/b'] : []))
+      ]
+      const program = (of: ReadonlyArray<ProgramType.ProgramTask>): Runnable => {
+        const sequence = Program.sequenceOf('s', of)
+        return Program.fromSteps('moved', [what === 'a step' ? sequence : Program.waveOf('w', [needing(sequence)])])
+      }
+      const unit = what === 'a step' ? 's/a' : 'w/s/a'
+      const crashed = newProcess(world, { around: failingSave(what === 'a step' ? 2 : 3, 'before') })
+      assert.ok(E.isLeft(await crashed.perform(run(program(steps(false)), 'r', {}))))
+      const { state } = await stored(newProcess(world).storage)
+      assert.deepEqual(state._tag === 'BeforeStep' ? state.inFlight : [], [{ unit, attempt: 1 }])
+      const resumed = await newProcess(world).perform(resume(program(steps(true).toReversed()), 'r'))
+      const { failures } = ended(resumed, 'Failed')
+      assert.deepEqual(failures.map((one) => [one.unit, one.outcome]).sort(), [
+        [unit, 'unknown'],
+        [unit.replace('a', 'b'), 'unknown']
+      ])
+      world.log.length = 0
+      ended(await newProcess(world).perform(resume(program(steps(false).toReversed()), 'r')), 'Completed')
+      assert.deepEqual(world.log, [unit.replace('a', 'b'), unit])
+    }
+  )
+
   const shop = (world: World, steps: ReadonlyArray<string>, last = 'ship'): Runnable =>
     Program.fromSteps('shop', [
       Program.sequenceOf(

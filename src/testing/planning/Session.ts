@@ -66,7 +66,8 @@ export const executeSession = (
 ): End => {
   recordOverrides(tape, workflow, plan, options)
   if (dice.roll(16) === 15) return 'crashed'
-  const scene: Scene = { tape, dice, decisions: new Map(plan.decisions.map((one) => [one.unit, one])) }
+  const decisions = new Map(plan.decisions.map((one) => [one.unit, one]))
+  const scene: Scene = { tape, dice, decisions, isLucky: dice.roll(3) === 2 }
   for (const step of workflow.steps) {
     const work = inOrder(scene, undefined, [step])
     let next = work.next()

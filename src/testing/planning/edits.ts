@@ -234,7 +234,7 @@ const renamed = (step: Step, name: string): Step => {
   return step._tag === 'Task' ? instead(step, again({ ...step, name }, {})) : eachTask(named, (task) => task)
 }
 
-/** A task becomes a composite of it, and a composite its first task. Waves that become sequences are LEFT OUT: such an edit drops attempts. */
+/** A task becomes a composite of it, and a composite its first task, or a wave a sequence and a sequence a wave. */
 const otherKind = (step: Step, salt: number): Step => {
   const { name } = step
   switch (step._tag) {
@@ -244,6 +244,7 @@ const otherKind = (step: Step, salt: number): Step => {
       return composed(step, 'Wave', [renamed(step.each, '1')])
     case 'Sequence':
     case 'Wave': {
+      if (salt % 2 === 1) return composed(step, step._tag === 'Wave' ? 'Sequence' : 'Wave', W.partsOf(step))
       const [first] = W.tasks([step])
       return again({ ...(first?.task as Task), name }, {})
     }

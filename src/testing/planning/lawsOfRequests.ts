@@ -14,7 +14,7 @@ import type { Unit } from '../../domain/Unit.js'
 import { isWithin } from '../../domain/Unit.js'
 import type { Dice } from './Dice.js'
 import { diceOf, numbers, pick } from './Dice.js'
-import { chooseMissing, chooseOutputs, chooseRestart, chooseUnit, together } from './options.js'
+import { chooseMissing, chooseOutputs, chooseRestart, chooseUnit } from './options.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { law, planOf, recorded, unitsOf, waiting, works } from './PlanLaw.js'
 import type { RunsOf } from './runs.js'
@@ -94,9 +94,7 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
         const task = tasks.get(decision.unit)
         if (decision._tag !== 'Skip' || task === undefined) continue
         const record = records.get(decision.unit)
-        // What runs beside is not taken as done: it is as it was.
-        if (record !== undefined && placeOf(moment, decision.unit, options.fromStep) === 'before')
-          assert.ok(!gone.has(decision.unit), `${decision.unit} has lost its evidence`)
+        if (record !== undefined) assert.ok(!gone.has(decision.unit), `${decision.unit} has lost its evidence`)
         const output = outputIn(decision, record)
         assert.ok(E.isRight(task.accepts(output)), `${decision.unit} does not take ${JSON.stringify(output)}`)
         if (record === undefined) assert.ok(task.captures.length === 0 || output !== undefined, decision.unit)
@@ -139,12 +137,12 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
 
 const momentAndChance = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<number>]> => fc.tuple(moment(of), numbers)
 
-/** A unit to start from, a wave to restart, or both of them if they are steps of the workflow itself. */
+/** A unit to start from, a wave to restart, or both of them. */
 const chooseStart = (dice: Dice, moment: Moment, samples: Samples): PlanOptions => {
   const outputs = chooseOutputs(dice, moment, samples)
   const restart = dice.roll(2) === 0 ? {} : chooseRestart(dice, moment)
   if (restart.restartWave !== undefined && dice.roll(2) === 0) return { ...restart, outputs }
-  return { ...together({ fromStep: chooseUnit(dice, moment) }, restart), outputs }
+  return { fromStep: chooseUnit(dice, moment), ...restart, outputs }
 }
 
 /** What options demand of a unit, whatever is recorded of it: `again` if it may be asked about first. */
@@ -157,7 +155,10 @@ const demanded = (
   const toRestart = restart === undefined ? undefined : placeOf(moment, unit, restart)
   if (toFrom === 'within' || toRestart === 'within') return 'Run'
   if (toFrom === 'after') return 'Run'
-  if (toRestart === 'after') return from === undefined ? 'again' : 'Run'
+  if (toRestart === 'after') {
+    const isBefore = from !== undefined && restart !== undefined && placeOf(moment, restart, from) === 'before'
+    return isBefore ? 'Run' : 'again'
+  }
   return toFrom === 'before' ? 'Skip' : 'none'
 }
 

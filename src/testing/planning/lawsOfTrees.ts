@@ -9,6 +9,7 @@ import type { Rewound } from '../../domain/Change.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
 import * as IdempotencyKey from '../../domain/IdempotencyKey.js'
+import type { PlanOptions } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Unit } from '../../domain/Unit.js'
 import { isWithin } from '../../domain/Unit.js'
@@ -32,11 +33,8 @@ export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
     'a workflow that is wrapped in a sequence has the same decisions and problems, with paths prefixed',
     momentWithOptions,
     ({ moment, options }) => {
-      // Whether a step alone was cut short, the state says of top-level steps only; a strict plan compares these only.
-      const { state } = moment.checkpoint
-      const isCut = state._tag === 'Interrupted' && state.inProgress && State.inFlight(state).length === 0
-      const inside = wrapped(moment, options)
-      if (isCut || options.changes === 'strict' || problems(inside.workflow).length > 0) return
+      const inside = comparable(moment, options)
+      if (inside === undefined) return
       const plain = planResume(moment.checkpoint, moment.workflow, options)
       const deeper = planResume(inside.checkpoint, inside.workflow, inside.options)
       if (E.isLeft(plain)) {
@@ -98,6 +96,19 @@ export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
     }
   )
 ]
+
+/**
+ * The wrapped workflow, unless a wrapped one differs: whether a step alone was cut short, the state says of top-level steps only, and
+ * a strict plan compares these only.
+ *
+ * @internal
+ */
+export const comparable = (moment: Moment, options: PlanOptions): ReturnType<typeof wrapped> | undefined => {
+  const { state } = moment.checkpoint
+  const isCut = state._tag === 'Interrupted' && state.inProgress && State.inFlight(state).length === 0
+  const inside = wrapped(moment, options)
+  return isCut || options.changes === 'strict' || problems(inside.workflow).length > 0 ? undefined : inside
+}
 
 /** The rewinds of a run, each with the moments before and after it. */
 const rewindsOf = ({

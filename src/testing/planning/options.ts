@@ -15,7 +15,7 @@ import type {
   PlanOptions
 } from '../../domain/Plan.js'
 import type { Unit } from '../../domain/Unit.js'
-import { isTop, top } from '../../domain/Unit.js'
+import { top } from '../../domain/Unit.js'
 import type { Dice } from './Dice.js'
 import { pick } from './Dice.js'
 import type { Samples } from './Samples.js'
@@ -30,18 +30,17 @@ import { unitsIn } from './tree.js'
  * @since 0.1.0
  */
 export const chooseOptions = (dice: Dice, moment: Moment, samples: Samples = defaultSamples): PlanOptions => {
+  const isFrom = dice.roll(5) === 4
   const options: PlanOptions = {
-    ...together(
-      dice.roll(5) === 4 ? { fromStep: chooseUnit(dice, moment) } : {},
-      dice.roll(5) === 4 ? chooseRestart(dice, moment) : {}
-    ),
+    ...(isFrom ? { fromStep: chooseUnit(dice, moment) } : {}),
+    ...(dice.roll(isFrom ? 3 : 5) === 2 ? chooseRestart(dice, moment) : {}),
     ...(dice.roll(4) === 3 ? { changes: pick(dice, ['ignore', 'ignore', 'strict', 'completed'] as const) } : {}),
     ...(dice.roll(4) === 3 ? { confirm: chooseAnswers(dice, moment, samples) } : {}),
     ...(dice.roll(3) === 2 ? { outputs: chooseOutputs(dice, moment, samples) } : {}),
     ...(dice.roll(4) === 3 ? { evidence: chooseFound(dice, moment.checkpoint) } : {}),
     ...(dice.roll(8) === 7 ? { onChanged: 'keep' as const } : {})
   }
-  return isTop(options.fromStep ?? '/') && dice.roll(2) === 1 ? { ...options, input: pick(dice, INPUTS) } : options
+  return options.fromStep !== undefined && dice.roll(2) === 1 ? { ...options, input: pick(dice, INPUTS) } : options
 }
 
 /** Inputs that may replace the recorded one. */
@@ -51,22 +50,6 @@ const chooseFound = (dice: Dice, checkpoint: Checkpoint): ReadonlyArray<FoundEvi
   ...(dice.roll(2) === 0 ? chooseMissing(dice, checkpoint) : []),
   ...(dice.roll(2) === 0 ? chooseChanged(dice, checkpoint) : [])
 ]
-
-/**
- * A unit to start from, and a wave to restart if both are steps of the workflow itself.
- *
- * @category arbitraries
- * @since 0.1.0
- */
-export const together = (
-  from: Pick<PlanOptions, 'fromStep'>,
-  restart: Pick<PlanOptions, 'restartWave'>
-): Pick<PlanOptions, 'fromStep' | 'restartWave'> =>
-  isTop(from.fromStep ?? '') && isTop(restart.restartWave ?? '')
-    ? { ...from, ...restart }
-    : from.fromStep === undefined
-      ? restart
-      : from
 
 /**
  * Any unit, on any level.

@@ -38,7 +38,8 @@ export type End = 'completed' | 'failed' | 'pending' | 'interrupted' | 'crashed'
 export type Work = Generator<undefined, End>
 
 /**
- * What work goes by. Of the items of a map that is expanded nothing is decided yet: they run.
+ * What work goes by. Of the items of a map that is expanded nothing is decided yet: they run. `isLucky`: nothing goes wrong, so that
+ * large composites are completed often.
  *
  * @category model
  * @since 0.1.0
@@ -47,6 +48,7 @@ export interface Scene {
   readonly tape: Tape
   readonly dice: Dice
   readonly decisions: ReadonlyMap<Unit, Decision>
+  readonly isLucky: boolean
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -64,7 +66,7 @@ export function* inOrder(scene: Scene, parent: Unit | undefined, steps: Readonly
     const unit = join(parent, step.name)
     const decided = scene.decisions.get(unit)?._tag
     if (decided === 'Skip') continue
-    if (scene.dice.roll(16) === 15) return interrupt(scene, unit)
+    if (!scene.isLucky && scene.dice.roll(16) === 15) return interrupt(scene, unit)
     if (decided === 'Poll') return 'pending'
     const end = yield* perform(scene, step, unit)
     if (end !== 'completed') return end
@@ -152,13 +154,13 @@ const launch = (
 
 /** A map finds out its items once, as many as the dice say, or fails to. */
 function* overItems(scene: Scene, unit: Unit, map: MapStep): Work {
-  const { tape, dice } = scene
+  const { tape, dice, isLucky } = scene
   const recorded = tape
     .now()
     .checkpoint.items.get(unit)
     ?.map(({ key }) => key)
   if (recorded !== undefined) return yield* beside(scene, unit, groupsOf(map, recorded))
-  if (dice.roll(8) === 7) {
+  if (!isLucky && dice.roll(8) === 7) {
     const last = { ...failedAttempt(tape, dice, 1), outcome: 'notApplied' as const }
     tape.put({ _tag: 'UnitFailed', at: tape.at(), unit, retryable: false, last })
     return 'failed'
@@ -201,13 +203,14 @@ interface Started {
 }
 
 /** Attempts of these units start. Those that hand their work over have a key from before they do so. */
-const start = ({ tape, dice, decisions }: Scene, units: ReadonlyArray<Unit>): ReadonlyArray<Started> => {
+const start = ({ tape, dice, decisions, isLucky }: Scene, units: ReadonlyArray<Unit>): ReadonlyArray<Started> => {
   if (units.length === 0) return []
   const { checkpoint } = tape.now()
   const started = units.map((unit) => {
     const decision = decisions.get(unit)
     const attempt = decision?._tag === 'Retry' ? decision.attempt : 1
-    return { unit, attempt, submits: dice.roll(4) === 3 || (checkpoint.renewals.size > 0 && dice.roll(4) > 0) }
+    const submits = !isLucky && (dice.roll(4) === 3 || (checkpoint.renewals.size > 0 && dice.roll(4) > 0))
+    return { unit, attempt, submits }
   })
   const submissions = started.flatMap(({ unit, submits }) => (submits ? [{ unit, key: keyFor(checkpoint, unit) }] : []))
   const attempts = started.map(({ unit, attempt }) => ({ unit, attempt }))
@@ -232,10 +235,10 @@ const FATES: ReadonlyArray<Fate> = [
 
 /** The attempts of a task, from one that has started. */
 function* attempts(scene: Scene, task: Task, { unit, attempt: first, submits }: Started): Work {
-  const { tape, dice } = scene
+  const { tape, dice, isLucky } = scene
   for (let attempt = first; ; attempt++) {
     yield
-    switch (pick(dice, FATES)) {
+    switch (isLucky ? 'completes' : pick(dice, FATES)) {
       case 'completes':
         if (submits) {
           tape.put({ _tag: 'JobSubmitted', at: tape.at(), unit, attempt, job: `job ${dice.roll(100)}` })

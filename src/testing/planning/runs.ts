@@ -18,7 +18,7 @@ import { defaultSamples, samplesOf, withoutSample } from './Samples.js'
 import type { Scenario } from './simulate.js'
 import { simulate } from './simulate.js'
 import type { Moment, SimulatedRun } from './Tape.js'
-import { withoutInnerMaps, workflow as anyWorkflow } from './workflows.js'
+import { workflow as anyWorkflow } from './workflows.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -100,9 +100,7 @@ const nothing = (samples: Samples): Scenario => ({
  * @category arbitraries
  * @since 0.1.0
  */
-export const run = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> =>
-  // Maps inside of composites are LEFT OUT: a rewind drops their items although the plan goes on with them. Delete this with that fault.
-  drawn({ workflow: withoutInnerMaps(), ...of }, anything)
+export const run = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, anything)
 
 /**
  * A run of a workflow that nobody edits and of plans of which nothing is asked.

@@ -79,15 +79,14 @@ const PART_NAMES = ['unit', 'lint', 'constructor', 'toString']
 type Sized = readonly [step: Step, tasks: number]
 
 /** A step, and how many tasks it has. What would have more tasks than there is `room` for is a task. */
-const stepOf = (spec: StepSpec, name: string, place: string, room: number, mapsInside: boolean): Sized => {
-  const { task } = spec
-  const kind = spec.kind === 'Map' && place.includes('.') && !mapsInside ? 'Sequence' : spec.kind
+const stepOf = (spec: StepSpec, name: string, place: string, room: number): Sized => {
+  const { task, kind } = spec
   const steps: Array<Step> = []
   let size = 0
   for (const [index, part] of spec.parts.entries()) {
     if (size >= room || (kind === 'Map' && index > 0)) break
     const of = kind === 'Map' && part.parts.length === 0 ? { ...part, task: { ...part.task, captures: 0 } } : part
-    const [step, tasks] = stepOf(of, PART_NAMES[index] as string, `${place}.${index}`, room - size, mapsInside)
+    const [step, tasks] = stepOf(of, PART_NAMES[index] as string, `${place}.${index}`, room - size)
     steps.push(step)
     size += tasks
   }
@@ -126,25 +125,13 @@ const NAMES = ['constructor', 'build', 'test', 'pack', 'publish', 'toString', 'd
  */
 export const workflow = (
   limits: { readonly maxSteps?: number; readonly maxDepth?: number; readonly tasksOnly?: boolean } = {}
-): fc.Arbitrary<Workflow> => workflowOf(limits, true)
-
-/**
- * The same, without maps that are part of a composite.
- *
- * @internal
- */
-export const withoutInnerMaps = (): fc.Arbitrary<Workflow> => workflowOf({}, false)
-
-const workflowOf = (
-  limits: { readonly maxSteps?: number; readonly maxDepth?: number; readonly tasksOnly?: boolean },
-  mapsInside: boolean
 ): fc.Arbitrary<Workflow> => {
   const depth = limits.tasksOnly === true ? 1 : (limits.maxDepth ?? 5)
   return fc.array(stepSpec(depth), { minLength: 1, maxLength: limits.maxSteps ?? 6 }).map((specs) => {
     let room = MOST
     const steps = specs.map((spec, index) => {
       const name = NAMES[index] ?? `step-${index}`
-      const [step, tasks] = stepOf(spec, name, String(index), Math.max(1, room), mapsInside)
+      const [step, tasks] = stepOf(spec, name, String(index), Math.max(1, room))
       room -= tasks
       return step
     })

@@ -327,7 +327,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [wave([0, LEAVES], [1], [0])],
     only: told([gone('s0/g0')]),
     module: 'domain/demands.ts',
-    text: 'for (const name of needing(groups, seeds)) demands.set(name, reason)',
+    text: 'demands.set(name, reason)',
     instead: '',
     breaks: 'EvidenceSeen'
   },
@@ -336,7 +336,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [wave([0, LEAVES], [0])],
     only: told([gone('s0/g0')]),
     module: 'domain/Overrides.ts',
-    text: "below.units.length > 0 && !below.keeps && kind !== 'Map'",
+    text: 'below.units.length > 0 && !below.keeps',
     instead: 'below.units.length > 0',
     breaks: 'EvidenceSeen'
   },

@@ -54,7 +54,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'forgets what needs a group that runs again',
     'PL-GONE-01',
-    { module: 'demands.ts', text: 'for (const name of needing(groups, seeds)) demands.set(name, reason)', instead: '' }
+    { module: 'demands.ts', text: 'demands.set(name, reason)', instead: '' }
   ],
   [
     'overwrites changed evidence unasked',
@@ -163,10 +163,20 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'PL-WRAP-01',
     {
       module: 'demands.ts',
-      text: 'const [toFrom, toRestart] = [partToward(parent, from), partToward(parent, restart)]\n  const restarted',
+      text: 'const [toFrom, toRestart] = [partToward(parent, from), partToward(parent, restart)]\n    const isBefore',
       instead:
-        'const [toFrom, toRestart] = [parent === undefined ? partToward(parent, from) : undefined, partToward(parent, restart)]\n  const restarted'
+        'const [toFrom, toRestart] = [parent === undefined ? partToward(parent, from) : undefined, partToward(parent, restart)]\n    const isBefore'
     }
+  ],
+  [
+    'takes nothing as done before a nested wave that is restarted',
+    'PL-FORCE-01',
+    { module: 'demands.ts', text: 'isFirst && toRestart !== undefined', instead: 'isFirst && toRestart === asked.from' }
+  ],
+  [
+    'drops the items of a map in a sequence though it goes on with them',
+    'PL-KEEP-01',
+    { module: 'Overrides.ts', text: 'return { units: below.units, keeps: true }', instead: 'return below' }
   ],
   [
     'keeps the record of a composite whose parts are taken back',

@@ -1,0 +1,275 @@
+/** Plans for units that are part of others, and the changes that are recorded for them. */
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { describe, test } from 'vitest'
+import type { Change } from '../../src/domain/Change.js'
+import type { Checkpoint } from '../../src/domain/Checkpoint.js'
+import { start } from '../../src/domain/Checkpoint.js'
+import { describeProblem } from '../../src/domain/Explain.js'
+import { overrides } from '../../src/domain/Overrides.js'
+import type { PlanOptions, PlanProblem, ResumePlan } from '../../src/domain/Plan.js'
+import { planResume } from '../../src/domain/planResume.js'
+import * as Err from '../../src/domain/StepError.js'
+import { replay } from '../../src/domain/Transition.js'
+import type { Unit } from '../../src/domain/Unit.js'
+import type { Step } from '../../src/domain/Workflow.js'
+import { group, mapOf, sequence, task, wave } from '../../src/domain/Workflow.js'
+import * as Identity from '../../src/domain/WorkflowIdentity.js'
+
+const AT = '2026-01-02T03:04:05.000Z'
+
+const applied = (checkpoint: Checkpoint, changes: ReadonlyArray<Change>): Checkpoint => {
+  const next = replay(checkpoint, changes)
+  return E.isRight(next) ? next.right : assert.fail(JSON.stringify(next.left))
+}
+
+/** A run of these steps, and what has happened in it. */
+const begun = (steps: ReadonlyArray<Step>, ...changes: ReadonlyArray<Change>): Checkpoint => {
+  const workflow = Identity.of({ name: 'release', steps })
+  return applied(start({ _tag: 'Started', at: AT, runId: 'run-1', workflow, input: {} }), changes)
+}
+
+const starts = (unit: Unit): Change => ({ _tag: 'AttemptStarted', at: AT, attempts: [{ unit, attempt: 1 }] })
+
+const ends = (unit: Unit): Change => ({
+  _tag: 'UnitCompleted',
+  at: AT,
+  unit,
+  captured: [],
+  attempts: 1,
+  startedAt: AT,
+  durationMillis: 0,
+  evidence: []
+})
+
+const fails = (unit: Unit): Change => ({
+  _tag: 'UnitFailed',
+  at: AT,
+  unit,
+  retryable: false,
+  last: { attempt: 1, startedAt: AT, error: Err.make('Error', 'no'), outcome: 'notApplied' }
+})
+
+const ran = (...units: ReadonlyArray<Unit>): ReadonlyArray<Change> =>
+  units.flatMap((unit) => [starts(unit), ends(unit)])
+
+const expands = (unit: Unit): Change => ({
+  _tag: 'Expanded',
+  at: AT,
+  unit,
+  items: ['1', '2'].map((key) => ({ key, value: key }))
+})
+
+const planned = (run: Checkpoint, steps: ReadonlyArray<Step>, options?: PlanOptions): ResumePlan => {
+  const plan = planResume(run, { name: 'release', steps }, options)
+  return E.isRight(plan) ? plan.right : assert.fail(JSON.stringify(plan.left))
+}
+
+const problems = (run: Checkpoint, steps: ReadonlyArray<Step>, options: PlanOptions): ReadonlyArray<PlanProblem> => {
+  const plan = planResume(run, { name: 'release', steps }, options)
+  return E.isLeft(plan) ? plan.left.problems : assert.fail('there is a plan')
+}
+
+const described = ({ decisions }: ResumePlan): ReadonlyArray<string> =>
+  decisions.map(({ _tag, unit, reason }) => `${_tag} ${unit} ${reason._tag}`)
+
+const tags = ({ decisions }: ResumePlan): ReadonlyArray<string> => decisions.map(({ _tag, unit }) => `${_tag} ${unit}`)
+
+/** The run once the overrides of a plan are recorded. */
+const saved = (run: Checkpoint, steps: ReadonlyArray<Step>, options: PlanOptions): Checkpoint => {
+  const workflow = { name: 'release', steps }
+  const plan = planned(run, steps, options)
+  return applied(run, overrides(run, { ...workflow, identity: Identity.of(workflow) }, plan, options, AT))
+}
+
+const gone = (...units: ReadonlyArray<Unit>): PlanOptions => ({
+  evidence: units.map((unit) => ({ unit, missing: [{ _tag: 'File', path: 'x' }] as const }))
+})
+
+describe('a map in a sequence', () => {
+  const steps = [sequence('s', [task('a'), mapOf('m', task('t'))])]
+  const run = begun(steps, ...ran('s/a'), expands('s/m'), ...ran('s/m/1', 's/m/2'), ends('s/m'), ends('s'))
+
+  test('keeps its items if only one of them runs again', () => {
+    const options = { fromStep: 's/m/2' }
+    assert.deepEqual(tags(planned(run, steps, options)), ['Run s', 'Skip s/a', 'Run s/m', 'Skip s/m/1', 'Run s/m/2'])
+    const after = saved(run, steps, options)
+    assert.deepEqual(after.items, run.items)
+    assert.deepEqual(tags(planned(after, steps)), tags(planned(run, steps, options)))
+  })
+
+  test('keeps its items if one of them runs again and the other is declared done', () => {
+    const asked = [sequence('s', [mapOf('m', task('t', { idempotent: false }))])]
+    const items = begun(asked, expands('s/m'), ...ran('s/m/2'), starts('s/m/1'))
+    const confirm: PlanOptions['confirm'] = new Map([
+      ['s/m/1', { _tag: 'Done' }],
+      ['s/m/2', { _tag: 'Again' }]
+    ])
+    const after = saved(items, asked, { ...gone('s/m/2'), confirm })
+    assert.deepEqual(tags(planned(after, asked)), ['Run s', 'Run s/m', 'Skip s/m/1', 'Run s/m/2'])
+  })
+
+  test('computes its items again if evidence of the sequence is missing, as it follows the first step', () => {
+    const plan = planned(run, steps, gone('s'))
+    assert.deepEqual(described(plan), [
+      'Run s EvidenceMissing',
+      'Run s/a EvidenceMissing',
+      'Run s/m EarlierStepRunsAgain'
+    ])
+    assert.deepEqual(tags(planned(saved(run, steps, gone('s')), steps)), tags(plan))
+  })
+})
+
+test('a map of no items runs again with what it is part of, if evidence of that is missing', () => {
+  const steps = [sequence('s', [mapOf('m', task('t'))]), task('z')]
+  const run = begun(steps, { _tag: 'Expanded', at: AT, unit: 's/m', items: [] }, ends('s/m'), ends('s'), ...ran('z'))
+  assert.deepEqual(tags(planned(run, steps, gone('s'))), ['Run s', 'Run s/m', 'Run z'])
+  assert.deepEqual(tags(planned(saved(run, steps, gone('s')), steps)), ['Run s', 'Run s/m', 'Run z'])
+})
+
+describe('a wave that becomes a sequence, or the other way round,', () => {
+  const [a, b] = [task('a', { idempotent: false }), task('b')]
+  const parallel = [wave('w', [group(a), group(b)])]
+  const inOrder = [sequence('w', [a, b])]
+  const again: PlanOptions = { confirm: new Map([['w/a', { _tag: 'Again' }]]) }
+
+  test.each([
+    ['wave', parallel, inOrder],
+    ['sequence', inOrder, parallel]
+  ])('keeps what is in flight in it, if it was a %s', (_, before, after) => {
+    const run = begun(before, starts('w/a'))
+    assert.deepEqual(described(planned(saved(run, after, again), after)), [
+      'Run w NotStarted',
+      'Run w/a NotStarted',
+      'Run w/b NotStarted'
+    ])
+    const idempotent = (steps: ReadonlyArray<Step>): ReadonlyArray<Step> =>
+      steps.map((step) => (step._tag === 'Wave' ? wave('w', [group(task('a'))]) : sequence('w', [task('a')])))
+    const cut = begun(idempotent(before), starts('w/a'))
+    assert.deepEqual(described(planned(saved(cut, idempotent(after), {}), idempotent(after))), [
+      'Retry w InFlight',
+      'Retry w/a InFlight'
+    ])
+  })
+})
+
+describe('fromStep in a wave', () => {
+  const steps = [wave('w', [group(task('a')), group(task('b')), group(task('c'), ['a'])]), task('z')]
+  const whole = begun(steps, ...ran('w/a', 'w/b', 'w/c'), ends('w'), ...ran('z'))
+
+  test.each([
+    ['is in flight', [starts('w/a')]],
+    ['has failed', [starts('w/a'), fails('w/a')]],
+    [
+      'has a pending job',
+      [
+        {
+          _tag: 'AttemptStarted',
+          at: AT,
+          attempts: [{ unit: 'w/a', attempt: 1 }],
+          submissions: [{ unit: 'w/a', key: 'k' }]
+        } as const,
+        { _tag: 'JobSubmitted', at: AT, unit: 'w/a', attempt: 1, job: 1 } as const
+      ]
+    ]
+  ])('with another input is refused if a group beside %s: that has begun with the recorded one', (_, changes) => {
+    const run = begun(steps, ...changes)
+    const found = problems(run, steps, { fromStep: 'w/b', input: 1 })
+    assert.deepEqual(found, [{ _tag: 'InputInUse', unit: 'w/a' }])
+    assert.match(found.map(describeProblem).join(), /^"w\/a" has begun with the recorded input .*\(fromStep\), or omit/)
+    for (const fromStep of ['w', 'w/a', 'w/c', 'z'])
+      assert.equal(saved(run, steps, { fromStep, input: 1 }).input, 1, fromStep)
+    assert.ok(planned(run, steps, { fromStep: 'w/b', input: {} }))
+  })
+
+  test('runs a group beside again whose evidence is missing, and what needs that', () => {
+    assert.deepEqual(described(planned(whole, steps, { fromStep: 'w/b', ...gone('w/a') })), [
+      'Run w EvidenceMissing',
+      'Run w/a EvidenceMissing',
+      'Run w/b Forced',
+      'Run w/c EarlierStepRunsAgain',
+      'Run z Forced'
+    ])
+  })
+
+  test('is refused if evidence of a group that it needs is missing, and lets evidence of the wave be left anew', () => {
+    assert.deepEqual(
+      problems(whole, steps, { fromStep: 'w/c', ...gone('w/a') }).map(({ _tag }) => _tag),
+      ['AssumedOutputMissing']
+    )
+    assert.deepEqual(tags(planned(whole, steps, { fromStep: 'w/c', ...gone('w') })), [
+      'Run w',
+      'Skip w/a',
+      'Skip w/b',
+      'Run w/c',
+      'Run z'
+    ])
+  })
+})
+
+describe('fromStep with a nested wave to restart before it', () => {
+  const v = wave('v', [group(task('g'))])
+
+  test('takes what is before the wave as done, as it would in a flat workflow, and runs what follows it', () => {
+    const flat = [task('a'), v, task('b'), task('z')]
+    const options = { fromStep: 'z', restartWave: 'v' }
+    const expected = ['Skip a', 'Run v', 'Run v/g', 'Run b', 'Run z']
+    assert.deepEqual(tags(planned(begun(flat), flat, options)), expected)
+    const nested = [sequence('s', [task('a'), v, task('b')]), task('z')]
+    const nestedOptions = { fromStep: 'z', restartWave: 's/v' }
+    const plan = ['Run s', 'Skip s/a', 'Run s/v', 'Run s/v/g', 'Run s/b', 'Run z']
+    assert.deepEqual(tags(planned(begun(nested), nested, nestedOptions)), plan)
+    assert.deepEqual(tags(planned(saved(begun(nested), nested, nestedOptions), nested)), plan)
+  })
+
+  test('in groups of a wave runs the groups that need the restarted one, and takes the others that are needed as done', () => {
+    const steps = [
+      wave('w', [
+        group(task('a')),
+        group(sequence('s', [task('c'), v])),
+        group(task('m'), ['s']),
+        group(task('z'), ['a', 'm']),
+        group(task('beside'))
+      ])
+    ]
+    assert.deepEqual(tags(planned(begun(steps), steps, { fromStep: 'w/z', restartWave: 'w/s/v' })), [
+      'Run w',
+      'Skip w/a',
+      'Run w/s',
+      'Skip w/s/c',
+      'Run w/s/v',
+      'Run w/s/v/g',
+      'Run w/m',
+      'Run w/z',
+      'Run w/beside'
+    ])
+  })
+
+  test('in an item of a map takes the other items as done', () => {
+    const steps = [mapOf('m', sequence('body', [task('a'), v])), task('z')]
+    assert.deepEqual(tags(planned(begun(steps, expands('m')), steps, { fromStep: 'z', restartWave: 'm/2/v' })), [
+      'Run m',
+      'Skip m/1',
+      'Skip m/1/a',
+      'Skip m/1/v',
+      'Skip m/1/v/g',
+      'Run m/2',
+      'Skip m/2/a',
+      'Run m/2/v',
+      'Run m/2/v/g',
+      'Run z'
+    ])
+  })
+
+  test('beside it is a restart as without it', () => {
+    const steps = [wave('w', [group(sequence('s', [task('a'), v])), group(task('b'))])]
+    assert.deepEqual(tags(planned(begun(steps), steps, { fromStep: 'w/b', restartWave: 'w/s/v' })), [
+      'Run w',
+      'Run w/s',
+      'Run w/s/a',
+      'Run w/s/v',
+      'Run w/s/v/g',
+      'Run w/b'
+    ])
+  })
+})
