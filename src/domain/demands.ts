@@ -152,7 +152,8 @@ const isRestartFirst = (workflow: Workflow, items: Items, { from, restart }: Ask
   if (toFrom === undefined || toRestart === undefined || toFrom === toRestart) return false
   const composite = parent === undefined ? workflow : find<Node>(workflow, items, parent)?.definition
   if (composite === undefined || 'each' in composite) return false
-  if ('groups' in composite) return neededBy(composite.groups as Wave['groups'], nameOf(toFrom)).has(nameOf(toRestart))
+  if ('groups' in composite)
+    return neededBy(composite.groups as Wave['groups'], [nameOf(toFrom)]).has(nameOf(toRestart))
   const [index, restarted] = [toFrom, toRestart].map(
     (unit) => indexOfStep(composite.steps ?? [], nameOf(unit), 0) ?? -1
   )
