@@ -86,6 +86,8 @@ const rewound = (known: Known, at: string): Change.Rewound | undefined => {
     if (decision._tag === 'Poll' || decision._tag === 'Retry') return KEPT
     const record = Steps.get(checkpoint.completedSteps, unit)
     if (decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)) return KEPT
+    // What was begun of a unit that is taken as done ends with that.
+    if (decision._tag === 'Skip' && record === undefined && held.has(unit) && !checkpoint.items.has(unit)) return KEPT
     const isDropped =
       record !== undefined ||
       (first !== undefined && held.has(unit)) ||

@@ -273,3 +273,23 @@ describe('fromStep with a nested wave to restart before it', () => {
     ])
   })
 })
+
+test('what was begun of a group that is taken as done is not rewound with the groups that run', () => {
+  const steps = [wave('w', [group(task('a')), group(task('b'), ['a'])])]
+  const run = begun(steps, starts('w/a'))
+  const plan = planned(run, steps, { fromStep: 'w/b', outputs: new Map([['w/a', 1]]) })
+  assert.deepEqual(described(plan), ['Run w Forced', 'Skip w/a Assumed', 'Run w/b Forced'])
+  const workflow = { name: 'release', steps, identity: run.workflow }
+  const changes = overrides(run, workflow, plan, { fromStep: 'w/b' }, AT)
+  assert.deepEqual(
+    changes.map((change) => [change._tag, 'units' in change ? change.units : 'unit' in change ? change.unit : '']),
+    [
+      ['Rewound', ['w/b']],
+      ['Assumed', 'w/a']
+    ]
+  )
+  assert.deepEqual(
+    Array.from(applied(run, changes).completedSteps, ({ unit }) => unit),
+    ['w/a']
+  )
+})

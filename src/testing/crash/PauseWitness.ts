@@ -8,7 +8,8 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/Change.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
-import { isWithin } from '../../domain/Unit.js'
+import type { Unit } from '../../domain/Unit.js'
+import { isWithin, parent } from '../../domain/Unit.js'
 import type { PauseAnswer } from '../../executor/pause.js'
 import type { RunError } from '../../executor/RunError.js'
 import { describe } from '../../executor/RunError.js'
@@ -60,6 +61,8 @@ export interface PauseWitness {
  *
  * - `asked`: whether a request was left for its process; `inDoubt`: whether that may not have found out whom one is for.
  * - `agreed`: when it was agreed that it pauses; `looking`: that, if it was looking for requests just then, and may not have seen this one.
+ * - `starting`: the composites of which the newest save starts parts; `saving`: these, if that save was under way when it was agreed, until
+ *   the next one. Other composites beside them may have looked before, and start with the next save what they have decided to start.
  */
 interface Course {
   readonly life: number
@@ -70,6 +73,8 @@ interface Course {
   inDoubt: boolean
   agreed: string | undefined
   looking: string | undefined
+  starting: ReadonlySet<Unit | undefined>
+  saving: ReadonlySet<Unit | undefined> | undefined
   recorded: boolean
   over: boolean
 }
@@ -89,6 +94,8 @@ const begun = (life: number): Course => ({
   inDoubt: false,
   agreed: undefined,
   looking: undefined,
+  starting: new Set(),
+  saving: undefined,
   recorded: false,
   over: false
 })
@@ -116,9 +123,10 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
         answered: (answer, alive) => {
           asking -= 1
           if (!alive || course.over || course !== current) return
-          if (E.isRight(answer) && answer.right._tag === 'Requested')
+          if (E.isRight(answer) && answer.right._tag === 'Requested') {
             course[call === 'load' ? 'looking' : 'agreed'] = timeOf(by)
-          else answeredElse(found, by, answer, mayFail)
+            if (call === 'save') course.saving = course.starting
+          } else answeredElse(found, by, answer, mayFail)
         }
       }
     },
@@ -179,13 +187,17 @@ const isPause = (change: Change): boolean => change._tag === 'Interrupted' && ch
 
 /** Whoever runs already may be tried again; nothing else starts, but what a look that was under way has allowed. */
 const startsIn = (found: Note, course: Course, revisions: ReadonlyArray<Revision>): void => {
-  const { started, agreed, looking } = course
+  const { started, agreed, looking, saving } = course
   const starting = revisions.flatMap(({ change }) => unitsStartedBy(change)).filter((unit) => !started.has(unit))
   for (const unit of starting) {
     started.add(unit)
-    if (agreed !== undefined) found('PauseKept', `${unit} is started, though it was agreed to pause ${agreed}`, unit)
+    const isBeside = parent(unit) !== undefined && saving?.has(parent(unit)) === false
+    if (agreed !== undefined && !isBeside)
+      found('PauseKept', `${unit} is started, though it was agreed to pause ${agreed}`, unit)
   }
   if (starting.length > 0) course.agreed = agreed ?? looking
+  course.starting = new Set(starting.map(parent))
+  course.saving = undefined
 }
 
 const unitsStartedBy = (change: Change): ReadonlyArray<string> =>

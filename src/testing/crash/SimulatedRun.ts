@@ -31,7 +31,7 @@ import type { Delayed } from './Life.js'
 import type { Process, Scene } from './Process.js'
 import { startProcess } from './Process.js'
 import { look, soon } from './look.js'
-import { tasksOf } from './tasksOf.js'
+import { stepAt, tasksOf } from './tasksOf.js'
 import type { Trace, TraceEntry } from './Trace.js'
 import { quiet } from './VirtualClock.js'
 import type { Finding, Witness } from './Witness.js'
@@ -382,7 +382,8 @@ const askAndRun = async <World, Data>(
       if (confirm.has(unit)) return ended
       // A map that is said to be done as a whole gives nothing to later steps: it would end otherwise.
       const isEdited = question.reason._tag === 'EvidenceChanged'
-      const said = isMap(program, unit) ? 'again' : isEdited ? answerToChange(course.one, life) : answer
+      const said =
+        stepAt(program, unit)?._tag === 'Map' ? 'again' : isEdited ? answerToChange(course.one, life) : answer
       const output = said === 'done' ? setting.outputs.get(unit) : undefined
       const given = output === undefined ? {} : { output }
       confirm.set(unit, said === 'done' ? { _tag: 'Done', ...given } : { _tag: said === 'keep' ? 'Keep' : 'Again' })
@@ -390,6 +391,3 @@ const askAndRun = async <World, Data>(
     }
   }
 }
-
-const isMap = ({ steps }: Program<unknown, unknown>, unit: string): boolean =>
-  steps.some(({ _tag, name }) => _tag === 'Map' && name === unit)

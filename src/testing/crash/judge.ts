@@ -9,13 +9,12 @@ import type { Json } from '../../domain/Json.js'
 import { equals } from '../../domain/Json.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Unit } from '../../domain/Unit.js'
-import { listedParts } from '../../domain/Tree.js'
-import { ancestors, isWithin, join, names } from '../../domain/Unit.js'
-import type { Step, Workflow } from '../../domain/Workflow.js'
+import { ancestors, isWithin } from '../../domain/Unit.js'
+import type { Workflow } from '../../domain/Workflow.js'
 import type { ProgramTask } from '../../executor/Program.js'
 import type { Override } from './Intervention.js'
 import type { Between } from './SimulatedRun.js'
-import { tasksOf } from './tasksOf.js'
+import { stepAt, tasksOf } from './tasksOf.js'
 import type { Finding } from './Witness.js'
 
 /** What a run came to: what each unit gave, and the variables. */
@@ -147,19 +146,8 @@ const sameKey = <World>({ trace, program }: Between<World>): ReadonlyArray<Findi
 }
 
 /** The maps that a unit is in an item of. */
-const mapsAround = ({ steps }: Workflow, unit: Unit): ReadonlyArray<Unit> => {
-  const found: Array<Unit> = []
-  let above: Step | undefined
-  let path: Unit | undefined
-  for (const name of names(unit)) {
-    if (above?._tag === 'Map' && path !== undefined) found.push(path)
-    const parts: ReadonlyArray<Step> =
-      above === undefined ? steps : above._tag === 'Task' ? [] : listedParts<Step>(above)
-    above = above?._tag === 'Map' ? above.each : parts.find((part) => part.name === name)
-    path = join(path, name)
-  }
-  return found
-}
+const mapsAround = (workflow: Workflow, unit: Unit): ReadonlyArray<Unit> =>
+  [...ancestors(unit)].filter((one) => stepAt(workflow, one)?._tag === 'Map')
 
 const RENEWING: ReadonlySet<string> = new Set(['taken back', 'job failed', 'job refused'])
 

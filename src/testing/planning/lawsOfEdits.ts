@@ -14,7 +14,7 @@ import { openQuestions } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import { find, partNames } from '../../domain/Tree.js'
 import type { Unit } from '../../domain/Unit.js'
-import { isWithin, join, names, parent, top } from '../../domain/Unit.js'
+import { ancestors, isWithin, join, names, parent, top } from '../../domain/Unit.js'
 import type { Step, Task, Workflow } from '../../domain/Workflow.js'
 import { printOf } from '../../domain/WorkflowIdentity.js'
 import { damagedMoment } from './damage.js'
@@ -57,7 +57,8 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
           assert.ok(were.includes(name), `${join(parent, name)} is new before what is recorded`)
       }
       for (const { unit } of unitsIn(edited, checkpoint.items)) {
-        if (find(checkpoint.workflow, checkpoint.items, unit) !== undefined) continue
+        if (find(checkpoint.workflow, checkpoint.items, unit) !== undefined || !isAdded(checkpoint, edited, unit))
+          continue
         const after = [...recorded(checkpoint)].filter(
           (one) => placeOf({ checkpoint, workflow: edited }, unit, one) === 'before'
         )
@@ -210,6 +211,15 @@ const sequencesIn = (
       : []
   })
   return [{ parent: undefined, were: names(workflow.steps), are: names(edited.steps) }, ...inside]
+}
+
+/** Whether a unit is new in a composite that there was, and not because another kind of step is now what nothing is recorded of. */
+const isAdded = ({ workflow, items }: Checkpoint, edited: Workflow, unit: Unit): boolean => {
+  for (const above of ancestors(unit)) {
+    const was = find(workflow, items, above)?.definition
+    if (was !== undefined) return was.kind === find<Step>(edited, items, above)?.definition._tag.toLowerCase()
+  }
+  return true
 }
 
 /** The units that may have had their effect and were not idempotent when they began. */

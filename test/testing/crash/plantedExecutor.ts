@@ -44,7 +44,7 @@ const task = (given: Partial<UnitSpec> = {}): StepSpec => ({ _tag: 'Task', unit:
 /** Groups that each need those before it which the bits say; one after the other. */
 const wave = (...groups: ReadonlyArray<readonly [needs: number, given?: Partial<UnitSpec>]>): StepSpec => ({
   _tag: 'Wave',
-  groups: groups.map(([needs, given]) => ({ unit: unit(given), needs })),
+  groups: groups.map(([needs, given]) => ({ step: task(given), needs })),
   concurrency: 1,
   onFailure: 'continue',
   leaves: false

@@ -20,7 +20,7 @@ type Job = 'done' | 'fails' | 'forgotten'
 /** What a unit leaves behind that has to stay there. */
 type Leaves = 'nothing' | 'artifact' | 'file' | 'commit'
 
-/** A task, or a group of a wave. `trouble`: what its first calls come to. `job`: it hands its work over. */
+/** A task. `trouble`: what its first calls come to. `job`: it hands its work over. */
 export interface UnitSpec {
   readonly idempotent: boolean
   readonly trouble: ReadonlyArray<Trouble>
@@ -33,19 +33,24 @@ export interface UnitSpec {
 /** A step. `needs`: of the groups before it, as bits. */
 export type StepSpec =
   | { readonly _tag: 'Task'; readonly unit: UnitSpec }
+  | { readonly _tag: 'Sequence'; readonly steps: ReadonlyArray<StepSpec> }
   | {
       readonly _tag: 'Wave'
-      readonly groups: ReadonlyArray<{ readonly unit: UnitSpec; readonly needs: number }>
+      readonly groups: ReadonlyArray<{ readonly step: StepSpec; readonly needs: number }>
       readonly concurrency: number
       readonly onFailure: 'finish' | 'continue' | 'halt'
       readonly leaves: boolean
     }
-  | { readonly _tag: 'Map'; readonly unit: UnitSpec; readonly items: number; readonly concurrency: number }
+  | { readonly _tag: 'Map'; readonly each: StepSpec; readonly items: number; readonly concurrency: number }
 
 export type WorkflowSpec = ReadonlyArray<StepSpec>
 
 /** The names of the items of a map. */
 const itemsOf = (count: number): ReadonlyArray<string> => Array.from({ length: count }, (_, index) => `i${index}`)
+
+const stepName = (index: number): string => `s${index}`
+
+const groupName = (index: number): string => `g${index}`
 
 const unitSpec: fc.Arbitrary<UnitSpec> = fc.record(
   {
@@ -65,47 +70,113 @@ const unitSpec: fc.Arbitrary<UnitSpec> = fc.record(
   { noNullPrototype: true }
 ) as fc.Arbitrary<UnitSpec>
 
-const stepSpec: fc.Arbitrary<StepSpec> = fc.oneof(
-  fc.record({ _tag: fc.constant('Task' as const), unit: unitSpec }, { noNullPrototype: true }),
-  fc.record(
-    {
-      _tag: fc.constant('Wave' as const),
-      groups: fc.array(fc.record({ unit: unitSpec, needs: fc.nat({ max: 7 }) }, { noNullPrototype: true }), {
-        minLength: 1,
-        maxLength: 4
-      }),
-      concurrency: fc.integer({ min: 1, max: 4 }),
-      onFailure: fc.constantFrom('finish' as const, 'continue' as const, 'halt' as const),
-      leaves: fc.constantFrom(false, false, true)
-    },
-    { noNullPrototype: true }
-  ),
-  fc.record(
-    {
-      _tag: fc.constant('Map' as const),
-      unit: unitSpec,
-      items: fc.nat({ max: 3 }),
-      concurrency: fc.integer({ min: 1, max: 3 })
-    },
-    { noNullPrototype: true }
+const PLAIN = { noNullPrototype: true } as const
+
+/** A step of so many levels at most. Composites within composites are small: a schedule runs the whole of it many times. */
+const stepSpec = (levels: number, most: number): fc.Arbitrary<StepSpec> => {
+  const task = fc.record({ _tag: fc.constant('Task' as const), unit: unitSpec }, PLAIN)
+  if (levels === 1) return task
+  const part = fc.oneof(
+    { weight: 3, arbitrary: task },
+    { weight: 1, arbitrary: fc.constant(null).chain(() => stepSpec(levels - 1, 2)) }
   )
-)
+  return fc.oneof(
+    { weight: 4, arbitrary: task },
+    {
+      weight: 4,
+      arbitrary: fc.record(
+        {
+          _tag: fc.constant('Wave' as const),
+          groups: fc.array(fc.record({ step: part, needs: fc.nat({ max: 7 }) }, PLAIN), {
+            minLength: 1,
+            maxLength: most
+          }),
+          concurrency: fc.integer({ min: 1, max: 4 }),
+          onFailure: fc.constantFrom('finish' as const, 'continue' as const, 'halt' as const),
+          leaves: fc.constantFrom(false, false, true)
+        },
+        PLAIN
+      )
+    },
+    {
+      weight: 4,
+      arbitrary: fc.record(
+        {
+          _tag: fc.constant('Map' as const),
+          each: part,
+          items: fc.nat({ max: most - 1 }),
+          concurrency: fc.integer({ min: 1, max: 3 })
+        },
+        PLAIN
+      )
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record(
+        {
+          _tag: fc.constant('Sequence' as const),
+          steps: fc.array(part, { minLength: 1, maxLength: Math.min(3, most) })
+        },
+        PLAIN
+      )
+    }
+  )
+}
 
-/** A workflow of up to four steps. It shrinks towards one step that gives something and leaves nothing. */
-export const workflowSpec: fc.Arbitrary<WorkflowSpec> = fc.array(stepSpec, { minLength: 1, maxLength: 4 })
+/** A workflow of up to four steps, of five levels. It shrinks towards one step that gives something and leaves nothing. */
+export const workflowSpec: fc.Arbitrary<WorkflowSpec> = fc.array(stepSpec(5, 4), { minLength: 1, maxLength: 4 })
 
-/** The units of the maps. */
+/** A step of a spec with its path; `isInMap`: it is done for an item. */
+interface Placed {
+  readonly unit: string
+  readonly step: StepSpec
+  readonly isInMap: boolean
+}
+
+/** Whether a wave leaves a mark: one in which no task surely runs, without a question, has nobody who makes it. */
+const leavesMark = (step: StepSpec): boolean => step._tag === 'Wave' && step.leaves && hasWork(step)
+
+const hasWork = (step: StepSpec): boolean => {
+  switch (step._tag) {
+    case 'Task':
+      return step.unit.idempotent && step.unit.leaves !== 'artifact'
+    case 'Sequence':
+      return step.steps.some(hasWork)
+    case 'Wave':
+      return step.groups.some((group) => hasWork(group.step))
+    case 'Map':
+      return step.items > 0 && hasWork(step.each)
+  }
+}
+
+const placed = (spec: WorkflowSpec): ReadonlyArray<Placed> => {
+  const visit = (step: StepSpec, unit: string, isInMap: boolean): ReadonlyArray<Placed> => {
+    const parts = (): ReadonlyArray<Placed> => {
+      switch (step._tag) {
+        case 'Task':
+          return []
+        case 'Sequence':
+          return step.steps.flatMap((part, index) => visit(part, `${unit}/${stepName(index)}`, isInMap))
+        case 'Wave':
+          return step.groups.flatMap((part, index) => visit(part.step, `${unit}/${groupName(index)}`, isInMap))
+        case 'Map':
+          return itemsOf(step.items).flatMap((item) => visit(step.each, `${unit}/${item}`, true))
+      }
+    }
+    return [{ unit, step, isInMap }, ...parts()]
+  }
+  return spec.flatMap((step, index) => visit(step, stepName(index), false))
+}
+
+/** The tasks of the maps. */
 export const itemUnitsOf = (spec: WorkflowSpec): ReadonlyArray<string> =>
-  spec.flatMap((step, index) => (step._tag === 'Map' ? itemsOf(step.items).map((item) => `s${index}/${item}`) : []))
+  placed(spec).flatMap(({ unit, step, isInMap }) => (isInMap && step._tag === 'Task' ? [unit] : []))
 
 /** The names of what leaves something behind. */
 export const leavingOf = (spec: WorkflowSpec): ReadonlyArray<string> =>
-  spec.flatMap((step, index) => {
-    if (step._tag === 'Task') return step.unit.leaves === 'nothing' ? [] : [`s${index}`]
-    if (step._tag === 'Map')
-      return step.unit.leaves === 'nothing' ? [] : itemsOf(step.items).map((item) => `s${index}/${item}`)
-    const groups = step.groups.flatMap(({ unit }, group) => (unit.leaves === 'nothing' ? [] : [`s${index}/g${group}`]))
-    return step.leaves ? [`s${index}`, ...groups] : groups
+  placed(spec).flatMap(({ unit, step }) => {
+    const leaves = step._tag === 'Task' ? step.unit.leaves !== 'nothing' : leavesMark(step)
+    return leaves ? [unit] : []
   })
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -130,60 +201,77 @@ export const programOf =
   (scene: Scene<Outside>): P.Program<Readonly<Record<string, unknown>>> =>
     Program.fromSteps(
       'random',
-      spec.map((step, index) => stepOf(scene, step, `s${index}`))
+      spec.map((step, index) => stepOf(scene, step, { name: stepName(index), place: stepName(index), marks: [] }))
     )
 
-const stepOf = (scene: Scene<Outside>, step: StepSpec, name: string): P.ProgramStep => {
+/** Where a step stands. `place`: its path, with `*` for items; `marks`: the waves around it that leave something, by their depths. */
+interface At {
+  readonly name: string
+  readonly place: string
+  readonly marks: ReadonlyArray<number>
+}
+
+const depthOf = (place: string): number => place.split('/').length
+
+const partOf = ({ place, marks }: At, name: string, key = name): At => ({ name, place: `${place}/${key}`, marks })
+
+const stepOf = (scene: Scene<Outside>, step: StepSpec, at: At): P.ProgramStep => {
+  const { name, place } = at
   switch (step._tag) {
     case 'Task':
-      return taskOf(scene, step.unit, name, name)
+      return taskOf(scene, step.unit, at)
+    case 'Sequence':
+      return Program.sequenceOf(
+        name,
+        step.steps.map((part, index) => stepOf(scene, part, partOf(at, stepName(index))))
+      )
     case 'Wave': {
-      const names = step.groups.map((_, index) => `g${index}`)
-      const mark = step.leaves ? `${name}.wave` : undefined
-      const groups = step.groups.map(({ unit, needs }, index) => ({
-        ...taskOf(scene, unit, names[index] as string, `${name}/${names[index]}`, mark),
-        needs: names.slice(0, index).filter((_, other) => (needs & (1 << other)) !== 0)
+      const inside = leavesMark(step) ? { ...at, marks: [...at.marks, depthOf(place)] } : at
+      const groups = step.groups.map(({ step: part, needs }, index) => ({
+        ...stepOf(scene, part, partOf(inside, groupName(index))),
+        needs: Array.from({ length: index }, (_, other) => other)
+          .filter((other) => (needs & (1 << other)) !== 0)
+          .map(groupName)
       }))
       const { concurrency, onFailure } = step
-      const evidence = mark === undefined ? {} : { evidence: [{ _tag: 'File', path: mark } as const] }
-      return Program.waveOf(name, groups, { concurrency, onFailure, ...evidence })
+      const evidence = (
+        _: undefined,
+        { unit }: { readonly unit: string }
+      ): ReadonlyArray<CompletedStep.ExpectedEvidence> => [{ _tag: 'File', path: markOf(unit) }]
+      return Program.waveOf(name, groups, { concurrency, onFailure, ...(leavesMark(step) ? { evidence } : {}) })
     }
     case 'Map': {
-      const { unit: spec, items, concurrency } = step
-      const each = taskOf(scene, { ...spec, capture: false }, name, ({ group = '' }) => `${name}/${group}`)
+      const { each, items, concurrency } = step
       const keyed = {
         forEach: () => E.right(itemsOf(items)),
         key: (item: unknown) => E.right(item as string)
       }
-      return Program.mapOf(name, each, keyed, { concurrency })
+      return Program.mapOf(name, stepOf(scene, each, partOf(at, name, '*')), keyed, { concurrency })
     }
   }
 }
 
-/** `named`: its unit, or for the task of a map how its units are called. */
-const taskOf = (
-  scene: Scene<Outside>,
-  spec: UnitSpec,
-  name: string,
-  named: string | ((context: Pick<Context, 'group'>) => string),
-  mark?: string
-): P.ProgramTask => {
-  const unitOf = (context: Pick<Context, 'group'>): string => (typeof named === 'string' ? named : named(context))
+const markOf = (wave: string): string => `${wave}.wave`
+
+const taskOf = (scene: Scene<Outside>, spec: UnitSpec, { name, place, marks }: At): P.ProgramTask => {
+  const captures = spec.capture && !place.endsWith('/*')
   const declared = {
     idempotent: spec.idempotent,
     retry,
-    ...(spec.capture && typeof named === 'string' ? { capture: named.replace('/', '_') } : {}),
+    ...(captures ? { capture: place.replace(/[/*]/g, '_') } : {}),
     ...(spec.leaves === 'nothing'
       ? {}
       : {
-          evidence: (_: unknown, context: Context) =>
-            [evidenceOf(spec, unitOf(context))].filter((one) => one !== undefined)
+          evidence: (_: unknown, { unit }: Context) => [evidenceOf(spec, unit)].filter((one) => one !== undefined)
         })
   }
   const leave = (unit: string): void => {
     const { tree } = scene
     const evidence = evidenceOf(spec, unit)
-    if (mark !== undefined) tree.files.set(mark, mark)
+    for (const depth of marks) {
+      const mark = markOf(unit.split('/').slice(0, depth).join('/'))
+      tree.files.set(mark, mark)
+    }
     if (evidence?._tag === 'Commit') {
       if (!tree.commits.includes(evidence.hash)) tree.commits = [...tree.commits, evidence.hash]
     } else if (evidence !== undefined) tree.files.set(evidence.path, unit)
@@ -192,9 +280,9 @@ const taskOf = (
   return job === undefined
     ? Program.task(name, {
         ...declared,
-        run: (context: Context) => working(scene, spec, unitOf(context), context, leave)
+        run: (context: Context) => working(scene, spec, context, leave)
       })
-    : Program.task(name, { ...declared, job: jobOf(scene, spec, unitOf, job, leave) })
+    : Program.task(name, { ...declared, job: jobOf(scene, spec, job, leave) })
 }
 
 const evidenceOf = ({ leaves }: UnitSpec, unit: string): CompletedStep.ExpectedEvidence | undefined => {
@@ -234,8 +322,7 @@ const troubleOf = (
 const working = (
   scene: Scene<Outside>,
   spec: UnitSpec,
-  unit: string,
-  { outputs, variables, signal }: Context,
+  { unit, outputs, variables, signal }: Context,
   leave: (unit: string) => void
 ): TE.TaskEither<unknown, unknown> => {
   return async () => {
@@ -252,13 +339,11 @@ const working = (
 const jobOf = (
   scene: Scene<Outside>,
   spec: UnitSpec,
-  unitOf: (context: Pick<Context, 'group'>) => string,
   ends: Job,
   leave: (unit: string) => void
 ): P.Job<Readonly<Record<string, unknown>>, unknown, undefined> => ({
   submit: (context) => async () => {
-    const { idempotencyKey } = context
-    const unit = unitOf(context)
+    const { idempotencyKey, unit } = context
     const trouble = troubleOf(scene, spec, unit)
     if (trouble !== undefined) return E.left(trouble)
     await scene.effect(`submit ${unit}`, () => {
@@ -278,8 +363,8 @@ const jobOf = (
     }),
   collect: (context) =>
     TE.fromIO(() => {
-      const { job, outputs } = context
-      leave(unitOf(context))
+      const { job, outputs, unit } = context
+      leave(unit)
       return `${job as string} of ${digest(JSON.stringify(outputs))}`
     })
 })

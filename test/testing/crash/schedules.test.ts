@@ -123,8 +123,19 @@ describe('a random workflow', () => {
     const report = await perform({
       spec: [
         { _tag: 'Task', unit: SIMPLE },
-        { _tag: 'Map', unit: { ...SIMPLE, trouble: ['permanent', 'permanent'] }, items: 1, concurrency: 1 },
-        { _tag: 'Wave', groups: [{ unit: SIMPLE, needs: 0 }], concurrency: 1, onFailure: 'halt', leaves: false }
+        {
+          _tag: 'Map',
+          each: { _tag: 'Task', unit: { ...SIMPLE, trouble: ['permanent', 'permanent'] } },
+          items: 1,
+          concurrency: 1
+        },
+        {
+          _tag: 'Wave',
+          groups: [{ step: { _tag: 'Task', unit: SIMPLE }, needs: 0 }],
+          concurrency: 1,
+          onFailure: 'halt',
+          leaves: false
+        }
       ],
       only: {
         schedule: [NOWHERE, NOWHERE, { _tag: 'AtCall', n: 3, how: 'before' }],
