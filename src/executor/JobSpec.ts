@@ -4,9 +4,8 @@
  * @since 0.1.0
  */
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import type * as t from 'io-ts'
 import type { Json } from '../domain/Json.js'
-import type { OutputCodec, StepContext, TaskSpec } from './StepSpec.js'
+import type { ReturnOf, StepContext, TaskSpec } from './StepSpec.js'
 
 /**
  * What a task gets when it asks for its job, or collects what that gave: what it got when it submitted, and the `job` itself
@@ -51,9 +50,7 @@ export interface Job<Outputs, Input, C, Given = unknown> {
   /** Asks what became of the job. */
   readonly poll: (context: JobContext<Outputs, Input> & Given) => TaskEither<unknown, JobStatus>
   /** Fetches what the job gave. */
-  readonly collect: (
-    context: JobContext<Outputs, Input> & Given
-  ) => TaskEither<unknown, C extends OutputCodec ? t.TypeOf<C> : unknown>
+  readonly collect: (context: JobContext<Outputs, Input> & Given) => TaskEither<unknown, ReturnOf<C>>
 }
 
 /**

@@ -3,10 +3,9 @@
  *
  * @since 0.1.0
  */
-import type * as t from 'io-ts'
 import type { Json } from '../domain/Json.js'
 import type { JobSpec } from './JobSpec.js'
-import type { OutputCodec, OutputOf, StepContext, TaskSpec, WaveOptions } from './StepSpec.js'
+import type { OutputOf, ReturnOf, StepContext, TaskSpec, WaveOptions } from './StepSpec.js'
 
 /**
  * What the items of a map are computed from: every run of it sees the same, now and after a resume. A map in the body of another map sees
@@ -23,7 +22,7 @@ export type MapSource<Outputs, Input = Json> = Pick<
 /**
  * Which items a map has, and how it runs.
  *
- * - `forEach`: the items, at most 100,000, each plain JSON or what `item`, their codec, encodes. It is asked once, when the
+ * - `forEach`: the items, at most 100,000, each plain JSON or what `item`, their codec or schema, takes. It is asked once, when the
  *   map is due, and its answer is recorded: a resume goes on with the same items. It is asked again after the map, or a step
  *   before it, was made to run anew.
  * - `key`: the name of an item, and so of its group; default its position, counted from 1. No two may have the same.
@@ -34,9 +33,7 @@ export type MapSource<Outputs, Input = Json> = Pick<
  */
 export interface MapOptions<Outputs, Input, I, Given = unknown> extends WaveOptions<Outputs, Input, Given> {
   /** The items. */
-  readonly forEach: (
-    source: MapSource<Outputs, Input> & Given
-  ) => ReadonlyArray<I extends OutputCodec ? t.TypeOf<I> : unknown>
+  readonly forEach: (source: MapSource<Outputs, Input> & Given) => ReadonlyArray<ReturnOf<I>>
   readonly item?: I
   /** The name of an item. */
   readonly key?: (item: OutputOf<I>, index: number) => string

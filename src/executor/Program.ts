@@ -19,11 +19,12 @@ import type { JobSpec } from './JobSpec.js'
 import type { EachSpec, ForItem, MapOptions, MapSource } from './MapSpec.js'
 import type { ProgramStep, ProgramTask } from './ProgramStep.js'
 import { mapOf, sequenceOf, task, waveOf } from './ProgramStep.js'
-import type { Needs, OutputCodec, OutputOf, SequenceOptions, TaskSpec, WaveOptions } from './StepSpec.js'
+import type { Needs, OutputOf, Schema, SequenceOptions, StartOf, TaskSpec, WaveOptions } from './StepSpec.js'
 
 export type * from './JobSpec.js'
 export type * from './MapSpec.js'
 export * from './ProgramStep.js'
+export type * from './StandardSchema.js'
 export type * from './StepSpec.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -31,20 +32,21 @@ export type * from './StepSpec.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * A workflow that can run. `Outputs` are the types of what its steps give, by name; `Input` that of its input. `Given` is what its steps
- * need beside their context: an item, if they are the body of a map. `onSuccess`: what becomes of a run that has completed, default `keep`.
+ * A workflow that can run. `Outputs` are the types of what its steps give, by name; `Input` that of the input that starts a run. `Given` is
+ * what its steps need beside their context: an item, if they are the body of a map. `Seen` is the type of the input that its steps see:
+ * another one than `Input` if the schema of the input transforms it. `onSuccess`: what becomes of a run that has completed, default `keep`.
  *
  * @category model
  * @since 0.1.0
  */
-export interface Program<Outputs, Input = Json, Given = unknown> extends Workflow {
+export interface Program<Outputs, Input = Json, Given = unknown, Seen = SeenOf<Input>> extends Workflow {
   readonly steps: ReadonlyArray<ProgramStep>
   readonly identity: WorkflowIdentity
   /** What steps see of a stored input. */
-  readonly decodeInput: (input: Json) => E.Either<OutputMismatch, unknown>
+  readonly decodeInput: (input: Json) => E.Either<OutputMismatch, Seen>
   /** An input as JSON. */
   readonly encodeInput: (input: Input) => E.Either<OutputMismatch, Json>
-  /** The expected type, if the input codec is not a codec. */
+  /** The expected type, if the input's codec is neither a codec nor a schema. */
   readonly inputExpected?: string | undefined
   readonly onSuccess?: OnSuccess
   /** Only a type: what the steps give. */
@@ -52,6 +54,15 @@ export interface Program<Outputs, Input = Json, Given = unknown> extends Workflo
   /** Only a type: what the steps need beside their context. */
   readonly Given?: (given: Given) => void
 }
+
+/**
+ * The type of the input that steps see, if no schema transforms it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+// Every program is a `Program<unknown, never>`, whatever its steps see.
+export type SeenOf<Input> = [Input] extends [never] ? unknown : Input
 
 /**
  * Steps in order, as a group of a {@link wave} or as what a {@link map} does for each item. `steps` adds them to a program without steps.
@@ -68,7 +79,7 @@ export interface StepsSpec<Outputs, Input, Inner, Given = unknown> extends Omit<
   'evidence'
 > {
   /** Adds the steps. */
-  readonly steps: (start: Program<Outputs, Input, Given>) => Program<Inner, Input, Given>
+  readonly steps: (start: Program<Outputs, Input, Given, Input>) => Program<Inner, Input, Given, Input>
   /** What they leave behind. */
   readonly evidence?: ReadonlyArray<ExpectedEvidence>
 }
@@ -82,12 +93,12 @@ export interface StepsSpec<Outputs, Input, Inner, Given = unknown> extends Omit<
 export type Added<Inner, Outputs> = { readonly [P in Exclude<keyof Inner, keyof Outputs>]: Inner[P] }
 
 /**
- * The output of a group. `C`: the codec of a task, or the outputs of a {@link StepsSpec} and of the steps before it.
+ * The output of a group. `C`: the codec or the schema of a task, or the outputs of a {@link StepsSpec} and of the steps before it.
  *
  * @category model
  * @since 0.1.0
  */
-export type PartOf<C, Outputs> = C extends OutputCodec ? OutputOf<C> : C extends object ? Added<C, Outputs> : Json
+export type PartOf<C, Outputs> = C extends Schema ? OutputOf<C> : C extends object ? Added<C, Outputs> : Json
 
 /**
  * What a program is declared with beside its steps: see {@link start}.
@@ -169,17 +180,17 @@ const anyInput = (input: unknown): E.Either<OutputMismatch, Json> =>
   E.map((json: Json | undefined) => (json === undefined ? {} : json))(toJson(input))
 
 /** A program without its steps. */
-type Base<Input> = Pick<
-  Program<unknown, Input>,
+type Base<Input, Seen> = Pick<
+  Program<unknown, Input, unknown, Seen>,
   'name' | 'secrets' | 'onSuccess' | 'decodeInput' | 'encodeInput' | 'inputExpected'
 >
 
 /** The identity is made when it is first asked for: a builder's intermediate programs never are. */
-const build = <Outputs, Input, Given>(
-  base: Base<Input>,
+const build = <Outputs, Input, Given, Seen>(
+  base: Base<Input, Seen>,
   steps: ReadonlyArray<ProgramStep>,
   path?: string
-): Program<Outputs, Input, Given> => {
+): Program<Outputs, Input, Given, Seen> => {
   let identity: WorkflowIdentity | undefined
   const { name, secrets = [], onSuccess = 'keep', decodeInput, encodeInput, inputExpected } = base
   return {
@@ -198,7 +209,7 @@ const build = <Outputs, Input, Given>(
 }
 
 /**
- * A program without steps, to which {@link step} and {@link wave} add. `input` is the codec of the run's input; without
+ * A program without steps, to which {@link step} and {@link wave} add. `input` is the codec or the schema of the run's input; without
  * one that is plain JSON. `secrets` are the names of what the steps get from whoever keeps secrets, at each start and resume
  * anew: a checkpoint keeps the names alone, and what steps give is recorded without the values. `onSuccess`: what becomes of a
  * run that has completed. Once that is durable it is archived or deleted; its id is free then.
@@ -220,17 +231,18 @@ const build = <Outputs, Input, Given>(
  * @category constructors
  * @since 0.1.0
  */
-export const start = <C extends OutputCodec | undefined = undefined>(
+export const start = <C extends Schema | undefined = undefined>(
   name: string,
   options: ProgramOptions & { readonly input?: C } = {}
-): Program<object, OutputOf<C>> => {
-  const codec: OutputCodec | undefined = options.input
+): Program<object, StartOf<C>, unknown, OutputOf<C>> => {
+  const codec: Schema | undefined = options.input
   const { input: _, ...more } = options
-  if (codec === undefined) return build({ name, ...more, decodeInput: E.right, encodeInput: anyInput }, [])
   const { encode, decode, codecExpected } = conversions(codec)
+  const decodeInput = (codec === undefined ? E.right : decode) as (input: Json) => E.Either<OutputMismatch, OutputOf<C>>
+  if (codec === undefined) return build({ name, ...more, decodeInput, encodeInput: anyInput }, [])
   const encodeInput = (input: unknown): E.Either<OutputMismatch, Json> =>
     E.chain((json: Json | undefined) => (json === undefined ? E.left(NO_INPUT) : E.right(json)))(encode(input))
-  return build({ name, ...more, decodeInput: decode, encodeInput, inputExpected: codecExpected }, [])
+  return build({ name, ...more, decodeInput, encodeInput, inputExpected: codecExpected }, [])
 }
 
 /** What a codec makes nothing of could not be told from no input on a resume. */
@@ -259,11 +271,13 @@ export type NewName<N extends string, Outputs, All = N> = N extends unknown
  * @since 0.1.0
  */
 export const step =
-  <N extends string, Outputs, Input, C extends OutputCodec | undefined = undefined, Given = unknown>(
+  <N extends string, Outputs, Seen, C extends Schema | undefined = undefined, Given = unknown, Input = Seen>(
     name: NewName<N, Outputs>,
-    spec: TaskSpec<Outputs, Input, C, NoInfer<Given>> | JobSpec<Outputs, Input, C, NoInfer<Given>>
+    spec: TaskSpec<Outputs, Seen, C, NoInfer<Given>> | JobSpec<Outputs, Seen, C, NoInfer<Given>>
   ) =>
-  (self: Program<Outputs, Input, Given>): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input, Given> =>
+  (
+    self: Program<Outputs, Input, Given, Seen>
+  ): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input, Given, Seen> =>
     build(self, [...self.steps, task(name, spec as TaskSpec<never, never, C>)])
 
 /**
@@ -295,14 +309,14 @@ export const step =
  * @since 0.1.0
  */
 export const sequence =
-  <N extends string, Outputs, Input, Inner, Given = unknown>(
+  <N extends string, Outputs, Seen, Inner, Given = unknown, Input = Seen>(
     name: NewName<N, Outputs>,
-    parts: (start: Program<Outputs, Input, Given>) => Program<Inner, Input, Given>,
-    options: SequenceOptions<Outputs, Input, NoInfer<Given>> = {}
+    parts: (start: Program<Outputs, Input, Given, Seen>) => Program<Inner, Input, Given, Seen>,
+    options: SequenceOptions<Outputs, Seen, NoInfer<Given>> = {}
   ) =>
   (
-    self: Program<Outputs, Input, Given>
-  ): Program<Outputs & { readonly [K in N]: Added<Inner, Outputs> }, Input, Given> =>
+    self: Program<Outputs, Input, Given, Seen>
+  ): Program<Outputs & { readonly [K in N]: Added<Inner, Outputs> }, Input, Given, Seen> =>
     build(self, [...self.steps, sequenceOf(name, parts(build(self, [])).steps, options as SequenceOptions)])
 
 /**
@@ -340,21 +354,26 @@ export const sequence =
  * @since 0.1.0
  */
 export const wave =
-  <N extends string, Outputs, Input, Cs extends Readonly<Record<string, unknown>>, Given = unknown>(
+  <N extends string, Outputs, Seen, Cs extends Readonly<Record<string, unknown>>, Given = unknown, Input = Seen>(
     name: NewName<N, Outputs>,
     groups: {
       readonly [G in keyof Cs]: Needs<Extract<keyof Cs, string>> &
         (
-          | TaskSpec<Outputs, Input, Cs[G], NoInfer<Given>>
-          | JobSpec<Outputs, Input, Cs[G], NoInfer<Given>>
-          | StepsSpec<Outputs, Input, Cs[G], NoInfer<Given>>
+          | TaskSpec<Outputs, Seen, Cs[G], NoInfer<Given>>
+          | JobSpec<Outputs, Seen, Cs[G], NoInfer<Given>>
+          | StepsSpec<Outputs, Seen, Cs[G], NoInfer<Given>>
         )
     },
-    options: WaveOptions<Outputs, Input, NoInfer<Given>> = {}
+    options: WaveOptions<Outputs, Seen, NoInfer<Given>> = {}
   ) =>
   (
-    self: Program<Outputs, Input, Given>
-  ): Program<Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: PartOf<Cs[G], Outputs> } }, Input, Given> => {
+    self: Program<Outputs, Input, Given, Seen>
+  ): Program<
+    Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: PartOf<Cs[G], Outputs> } },
+    Input,
+    Given,
+    Seen
+  > => {
     const parts = Object.entries<LoosePart & Needs>(groups as never).map(([group, spec]) => ({
       ...partFrom(self, group, spec),
       needs: spec.needs ?? []
@@ -405,22 +424,24 @@ export const map =
   <
     N extends string,
     Outputs,
-    Input,
-    I extends OutputCodec | undefined = undefined,
-    C extends OutputCodec | undefined = undefined,
+    Seen,
+    I extends Schema | undefined = undefined,
+    C extends Schema | undefined = undefined,
     Inner = undefined,
-    Given = unknown
+    Given = unknown,
+    Input = Seen
   >(
     name: NewName<N, Outputs>,
-    options: MapOptions<Outputs, Input, I, NoInfer<Given>>,
-    each: EachSpec<Outputs, Input, I, C> | StepsSpec<Outputs, Input, Inner, ForItem<OutputOf<I>>>
+    options: MapOptions<Outputs, Seen, I, NoInfer<Given>>,
+    each: EachSpec<Outputs, Seen, I, C> | StepsSpec<Outputs, Seen, Inner, ForItem<OutputOf<I>>>
   ) =>
   (
-    self: Program<Outputs, Input, Given>
+    self: Program<Outputs, Input, Given, Seen>
   ): Program<
     Outputs & { readonly [K in N]: ReadonlyArray<Inner extends object ? Added<Inner, Outputs> : OutputOf<C>> },
     Input,
-    Given
+    Given,
+    Seen
   > =>
     build(self, [
       ...self.steps,
@@ -428,7 +449,7 @@ export const map =
     ])
 
 /** What an author's functions give, or throw. */
-const itemsFrom = ({ forEach, key = position, item }: MapOptions<never, never, OutputCodec | undefined>) => ({
+const itemsFrom = ({ forEach, key = position, item }: MapOptions<never, never, Schema | undefined>) => ({
   forEach: (source: MapSource<unknown, unknown>) =>
     E.tryCatch(
       (): ReadonlyArray<unknown> => forEach(source as MapSource<never, never>),
@@ -446,9 +467,11 @@ const position = (_: unknown, index: number): string => String(index + 1)
 
 /** A group, or what a map does for each item. */
 type LoosePart =
-  | TaskSpec<never, never, OutputCodec | undefined>
-  | JobSpec<never, never, OutputCodec | undefined>
+  | TaskSpec<never, never, Schema | undefined>
+  | JobSpec<never, never, Schema | undefined>
   | StepsSpec<never, never, unknown, never>
 
-const partFrom = (self: Base<never>, name: string, spec: LoosePart): ProgramStep =>
-  'steps' in spec ? sequenceOf(name, spec.steps(build(self, [])).steps, spec as never) : task(name, spec)
+const partFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): ProgramStep =>
+  'steps' in spec
+    ? sequenceOf(name, spec.steps(build(self as Base<never, never>, [])).steps, spec as never)
+    : task(name, spec)

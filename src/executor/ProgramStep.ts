@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type * as E from 'fp-ts/lib/Either.js'
+import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
@@ -20,7 +20,7 @@ import { fromSpec as guardFrom } from './Guard.js'
 import type { Job, JobContext, JobSpec, JobStatus } from './JobSpec.js'
 import type { MapSource } from './MapSpec.js'
 import type { Reuse } from './StepArtifacts.js'
-import type { OnFailure, OutputCodec, SequenceOptions, StepContext, TaskSpec, WaveOptions } from './StepSpec.js'
+import type { OnFailure, Schema, SequenceOptions, StepContext, TaskSpec, WaveOptions } from './StepSpec.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -151,11 +151,11 @@ export type ProgramStep = ProgramTask | ProgramSequence | ProgramWave | ProgramM
  */
 export const task = (
   name: string,
-  spec: TaskSpec<never, never, OutputCodec | undefined> | JobSpec<never, never, OutputCodec | undefined>,
+  spec: TaskSpec<never, never, Schema | undefined> | JobSpec<never, never, Schema | undefined>,
   definition: Json = definitionOf(spec),
   leaves = leavesOf(spec)
 ): ProgramTask => {
-  const { accepts, encode, decode, codecExpected } = conversions(spec.output)
+  const { accepts, encode, decode, codecExpected, seen } = conversions(spec.output)
   const defined = W.task(name, {
     definition,
     accepts,
@@ -165,7 +165,7 @@ export const task = (
     ...(spec.numbered === undefined ? {} : { numbered: spec.numbered }),
     ...(spec.capture === undefined ? {} : { captures: [spec.capture] })
   })
-  const guard = guardFrom(spec as GuardSpec<never>, spec.evidence as never) as UnitGuard | undefined
+  const guard = guardFrom(spec as GuardSpec<never>, evidenceOf(spec.evidence, seen) as never) as UnitGuard | undefined
   // Field by field, not spread: all tasks are then objects of one kind to the engine, and a plan of many is quick.
   return {
     _tag: defined._tag,
@@ -180,12 +180,25 @@ export const task = (
     encode,
     decode,
     codecExpected,
+    seen,
     run: ('job' in spec ? spec.job.submit : spec.run) as Runnable['run'],
     job: 'job' in spec ? runnableJob(spec.job as unknown as Job<unknown, unknown, undefined>, guard) : undefined,
     retry: spec.retry ?? noRetry,
     timeoutMillis: spec.timeoutMillis,
     workspace: spec.workspace,
     guard: 'job' in spec && guard !== undefined ? beforeOnly(guard) : guard
+  }
+}
+
+/** A schema's output is what its evidence is computed from. An output that the schema refuses fails the step anyway. */
+const evidenceOf = (
+  evidence: TaskSpec<never, never, undefined>['evidence'],
+  seen: Conversions['seen']
+): TaskSpec<never, never, undefined>['evidence'] => {
+  if (typeof evidence !== 'function') return evidence
+  return (output, context) => {
+    const value = seen(output)
+    return E.isRight(value) ? evidence(value.right as Json, context) : []
   }
 }
 
@@ -308,7 +321,7 @@ export const waveOf = (
 export const mapOf = (
   name: string,
   each: ProgramStep,
-  { forEach, key, item }: Items & { readonly item?: OutputCodec | undefined },
+  { forEach, key, item }: Items & { readonly item?: Schema | undefined },
   options: WaveOptions = {},
   definition?: Json
 ): ProgramMap => {

@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import type * as t from 'io-ts'
 import type { Variables } from '../domain/Checkpoint.js'
 import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
@@ -12,6 +11,7 @@ import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import type { Unit } from '../domain/Unit.js'
 import type { Workspace } from '../domain/Workspace.js'
 import type { GuardSpec } from './Guard.js'
+import type { SchemaInput, SchemaOutput, StandardSchema } from './StandardSchema.js'
 import type { Memo, StepArtifacts } from './StepArtifacts.js'
 
 /**
@@ -51,28 +51,64 @@ export interface StepContext<Outputs, Input = Json> {
 }
 
 /**
- * A codec of an output: `encode` must give plain JSON.
+ * An io-ts codec (`t.Mixed`), by the fields that are used of it. `encode` must return plain JSON.
  *
  * @category model
  * @since 0.1.0
  */
-// A codec is invariant in its types; only its own TypeOf is used of it.
-export type OutputCodec = t.Mixed
+// The parameters are `never`, because a codec is invariant in its types and only its own `_A` counts.
+export interface OutputCodec {
+  readonly _A: unknown
+  readonly name: string
+  /** As in io-ts. */
+  readonly is: (value: unknown) => boolean
+  /** As in io-ts. */
+  readonly validate: (value: never, context: never) => unknown
+  /** As in io-ts. */
+  readonly decode: (value: never) => unknown
+  /** As in io-ts. */
+  readonly encode: (value: never) => unknown
+}
 
 /**
- * The type that later steps see: the codec's, or plain JSON without one (`null` if the step gave nothing).
+ * What `output`, `input` and `item` take: an io-ts codec, or a Standard Schema (zod, valibot, arktype).
  *
  * @category model
  * @since 0.1.0
  */
-export type OutputOf<C> = C extends OutputCodec ? t.TypeOf<C> : Json
+export type Schema = StandardSchema | OutputCodec
+
+/**
+ * The type that readers see: the codec's, what the schema returns, or plain JSON without either (`null` if the step gave nothing).
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type OutputOf<C> = C extends StandardSchema ? SchemaOutput<C> : C extends OutputCodec ? C['_A'] : Json
+
+/**
+ * The type that a step returns: the codec's, or what the schema takes.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type ReturnOf<C> = C extends StandardSchema ? SchemaInput<C> : C extends OutputCodec ? C['_A'] : unknown
+
+/**
+ * The type of the input that starts a run: the codec's, what the schema takes, or plain JSON without either.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type StartOf<C> = C extends Schema ? ReturnOf<C> : Json
 
 /**
  * How a task is defined in code.
  *
  * - `run`: what it does. Its error may be anything: a `StepFailure` is taken at its word, everything else is classified
  *   by `StepFailure.fromUnknown`, as is what it throws or rejects with.
- * - `output`: the codec of what it gives; without one that must be plain JSON.
+ * - `output`: the codec or the schema of its output; without one that must be plain JSON. With a schema the step returns what the schema
+ *   takes, which is recorded as JSON; readers get what the schema returns for it.
  * - `version`: raise it when `run` changes so much that a run that did the old one must not go on with the new.
  * - `idempotent`: default true. `capture`: the variable that its output becomes.
  * - `retry`: default none. `timeoutMillis`: for each attempt, its checks included, default none.
@@ -89,9 +125,7 @@ export type OutputOf<C> = C extends OutputCodec ? t.TypeOf<C> : Json
  */
 export interface TaskSpec<Outputs, Input, C, Given = unknown> extends GuardSpec<StepContext<Outputs, Input> & Given> {
   /** What it does. */
-  readonly run: (
-    context: StepContext<Outputs, Input> & Given
-  ) => TaskEither<unknown, C extends OutputCodec ? t.TypeOf<C> : unknown>
+  readonly run: (context: StepContext<Outputs, Input> & Given) => TaskEither<unknown, ReturnOf<C>>
   readonly output?: C
   readonly summary?: string
   readonly version?: string

@@ -9,6 +9,8 @@ import type { Json } from '../domain/Json.js'
 import { fromUnknown } from '../domain/Json.js'
 import { fromUnknown as fromThrown } from '../domain/StepError.js'
 import type { OutputMismatch, Task } from '../domain/Workflow.js'
+import type { StandardIssue, StandardSchema } from './StandardSchema.js'
+import type { Schema } from './StepSpec.js'
 
 /**
  * How a task's outputs are stored.
@@ -21,13 +23,15 @@ export interface Conversions {
   readonly encode: (output: unknown) => E.Either<OutputMismatch, Json | undefined>
   /** What later steps see of a stored output. */
   readonly decode: (output: Json | undefined) => E.Either<OutputMismatch, unknown>
-  /** The expected type, if the step's codec is not a codec. */
+  /** The expected type, if the step's codec is neither a codec nor a schema. */
   readonly codecExpected: string | undefined
+  /** With a schema, an output as readers see it; else the output itself. */
+  readonly seen: (output: unknown) => E.Either<OutputMismatch, unknown>
 }
 
 const mismatchOf = (errors: t.Errors): OutputMismatch => {
   const context = errors[0]?.context ?? []
-  const path = context.slice(1).map(({ key }) => (/^\d+$/.test(key) ? `[${key}]` : `.${key}`))
+  const path = context.slice(1).map(({ key }) => segment(key))
   return { path: `$${path.join('')}`, expected: (context.at(-1)?.type.name ?? 'something else').slice(0, 200) }
 }
 
@@ -44,25 +48,30 @@ export const toJson = (value: unknown): E.Either<OutputMismatch, Json | undefine
 }
 
 /**
- * Encoding and decoding with a codec, or as plain JSON without one. Decoded values are fresh copies.
+ * Encoding and decoding with a codec or a schema, or as plain JSON without either. Decoded values are fresh copies.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const conversions = (codec: t.Mixed | undefined): Conversions & Pick<Task, 'accepts'> => {
-  if (codec === undefined) {
+export const conversions = (schema: Schema | undefined): Conversions & Pick<Task, 'accepts'> => {
+  if (schema === undefined) {
     return {
       encode: toJson,
       decode: (output) => E.right(output === undefined ? null : structuredClone(output)),
       accepts: () => E.right(undefined),
-      codecExpected: undefined
+      codecExpected: undefined,
+      seen: E.right
     }
   }
-  const codecExpected = expectedInstead(codec)
+  const codecExpected = expectedInstead(schema)
   if (codecExpected !== undefined) {
     const none = (): E.Either<OutputMismatch, never> => E.left({ path: '$', expected: codecExpected })
-    return { encode: none, decode: none, accepts: none, codecExpected }
+    return { encode: none, decode: none, accepts: none, codecExpected, seen: none }
   }
+  return isStandard(schema) ? withSchema(schema) : withCodec(schema as unknown as t.Mixed)
+}
+
+const withCodec = (codec: t.Mixed): ReturnType<typeof conversions> => {
   const decode: Conversions['decode'] = (output) =>
     decodeWith(codec, output === undefined ? undefined : structuredClone(output))
   return {
@@ -77,26 +86,57 @@ export const conversions = (codec: t.Mixed | undefined): Conversions & Pick<Task
       const decoded = decodeWith(codec, output)
       return E.isRight(decoded) ? E.right(undefined) : decoded
     },
-    codecExpected
+    codecExpected: undefined,
+    seen: E.right
+  }
+}
+
+/** The output is recorded as it is, and every reader validates the record: a transform never runs on its own result. */
+const withSchema = (schema: StandardSchema): ReturnType<typeof conversions> => {
+  // Each call gets a copy of its own: a transform may change its argument.
+  const decode: Conversions['decode'] = (output) =>
+    validateWith(schema, output === undefined ? undefined : structuredClone(output))
+  const accepts: Task['accepts'] = (output) => E.map(() => undefined)(decode(output))
+  return {
+    encode: (output) => E.chainFirst(accepts)(toJson(output)),
+    decode,
+    accepts,
+    codecExpected: undefined,
+    seen: (output) => E.chain(decode)(toJson(output))
   }
 }
 
 const METHODS = ['decode', 'encode', 'validate', 'is'] as const
 
-/** The expected type, if an untyped caller passed something that is not a codec; else undefined. */
+type Fields = Readonly<Record<string, unknown>>
+
+const fieldsOf = (given: unknown): Fields | undefined =>
+  (typeof given === 'object' && given !== null) || typeof given === 'function'
+    ? (given as unknown as Fields)
+    : undefined
+
+/** A schema that decodes as well, as those of zod do, is a schema. */
+const isStandard = (given: unknown): given is StandardSchema => fieldsOf(given)?.['~standard'] !== undefined
+
+/** The expected type, if an untyped caller passed something that is neither a codec nor a schema; else undefined. */
 const expectedInstead = (given: unknown): string | undefined => {
-  const hasFields = (typeof given === 'object' && given !== null) || typeof given === 'function'
-  const found = hasFields ? (given as Readonly<Record<string, unknown>>) : {}
+  const why = isStandard(given) ? whyNoSchema(given['~standard']) : whyNoCodec(given)
+  return why === undefined
+    ? undefined
+    : `an io-ts codec, such as t.string or t.type({ … }), or a Standard Schema (zod, valibot, arktype); ${why}`
+}
+
+const whyNoSchema = (standard: unknown): string | undefined => {
+  const { version, validate } = fieldsOf(standard) ?? {}
+  if (version !== 1) return `its "~standard" has the version ${String(version)}, not 1`
+  return typeof validate === 'function' ? undefined : 'its "~standard" has no validate'
+}
+
+const whyNoCodec = (given: unknown): string | undefined => {
+  const found = fieldsOf(given)
+  if (found === undefined) return `not ${given === null ? 'null' : `a ${typeof given}`}`
   const missing = METHODS.filter((name) => typeof found[name] !== 'function')
-  if (missing.length === 0) return undefined
-  const standard = found['~standard'] as { readonly vendor?: unknown } | undefined
-  const why =
-    standard !== undefined
-      ? `a Standard Schema (${String(standard.vendor)}) is not supported yet`
-      : hasFields
-        ? `the value has no ${missing.join(', ')}`
-        : `not ${given === null ? 'null' : `a ${typeof given}`}`
-  return `an io-ts codec, such as t.string or t.type({ … }); ${why}`
+  return missing.length === 0 ? undefined : `the value has no ${missing.join(', ')}`
 }
 
 /** A codec that throws does not take the value either: planning stays total. */
@@ -116,5 +156,35 @@ const encodeWith = (codec: t.Mixed, value: unknown): E.Either<OutputMismatch, Js
     return E.left({ path: '$', expected: `something that ${codec.name} encodes: ${messageOf(error)}` })
   }
 }
+
+/** Total and synchronous, whatever the schema does. */
+const validateWith = ({ '~standard': standard }: StandardSchema, value: unknown): E.Either<OutputMismatch, unknown> => {
+  try {
+    const result = standard.validate(value)
+    if ('then' in result) return notAwaited(result, standard.vendor)
+    return result.issues === undefined ? E.right(result.value) : E.left(mismatchOfIssue(result.issues[0]))
+  } catch (error) {
+    return E.left({ path: '$', expected: `something that ${standard.vendor} validates: ${messageOf(error)}` })
+  }
+}
+
+/** Ignores the rejection, so that it cannot end the process. */
+const notAwaited = (result: PromiseLike<unknown>, vendor: string): E.Either<OutputMismatch, never> => {
+  result.then(undefined, () => undefined)
+  return E.left({
+    path: '$',
+    expected: `a value that its schema checks without a promise (${vendor} returned one); remove async refinements and transforms from the schema, and do that work in a step`
+  })
+}
+
+const mismatchOfIssue = (issue: StandardIssue | undefined): OutputMismatch => {
+  const path = (issue?.path ?? []).map((at) => segment(typeof at === 'object' ? at.key : at))
+  return {
+    path: `$${path.join('')}`,
+    expected: `a valid value (${(issue?.message ?? 'no reason given').slice(0, 200)})`
+  }
+}
+
+const segment = (key: PropertyKey): string => (/^\d+$/.test(String(key)) ? `[${String(key)}]` : `.${String(key)}`)
 
 const messageOf = (thrown: unknown): string => fromThrown(thrown).message.slice(0, 200)

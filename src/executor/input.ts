@@ -23,14 +23,17 @@ interface Request<Input> {
 }
 
 /** Encodes an input as JSON. */
-export const encoded = <Outputs, Input>(program: Program<Outputs, Input>, input: Input): E.Either<RunError, Json> => {
+export const encoded = <Outputs, Input>(
+  program: Program<Outputs, Input, unknown, unknown>,
+  input: Input
+): E.Either<RunError, Json> => {
   const json = program.encodeInput(input)
   return E.isRight(json) ? json : E.left({ _tag: 'InvalidInput', ...json.left })
 }
 
 /** Encodes the inputs of a request. A new run without input starts with an empty one if the program accepts it. */
 export const inputsOf = <Outputs, Input>(
-  program: Program<Outputs, Input>,
+  program: Program<Outputs, Input, unknown, unknown>,
   runId: string,
   { _tag, input }: Request<Input>
 ): E.Either<RunError, Inputs> => {
@@ -42,7 +45,10 @@ export const inputsOf = <Outputs, Input>(
   return E.right({ given: undefined, initial: _tag === 'Resume' ? noSuchRun : emptyInput(program, runId) })
 }
 
-const emptyInput = <Outputs, Input>(program: Program<Outputs, Input>, runId: string): E.Either<RunError, Json> => {
+const emptyInput = <Outputs, Input>(
+  program: Program<Outputs, Input, unknown, unknown>,
+  runId: string
+): E.Either<RunError, Json> => {
   const none = program.encodeInput(undefined as Input)
   if (E.isRight(none)) return none
   const empty = program.encodeInput({} as Input)

@@ -123,11 +123,13 @@ export type PollOutcome =
  * @category running
  * @since 0.1.0
  */
-export const poll = <Outputs, Input>(program: Program<Outputs, Input>, runId: string): Executor<PollOutcome> =>
-  disposing(program, runId, askForAll(program, runId))
+export const poll = <Outputs, Input>(
+  program: Program<Outputs, Input, unknown, unknown>,
+  runId: string
+): Executor<PollOutcome> => disposing(program, runId, askForAll(program, runId))
 
 const askForAll =
-  <Outputs, Input>(program: Program<Outputs, Input>, runId: string): Executor<PollOutcome> =>
+  <Outputs, Input>(program: Program<Outputs, Input, unknown, unknown>, runId: string): Executor<PollOutcome> =>
   (environment) =>
   async () => {
     const runnable = checkDefinition(program)
@@ -163,7 +165,7 @@ const unclaimed = (runId: string): Claim => ({ runId, epoch: -1, lost: new Abort
 
 const pollStored = async <Outputs, Input>(
   environment: Secured,
-  program: Program<Outputs, Input>,
+  program: Program<Outputs, Input, unknown, unknown>,
   claim: Claim,
   found: O.Option<Stored>,
   asking: Asking

@@ -31,7 +31,7 @@ import { answering } from './stored.js'
  */
 export const disposing =
   <Outputs, Input, A extends { readonly checkpoint: Checkpoint } | { readonly _tag: 'Fenced' }>(
-    { onSuccess = 'keep' }: Program<Outputs, Input>,
+    { onSuccess = 'keep' }: Program<Outputs, Input, unknown, unknown>,
     runId: string,
     execute: Executor<A>
   ): Executor<A> =>

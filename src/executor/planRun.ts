@@ -82,7 +82,7 @@ export interface PlanRunOptions<Input = Json> extends Omit<PlanOptions, 'input' 
  */
 export const planRun =
   <Outputs, Input>(
-    program: Program<Outputs, Input>,
+    program: Program<Outputs, Input, unknown, unknown>,
     runId: string,
     options: PlanRunOptions<Input> = {}
   ): Executor<Planned> =>
@@ -118,7 +118,7 @@ export interface Survey extends State {
 /** Surveys a state that is loaded, for an input that is JSON. */
 export const survey =
   <Outputs, Input>(
-    program: Program<Outputs, Input>,
+    program: Program<Outputs, Input, unknown, unknown>,
     { checkpoint, found }: State,
     given: PlanOptions
   ): Executor<Survey> =>
@@ -159,7 +159,11 @@ export const usable = ({ checkpoint, found, options, workspaceFound, plan }: Sur
 
 /** Plans a state that is loaded, for an input that is JSON. */
 export const planStored =
-  <Outputs, Input>(program: Program<Outputs, Input>, state: State, given: PlanOptions): Executor<Planned> =>
+  <Outputs, Input>(
+    program: Program<Outputs, Input, unknown, unknown>,
+    state: State,
+    given: PlanOptions
+  ): Executor<Planned> =>
   (environment) =>
   async () => {
     const surveyed = await survey(program, state, given)(environment)()

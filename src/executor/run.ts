@@ -126,7 +126,7 @@ type WithoutInput = Omit<ResumeOptions, 'input'>
  * @since 0.1.0
  */
 export const run = <Outputs, Input>(
-  program: Program<Outputs, Input>,
+  program: Program<Outputs, Input, unknown, unknown>,
   runId: string,
   input: Input,
   options: RunOptions = {}
@@ -139,7 +139,7 @@ export const run = <Outputs, Input>(
  * @since 0.1.0
  */
 export const resume = <Outputs, Input>(
-  program: Program<Outputs, Input>,
+  program: Program<Outputs, Input, unknown, unknown>,
   runId: string,
   options: ResumeOptions<Input> = {}
 ): Executor<RunOutcome<Outputs>> =>
@@ -154,7 +154,7 @@ export const resume = <Outputs, Input>(
  * @since 0.1.0
  */
 export const runOrResume = <Outputs, Input>(
-  program: Program<Outputs, Input>,
+  program: Program<Outputs, Input, unknown, unknown>,
   runId: string,
   input?: Input,
   options: RunOptions & Omit<ResumeOptions, 'input'> = {}
@@ -163,7 +163,7 @@ export const runOrResume = <Outputs, Input>(
 
 const perform =
   <Outputs, Input>(
-    program: Program<Outputs, Input>,
+    program: Program<Outputs, Input, unknown, unknown>,
     runId: string,
     request: Request<Input>
   ): Executor<RunOutcome<Outputs>> =>
@@ -211,7 +211,7 @@ interface Prepared {
 /** A new run: revision 0 goes out with the first save. */
 const begin = async <Outputs, Input>(
   environment: Environment,
-  program: Program<Outputs, Input>,
+  program: Program<Outputs, Input, unknown, unknown>,
   runId: string,
   request: Request<Input>,
   initial: Inputs['initial'],
@@ -244,7 +244,7 @@ const begin = async <Outputs, Input>(
 /** A stored run: restored, agreed on if damaged, planned, and the plan checked against what was asked. */
 const goOn = async <Outputs, Input>(
   environment: Environment,
-  program: Program<Outputs, Input>,
+  program: Program<Outputs, Input, unknown, unknown>,
   runId: string,
   stored: Stored,
   request: Request<Input>,
@@ -309,7 +309,7 @@ const agree = async (
 
 const executePrepared = async <Outputs, Input>(
   environment: Secured,
-  program: Program<Outputs, Input>,
+  program: Program<Outputs, Input, unknown, unknown>,
   claim: Claim,
   { checkpoint, first, plan, overrides, resumed }: Prepared
 ): Promise<E.Either<RunError, RunOutcome<Outputs>>> => {
@@ -344,7 +344,7 @@ const executePrepared = async <Outputs, Input>(
  */
 export const scopeOf = <Outputs, Input>(
   environment: Secured,
-  program: Program<Outputs, Input>,
+  program: Program<Outputs, Input, unknown, unknown>,
   claim: Claim,
   checkpoint: Checkpoint,
   first: ReadonlyArray<Revision> = []

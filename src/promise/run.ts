@@ -142,7 +142,7 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
  * @since 0.1.0
  */
 export const run = async <Outputs, Input>(
-  program: Program<Outputs, Input>,
+  program: Program<Outputs, Input, unknown, unknown>,
   options: StartOptions<Input>
 ): Promise<Outputs> =>
   outputsOrThrow(await perform(options, X.run(program, options.id, inputOf(options), forRun(options))))
@@ -154,7 +154,7 @@ export const run = async <Outputs, Input>(
  * @since 0.1.0
  */
 export const resume = async <Outputs, Input>(
-  program: Program<Outputs, Input>,
+  program: Program<Outputs, Input, unknown, unknown>,
   options: GoOnOptions<Input>
 ): Promise<Outputs> => outputsOrThrow(await perform(options, X.resume(program, options.id, forResume(options))))
 
@@ -165,7 +165,7 @@ export const resume = async <Outputs, Input>(
  * @since 0.1.0
  */
 export const runOrResume = async <Outputs, Input>(
-  program: Program<Outputs, Input>,
+  program: Program<Outputs, Input, unknown, unknown>,
   options: RunOrResumeOptions<Input>
 ): Promise<Outputs> => outputsOrThrow(await runOutcome(program, options))
 
@@ -187,7 +187,7 @@ export const runOrResume = async <Outputs, Input>(
  * @since 0.1.0
  */
 export const runOutcome = <Outputs, Input>(
-  program: Program<Outputs, Input>,
+  program: Program<Outputs, Input, unknown, unknown>,
   options: RunOrResumeOptions<Input>
 ): Promise<RunOutcome<Outputs> | Refused> => {
   const { input, ...others } = options
@@ -221,7 +221,7 @@ export const runOutcome = <Outputs, Input>(
  * @since 0.1.0
  */
 export const poll = async <Outputs, Input>(
-  program: Program<Outputs, Input>,
+  program: Program<Outputs, Input, unknown, unknown>,
   options: Options
 ): Promise<Exclude<PollOutcome, { readonly _tag: 'Fenced' }>> => {
   const ended = await pollJobs(program, options.id)(environmentOf(options))()
@@ -274,7 +274,7 @@ export const pause = async (options: Options & PauseOptions): Promise<PauseAnswe
  * @since 0.1.0
  */
 export const planRun = async <Outputs, Input>(
-  program: Program<Outputs, Input>,
+  program: Program<Outputs, Input, unknown, unknown>,
   options: Options & PlanRunOptions<Input>
 ): Promise<Planned> => {
   const planned = await planOf(program, options.id, options)(environmentOf(options))()

@@ -17,10 +17,12 @@ import type {
   JobStatus,
   MapOptions,
   Needs,
-  OutputCodec,
   OutputOf,
   Program,
+  ReturnOf,
+  Schema,
   SequenceOptions,
+  StartOf,
   StepContext,
   StepsSpec,
   TaskSpec,
@@ -84,7 +86,7 @@ export type AsyncSpec<Outputs, Input, C, Given = unknown> = Omit<
   'run' | 'before' | 'after'
 > &
   AsyncChecks<Outputs, Input, Given> & {
-    readonly run: Work<Outputs, Input, C extends OutputCodec ? P.OutputOf<C> : unknown, Given>
+    readonly run: Work<Outputs, Input, ReturnOf<C>, Given>
   }
 
 /**
@@ -120,7 +122,7 @@ export type AsyncJobSpec<Outputs, Input, C, Given = unknown> = Omit<
       /** Fetches what the job gave. */
       readonly collect: (
         context: AsyncContext<Outputs, Input> & Pick<JobContext<Outputs, Input>, 'job'> & Given
-      ) => Promise<C extends OutputCodec ? P.OutputOf<C> : unknown> | (C extends OutputCodec ? P.OutputOf<C> : unknown)
+      ) => Promise<ReturnOf<C>> | ReturnOf<C>
     }
   }
 
@@ -137,12 +139,12 @@ export type AsyncSteps<Outputs, Input, Inner, Given = unknown> = Omit<
 > &
   AsyncChecks<Outputs, Input, Given> & {
     /** Adds the steps. */
-    readonly steps: (start: AsyncWorkflow<Outputs, Input, Given>) => Program<Inner, Input, Given>
+    readonly steps: (start: AsyncWorkflow<Outputs, Input, Given>) => Program<Inner, Input, Given, Input>
   }
 
 /**
  * A workflow that can be added to. It is a program, so planner and executor take it as it is. `Given` is what its steps need beside their
- * context: an item, if they are the body of a map.
+ * context: an item, if they are the body of a map. `Seen` is the input as its steps see it, if a schema transforms it.
  *
  * @example
  * import * as t from 'io-ts'
@@ -180,58 +182,63 @@ export type AsyncSteps<Outputs, Input, Inner, Given = unknown> = Omit<
  * @category model
  * @since 0.1.0
  */
-export interface AsyncWorkflow<Outputs, Input, Given = unknown> extends Program<Outputs, Input, Given> {
+export interface AsyncWorkflow<Outputs, Input, Given = unknown, Seen = Input> extends Program<
+  Outputs,
+  Input,
+  Given,
+  Seen
+> {
   /** Adds a step. Later steps see its output under its name. */
-  readonly step: <N extends string, C extends OutputCodec | undefined = undefined>(
+  readonly step: <N extends string, C extends Schema | undefined = undefined>(
     name: P.NewName<N, Outputs>,
     work:
-      | Work<Outputs, Input, unknown, Given>
-      | AsyncSpec<Outputs, Input, C, Given>
-      | AsyncJobSpec<Outputs, Input, C, Given>
-  ) => AsyncWorkflow<Outputs & { readonly [K in N]: OutputOf<C> }, Input, Given>
+      Work<Outputs, Seen, unknown, Given> | AsyncSpec<Outputs, Seen, C, Given> | AsyncJobSpec<Outputs, Seen, C, Given>
+  ) => AsyncWorkflow<Outputs & { readonly [K in N]: OutputOf<C> }, Input, Given, Seen>
   /** Adds steps that are done in order, as one step: `parts` adds them to a workflow without steps. */
   readonly sequence: <N extends string, Inner>(
     name: P.NewName<N, Outputs>,
-    parts: (start: AsyncWorkflow<Outputs, Input, Given>) => Program<Inner, Input, Given>,
-    options?: Omit<SequenceOptions<Outputs, Input, Given>, 'before' | 'after'> & AsyncChecks<Outputs, Input, Given>
-  ) => AsyncWorkflow<Outputs & { readonly [K in N]: P.Added<Inner, Outputs> }, Input, Given>
+    parts: (start: AsyncWorkflow<Outputs, Input, Given, Seen>) => Program<Inner, Input, Given, Seen>,
+    options?: Omit<SequenceOptions<Outputs, Seen, Given>, 'before' | 'after'> & AsyncChecks<Outputs, Seen, Given>
+  ) => AsyncWorkflow<Outputs & { readonly [K in N]: P.Added<Inner, Outputs> }, Input, Given, Seen>
   /** Adds a wave of groups that run in parallel. A group is a task, or steps in order. */
   readonly wave: <N extends string, Cs extends Readonly<Record<string, unknown>>>(
     name: P.NewName<N, Outputs>,
     groups: {
       readonly [G in keyof Cs]:
-        | Work<Outputs, Input, unknown, Given>
+        | Work<Outputs, Seen, unknown, Given>
         | (Needs<Extract<keyof Cs, string>> &
             (
-              | AsyncSpec<Outputs, Input, Cs[G], Given>
-              | AsyncJobSpec<Outputs, Input, Cs[G], Given>
-              | AsyncSteps<Outputs, Input, Cs[G], Given>
+              | AsyncSpec<Outputs, Seen, Cs[G], Given>
+              | AsyncJobSpec<Outputs, Seen, Cs[G], Given>
+              | AsyncSteps<Outputs, Seen, Cs[G], Given>
             ))
     },
-    options?: Omit<WaveOptions<Outputs, Input, Given>, 'before' | 'after'> & AsyncChecks<Outputs, Input, Given>
+    options?: Omit<WaveOptions<Outputs, Seen, Given>, 'before' | 'after'> & AsyncChecks<Outputs, Seen, Given>
   ) => AsyncWorkflow<
     Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: P.PartOf<Cs[G], Outputs> } },
     Input,
-    Given
+    Given,
+    Seen
   >
   /** Adds a map: a task, or steps in order, for each item of what earlier steps gave. Later steps see a list of the outputs. */
   readonly map: <
     N extends string,
-    I extends OutputCodec | undefined = undefined,
-    C extends OutputCodec | undefined = undefined,
+    I extends Schema | undefined = undefined,
+    C extends Schema | undefined = undefined,
     Inner = undefined
   >(
     name: P.NewName<N, Outputs>,
-    options: Omit<MapOptions<Outputs, Input, I, Given>, 'before' | 'after'> & AsyncChecks<Outputs, Input, Given>,
+    options: Omit<MapOptions<Outputs, Seen, I, Given>, 'before' | 'after'> & AsyncChecks<Outputs, Seen, Given>,
     each:
-      | Work<Outputs, Input, unknown, ForItem<OutputOf<I>>>
-      | AsyncEach<AsyncSpec<Outputs, Input, C, ForItem<OutputOf<I>>>>
-      | AsyncEach<AsyncJobSpec<Outputs, Input, C, ForItem<OutputOf<I>>>>
-      | AsyncSteps<Outputs, Input, Inner, ForItem<OutputOf<I>>>
+      | Work<Outputs, Seen, unknown, ForItem<OutputOf<I>>>
+      | AsyncEach<AsyncSpec<Outputs, Seen, C, ForItem<OutputOf<I>>>>
+      | AsyncEach<AsyncJobSpec<Outputs, Seen, C, ForItem<OutputOf<I>>>>
+      | AsyncSteps<Outputs, Seen, Inner, ForItem<OutputOf<I>>>
   ) => AsyncWorkflow<
     Outputs & { readonly [K in N]: ReadonlyArray<Inner extends object ? P.Added<Inner, Outputs> : OutputOf<C>> },
     Input,
-    Given
+    Given,
+    Seen
   >
 }
 
@@ -265,12 +272,15 @@ export type AsyncEach<S> = Omit<S, 'capture' | 'numbered'>
  * @category defining
  * @since 0.1.0
  */
-export const workflow = <C extends OutputCodec | undefined = undefined>(
+export const workflow = <C extends Schema | undefined = undefined>(
   name: string,
   options: P.ProgramOptions & { readonly input?: C } = {}
-): AsyncWorkflow<object, OutputOf<C>> => extendable(P.start(name, options))
+): AsyncWorkflow<object, StartOf<C>, unknown, OutputOf<C>> =>
+  extendable<object, never>(P.start(name, options) as never) as never
 
-const extendable = <Outputs, Input>(program: Program<Outputs, Input>): AsyncWorkflow<Outputs, Input> => {
+const extendable = <Outputs, Input>(
+  program: Program<Outputs, Input, unknown, Input>
+): AsyncWorkflow<Outputs, Input> => {
   const self: Omit<AsyncWorkflow<Outputs, Input>, keyof Program<Outputs, Input>> = {
     step: (name, work) =>
       extendable(P.step<string, Outputs, Input>(name as never, specOf(work) as never)(program) as never),

@@ -1,15 +1,18 @@
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
+import { type } from 'arktype'
+import * as v from 'valibot'
 import { describe, expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
 import type { Executor, Json, Workflow } from '../../src/index.js'
 import { Program, resume, run, runOrResume } from '../../src/index.js'
 import type { RunOutcome } from '../../src/executor/RunOutcome.js'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import * as Async from '../../src/promise/index.js'
 
-type OutputsOf<P> = P extends Program.Program<infer Outputs, infer _> ? Outputs : never
-type InputOf<P> = P extends Program.Program<infer _, infer Input> ? Input : never
+type OutputsOf<P> = P extends Program.Program<infer Outputs, infer _, infer _Given, infer _Seen> ? Outputs : never
+type InputOf<P> = P extends Program.Program<infer _, infer Input, infer _Given, infer _Seen> ? Input : never
 
 const Tarball = t.type({ file: t.string, size: t.number })
 
@@ -19,6 +22,9 @@ const DateText = new t.Type<Date, string>(
   (value, context) => (typeof value === 'string' ? t.success(new Date(value)) : t.failure(value, context)),
   (date) => date.toISOString()
 )
+
+/** A schema that declares no types. */
+const hand = { '~standard': { version: 1, vendor: 'mine', validate: () => ({ value: 1 }) } } as const
 
 const reused = { run: () => TE.right(1) }
 
@@ -251,6 +257,83 @@ describe('the types of a program', () => {
     void pipe(start, Program.wave('w', { a: { output: t.string, run: () => TE.right(1) } }))
   })
 
+  test('a step returns what its schema takes, and later steps see what the schema returns', () => {
+    const program = pipe(
+      Program.start('w', { input: z.object({ at: z.string().transform((at) => new Date(at)) }) }),
+      Program.step('zod', {
+        output: z.coerce.number(),
+        run: ({ input }) => {
+          expectTypeOf(input).toEqualTypeOf<{ at: Date }>()
+          return TE.right(input.at.toISOString())
+        }
+      }),
+      Program.step('valibot', { output: v.pipe(v.string(), v.transform(Number)), run: () => TE.right('1') }),
+      Program.wave('checks', {
+        arktype: { output: type({ n: 'string.numeric.parse' }), run: () => TE.right({ n: '1' }) },
+        hand: { output: hand, run: () => TE.right('any') }
+      }),
+      Program.map(
+        'pages',
+        {
+          forEach: ({ input }) => [input.at.toISOString()],
+          item: z.string().transform((at) => new Date(at)),
+          key: (at) => String(at.getTime())
+        },
+        {
+          steps: (page) =>
+            pipe(
+              page,
+              Program.step('year', {
+                output: z.number(),
+                run: ({ input, item }) => {
+                  expectTypeOf(input.at).toEqualTypeOf<Date>()
+                  return TE.right(item.getUTCFullYear())
+                }
+              })
+            )
+        }
+      ),
+      Program.sequence('rest', (rest) =>
+        pipe(rest, Program.step('year', { output: z.number(), run: ({ input }) => TE.right(input.at.getTime()) }))
+      )
+    )
+    type Outputs = OutputsOf<typeof program>
+    expectTypeOf<Outputs['zod']>().toEqualTypeOf<number>()
+    expectTypeOf<Outputs['valibot']>().toEqualTypeOf<number>()
+    expectTypeOf<Outputs['checks']>().toEqualTypeOf<{ readonly arktype: { n: number }; readonly hand: number }>()
+    expectTypeOf<Outputs['pages']>().toEqualTypeOf<ReadonlyArray<{ readonly year: number }>>()
+    expectTypeOf<Outputs['rest']>().toEqualTypeOf<{ readonly year: number }>()
+    expectTypeOf<InputOf<typeof program>>().toEqualTypeOf<{ at: string }>()
+    expectTypeOf(run(program, 'r', { at: '1970-01-01' })).toEqualTypeOf<Executor<RunOutcome<Outputs>>>()
+    expectTypeOf(resume(program, 'r', { fromStep: 'zod', input: { at: '1970-01-01' } })).not.toBeAny()
+    // @ts-expect-error: what the schema returns is not what it takes
+    void run(program, 'r', { at: new Date(0) })
+
+    const start = Program.start('x')
+    // @ts-expect-error: the schema takes a string
+    void pipe(start, Program.step('one', { output: z.string().transform(Number), run: () => TE.right(1) }))
+    // @ts-expect-error: the schema of a group takes a string
+    void pipe(start, Program.wave('w', { a: { output: v.string(), run: () => TE.right(1) } }))
+    // @ts-expect-error: the schema of the items takes a string
+    void pipe(start, Program.map('m', { forEach: () => [1], item: type('string') }, reused))
+    // @ts-expect-error: neither a codec nor a schema
+    void pipe(start, Program.step('one', { output: { parse: () => 1 }, run: () => TE.right(1) }))
+  })
+
+  test('a program that is extended elsewhere keeps the types of its input', () => {
+    const extended = <Input>(self: Program.Program<object, Input>) =>
+      pipe(
+        self,
+        Program.sequence('more', (more) => pipe(more, Program.step('echo', { run: ({ input }) => TE.right(input) })))
+      )
+    const program = extended(Program.start('w', { input: t.type({ at: DateText }) }))
+    expectTypeOf<InputOf<typeof program>>().toEqualTypeOf<{ at: Date }>()
+    const typed: Program.Program<object, { readonly n: number }> = Program.start('w', {
+      input: z.object({ n: z.number() })
+    })
+    void pipe(typed, Program.step('one', { run: ({ input }) => TE.right(input.n) }))
+  })
+
   test('a name is used once', () => {
     const one = pipe(Program.start('x'), Program.step('one', { run: () => TE.right(1) }))
     // @ts-expect-error: there is a step of that name
@@ -305,6 +388,44 @@ describe('the types of a program with promises', () => {
     expectTypeOf(run(typed, 'r', { at: new Date(0) })).toMatchTypeOf<Executed>()
     // An outcome of any program is assignable to one with unknown outputs.
     expectTypeOf<Executed>().toMatchTypeOf<Executor<RunOutcome>>()
+  })
+
+  test('a step returns what its schema takes, and later steps see what the schema returns', () => {
+    const At = z.object({ at: z.string().transform((at) => new Date(at)) })
+    const program = Async.workflow('w', { input: At })
+      .step('one', {
+        output: z.string().transform(Number),
+        run: ({ input }) => Promise.resolve(input.at.toISOString())
+      })
+      .wave('checks', {
+        unit: { output: v.pipe(v.string(), v.transform(Number)), run: ({ outputs }) => String(outputs.one + 1) },
+        app: { steps: (app) => app.step('year', { output: z.number(), run: ({ input }) => input.at.getTime() }) }
+      })
+      .map(
+        'pages',
+        { forEach: ({ input }) => [input.at.toISOString()], item: type('string.numeric.parse') },
+        { output: z.number(), run: ({ item }) => item + 1 }
+      )
+      .sequence('rest', (rest) => rest.step('year', { output: z.number(), run: ({ input }) => input.at.getTime() }))
+    const calls = () => Async.run(program, { ...options, input: { at: '1970-01-01' } })
+    expectTypeOf<Awaited<ReturnType<typeof calls>>['one']>().toEqualTypeOf<number>()
+    expectTypeOf<Awaited<ReturnType<typeof calls>>['checks']>().toEqualTypeOf<{
+      readonly unit: number
+      readonly app: { readonly year: number }
+    }>()
+    expectTypeOf<Awaited<ReturnType<typeof calls>>['pages']>().toEqualTypeOf<ReadonlyArray<number>>()
+    expectTypeOf<Awaited<ReturnType<typeof calls>>['rest']>().toEqualTypeOf<{ readonly year: number }>()
+    const refusals = [
+      // @ts-expect-error: what the schema returns is not what it takes
+      () => Async.run(program, { ...options, input: { at: new Date(0) } }),
+      // @ts-expect-error: the schema takes a string
+      () => Async.workflow('x').step('one', { output: z.string().transform(Number), run: () => 1 }),
+      // @ts-expect-error: the schema of a group takes a string
+      () => Async.workflow('x').wave('w', { a: { output: z.string(), run: () => 1 } }),
+      // @ts-expect-error: neither a codec nor a schema
+      () => Async.workflow('x').step('one', { output: { parse: () => 1 }, run: () => 1 })
+    ]
+    expectTypeOf(refusals).not.toBeAny()
   })
 
   test('an input is required to start a run, and optional where the run may exist', () => {

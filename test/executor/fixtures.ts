@@ -164,7 +164,7 @@ export const outputsOf = (checkpoint: Checkpoint.Checkpoint): Readonly<Record<st
 export const policy = (given: Partial<RetryPolicy.RetryPolicy>): RetryPolicy.RetryPolicy =>
   right(RetryPolicy.make({ jitter: 0, ...given }))
 
-type Spec = Program.TaskSpec<never, never, Program.OutputCodec | undefined>
+type Spec = Program.TaskSpec<never, never, Program.Schema | undefined>
 type Context = Program.StepContext<never, never>
 
 /** What an untyped task may give its spec: its run sees everything as unknown. */

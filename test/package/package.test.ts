@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { build } from 'esbuild'
+import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { nodes } from '../matrix/nodes.js'
 import { cleanEnvironment, type Consumer, consume, entryPoints, manifest, root, start } from './consumer.js'
@@ -206,6 +207,20 @@ describe('the types', () => {
     expect((await typeCheck('typed.mts')).match(/error TS2339/g)).toHaveLength(entryPoints.length)
   })
 
+  test('the types of dogear/promise need no io-ts, and no type needs the package of a schema', () => {
+    const dist = join(consumer.installed, 'dist')
+    const needed = packagesOf(join(dist, 'promise/index.d.ts'))
+    expect([...needed]).toContain('fp-ts')
+    expect([...needed]).not.toContain('io-ts')
+    const all = new Set(
+      readdirSync(dist, { recursive: true, encoding: 'utf8' })
+        .filter((path) => path.endsWith('.d.ts'))
+        .flatMap((path) => [...packagesOf(join(dist, path))])
+    )
+    const known = ['@types/node', 'fast-check', 'fp-ts', 'io-ts']
+    expect([...all].filter((name) => !known.includes(name) && !name.startsWith('node:'))).toEqual([])
+  })
+
   test('publint has nothing to say', async () => {
     const publint = join(root, 'node_modules/.bin/publint')
     const { code, stdout, stderr } = await start(root, publint, 'run', consumer.tarball, '--strict')
@@ -305,6 +320,20 @@ describe('the entry points', () => {
     expect(tsconfig.compilerOptions.paths).toEqual(Object.fromEntries(entryPoints.map((name, i) => [name, sources[i]])))
   })
 })
+
+/** The packages that declarations import, also through other files. What is in comments is not imported. */
+const packagesOf = (entry: string, seen = new Set<string>()): ReadonlySet<string> => {
+  const packages = new Set<string>()
+  seen.add(entry)
+  for (const { fileName } of ts.preProcessFile(readFileSync(entry, 'utf8')).importedFiles) {
+    if (!fileName.startsWith('.')) packages.add(/^(?:@[^/]+\/)?[^/]+/.exec(fileName)?.[0] ?? fileName)
+    else {
+      const path = resolve(entry, '..', fileName.replace(/\.js$/, '.d.ts'))
+      if (!seen.has(path)) for (const name of packagesOf(path, seen)) packages.add(name)
+    }
+  }
+  return packages
+}
 
 const sourcesOf = (map: string): readonly string[] =>
   (JSON.parse(readFileSync(map, 'utf8')) as { readonly sources: readonly string[] }).sources

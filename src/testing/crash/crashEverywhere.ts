@@ -144,7 +144,8 @@ export interface CrashOptions<World, Data, Input> {
  * @since 0.1.0
  */
 export const crashEverywhere = async <Outputs, Input, World = undefined, Data = unknown>(
-  program: Program<Outputs, Input> | ((scene: Scene<World>) => Program<Outputs, Input>),
+  program:
+    Program<Outputs, Input, unknown, unknown> | ((scene: Scene<World>) => Program<Outputs, Input, unknown, unknown>),
   options: CrashOptions<World, Data, Input> = {}
 ): Promise<CrashReport> => {
   const { seed = 1, twice = 100, overridden = 0, pauses = false, stopAfter = 10, only } = options
@@ -315,7 +316,8 @@ const MEMORY = {
 }
 
 const testOf = <Outputs, Input, World, Data>(
-  program: Program<Outputs, Input> | ((scene: Scene<World>) => Program<Outputs, Input>),
+  program:
+    Program<Outputs, Input, unknown, unknown> | ((scene: Scene<World>) => Program<Outputs, Input, unknown, unknown>),
   options: CrashOptions<World, Data, Input>
 ): Test => {
   const { patienceMillis = 1000, maxWaits = 10_000, mayFail = 0, invariants = {} } = options
