@@ -303,7 +303,9 @@ const remedyOfEdits = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<stri
   const edits = problems.filter((one) => one._tag === 'WorkflowChanged')
   const [first] = edits
   if (first === undefined || edits.some(({ inDoubt, pending }) => inDoubt === true || pending === true)) return []
-  const from = edits.every(({ edit }) => edit === 'changed') ? `, set fromStep: '${edits.length === 1 ? first.unit : top(first.unit)}',` : ''
+  const from = edits.every(({ edit }) => edit === 'changed')
+    ? `, set fromStep: '${edits.length === 1 ? first.unit : top(first.unit)}',`
+    : ''
   const [edit, it] = edits.length === 1 ? ['edit', 'it'] : ['edits', 'them']
   return [`Undo the ${edit}${from} or accept ${it} with changes: 'ignore'`]
 }

@@ -121,14 +121,12 @@ export const cliErrorJson = (error: CliError, next: ReadonlyArray<Hint> = []): J
     ...(error._tag === 'InvalidWorkflow'
       ? {
           file: error.file,
-          problems: error.problems
-            .slice(0, MAX_TOLD)
-            .map(({ at: { file, line, column }, message }) => ({
-              ...(file === undefined ? {} : { file }),
-              line,
-              column,
-              message
-            })),
+          problems: error.problems.slice(0, MAX_TOLD).map(({ at: { file, line, column }, message }) => ({
+            ...(file === undefined ? {} : { file }),
+            line,
+            column,
+            message
+          })),
           problems_total: error.problems.length
         }
       : {})
