@@ -7,7 +7,7 @@ import { indexed, indexOfStep } from './indexed.js'
 import type { Items } from './Items.js'
 import { get } from './Items.js'
 import type { Unit } from './Unit.js'
-import { join, nameOf, top } from './Unit.js'
+import { join, nameOf, names, top } from './Unit.js'
 
 /**
  * A unit as it is defined, with its parts: the steps of a sequence, the groups of a wave, or what a map does for each item. A task has
@@ -84,4 +84,22 @@ export const find = <N extends Node>(
     above = path
   }
   return { definition, step, stepIndex }
+}
+
+/**
+ * The definition of a unit, whatever the items of maps are: each key is one of an item.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const definitionAt = <N extends Node>(
+  { steps }: { readonly steps: ReadonlyArray<N> },
+  unit: Unit
+): N | undefined => {
+  const [first, ...inner] = names(unit)
+  let found = steps.find(({ name }) => name === first)
+  for (const name of inner)
+    found =
+      found?.each === undefined ? found && listedParts(found).find((part) => part.name === name) : (found.each as N)
+  return found
 }

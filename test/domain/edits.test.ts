@@ -11,8 +11,7 @@ import { planResume } from '../../src/domain/planResume.js'
 import * as Steps from '../../src/domain/CompletedStep.js'
 import { apply, replay } from '../../src/domain/Transition.js'
 import type { Unit } from '../../src/domain/Unit.js'
-import { listedParts } from '../../src/domain/Tree.js'
-import { names } from '../../src/domain/Unit.js'
+import { definitionAt } from '../../src/domain/Tree.js'
 import type { Step, Workflow } from '../../src/domain/Workflow.js'
 import * as W from '../../src/domain/Workflow.js'
 import * as Identity from '../../src/domain/WorkflowIdentity.js'
@@ -53,13 +52,7 @@ const having = (
   return done.right
 }
 
-const isTask = ({ steps }: Workflow, unit: Unit): boolean => {
-  const [first, ...inner] = names(unit)
-  let found = steps.find(({ name }) => name === first)
-  for (const name of inner)
-    found = found?._tag === 'Map' ? found.each : found && listedParts<Step>(found).find((part) => part.name === name)
-  return found?._tag === 'Task'
-}
+const isTask = (workflow: Workflow, unit: Unit): boolean => definitionAt<Step>(workflow, unit)?._tag === 'Task'
 
 const editsOf = (checkpoint: Checkpoint, workflow: Workflow): ReadonlyArray<string> => {
   const plan = planResume(checkpoint, workflow)

@@ -1,12 +1,13 @@
 /** Prompts for an answer when a check fails. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { SignalHandlers } from '../../adapters/node/index.js'
+import { definitionAt } from '../../domain/Tree.js'
 import type { Step } from '../../domain/Workflow.js'
 import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
 import type { Prompt } from '../terminal/Prompt.js'
 import { confirm, isYes, pleaseAnswer } from '../terminal/Prompt.js'
 import type { Context } from './Context.js'
-import { definitionAt, harmfulFrom } from './definitions.js'
+import { harmfulFrom } from './definitions.js'
 
 interface Asking extends Context {
   readonly signals: SignalHandlers
@@ -53,7 +54,7 @@ const WORDS: Readonly<Record<CheckAnswer, string>> = {
 
 const questionOf = (program: Steps, { unit, answers, when, previousWave }: FailedCheck): string => {
   if (!answers.includes('lookAgain')) return 'Retry, continue anyway, or abort?'
-  const parts = definitionAt(program, unit)?._tag === 'Sequence' ? 'steps' : 'groups'
+  const parts = definitionAt<Step>(program, unit)?._tag === 'Sequence' ? 'steps' : 'groups'
   if (when === 'after') return `Run its ${parts} again, look again, continue anyway, or abort?`
   const back = previousWave === undefined ? '' : ` run "${previousWave}" again,`
   return `Look again,${back} continue anyway, or abort?`

@@ -1,7 +1,7 @@
 /** Looks up steps of a workflow by path. */
 import type { Unit } from '../../domain/Unit.js'
-import { isWithin, join, names, parent } from '../../domain/Unit.js'
-import { listedParts } from '../../domain/Tree.js'
+import { isWithin, join, parent } from '../../domain/Unit.js'
+import { definitionAt, listedParts } from '../../domain/Tree.js'
 import type { Step } from '../../domain/Workflow.js'
 import { isIdempotent } from '../../domain/Workflow.js'
 
@@ -9,19 +9,10 @@ interface Steps {
   readonly steps: ReadonlyArray<Step>
 }
 
-/** The definition of a unit, whatever the items of maps are. */
-export const definitionAt = ({ steps }: Steps, unit: Unit): Step | undefined => {
-  const [first, ...inner] = names(unit)
-  let found = steps.find((step) => step.name === first)
-  for (const part of inner)
-    found = found?._tag === 'Map' ? found.each : found && listedParts<Step>(found).find((one) => one.name === part)
-  return found
-}
-
 /** The wave or map before a step of a sequence, in that sequence. */
 export const waveBefore = (workflow: Steps, unit: Unit): Unit | undefined => {
   const above = parent(unit)
-  const sequence = above === undefined ? workflow : definitionAt(workflow, above)
+  const sequence = above === undefined ? workflow : definitionAt<Step>(workflow, above)
   const steps = sequence !== undefined && 'steps' in sequence ? sequence.steps : []
   const index = steps.findIndex(({ name }) => join(above, name) === unit)
   const wave = steps.slice(0, Math.max(0, index)).findLast(({ _tag }) => _tag === 'Wave' || _tag === 'Map')
@@ -42,7 +33,7 @@ export const harmful = ({ steps }: Steps): ReadonlyArray<Unit> => {
 /** Those of them in a step, and in the steps of its sequence after it up to another one, exclusive. */
 export const harmfulFrom = (workflow: Steps, first: Unit, end?: Unit): ReadonlyArray<Unit> => {
   const above = parent(first)
-  const sequence = above === undefined ? workflow : definitionAt(workflow, above)
+  const sequence = above === undefined ? workflow : definitionAt<Step>(workflow, above)
   const steps = sequence !== undefined && 'steps' in sequence ? sequence.steps : []
   const units = steps.map(({ name }) => join(above, name))
   const due = end === undefined ? [first] : units.slice(units.indexOf(first), units.indexOf(end))

@@ -10,6 +10,7 @@ import { subprocess, systemClock } from '../../adapters/node/index.js'
 import { status } from '../../domain/Checkpoint.js'
 import type { JsonObject } from '../../domain/Json.js'
 import type { Confirm, FoundEvidence, ResumePlan, Run } from '../../domain/Plan.js'
+import { definitionAt } from '../../domain/Tree.js'
 import { openQuestions } from '../../domain/Plan.js'
 import type { Executor } from '../../executor/Executor.js'
 import { dispose } from '../../executor/onSuccess.js'
@@ -29,7 +30,6 @@ import type { Prompt } from '../terminal/Prompt.js'
 import * as Problem from '../workflow/Problem.js'
 import { toProgram } from '../workflow/toProgram.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
-import { stepAt } from '../workflow/WorkflowFile.js'
 import { askAbout } from './checks.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, ignoreHome } from './Context.js'
@@ -230,7 +230,7 @@ const ownFoldersOf = async (
   if (outcome._tag !== 'Failed' || workspaces === undefined) return folders
   const { runId, failures } = outcome
   for (const { unit } of failures.slice(0, MAX_TOLD)) {
-    const step = stepAt(file.steps, unit)
+    const step = definitionAt(file, unit)
     if (step?._tag !== 'Task' || step.fresh !== true) continue
     const folder = await workspaces.stepFolder({ runId, unit }, false)()
     if (E.isRight(folder)) folders.set(unit, folder.right)

@@ -7,7 +7,8 @@ import { openQuestions } from '../../domain/Plan.js'
 import type { Unit } from '../../domain/Unit.js'
 import { top } from '../../domain/Unit.js'
 import { planResume } from '../../domain/planResume.js'
-import type { Workflow } from '../../domain/Workflow.js'
+import { definitionAt } from '../../domain/Tree.js'
+import type { Step, Workflow } from '../../domain/Workflow.js'
 import type { WorkflowIdentity } from '../../domain/WorkflowIdentity.js'
 import { CHECK_FAILED } from '../../executor/guarded.js'
 import type { RunError } from '../../executor/RunError.js'
@@ -15,7 +16,7 @@ import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { RunSummary } from '../../executor/runs.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Hint } from '../report/Hint.js'
-import { definitionAt, harmfulFrom, waveBefore } from './definitions.js'
+import { harmfulFrom, waveBefore } from './definitions.js'
 import type { Context } from './Context.js'
 import { dogearCommand, looking } from './Context.js'
 import type { Difference } from './input.js'
@@ -98,7 +99,7 @@ export const failedCheckOf = (
 ): { readonly unit: Unit; readonly when: 'before' | 'after' } | undefined => {
   if (outcome._tag !== 'Failed') return undefined
   const failure = outcome.failures.find(
-    ({ unit, error }) => error.code === CHECK_FAILED && definitionAt(workflow, unit)?._tag !== 'Task'
+    ({ unit, error }) => error.code === CHECK_FAILED && definitionAt<Step>(workflow, unit)?._tag !== 'Task'
   )
   return failure && { unit: failure.unit, when: failure.outcome === 'notApplied' ? 'before' : 'after' }
 }
@@ -122,7 +123,7 @@ export const ofFailedCheck = (
   if (E.isLeft(plan) || openQuestions(plan.right).length > 0) return []
   const harmful = harmfulFrom(workflow, wave, when === 'after' ? undefined : unit)
   const named = harmful.length === 0 ? '' : `, including steps that are not idempotent (${harmful.join(', ')})`
-  const parts = definitionAt(workflow, wave)?._tag === 'Sequence' ? 'steps' : 'groups'
+  const parts = definitionAt<Step>(workflow, wave)?._tag === 'Sequence' ? 'steps' : 'groups'
   const what = when === 'after' ? `To run the ${parts} of "${wave}" again` : `To run again from "${wave}" on`
   const yes = harmful.length === 0 ? {} : { yes: true }
   return [{ text: `${what}${named}:`, command: resumeLine(place, outcome.runId, { restartWave: wave, ...yes }) }]
@@ -204,7 +205,7 @@ const isEdited = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChan
 
 /** Whether changed evidence can be kept; a map that runs again as a whole has no record to keep. */
 export const mayKeep = (workflow: Workflow, question: Confirm): boolean =>
-  isEdited(question) && definitionAt(workflow, question.unit)?._tag !== 'Map'
+  isEdited(question) && definitionAt<Step>(workflow, question.unit)?._tag !== 'Map'
 
 const MAX_FILES = 3
 
@@ -278,7 +279,7 @@ const ofEdits = (
   if (edits.length === 0 || edits.some(({ inDoubt }) => inDoubt === true)) return []
   const edited = new Set(edits.map(({ unit }) => top(unit)))
   const [only] = edits.length === 1 ? edits.map(({ unit }) => unit) : []
-  const isThere = only !== undefined && definitionAt(workflow, only) !== undefined
+  const isThere = only !== undefined && definitionAt<Step>(workflow, only) !== undefined
   const from = isThere ? only : workflow.steps.find(({ name }) => edited.has(name))?.name
   const { restartWave: ___, ...others } = options
   /** The first of these ways that can be planned. */
@@ -480,7 +481,7 @@ export const ofDamage = (place: Place, runId: string, flags: Flags): ReadonlyArr
  * @since 0.1.0
  */
 export const captures = (workflow: Workflow, { unit }: Confirm): ReadonlyArray<string> => {
-  const step = definitionAt(workflow, unit)
+  const step = definitionAt<Step>(workflow, unit)
   return step?._tag === 'Task' ? step.captures : []
 }
 

@@ -6,6 +6,7 @@
 import type { Failure } from '../../domain/CheckpointState.js'
 import { describeJob } from '../../domain/Explain.js'
 import type { PendingJob } from '../../domain/PendingJob.js'
+import { definitionAt } from '../../domain/Tree.js'
 import type { Workspace } from '../../domain/Workspace.js'
 import { isOwn } from '../../domain/Workspace.js'
 import { describeFenced } from '../../executor/RunError.js'
@@ -15,7 +16,7 @@ import type { Hint } from './Hint.js'
 import { linesOf } from './Hint.js'
 import { grouped } from './progress.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
-import { commandLine, stepAt } from '../workflow/WorkflowFile.js'
+import { commandLine } from '../workflow/WorkflowFile.js'
 
 /**
  * The lines that end a run: none for one that completed. `hints`: how to go on with it; `ownFolders`: where failed
@@ -88,7 +89,7 @@ const failureLines = (
   ownFolders: ReadonlyMap<string, string>
 ): ReadonlyArray<string> => {
   const { unit, error } = failure
-  const step = stepAt(file.steps, unit)
+  const step = definitionAt(file, unit)
   const attempts = failure.attempts.at(-1)?.attempt ?? 1
   const own = ownFolders.get(unit)
   return [

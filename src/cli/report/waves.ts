@@ -4,10 +4,10 @@
  * @since 0.1.0
  */
 import type { ResumePlan } from '../../domain/Plan.js'
+import { definitionAt } from '../../domain/Tree.js'
 import type { Unit } from '../../domain/Unit.js'
 import { ancestors, parent, top } from '../../domain/Unit.js'
 import type { StepEntry } from '../workflow/WorkflowFile.js'
-import { stepAt } from '../workflow/WorkflowFile.js'
 import { grouped } from './progress.js'
 
 /**
@@ -93,7 +93,7 @@ export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves 
         const of = parent(unit)
         const wave = of === undefined ? undefined : at(of)
         if (wave === undefined) continue
-        if (stepAt(steps, wave.unit)?._tag === 'Map') wave.total = (wave.total ?? 0) + 1
+        if (definitionAt({ steps }, wave.unit)?._tag === 'Map') wave.total = (wave.total ?? 0) + 1
         if (_tag === 'Skip') wave.done += 1
       }
       for (const wave of known.values()) if (wave !== undefined) wave.tenth = tenthOf(wave)
@@ -138,7 +138,7 @@ export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves 
 }
 
 const begun = (steps: ReadonlyArray<StepEntry>, unit: Unit, since: number): Told | undefined => {
-  const step = stepAt(steps, unit)
+  const step = definitionAt({ steps }, unit)
   if (step?._tag !== 'Wave' && step?._tag !== 'Map') return undefined
   const total = step._tag === 'Wave' ? step.groups.length : undefined
   return { unit, done: 0, total, told: false, troubles: 0, tenth: 0, since }

@@ -7,8 +7,7 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import type { OnSuccess } from '../../domain/Retention.js'
 import type { RetryPolicy } from '../../domain/RetryPolicy.js'
-import type { Unit } from '../../domain/Unit.js'
-import { join, names } from '../../domain/Unit.js'
+import { join } from '../../domain/Unit.js'
 import type { Workspace } from '../../domain/Workspace.js'
 import type { Expectation, OnCheckFailure } from '../../executor/Guard.js'
 import type { OnFailure } from '../../executor/Program.js'
@@ -340,20 +339,6 @@ export const placed = (
  */
 export const tasksOf = (steps: ReadonlyArray<StepEntry>): ReadonlyArray<TaskEntry> =>
   placed(steps).flatMap(({ step }) => (step._tag === 'Task' ? [step] : []))
-
-/**
- * The step of a unit.
- *
- * @category destructors
- * @since 0.1.0
- */
-export const stepAt = (steps: ReadonlyArray<StepEntry>, unit: Unit): StepEntry | undefined => {
-  const [first, ...inner] = names(unit)
-  let found = steps.find(({ name }) => name === first)
-  for (const name of inner)
-    found = found?._tag === 'Map' ? found.each : found && partsOf(found).find((part) => part.name === name)
-  return found
-}
 
 /**
  * Everything that a task does.

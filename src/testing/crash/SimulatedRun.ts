@@ -7,6 +7,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Json } from '../../domain/Json.js'
 import type { Answer } from '../../domain/Plan.js'
+import { definitionAt } from '../../domain/Tree.js'
+import type { Step } from '../../domain/Workflow.js'
 import type { Program } from '../../executor/Program.js'
 import { poll } from '../../executor/jobs.js'
 import { runOrResume } from '../../executor/run.js'
@@ -31,7 +33,7 @@ import type { Delayed } from './Life.js'
 import type { Process, Scene } from './Process.js'
 import { startProcess } from './Process.js'
 import { look, soon } from './look.js'
-import { stepAt, tasksOf } from './tasksOf.js'
+import { tasksOf } from './tasksOf.js'
 import type { Trace, TraceEntry } from './Trace.js'
 import { quiet } from './VirtualClock.js'
 import type { Finding, Witness } from './Witness.js'
@@ -383,7 +385,11 @@ const askAndRun = async <World, Data>(
       // A map that is said to be done as a whole gives nothing to later steps: it would end otherwise.
       const isEdited = question.reason._tag === 'EvidenceChanged'
       const said =
-        stepAt(program, unit)?._tag === 'Map' ? 'again' : isEdited ? answerToChange(course.one, life) : answer
+        definitionAt<Step>(program, unit)?._tag === 'Map'
+          ? 'again'
+          : isEdited
+            ? answerToChange(course.one, life)
+            : answer
       const output = said === 'done' ? setting.outputs.get(unit) : undefined
       const given = output === undefined ? {} : { output }
       confirm.set(unit, said === 'done' ? { _tag: 'Done', ...given } : { _tag: said === 'keep' ? 'Keep' : 'Again' })

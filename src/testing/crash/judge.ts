@@ -8,13 +8,14 @@ import type { Checkpoint, Variables } from '../../domain/Checkpoint.js'
 import type { Json } from '../../domain/Json.js'
 import { equals } from '../../domain/Json.js'
 import { planResume } from '../../domain/planResume.js'
+import { definitionAt } from '../../domain/Tree.js'
 import type { Unit } from '../../domain/Unit.js'
 import { ancestors, isWithin } from '../../domain/Unit.js'
-import type { Workflow } from '../../domain/Workflow.js'
+import type { Step, Workflow } from '../../domain/Workflow.js'
 import type { ProgramTask } from '../../executor/Program.js'
 import type { Override } from './Intervention.js'
 import type { Between } from './SimulatedRun.js'
-import { stepAt, tasksOf } from './tasksOf.js'
+import { tasksOf } from './tasksOf.js'
 import type { Finding } from './Witness.js'
 
 /** What a run came to: what each unit gave, and the variables. */
@@ -147,7 +148,7 @@ const sameKey = <World>({ trace, program }: Between<World>): ReadonlyArray<Findi
 
 /** The maps that a unit is in an item of. */
 const mapsAround = (workflow: Workflow, unit: Unit): ReadonlyArray<Unit> =>
-  [...ancestors(unit)].filter((one) => stepAt(workflow, one)?._tag === 'Map')
+  [...ancestors(unit)].filter((one) => definitionAt<Step>(workflow, one)?._tag === 'Map')
 
 const RENEWING: ReadonlySet<string> = new Set(['taken back', 'job failed', 'job refused'])
 

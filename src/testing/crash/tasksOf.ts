@@ -5,10 +5,10 @@
  */
 import type { Items } from '../../domain/Items.js'
 import { none } from '../../domain/Items.js'
-import { listedParts, partNamed, partNames } from '../../domain/Tree.js'
+import { partNamed, partNames } from '../../domain/Tree.js'
 import type { Unit } from '../../domain/Unit.js'
-import { join, names } from '../../domain/Unit.js'
-import type { Step, Task, Workflow } from '../../domain/Workflow.js'
+import { join } from '../../domain/Unit.js'
+import type { Step, Task } from '../../domain/Workflow.js'
 import type { Program, ProgramStep } from '../../executor/Program.js'
 
 /** The tasks of a workflow by their units; composites are none, and maps of unknown items have none. */
@@ -25,15 +25,6 @@ export const tasksOf = <S extends Step>(
     }
   }
   for (const step of steps) visit(step, step.name)
-  return found
-}
-
-/** The definition of a unit, whatever the items of maps are. */
-export const stepAt = ({ steps }: Workflow, unit: Unit): Step | undefined => {
-  const [first, ...inner] = names(unit)
-  let found = steps.find(({ name }) => name === first)
-  for (const name of inner)
-    found = found?._tag === 'Map' ? found.each : found && listedParts<Step>(found).find((part) => part.name === name)
   return found
 }
 
