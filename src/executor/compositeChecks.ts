@@ -94,7 +94,7 @@ const previousWave = (scope: RunScope, place: Place): { readonly choice: Choice;
   }
 }
 
-/** Whether nothing runs beside a unit. Where something does, nobody can go back: that would be left without an end. */
+/** Whether nothing runs beside a unit. Going back would leave such work without an end. */
 const isAlone = ({ definition, recorder }: RunScope, { unit }: Place): boolean => {
   const { items } = recorder.checkpoint()
   return [...ancestors(unit)].every((one) => find<ProgramStep>(definition, items, one)?.definition._tag === 'Sequence')

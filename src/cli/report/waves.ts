@@ -1,5 +1,5 @@
 /**
- * How many groups of each wave or map are done while it runs, and how much was said of it: there may be thousands.
+ * Counts the completed groups of each wave and map while it runs, and what was printed about it. There may be thousands.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@ import type { StepEntry } from '../workflow/WorkflowFile.js'
 import { grouped } from './progress.js'
 
 /**
- * A wave of more groups is told of as a whole, not group by group.
+ * A wave with more groups is reported as one, not group by group.
  *
  * @category model
  * @since 0.1.0
@@ -19,7 +19,7 @@ import { grouped } from './progress.js'
 export const WIDE = 20
 
 /**
- * Of a wide wave so many retries and failures are told while it runs.
+ * The number of retries and failures of a wide wave that are printed while it runs.
  *
  * @category model
  * @since 0.1.0
@@ -41,7 +41,7 @@ export interface Wave {
  *
  * - `planned` adds the groups that are already done, `completed` one more, `expanded` the number of a map's items; `wentBack`
  *   resets this top-level step and all later ones.
- * - `around`: the wave or map that a unit is told of with: the outermost wide one around it, else the outermost one.
+ * - `around`: the wave or map that a unit is reported with: the outermost wide one around it, else the outermost one.
  * - `isDue`: whether to say how many are done: at most once for each tenth of them, and after a pause.
  * - `isNew`: whether nothing was said of this wave yet. Asking makes it old.
  * - `trouble`: how many retries and failures there were, with this one.
@@ -145,7 +145,7 @@ const begun = (steps: ReadonlyArray<StepEntry>, unit: Unit, since: number): Told
 }
 
 /**
- * Whether only the wave is told of, not each of its groups.
+ * Whether the wave is reported as one, without its groups.
  *
  * @category refinements
  * @since 0.1.0

@@ -57,7 +57,7 @@ export const dueIn = (
   const isIn = (unit: Unit, ...places: ReadonlyArray<Place>): boolean =>
     named !== undefined && places.includes(placeOfUnit(unit, named))
   const isGiven = (unit: Unit): boolean => override?._tag === 'FromStep' && isIn(unit, 'before')
-  // What is told to run again is not looked at; of a restarted wave, what follows it is.
+  // Units that are forced to run again need no evidence. Those after a restarted wave do.
   const looked = (unit: Unit): boolean =>
     override?._tag === 'FromStep' ? isIn(unit, 'beside') : !isIn(unit, 'within', 'around')
   const edited = editedOf(records, tree).filter(([record, path]) => !isOwn(program, checkpoint, record, path))
@@ -65,7 +65,7 @@ export const dueIn = (
     ...new Set(edited.map(([record]) => record).filter(({ unit }) => is(unit)))
   ]
   const missing = records.filter((record) => isMissing(record, tree))
-  // What contains the unit that was asked about, such as a map that runs again as a whole, raises one question.
+  // A map that runs again as a whole raises one question for all its items.
   const said = ({ unit }: CompletedStep): Answer['_tag'] | undefined =>
     [unit, ...ancestors(unit)].flatMap((one) => answers.get(one)?._tag ?? [])[0]
   const asked = override === undefined || named === undefined ? units(() => true) : units(looked)

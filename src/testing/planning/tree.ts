@@ -44,7 +44,7 @@ const partsAt = (step: Step, unit: Unit, items: Items): ReadonlyArray<Step> => {
   )
 }
 
-/** A composite as the one task that it is to whoever is asked about all of it: it gives nothing itself. */
+/** A composite as one task without an output, for questions about all of it. */
 export const wholeOf = (composite: Exclude<Step, Task>): Task => {
   const { name } = composite
   const whole = task(name, { idempotent: isIdempotent(composite), accepts: nothing })
