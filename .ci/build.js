@@ -75,8 +75,12 @@ async function bundleCommand() {
   const outdir = dirname(freshCommand)
   const { metafile } = await build({
     absWorkingDir: root,
-    // The process that runs conformance cases has a file of its own, beside the command.
-    entryPoints: { main: 'src/cli/main.ts', cases: 'src/cli/conformance/cases.ts' },
+    // The process that runs conformance cases has a file of its own, beside the command; tests call the command line.
+    entryPoints: {
+      main: 'src/cli/main.ts',
+      commandLine: 'src/cli/commandLine.ts',
+      cases: 'src/cli/conformance/cases.ts'
+    },
     outdir,
     chunkNames: '[name]-[hash]',
     bundle: true,

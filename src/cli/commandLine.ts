@@ -38,6 +38,9 @@ interface CommonFlags {
 /** What a command does, once its words have been understood. */
 type Action = (context: Context) => Promise<Result>
 
+/** What the command uses of its process: a test may give other streams, and another folder. */
+export type Host = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'env' | 'cwd' | 'exit'>
+
 // ---------------------------------------------------------------------------------------------------------------------
 // main
 // ---------------------------------------------------------------------------------------------------------------------
@@ -48,29 +51,30 @@ type Action = (context: Context) => Promise<Result>
  * @category commands
  * @since 0.1.0
  */
-export const main = async (words: ReadonlyArray<string>, version: string): Promise<ExitCode> => {
+export const main = async (words: ReadonlyArray<string>, version: string, host: Host = process): Promise<ExitCode> => {
   let code: ExitCode = ExitCode.done
-  const program = programOf(version, async (flags, action, ending) => {
-    code = await perform(words, flags, action)
-    if (ending === 'at once') await Output.endWith(process, code)
+  const program = programOf(host, version, async (flags, action, ending) => {
+    code = await perform(host, words, flags, action)
+    if (ending === 'at once') await Output.endWith(host, code)
   })
   try {
     await program.parseAsync(understood(program, words), { from: 'user' })
     return code
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.done : misused(program, words, error)
+    if (error instanceof CommanderError)
+      return error.exitCode === 0 ? ExitCode.done : misused(host, program, words, error)
     const trace = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    tell(screenOf(false), ['this is a bug in dogear:', ...trace.split('\n')])
+    tell(screenOf(host, false), ['this is a bug in dogear:', ...trace.split('\n')])
     return ExitCode.bug
   }
 }
 
 /** Prints nothing more where commander has already shown its help. */
-const misused = (program: Command, words: ReadonlyArray<string>, error: CommanderError): ExitCode => {
+const misused = (host: Host, program: Command, words: ReadonlyArray<string>, error: CommanderError): ExitCode => {
   const json = asksForJson(words)
   return error.code === 'commander.help' && !json
     ? ExitCode.wrongUse
-    : failed(screenOf(json), json, misuse(program, words, error))
+    : failed(screenOf(host, json), json, misuse(host, program, words, error))
 }
 
 /** Words that make no sense as a whole may still say this. */
@@ -83,20 +87,26 @@ const asksForJson = (words: ReadonlyArray<string>): boolean => {
   )
 }
 
-const perform = async (words: ReadonlyArray<string>, flags: CommonFlags, action: Action): Promise<ExitCode> => {
+const perform = async (
+  host: Host,
+  words: ReadonlyArray<string>,
+  flags: CommonFlags,
+  action: Action
+): Promise<ExitCode> => {
   const json = flags.json === true
-  const screen = screenOf(json)
-  const folder = process.cwd()
-  const home = homeOf(flags.home, process.env, folder)
+  const screen = screenOf(host, json)
+  const { stdin, stderr, env } = host
+  const folder = host.cwd()
+  const home = homeOf(flags.home, env, folder)
   const result = E.isLeft(home)
     ? home
     : await action({
         words,
         screen,
         json,
-        stdin: process.stdin,
-        interactive: process.stdin.isTTY && process.stderr.isTTY,
-        inherited: process.env,
+        stdin,
+        interactive: stdin.isTTY && stderr.isTTY,
+        inherited: env,
         folder,
         home: home.right
       }).catch(shortage)
@@ -121,8 +131,8 @@ const shortage = (error: Error): Promise<Result> =>
       )
     : Promise.reject(error)
 
-const screenOf = (json: boolean): Screen.Screen =>
-  Screen.make({ stdout: process.stdout, stderr: process.stderr, environment: process.env }, json ? 'stderr' : 'stdout')
+const screenOf = ({ stdout, stderr, env }: Host, json: boolean): Screen.Screen =>
+  Screen.make({ stdout, stderr, environment: env }, json ? 'stderr' : 'stdout')
 
 const tell = (screen: Screen.Screen, [first = '', ...more]: ReadonlyArray<string>): void =>
   [`${screen.style.red('dogear:')} ${first}`, ...more].forEach(screen.line)
@@ -156,7 +166,7 @@ const attending = async (
 /** `at once`: the process does not wait for what somebody else's code left under way in it. */
 type Perform = (flags: CommonFlags, action: Action, ending?: 'at once') => Promise<void>
 
-const programOf = (version: string, perform: Perform): Command => {
+const programOf = ({ stdout, stderr }: Host, version: string, perform: Perform): Command => {
   const program = new Command('dogear')
     .description('Runs a workflow step by step, records each step, and resumes at the right one.')
     .version(version, '-V, --version', 'print the version')
@@ -164,7 +174,11 @@ const programOf = (version: string, perform: Perform): Command => {
     .helpCommand('help [command]', 'print help for a command')
     .option('--home <folder>', 'where the state is (default: DOGEAR_HOME, else .dogear)')
     .configureHelp({ showGlobalOptions: true })
-    .configureOutput({ outputError: () => undefined })
+    .configureOutput({
+      writeOut: (text) => void stdout.write(text),
+      writeErr: (text) => void stderr.write(text),
+      outputError: () => undefined
+    })
     .exitOverride()
     .addHelpText('after', OVERVIEW)
   const common = (): CommonFlags => program.opts<CommonFlags>()

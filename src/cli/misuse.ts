@@ -17,7 +17,12 @@ export const understood = (program: Command, words: ReadonlyArray<string>): Read
 }
 
 /** Translates a commander error and adds what to type instead. */
-export const misuse = (program: Command, words: ReadonlyArray<string>, { code, message }: CommanderError): CliError => {
+export const misuse = (
+  host: Pick<NodeJS.Process, 'cwd' | 'env'>,
+  program: Command,
+  words: ReadonlyArray<string>,
+  { code, message }: CommanderError
+): CliError => {
   const [name = '', topic] = operandsOf(program, words)
   const help = isCommand(program, name) ? `dogear help ${name}` : 'dogear help'
   const takes: Hint = { text: 'Usage:', command: help }
@@ -27,7 +32,7 @@ export const misuse = (program: Command, words: ReadonlyArray<string>, { code, m
     case 'commander.unknownCommand':
       return usage(unknown(name === 'help' ? (topic ?? name) : name, message), [...running(name, words), takes])
     case 'commander.missingArgument':
-      return usage(textOf(message), [...(message.includes("'id'") ? [listing(program)] : []), takes])
+      return usage(textOf(message), [...(message.includes("'id'") ? [listing(host, program)] : []), takes])
     default:
       return usage(textOf(message), [takes])
   }
@@ -58,9 +63,9 @@ const running = (name: string, words: ReadonlyArray<string>): ReadonlyArray<Hint
     ? [{ text: 'To run this file:', command: commandOf(['dogear', 'run', ...withoutValues(words)]) }]
     : []
 
-const listing = (program: Command): Hint => {
-  const folder = process.cwd()
-  const home = homeOf(program.opts<{ readonly home?: string }>().home, process.env, folder)
+const listing = (host: Pick<NodeJS.Process, 'cwd' | 'env'>, program: Command): Hint => {
+  const folder = host.cwd()
+  const home = homeOf(program.opts<{ readonly home?: string }>().home, host.env, folder)
   const command = E.isLeft(home) ? 'dogear runs' : dogearCommand({ home: home.right, folder }, ['runs'])
   return { text: 'List the runs with:', command }
 }

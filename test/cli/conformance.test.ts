@@ -54,7 +54,7 @@ setImmediate(block)`,
 })
 afterAll(() => place.remove())
 
-const conformance = (...words: readonly string[]) => place.dogear(['conformance', ...words])
+const conformance = (...words: readonly string[]) => place.process(['conformance', ...words])
 
 describe('a store that keeps the laws', () => {
   test('each case is told, then the hints, then the count; nothing is left under way', async () => {

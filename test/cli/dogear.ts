@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { Readable, Writable } from 'node:stream'
 import {
   chmodSync,
   existsSync,
@@ -9,11 +10,16 @@ import {
   rmSync,
   writeFileSync
 } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { constants, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import manifest from '../../package.json' with { type: 'json' }
+import type { main as commandLine } from '../../src/cli/commandLine.js'
 
 export const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
+/** What the command is built into, behind its first file. */
+const built = new URL('../../dist/cli/commandLine.js', import.meta.url).href
 
 /** How a process ended, and what it said. */
 export interface Ended {
@@ -43,7 +49,10 @@ export interface Running {
 /** A folder of its own to run dogear in, with a state of its own. */
 export interface Sandbox {
   readonly folder: string
-  readonly dogear: (words: readonly string[], options?: Options) => Promise<Ended>
+  /** Calls the built command in this process, which takes a tenth of the time; in one of its own while another call is under way. */
+  readonly dogear: (words: readonly string[], options?: Omit<Options, 'uid'>) => Promise<Ended>
+  /** Starts a process, and waits for its end. */
+  readonly process: (words: readonly string[], options?: Options) => Promise<Ended>
   readonly start: (words: readonly string[], options?: Options) => Running
   readonly shell: (script: string, options?: Options) => Promise<Ended>
   readonly write: (name: string, text: string) => string
@@ -89,7 +98,11 @@ export function sandbox(files: Readonly<Record<string, string>> = {}): Sandbox {
   return {
     folder,
     start,
-    dogear: (words, options) => start(words, options).ended,
+    dogear: (words, options = {}) =>
+      isBusy
+        ? start(words, options).ended
+        : call(words, options.cwd ?? folder, { ...environment(folder), ...options.environment }, options.input),
+    process: (words, options) => start(words, options).ended,
     shell: (script, options) => launch('/bin/sh', ['-c', script], options).ended,
     write,
     read: (name) => readFileSync(join(folder, name), 'utf8'),
@@ -97,6 +110,51 @@ export function sandbox(files: Readonly<Record<string, string>> = {}): Sandbox {
     remove: () => rmSync(folder, { recursive: true, force: true })
   }
 }
+
+const call = async (
+  words: readonly string[],
+  folder: string,
+  env: NodeJS.ProcessEnv,
+  input?: string
+): Promise<Ended> => {
+  isBusy = true
+  const { main } = (await import(/* @vite-ignore */ built)) as { readonly main: typeof commandLine }
+  const output = { stdout: '', stderr: '' }
+  const sink = (stream: 'stdout' | 'stderr'): NodeJS.WriteStream & { readonly fd: 1 & 2 } =>
+    new Writable({
+      decodeStrings: false,
+      write: (chunk: Buffer | string, _, done) => {
+        output[stream] += chunk.toString()
+        done()
+      }
+    }) as NodeJS.WriteStream & { readonly fd: 1 & 2 }
+  const inherited = process.env
+  const before = new Map(HANDLED.map((signal) => [signal, process.listeners(signal)]))
+  process.env = env
+  try {
+    const code = await main(words, manifest.version, {
+      stdin: Readable.from(input === undefined ? [] : [Buffer.from(input)]) as NodeJS.ReadStream & { readonly fd: 0 },
+      stdout: sink('stdout'),
+      stderr: sink('stderr'),
+      env,
+      cwd: () => folder,
+      exit: (code) => {
+        throw new Error(`ended with ${code}`)
+      }
+    })
+    return { code, signal: null, ...output }
+  } finally {
+    isBusy = false
+    process.env = inherited
+    // The command ends its process, and so leaves handlers behind.
+    for (const [signal, listeners] of before)
+      for (const listener of process.listeners(signal)) if (!listeners.includes(listener)) process.off(signal, listener)
+  }
+}
+
+let isBusy = false
+
+const HANDLED = Object.keys(constants.signals) as readonly NodeJS.Signals[]
 
 export function watch(child: ChildProcess): Running {
   const output = { stdout: '', stderr: '' }

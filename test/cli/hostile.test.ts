@@ -110,7 +110,7 @@ describe.runIf(process.getuid?.() === 0)('with state in the current folder', () 
     const shared = join(place.folder, 'tmp')
     chmodSync(place.folder, 0o711)
     chmodSync(shared, 0o1777)
-    const planted = await place.dogear(['run', 'w.yml', '--id', 'r1'], { cwd: shared, uid: Number(NOBODY) })
+    const planted = await place.process(['run', 'w.yml', '--id', 'r1'], { cwd: shared, uid: Number(NOBODY) })
     expect(planted.code, planted.stderr).toBe(1)
     place.write('tmp/w.yml', 'name: w\nsteps: [{ name: a, shell: "touch pwned" }]')
     for (const words of [
@@ -123,7 +123,7 @@ describe.runIf(process.getuid?.() === 0)('with state in the current folder', () 
       expect(stderr).toMatch(/\.dogear is not used: it belongs to user 65534, .*chown/)
     }
     expect(place.exists('tmp/pwned')).toBe(false)
-    expect((await place.dogear(['resume', 'r1'], { cwd: shared, uid: Number(NOBODY) })).code).toBe(0)
+    expect((await place.process(['resume', 'r1'], { cwd: shared, uid: Number(NOBODY) })).code).toBe(0)
   })
 
   for (const link of ['.dogear', '.dogear/runs', '.dogear/runs/r1', '.dogear/runs/r1/history']) {

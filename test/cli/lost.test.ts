@@ -37,7 +37,7 @@ describe.skipIf(process.platform === 'win32')('a run reports what happened to it
     ]
   ])('%s', async (_, script, happened, remedy) => {
     box = sandbox({ 'w.yml': workflow(unseen(script)) })
-    const { code, stderr } = await box.dogear(['run', 'w.yml', '--id', 'r1'])
+    const { code, stderr } = await box.process(['run', 'w.yml', '--id', 'r1'])
     expect(stderr).toMatch(happened)
     expect(stderr).toMatch(remedy)
     expect(stderr).toContain('while the run was active')
@@ -49,7 +49,7 @@ describe.skipIf(process.platform === 'win32')('a run reports what happened to it
   test('a run deleted during a long step stops the step', async () => {
     box = sandbox({ 'w.yml': workflow('until rm -rf .dogear; do sleep 0.1; done; sleep 60') })
     const begun = Date.now()
-    const { code, stderr } = await box.dogear(['run', 'w.yml', '--id', 'r1'])
+    const { code, stderr } = await box.process(['run', 'w.yml', '--id', 'r1'])
     expect(stderr).toContain('.dogear was deleted or moved')
     expect(code).toBe(6)
     expect(Date.now() - begun).toBeLessThan(25_000)
@@ -58,8 +58,8 @@ describe.skipIf(process.platform === 'win32')('a run reports what happened to it
 
 /** Resumes the run, or starts it if nothing was saved. */
 const goOn = async (): Promise<void> => {
-  const resumed = await box.dogear(['resume', 'r1'])
-  const ended = resumed.code === 3 ? await box.dogear(['run', 'w.yml', '--id', 'r1']) : resumed
+  const resumed = await box.process(['resume', 'r1'])
+  const ended = resumed.code === 3 ? await box.process(['run', 'w.yml', '--id', 'r1']) : resumed
   expect(ended.code, ended.stderr).toBe(0)
 }
 

@@ -130,7 +130,7 @@ describe('killed beside a save', () => {
   test('it resumes between any two steps on any level, and does nothing again that is recorded', async () => {
     const preload = { NODE_OPTIONS: `--require=${join(import.meta.dirname, 'killAtSave.cjs')}` }
     const count = join(place.folder, 'saves')
-    const counted = await place.dogear(['run', 'release.yml', '--id', 'k-0'], {
+    const counted = await place.process(['run', 'release.yml', '--id', 'k-0'], {
       environment: { ...preload, TEST_COUNT: count, TEST_KILL_AT: '' }
     })
     expect(counted.code).toBe(0)
@@ -140,7 +140,7 @@ describe('killed beside a save', () => {
     for (const [index, moment] of sample.entries()) {
       place.write('did', '')
       const id = `k-${index + 1}`
-      const killed = await place.dogear(['run', 'release.yml', '--id', id], {
+      const killed = await place.process(['run', 'release.yml', '--id', id], {
         environment: { ...preload, TEST_KILL_AT: moment }
       })
       expect(killed.signal, moment).toBe('SIGKILL')

@@ -224,7 +224,7 @@ steps:
       killer: ''
     })
     await place.dogear(['run', 'w.yml', '--id', 'w-1'])
-    expect((await place.dogear(['poll'])).signal).toBe('SIGKILL')
+    expect((await place.process(['poll'])).signal).toBe('SIGKILL')
     expect((await place.dogear(['resume'])).code).toBe(75)
     expect((await place.dogear(['poll'])).code).toBe(0)
     expect((await place.dogear(['resume'])).code).toBe(0)
@@ -235,7 +235,7 @@ steps:
 describe('a process that is killed while it submits', () => {
   test('submits again under the same key', async () => {
     within({ 'w.yml': batch(), killer: '' })
-    expect((await place.dogear(['run', 'w.yml', '--id', 'nightly'])).signal).toBe('SIGKILL')
+    expect((await place.process(['run', 'w.yml', '--id', 'nightly'])).signal).toBe('SIGKILL')
     expect(submissions()).toHaveLength(1)
     expect((await place.dogear(['resume'])).code).toBe(75)
     expect(submissions()).toHaveLength(2)
@@ -244,7 +244,7 @@ describe('a process that is killed while it submits', () => {
 
   test('is asked about if the job must not be there twice', async () => {
     within({ 'w.yml': batch('idempotent: false'), killer: '' })
-    expect((await place.dogear(['run', 'w.yml', '--id', 'nightly'])).signal).toBe('SIGKILL')
+    expect((await place.process(['run', 'w.yml', '--id', 'nightly'])).signal).toBe('SIGKILL')
     expect((await place.dogear(['resume'])).code).toBe(4)
     expect(submissions()).toHaveLength(1)
     expect((await place.dogear(['resume', '--confirm', 'all/train=again'])).code).toBe(75)

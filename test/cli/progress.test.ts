@@ -13,26 +13,26 @@ steps:
 `
 
 const progress = async (): Promise<string | undefined> =>
-  linesOf((await place.dogear(['show', 'r'])).stdout).find((line) => line.startsWith('progress'))
+  linesOf((await place.process(['show', 'r'])).stdout).find((line) => line.startsWith('progress'))
 
 test.each([
   ['steps', two],
   ['waves', waves]
 ])('a run of two %s counts only completed ones: none, one, both', async (kind, workflow) => {
   place = sandbox({ 'w.yml': workflow })
-  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  await place.process(['run', 'w.yml', '--id', 'r'])
   expect(await progress()).toBe(`progress  0/2 ${kind} done (0%)`)
   place.write('a', '')
-  await place.dogear(['resume', 'r'])
+  await place.process(['resume', 'r'])
   expect(await progress()).toBe(`progress  1/2 ${kind} done (50%)`)
   place.write('b', '')
-  await place.dogear(['resume', 'r'])
+  await place.process(['resume', 'r'])
   expect(await progress()).toBe(`progress  2/2 ${kind} done (100%)`)
 })
 
 test('a run killed in its only step counts none as done', async () => {
   place = sandbox({ 'w.yml': 'name: w\nsteps: [{ name: only, shell: "kill -9 $PPID; sleep 0.2" }]' })
-  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  await place.process(['run', 'w.yml', '--id', 'r'])
   expect(await progress()).toBe('progress  0/1 steps done (0%)')
-  expect((await place.dogear(['runs'])).stdout).toMatch(/^r +w +interrupted .* 0\/1$/m)
+  expect((await place.process(['runs'])).stdout).toMatch(/^r +w +interrupted .* 0\/1$/m)
 })

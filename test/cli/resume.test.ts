@@ -414,7 +414,7 @@ steps:
 `
   const crashed = async (): Promise<void> => {
     within({ 'w.yml': publish })
-    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    await place.process(['run', 'w.yml', '--id', 'r'])
     place.write('w.yml', publish.replace('kill -9 $PPID; sleep 1', 'echo u2'))
   }
 

@@ -10,14 +10,14 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 describe('a run', () => {
   test('results go to standard output, progress to standard error', async () => {
     within({ 'w.yml': 'name: w\nsteps: [{ name: hello, shell: "echo out; echo err >&2" }]' })
-    const { code, stdout, stderr } = await place.dogear(['run', 'w.yml', '--id', 'one'])
+    const { code, stdout, stderr } = await place.process(['run', 'w.yml', '--id', 'one'])
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'out\n' })
     expect(linesOf(stderr)).toEqual(['Run one started', 'Executing step 1/1: hello', 'err', 'Run completed'])
   })
 
   test('a run without an id gets a UUID', async () => {
     within({ 'w.yml': 'steps: [{ shell: "true" }]' })
-    expect(runIdOf(await place.dogear(['run', 'w.yml']))).toMatch(uuid)
+    expect(runIdOf(await place.process(['run', 'w.yml']))).toMatch(uuid)
   })
 
   test('a captured output and the input reach later steps through their environment, text as it is and the rest as JSON', async () => {
@@ -29,7 +29,7 @@ steps:
   - { shell: 'echo "[$words] [$greeting] [$list] [$yes] [$number]"' }
 `
     })
-    const { stdout } = await place.dogear(['run', 'w.yml', '--input', 'greeting=a=b'])
+    const { stdout } = await place.process(['run', 'w.yml', '--input', 'greeting=a=b'])
     expect(linesOf(stdout).at(-1)).toBe('[two words] [a=b] [[1,{"a":null}]] [true] [7]')
   })
 
@@ -38,20 +38,20 @@ steps:
       'w.yml':
         'steps: [{ wave: w, groups: { g: { shell: \'echo "$DOGEAR_RUN_ID $DOGEAR_STEP $DOGEAR_ATTEMPT $DOGEAR_HOME $DOGEAR_IDEMPOTENCY_KEY"\' } } }]'
     })
-    const { stdout } = await place.dogear(['run', 'w.yml', '--id', 'r'])
+    const { stdout } = await place.process(['run', 'w.yml', '--id', 'r'])
     expect(stdout).toMatch(new RegExp(`^g \\| r w/g 1 ${place.folder}/.dogear [0-9a-f]{32}\n$`))
   })
 
   test('the state keeps itself out of commits', async () => {
     within({ 'w.yml': 'steps: [{ shell: "true" }]' })
-    await place.dogear(['run', 'w.yml'])
+    await place.process(['run', 'w.yml'])
     expect(place.read('.dogear/.gitignore')).toBe('*\n')
   })
 
   test('a failure says the step, its number, its command and the command to go on, which works when it is copied', async () => {
     within({ 'my flow.yml': 'name: w\nsteps: [{ name: build, shell: "echo \'no space left\' >&2; test -e mended" }]' })
     const home = `${place.folder}/my state`
-    const failed = await place.dogear(['run', 'my flow.yml', '--id', 'one', '--home', 'my state'])
+    const failed = await place.process(['run', 'my flow.yml', '--id', 'one', '--home', 'my state'])
     expect(failed.code).toBe(1)
     expect(linesOf(failed.stderr).slice(-6)).toEqual([
       'Step 1/1 failed: build',
@@ -68,16 +68,16 @@ steps:
 
   test('a command that can not be started says so', async () => {
     within({ 'w.yml': 'steps: [{ run: [no-such-command] }]' })
-    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    const { code, stderr } = await place.process(['run', 'w.yml'])
     expect(code).toBe(1)
     expect(stderr).toContain('  error: could not be started: not found: no-such-command\n')
   })
 
   test('what could not be started did nothing: it needs no confirmation, even if it is not idempotent', async () => {
     within({ 'w.yml': 'steps: [{ run: [./publish.sh], idempotent: false }]' })
-    expect((await place.dogear(['run', 'w.yml'])).code).toBe(1)
+    expect((await place.process(['run', 'w.yml'])).code).toBe(1)
     await place.shell("printf '#!/bin/sh\\necho published' > publish.sh; chmod 755 publish.sh")
-    expect(await place.dogear(['resume'])).toMatchObject({ code: 0, stdout: 'published\n' })
+    expect(await place.process(['resume'])).toMatchObject({ code: 0, stdout: 'published\n' })
   })
 
   test.each([
@@ -85,8 +85,8 @@ steps:
     [', retry: { attempts: 1 }', true]
   ])('a failure of a step with %j is marked as one that may pass: %s', async (retry, retryable) => {
     within({ 'w.yml': `steps: [{ shell: exit 1${retry} }]` })
-    await place.dogear(['run', 'w.yml', '--id', 'r'])
-    expect(JSON.parse((await place.dogear(['show', 'r', '--json'])).stdout)).toMatchObject({ retryable })
+    await place.process(['run', 'w.yml', '--id', 'r'])
+    expect(JSON.parse((await place.process(['show', 'r', '--json'])).stdout)).toMatchObject({ retryable })
   })
 
   test('retries are told of, and only asked-for ones are made', async () => {
@@ -94,7 +94,7 @@ steps:
     within({
       'w.yml': `steps:\n  - { name: flaky, shell: '${script}', retry: { strategy: constant, attempts: 5, delay: 50ms, jitter: 0 } }\n  - shell: exit 3`
     })
-    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    const { code, stderr } = await place.process(['run', 'w.yml'])
     expect(code).toBe(1)
     const told = linesOf(stderr).filter((line) => /attempt|Retrying/.test(line))
     expect(told).toEqual([
@@ -109,14 +109,14 @@ steps:
 
   test('an attempt that takes longer than its timeout is ended, with all that it started', async () => {
     within({ 'w.yml': 'steps: [{ shell: "sleep 60 & echo $! > pid; wait", timeout: 500ms }]' })
-    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    const { code, stderr } = await place.process(['run', 'w.yml'])
     expect(code).toBe(1)
     expect(stderr).toContain('timed out after')
   })
 
   test('a variable that no environment can hold fails the step that captures it, with a reason', async () => {
     within({ 'nul.yml': 'steps: [{ shell: "printf \'a\\\\0b\'", capture: v }]' })
-    expect((await place.dogear(['run', 'nul.yml'])).stderr).toContain(
+    expect((await place.process(['run', 'nul.yml'])).stderr).toContain(
       `its output can't become the variable "v": it contains a NUL character`
     )
   })
@@ -132,7 +132,7 @@ steps:
   - shell: echo never > never
 `
     })
-    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    const { code, stderr } = await place.process(['run', 'w.yml'])
     expect(code).toBe(1)
     expect(linesOf(stderr)).toEqual(
       expect.arrayContaining([
@@ -148,8 +148,8 @@ steps:
 
   test('-v only adds lines', async () => {
     within({ 'w.yml': 'steps: [{ shell: "true" }, { shell: "true" }]' })
-    const terse = linesOf((await place.dogear(['run', 'w.yml', '--id', 'a'])).stderr)
-    const verbose = linesOf((await place.dogear(['run', 'w.yml', '--id', 'a', '-v', '--home', 'b'])).stderr)
+    const terse = linesOf((await place.process(['run', 'w.yml', '--id', 'a'])).stderr)
+    const verbose = linesOf((await place.process(['run', 'w.yml', '--id', 'a', '-v', '--home', 'b'])).stderr)
     expect(verbose.length).toBeGreaterThan(terse.length)
     expect(verbose.filter((line) => terse.includes(line))).toEqual(terse)
   })
@@ -160,8 +160,8 @@ describe('an earlier run', () => {
 
   test('in a pipe a new run starts, and how to go on with the old one is said', async () => {
     within({ 'w.yml': failing })
-    const first = await place.dogear(['run', 'w.yml'])
-    const second = await place.dogear(['run', 'w.yml'], { input: 'y\n' })
+    const first = await place.process(['run', 'w.yml'])
+    const second = await place.process(['run', 'w.yml'], { input: 'y\n' })
     expect(runIdOf(second)).not.toBe(runIdOf(first))
     expect(second.stderr).toMatch(/^An earlier run is unfinished \(failed, 1\/2 steps completed, started .* UTC\)/)
     expect(linesOf(second.stderr)[1]).toBe(`  dogear resume ${runIdOf(first)}`)
@@ -169,38 +169,38 @@ describe('an earlier run', () => {
 
   test.each(['--resume', '--yes'])('%s takes it up without asking', async (flag) => {
     within({ 'w.yml': failing })
-    const id = runIdOf(await place.dogear(['run', 'w.yml']))
+    const id = runIdOf(await place.process(['run', 'w.yml']))
     place.write('mended', '')
-    const { code, stdout, stderr } = await place.dogear(['run', 'w.yml', flag])
+    const { code, stdout, stderr } = await place.process(['run', 'w.yml', flag])
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
     expect(linesOf(stderr)[0]).toBe(`Resuming run ${id}`)
   })
 
   test('--resume starts a run if there is none', async () => {
     within({ 'w.yml': failing })
-    expect((await place.dogear(['run', 'w.yml', '--resume', '--id', 'new'])).stderr).toContain('Run new started')
+    expect((await place.process(['run', 'w.yml', '--resume', '--id', 'new'])).stderr).toContain('Run new started')
   })
 
   test('an earlier run with another input is not taken up', async () => {
     within({ 'w.yml': failing })
-    await place.dogear(['run', 'w.yml', '--id', 'first', '--input', 'v=2'])
-    const { code, stderr } = await place.dogear(['run', 'w.yml', '--resume', '--input', 'v=3'])
+    await place.process(['run', 'w.yml', '--id', 'first', '--input', 'v=2'])
+    const { code, stderr } = await place.process(['run', 'w.yml', '--resume', '--input', 'v=3'])
     expect(code).toBe(4)
     expect(stderr).toContain('Run first already exists with another input')
   })
 
   test('an id that is in use is refused, and taken up with --resume', async () => {
     within({ 'w.yml': failing })
-    await place.dogear(['run', 'w.yml', '--id', 'mine'])
-    const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'mine'])
+    await place.process(['run', 'w.yml', '--id', 'mine'])
+    const { code, stderr } = await place.process(['run', 'w.yml', '--id', 'mine'])
     expect(code).toBe(4)
     expect(stderr).toContain('Run mine exists already')
     expect(stderr).toContain('  dogear resume mine\n')
     place.write('mended', '')
-    expect((await place.dogear(['run', 'w.yml', '--id', 'mine', '--resume'])).code).toBe(0)
-    const finished = await place.dogear(['run', 'w.yml', '--id', 'mine'])
+    expect((await place.process(['run', 'w.yml', '--id', 'mine', '--resume'])).code).toBe(0)
+    const finished = await place.process(['run', 'w.yml', '--id', 'mine'])
     expect(finished.code).toBe(4)
-    expect((await place.dogear(['run', 'w.yml', '--id', 'mine', '--resume'])).stderr).toBe(
+    expect((await place.process(['run', 'w.yml', '--id', 'mine', '--resume'])).stderr).toBe(
       'Run mine: nothing left to do\n'
     )
   })
@@ -211,7 +211,7 @@ describe('an earlier run', () => {
       within({ 'f.yml': failing })
       // Nobody can make a folder there.
       const home = ['--home', '/proc/dogear']
-      const { code, stderr } = await place.dogear(['run', 'f.yml', '--id', 'f-2', '--input', 'v=a b', ...home])
+      const { code, stderr } = await place.process(['run', 'f.yml', '--id', 'f-2', '--input', 'v=a b', ...home])
       expect(code).toBe(5)
       expect(stderr).not.toContain('dogear resume')
       expect(linesOf(stderr).slice(-2)).toEqual([
@@ -223,10 +223,10 @@ describe('an earlier run', () => {
 
   test('two runs of one workflow keep their records apart', async () => {
     within({ 'w.yml': failing })
-    await place.dogear(['run', 'w.yml', '--id', 'a'])
-    const before = await place.dogear(['show', 'a', '--json', '--history'])
-    await place.dogear(['run', 'w.yml', '--id', 'b', '--input', 'v=2'])
-    expect(await place.dogear(['show', 'a', '--json', '--history'])).toEqual(before)
+    await place.process(['run', 'w.yml', '--id', 'a'])
+    const before = await place.process(['show', 'a', '--json', '--history'])
+    await place.process(['run', 'w.yml', '--id', 'b', '--input', 'v=2'])
+    expect(await place.process(['show', 'a', '--json', '--history'])).toEqual(before)
   })
 })
 
@@ -253,8 +253,8 @@ describe('wrong use', () => {
     [['resume', 'x', '--changes', 'all'], '--changes is strict, completed or ignore, not "all"']
   ])('dogear %s exits with 2', async (words, message) => {
     within({ 'w.yml': 'steps: [{ shell: "test -e mended" }]' })
-    if (words[0] === 'resume' || words.includes('--restart-wave')) await place.dogear(['run', 'w.yml', '--id', 'x'])
-    const { code, stdout, stderr } = await place.dogear(words)
+    if (words[0] === 'resume' || words.includes('--restart-wave')) await place.process(['run', 'w.yml', '--id', 'x'])
+    const { code, stdout, stderr } = await place.process(words)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(message)
     expect(stderr).toMatch(/^dogear: /)
@@ -262,7 +262,7 @@ describe('wrong use', () => {
 
   test('a workflow with mistakes lists them all, and nothing runs', async () => {
     within({ 'w.yml': 'steps:\n  - shell: touch ran\n  - shel: x\n  - run: [a, "${b}"]\n    timeout: soon\n' })
-    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    const { code, stderr } = await place.process(['run', 'w.yml'])
     expect(code).toBe(2)
     expect(linesOf(stderr)).toEqual([
       'dogear: w.yml has 3 problems:',
@@ -275,18 +275,18 @@ describe('wrong use', () => {
 
   test('an unknown variable is found before anything runs', async () => {
     within({ 'w.yml': 'steps:\n  - shell: touch ran\n  - run: [echo, "${nobody}"]\n' })
-    const { code, stderr } = await place.dogear(['run', 'w.yml'])
+    const { code, stderr } = await place.process(['run', 'w.yml'])
     expect(code).toBe(2)
     expect(stderr).toContain('w.yml:3:17: unknown variable "nobody"')
     expect(place.exists('ran')).toBe(false)
-    expect((await place.dogear(['run', 'w.yml', '--input', 'nobody=me'])).stdout).toBe('me\n')
+    expect((await place.process(['run', 'w.yml', '--input', 'nobody=me'])).stdout).toBe('me\n')
   })
 })
 
 describe('--json', () => {
   test('standard output is one document, and what steps print goes to standard error', async () => {
     within({ 'w.yml': 'name: w\nsteps: [{ shell: "echo noise; echo 1", capture: v }, { shell: "exit 2" }]' })
-    const { code, stdout, stderr } = await place.dogear(['run', 'w.yml', '--json', '--id', 'r'])
+    const { code, stdout, stderr } = await place.process(['run', 'w.yml', '--json', '--id', 'r'])
     expect(code).toBe(1)
     expect(stderr).toContain('noise')
     expect(JSON.parse(stdout)).toMatchObject({
@@ -308,7 +308,7 @@ describe('--json', () => {
     [['plan', '--json'], 3, { code: 'NothingToResume' }]
   ])('dogear %s tells what is wrong as a document, too', async (words, code, error) => {
     within({ 'bad.yml': 'steps: 1' })
-    const ended = await place.dogear(words)
+    const ended = await place.process(words)
     expect(ended.code).toBe(code)
     expect(JSON.parse(ended.stdout)).toMatchObject({ error })
   })
@@ -339,7 +339,7 @@ describe('output', () => {
     [{ NO_COLOR: '1' }, false]
   ])('with %j in a pipe, colours: %s', async (environment, coloured) => {
     within({ 'w.yml': 'steps: [{ shell: "true" }]' })
-    const { stderr } = await place.dogear(['run', 'w.yml'], { environment })
+    const { stderr } = await place.process(['run', 'w.yml'], { environment })
     expect(stderr.includes('\x1b[')).toBe(coloured)
   })
 
@@ -347,7 +347,7 @@ describe('output', () => {
     within({
       'w.yml': `steps: [{ name: a, summary: "x\\ty \\e[31mz", shell: "printf '\\\\033[2J\\\\007gone' >&2; exit 1" }]`
     })
-    const { stderr } = await place.dogear(['run', 'w.yml'])
+    const { stderr } = await place.process(['run', 'w.yml'])
     expect(stderr).toContain('Executing step 1/1: x y \\u001b[31mz\n')
     expect(stderr).toContain('error: exit code 1: gone\n')
   })
@@ -363,7 +363,7 @@ test.each([
   ['verify --help']
 ])('dogear %s explains, with an example', async (words) => {
   within({})
-  const { code, stdout, stderr } = await place.dogear(words.split(' '))
+  const { code, stdout, stderr } = await place.process(words.split(' '))
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout).toMatch(/^Usage: dogear/)
   expect(stdout).toMatch(/Example:|A workflow file:/)

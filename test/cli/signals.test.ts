@@ -55,10 +55,10 @@ test.each([
   ])
   expect(isAlive(grandchild())).toBe(false)
   expect(place.exists('partial')).toBe(true)
-  const shown = JSON.parse((await place.dogear(['show', 'r', '--json'])).stdout) as unknown
+  const shown = JSON.parse((await place.process(['show', 'r', '--json'])).stdout) as unknown
   expect(shown).toMatchObject({ status: 'interrupted', state: 'Interrupted', step_index: 1, held_by: null })
   place.write('mended', '')
-  const resumed = await place.dogear(['resume'])
+  const resumed = await place.process(['resume'])
   expect(resumed.code).toBe(0)
   expect(resumed.stderr).toContain('Retrying step 2: slow')
   expect(place.read('log')).toBe('first\nlast\n')
@@ -108,7 +108,7 @@ test('a second signal ends everything at once', async () => {
   ])
   expect(performance.now() - before).toBeLessThan(2_000)
   await dead(grandchild())
-  expect((await place.dogear(['runs', '--status', 'interrupted', '--json'])).stdout).toContain(
+  expect((await place.process(['runs', '--status', 'interrupted', '--json'])).stdout).toContain(
     '"status": "interrupted"'
   )
 })
@@ -135,28 +135,28 @@ test('under --json an interruption is a document, too', async () => {
 test('after kill -9 a run is interrupted, can be planned, and goes on with the step that was in flight', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = await begun()
-  const refused = await place.dogear(['resume', 'r'])
+  const refused = await place.process(['resume', 'r'])
   expect(refused.code).toBe(4)
   expect(refused.stderr).toContain(`Run r is already in progress: held by process ${running.pid} on `)
-  expect((await place.dogear(['resume'])).code).toBe(3)
-  expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(4)
-  expect((await place.dogear(['runs', '--status', 'running', '--json'])).stdout).toContain('"run_id": "r"')
-  const live = await place.dogear(['plan', 'r'])
+  expect((await place.process(['resume'])).code).toBe(3)
+  expect((await place.process(['run', 'w.yml', '--id', 'r'])).code).toBe(4)
+  expect((await place.process(['runs', '--status', 'running', '--json'])).stdout).toContain('"run_id": "r"')
+  const live = await place.process(['plan', 'r'])
   expect(live.stdout).toContain('2/3  retry    slow   is running (attempt 1)\n')
-  expect((await place.dogear(['show', 'r'])).stdout).toContain('⚡   2 slow   in flight\n')
+  expect((await place.process(['show', 'r'])).stdout).toContain('⚡   2 slow   in flight\n')
   expect(live.stdout).not.toMatch(/when the process ended|dogear resume/)
   process.kill(running.pid, 'SIGKILL')
   await running.ended
   process.kill(grandchild(), 'SIGKILL')
-  expect((await place.dogear(['runs'])).stdout).toMatch(/^r +slow +interrupted .* 1\/3$/m)
-  expect((await place.dogear(['plan'])).stdout).toContain(
+  expect((await place.process(['runs'])).stdout).toMatch(/^r +slow +interrupted .* 1\/3$/m)
+  expect((await place.process(['plan'])).stdout).toContain(
     '2/3  retry    slow   was running (attempt 1) when the process ended'
   )
-  expect((await place.dogear(['show', 'r'])).stdout).toContain(
+  expect((await place.process(['show', 'r'])).stdout).toContain(
     '⚡   2 slow   was running (attempt 1) when the process ended\n'
   )
   place.write('mended', '')
-  expect((await place.dogear(['resume'])).code).toBe(0)
+  expect((await place.process(['resume'])).code).toBe(0)
   expect(place.read('log')).toBe('first\nlast\n')
 })
 
@@ -177,7 +177,7 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
     await until(() => place.exists('ended'))
     expect(place.read('ended')).toBe('129\n')
     expect(isAlive(grandchild())).toBe(false)
-    expect((await place.dogear(['show', 'r'])).stdout).toContain('⚡   2 slow   was stopped (signal)\n')
+    expect((await place.process(['show', 'r'])).stdout).toContain('⚡   2 slow   was stopped (signal)\n')
   }
 )
 
@@ -200,7 +200,7 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
     expect(stdout).toContain('Interrupted in step 2/3 slow')
     expect(isAlive(grandchild())).toBe(false)
     place.write('mended', '')
-    expect((await place.dogear(['resume'])).code).toBe(0)
+    expect((await place.process(['resume'])).code).toBe(0)
     expect(place.read('log')).toBe('first\nlast\n')
   }
 )
@@ -227,9 +227,9 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
       '  dogear resume r'
     ])
     expect(isAlive(grandchild())).toBe(false)
-    expect((await place.dogear(['show', 'r'])).stdout).toContain('⚡   2 slow   was stopped (signal)\n')
+    expect((await place.process(['show', 'r'])).stdout).toContain('⚡   2 slow   was stopped (signal)\n')
     place.write('mended', '')
-    expect((await place.dogear(['resume'])).code).toBe(0)
+    expect((await place.process(['resume'])).code).toBe(0)
     expect(place.read('log')).toBe('first\nlast\n')
   }
 )
@@ -252,14 +252,14 @@ steps:
   process.kill(running.pid, 'SIGINT')
   expect((await running.ended).code).toBe(130)
   expect([place.read('whole'), place.read('part')]).toEqual(['whole\n', 'part\n'])
-  expect(await place.dogear(['resume', 'r'])).toMatchObject({ code: 0, stdout: 'whole\npart\n' })
+  expect(await place.process(['resume', 'r'])).toMatchObject({ code: 0, stdout: 'whole\npart\n' })
 })
 
 test('two runs go on side by side', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = await begun()
   place.write('mended', '')
-  expect((await place.dogear(['run', 'w.yml', '--id', 'other'])).code).toBe(0)
+  expect((await place.process(['run', 'w.yml', '--id', 'other'])).code).toBe(0)
   process.kill(running.pid, 'SIGTERM')
   expect((await running.ended).code).toBe(143)
 })

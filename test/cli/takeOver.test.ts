@@ -84,7 +84,7 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     ...tools
   }) => {
     const { place } = await hidden(tools)
-    const { code, stderr } = await place.dogear(['resume', 'r', '--take-over', '--yes'])
+    const { code, stderr } = await place.process(['resume', 'r', '--take-over', '--yes'])
     expect(code).toBe(4)
     expect(stderr).toContain('dogear: Run r is already in progress: held by process ')
     expect(place.read('log')).toBe('packed\ndeploying\n')
@@ -95,12 +95,12 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     ...tools
   }) => {
     const place = await killed(tools)
-    const asked = await place.dogear(['resume', 'r', '--take-over'])
+    const asked = await place.process(['resume', 'r', '--take-over'])
     expect(asked.code).toBe(2)
     expect(asked.stderr).toMatch(
       /^dogear: Run r is held by process \d+ on \S+ since \S+, which may be dead\. If it is still alive, deploy continues there until it learns that it was superseded\. To agree, add --yes\nTo take it over:\n {2}dogear resume r --take-over --yes\n$/
     )
-    const taken = await place.dogear(['resume', 'r', '--take-over', '--yes'])
+    const taken = await place.process(['resume', 'r', '--take-over', '--yes'])
     expect([taken.code, place.read('log')]).toEqual([0, 'packed\ndeploying\ndeploying\n'])
     expect(taken.stderr).toContain('No sign of life from process ')
   })
@@ -110,7 +110,7 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     ...tools
   }) => {
     const place = await killed(tools, false)
-    const asked = await place.dogear(['resume', 'r', '--take-over', '--yes'])
+    const asked = await place.process(['resume', 'r', '--take-over', '--yes'])
     expect(asked.code).toBe(4)
     expect(asked.stderr).toContain('To take as done:\n  dogear resume r --confirm deploy=done --take-over --yes\n')
     const done = await place.shell(/dogear resume r --confirm deploy=done .*/.exec(asked.stderr)?.[0] ?? 'false')
@@ -119,24 +119,24 @@ describe('an owner that may be dead', { concurrent: true }, () => {
 
   test('a run with an undecided owner is the default run if no other is unfinished', async ({ expect, ...tools }) => {
     const place = await killed(tools)
-    const { code, stderr } = await place.dogear(['resume', '--take-over', '--yes'])
+    const { code, stderr } = await place.process(['resume', '--take-over', '--yes'])
     expect(stderr).toContain('Resuming run r')
     expect(code).toBe(0)
   })
 
   test('poll of a run with an undecided owner offers to take it over', async ({ expect, ...tools }) => {
     const place = await killed(tools)
-    const { stderr } = await place.dogear(['poll', 'r'])
+    const { stderr } = await place.process(['poll', 'r'])
     expect(stderr).toContain('which may be dead. If you know that it is dead, take the run over:\n')
     expect(stderr).toContain('  dogear resume r --take-over\n')
   })
 
   test('show and plan report an undecided owner', async ({ expect, ...tools }) => {
     const place = await killed(tools)
-    expect((await place.dogear(['show', 'r'])).stdout).toMatch(/^held by +process \d+ on .*, which may be dead$/m)
-    const shown = JSON.parse((await place.dogear(['show', 'r', '--json'])).stdout) as { readonly held_by: object }
+    expect((await place.process(['show', 'r'])).stdout).toMatch(/^held by +process \d+ on .*, which may be dead$/m)
+    const shown = JSON.parse((await place.process(['show', 'r', '--json'])).stdout) as { readonly held_by: object }
     expect(shown.held_by).toMatchObject({ liveness: 'undecided' })
-    const plan = await place.dogear(['plan', 'r'])
+    const plan = await place.process(['plan', 'r'])
     expect(plan.stdout).toContain('In progress, or abandoned by a dead process: process ')
     expect(plan.stdout).toContain('\n  dogear resume r --take-over\n')
   })
@@ -174,12 +174,12 @@ test('Ctrl+C ends the wait for an owner and changes nothing', async ({ expect, .
 
 test('the run of a killed container resumes at once, whatever its clock was', async ({ expect, ...tools }) => {
   const { place, owner } = await begun(tools)
-  expect((await place.dogear(['resume', 'r'])).stderr).toContain('Run r is already in progress: held by process ')
+  expect((await place.process(['resume', 'r'])).stderr).toContain('Run r is already in progress: held by process ')
   owner.child.kill('SIGKILL')
   await owner.ended
   const tomorrow = Date.now() / 1000 + 86_400
   for (const name of readdirSync(runIn(place)))
     if (name.startsWith('heartbeat-')) utimesSync(join(runIn(place), name), tomorrow, tomorrow)
-  const { code, stderr } = await place.dogear(['resume', 'r'])
+  const { code, stderr } = await place.process(['resume', 'r'])
   expect([code, stderr.includes('sign of life')]).toEqual([0, false])
 })

@@ -27,7 +27,7 @@ const onTerminal = (words: readonly string[], environment: Readonly<Record<strin
 describe.skipIf(!hasTerminal)('on a terminal', () => {
   const withFailedRun = async (text = failing): Promise<void> => {
     place = sandbox({ 'w.yml': text })
-    await place.dogear(['run', 'w.yml', '--id', 'first'])
+    await place.process(['run', 'w.yml', '--id', 'first'])
     place.write('mended', '')
   }
   const offer = 'Previous execution found. Resume? [Y/n] '
@@ -110,7 +110,7 @@ steps:
 
   test('a task that was interrupted is marked where it stands, and where there is no wave none is restarted', async () => {
     place = sandbox({ 'w.yml': 'name: w\nsteps: [{ name: slow, shell: "echo $$ > pid; kill -9 $PPID; sleep 0.2" }]' })
-    await place.dogear(['run', 'w.yml', '--id', 'first'])
+    await place.process(['run', 'w.yml', '--id', 'first'])
     const running = onTerminal(['run', 'w.yml'], { NO_COLOR: '1' })
     const { code, stdout } = await answering(running, [offer, 'w\n'], ['Please answer y, n or a\r\nPrevious', 'a\n'])
     expect(code).toBe(4)
@@ -309,7 +309,7 @@ steps:
 
 test('nobody is asked who is not there: a closed standard input starts a new run', async () => {
   place = sandbox({ 'w.yml': failing })
-  await place.dogear(['run', 'w.yml'])
+  await place.process(['run', 'w.yml'])
   place.write('mended', '')
   const { code, stderr } = await place.shell(`'${process.execPath}' '${main}' run w.yml <&-`)
   expect(code).toBe(0)
@@ -336,7 +336,7 @@ describe('a line that a step did not end', () => {
 
   test('and left as it is where only it goes', async () => {
     place = sandbox({ 'w.yml': unended })
-    const { stdout, stderr } = await place.dogear(['run', 'w.yml'])
+    const { stdout, stderr } = await place.process(['run', 'w.yml'])
     expect(stdout).toBe('no newlinelast')
     expect(stderr.split('\n').slice(2)).toEqual([
       expect.stringContaining('Executing step 2/3'),

@@ -41,12 +41,15 @@ export const watch = (process: NodeJS.Process, exitCode: number): void => {
  * @category effects
  * @since 0.1.0
  */
-export const endWith = async (process: NodeJS.Process, exitCode: number): Promise<never> => {
-  const written = [process.stdout, process.stderr].map(
+export const endWith = async (
+  { stdout, stderr, exit }: Pick<NodeJS.Process, 'stdout' | 'stderr' | 'exit'>,
+  exitCode: number
+): Promise<never> => {
+  const written = [stdout, stderr].map(
     (stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))
   )
   await Promise.all(written)
-  return process.exit(exitCode)
+  return exit(exitCode)
 }
 
 /** Whether the process or the machine has run out of file descriptors. */
