@@ -45,14 +45,14 @@ const problemsOf = (text: string): number => {
 
 describe('checking a workflow file takes linear time:', () => {
   test.each([
-    ['aliases where names belong', 8_000],
-    ['numbers beyond double precision', 4_000],
-    ['invalid escapes', 10_000],
-    ['groups with unknown needs', 1_000],
-    ['variables that are captured twice', 1_000],
-    ['unset variables', 1_000],
-    ['a chain of groups that capture', 1_000],
-    ['a chain of groups that use the first capture', 1_000]
+    ['aliases where names belong', 4_000],
+    ['numbers beyond double precision', 2_000],
+    ['invalid escapes', 5_000],
+    ['groups with unknown needs', 500],
+    ['variables that are captured twice', 500],
+    ['unset variables', 500],
+    ['a chain of groups that capture', 400],
+    ['a chain of groups that use the first capture', 400]
   ])('%s', (kind, count) => {
     const [small = '', large = ''] = [files[kind]?.(count), files[kind]?.(4 * count)]
     // Linear time would be four times as much, quadratic time sixteen.
@@ -64,9 +64,9 @@ describe('checking a workflow file takes linear time:', () => {
 
 describe('many problems', () => {
   test.each([
-    ['aliases where names belong', 60_000],
-    ['groups with unknown needs', 9_000],
-    ['unset variables', 9_000]
+    ['aliases where names belong', 6_000],
+    ['groups with unknown needs', 1_000],
+    ['unset variables', 1_000]
   ])('the first of many problems are shown, and the number of others: %s', async (kind, count) => {
     const text = files[kind]?.(count) ?? ''
     place = sandbox({ 'w.yml': text })
@@ -106,13 +106,13 @@ describe('many problems', () => {
 
   test('a message does not name all of many groups or captures', async () => {
     place = sandbox({
-      'cycle.yml': groups(5_000, (index) => `shell: x, needs: [g${(index + 1) % 5_000}]`),
-      'captures.yml': steps(5_000, () => 'shell: x, capture: c')
+      'cycle.yml': groups(2_000, (index) => `shell: x, needs: [g${(index + 1) % 2_000}]`),
+      'captures.yml': steps(2_000, () => 'shell: x, capture: c')
     })
     for (const file of ['cycle.yml', 'captures.yml']) {
       const { code, stderr } = await place.dogear(['run', file])
       expect(code).toBe(2)
-      expect(stderr).toMatch(/ and 4,?990 more\n$/)
+      expect(stderr).toMatch(/ and 1,?990 more\n$/)
       expect(stderr.length).toBeLessThan(1_000)
     }
   })

@@ -45,9 +45,7 @@ export const endWith = async (
   { stdout, stderr, exit }: Pick<NodeJS.Process, 'stdout' | 'stderr' | 'exit'>,
   exitCode: number
 ): Promise<never> => {
-  const written = [stdout, stderr].map(
-    (stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))
-  )
+  const written = [stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve())))
   await Promise.all(written)
   return exit(exitCode)
 }
