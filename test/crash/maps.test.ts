@@ -4,20 +4,19 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { test } from 'vitest'
 import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import { restoreStored } from '../../src/index.js'
 import type { World } from './world.js'
-import { chanceOf, inWorld, until } from './world.js'
+import { chanceOf, inWorld, sweep, until, workerFile } from './world.js'
 
-const WORKER = fileURLToPath(new URL('./workers/mapper.mjs', import.meta.url))
+const WORKER = workerFile('mapper')
 
-const ITEMS = 10_000
+const ITEMS = sweep ? 10_000 : 2_000
 const CONCURRENCY = 10
-const KILLS = 10
+const KILLS = sweep ? 10 : 4
 
 const linesOf = ({ folder }: World, name: string): ReadonlyArray<string> => {
   const path = join(folder, name)
@@ -45,7 +44,7 @@ const live = async (world: World, killAt: number): Promise<string> => {
   return printed
 }
 
-test(`a map of ${ITEMS} items that is killed and resumed ${KILLS} times records each item once, and repeats none that it recorded`, async () => {
+test('a map of many items that is killed and resumed many times records each item once, and repeats none that it recorded', async () => {
   await inWorld('a map', async (world) => {
     const chance = chanceOf(9)
     for (let kill = 0; kill < KILLS; kill++) {

@@ -65,7 +65,7 @@ const killsOf = (calls: number, salt: number): ReadonlyArray<Kill> => {
     { at: index + 1, when: 'after' },
     { at: index + 1, when: 'torn' }
   ]).flat()
-  return sweep ? all : chanceOf(salt).sample(all, 3)
+  return sweep ? all : chanceOf(salt).sample(all, 2)
 }
 
 describe('a resume that was told to run something again, and is killed', () => {

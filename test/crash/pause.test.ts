@@ -3,15 +3,14 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import { restoreStored } from '../../src/index.js'
-import { chanceOf, eachOf, inWorld, sweep } from './world.js'
+import { chanceOf, eachOf, inWorld, sweep, workerFile } from './world.js'
 
-const WORKER = fileURLToPath(new URL('./workers/pauser.mjs', import.meta.url))
+const WORKER = workerFile('pauser')
 
 interface End {
   readonly signal: NodeJS.Signals | null
@@ -103,7 +102,7 @@ describe('a process that is killed', () => {
   test('at any call by which it takes the pause up, past an outdated request, is followed by one that goes on, too', async () => {
     const calls = await callsOf('resume')
     assert.ok(calls > 4, `only ${calls} calls`)
-    await eachOf(someOf(calls, 10, 6), (index) =>
+    await eachOf(someOf(calls, 6, 6), (index) =>
       inWorld(`killed before call ${index + 1}`, async ({ folder }) => {
         await life(folder, 'run')
         leaveOutdated(folder)

@@ -13,18 +13,17 @@ import { onTestFinished, vi } from 'vitest'
 import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import type { Checkpoint, Stored } from '../../src/index.js'
 import { restoreStored } from '../../src/index.js'
+import { bundled } from '../bundled.js'
+import { seed, sweep } from '../sweep.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // chance
 // ---------------------------------------------------------------------------------------------------------------------
 
-export const sweep = process.env['DOGEAR_SWEEP'] === '1'
+export { seed, sweep }
 
 // Each case starts processes; a machine that has much else to do takes its time.
 if (!sweep) vi.setConfig({ testTimeout: 300_000 })
-
-/** The same cases each time, and new ones in a sweep; DOGEAR_SEED repeats them. */
-export const seed = Number(process.env['DOGEAR_SEED'] ?? (sweep ? Date.now() & 0x7fffffff : 186))
 
 export interface Chance {
   /** A whole number from 0 to below `limit`. */
@@ -227,7 +226,8 @@ export interface Running {
   readonly ended: Promise<Ended>
 }
 
-export const workerFile = (name: string): string => fileURLToPath(new URL(`workers/${name}.mjs`, import.meta.url))
+export const workerFile = (name: string): string =>
+  bundled(fileURLToPath(new URL(`workers/${name}.mjs`, import.meta.url)))
 
 type Line = Readonly<Record<string, unknown>>
 

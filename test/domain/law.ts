@@ -1,23 +1,19 @@
-/** How often a law is tried: hundreds of times, and 40 times that with DOGEAR_SWEEP=1. */
+/** How often a law is tried: a hundred times, and thousands of times with DOGEAR_SWEEP=1. */
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { test } from 'vitest'
 import type { PlanLaw } from '../../src/testing/planning/PlanLaw.js'
+import { seed, sweep } from '../sweep.js'
 
-const sweep = process.env['DOGEAR_SWEEP'] === '1'
-
-/** The same cases each time, and new ones in a sweep. A failure prints its seed: DOGEAR_SEED repeats it. */
-const seed = Number(process.env['DOGEAR_SEED'] ?? (sweep ? Date.now() & 0x3fffffff : 186))
-
-/** How many cases there are when `usual` of them are usual. */
-const runsOf = (usual: number): number => Number(process.env['DOGEAR_RUNS'] ?? usual) * (sweep ? 40 : 1)
+/** How many cases there are: 160 times as many in a sweep. */
+const runsOf = (usual: number): number => Number(process.env['DOGEAR_RUNS'] ?? usual) * (sweep ? 160 : 1)
 
 /** So many cases at a time: vitest takes a worker that does not answer for a minute for dead. */
 const BATCH = 2000
 
 /** A law, tried on arbitrary cases. Its title says what always holds. */
-export const law = <A>(title: string, cases: fc.Arbitrary<A>, holds: (one: A) => void, usual = 400): void =>
+export const law = <A>(title: string, cases: fc.Arbitrary<A>, holds: (one: A) => void, usual = 100): void =>
   test(title, async () => {
     const runs = runsOf(usual)
     for (let done = 0; done < runs; done += BATCH) {
@@ -27,7 +23,7 @@ export const law = <A>(title: string, cases: fc.Arbitrary<A>, holds: (one: A) =>
   })
 
 /** A law of the planner that is published: tried on arbitrary workflows. */
-export const publishedLaw = ({ id, title, check }: PlanLaw, usual = 200): void =>
+export const publishedLaw = ({ id, title, check }: PlanLaw, usual = 80): void =>
   test(`${id}: ${title}`, async () => {
     const runs = runsOf(usual)
     for (let done = 0; done < runs; done += BATCH) {

@@ -32,7 +32,7 @@ const planned = (
   return E.isRight(after) ? { before, plan: plan.right, after: after.right } : assert.fail(after.left.why)
 }
 
-const RUNS = 500
+const RUNS = 170
 
 describe('the workspace that a plan needs', () => {
   law(

@@ -1,4 +1,4 @@
-// Loads an entry point (argv: import or require, then its name) and prints what that did to the process.
+// Loads entry points (argv: import or require, then their names) and prints what each did to the process.
 const fs = require('node:fs')
 
 function snapshot() {
@@ -9,7 +9,7 @@ function snapshot() {
   }
 }
 
-async function probe([way, entryPoint]) {
+async function probe(way, entryPoint) {
   const before = snapshot()
   const loaded = way === 'require' ? require(entryPoint) : await import(entryPoint)
   const after = snapshot()
@@ -24,4 +24,10 @@ async function probe([way, entryPoint]) {
   }
 }
 
-probe(process.argv.slice(2)).then((found) => console.log(JSON.stringify(found)))
+async function probeAll([way, ...entryPoints]) {
+  const found = []
+  for (const entryPoint of entryPoints) found.push([entryPoint, await probe(way, entryPoint)])
+  return found
+}
+
+probeAll(process.argv.slice(2)).then((found) => console.log(JSON.stringify(found)))

@@ -16,6 +16,7 @@ import {
   revisions,
   right
 } from '../../../src/testing/conformance/fixtures.js'
+import { sweep } from '../../sweep.js'
 import type { Call } from './kit.js'
 import {
   assertIsStorageError,
@@ -104,7 +105,7 @@ describe('when a call to the file system fails', () => {
   for (const call of CALLS) {
     test(`${call}: every error is one of the port, and nothing acknowledged is lost`, async () => {
       const count = await countOf(call)
-      const stride = process.env['DOGEAR_SWEEP'] === '1' ? 1 : Math.ceil(count / 8)
+      const stride = sweep ? 1 : Math.ceil(count / 4)
       for (const code of CODES[call] ?? ['EIO']) {
         for (const lasts of [1, Number.POSITIVE_INFINITY]) {
           for (let nth = 0; nth < count; nth += stride) {
@@ -239,6 +240,9 @@ describe('any one call that fails, while the process lives on', () => {
   const storageOf = (root: string, process: 1 | 2 | 3, options: JsonFileOptions = {}) =>
     jsonFileStorage(root, { processes: processNumber(process), ...options })
 
+  /** Every nth call fails. */
+  const STRIDE = sweep ? 1 : 2
+
   /** Fails the nth call once something has begun; whether there were so many. */
   const failing = (nth: number, code: string) => {
     let seen = -1
@@ -286,7 +290,7 @@ describe('any one call that fails, while the process lives on', () => {
   for (const code of ['EIO', 'EMFILE']) {
     for (const before of [[], [0, 1]]) {
       test(`(${code}) in a claim of a run with ${before.length} revisions: when it is refused, it holds nothing`, async () => {
-        for (let nth = 0; ; nth++) {
+        for (let nth = 0; ; nth += STRIDE) {
           const root = folder()
           if (before.length > 0) await work(storageOf(root, 1), before)
           const { fs, begin, wasReached } = failing(nth, code)
@@ -311,7 +315,7 @@ describe('any one call that fails, while the process lives on', () => {
         const claim = await work(storageOf(root, 3, { limits }), upTo(count + 1))
         if (claim.epoch === 1 && readdirSync(placesOf(root).history).includes('e000002.jsonl')) break
       }
-      for (let nth = 0; ; nth++) {
+      for (let nth = 0; ; nth += STRIDE) {
         const root = folder()
         const { fs, begin, wasReached } = failing(nth, code)
         const storage = storageOf(root, 3, { fs, limits })

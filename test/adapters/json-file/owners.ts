@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { afterAll } from 'vitest'
 import type { Holder, StorageError } from '../../../src/ports/CheckpointStorage.js'
+import { bundled } from '../../bundled.js'
 
 export type Message =
   | { readonly _tag: 'Ready'; readonly pid: number }
@@ -17,7 +18,11 @@ export type Message =
   | { readonly _tag: 'Seen'; readonly heldBy: Holder | null }
   | { readonly _tag: 'Opened'; readonly fd: number }
 
-export const script = (name: string): string => fileURLToPath(new URL(`children/${name}`, import.meta.url))
+/** A script for another process. The others are started seldom, or start themselves again. */
+export const script = (name: string): string => {
+  const path = fileURLToPath(new URL(`children/${name}`, import.meta.url))
+  return name === 'owner.js' ? bundled(path) : path
+}
 
 /** How to start an owner. `around`: words before its command line; `node`: the Node binary; `options`: of its store. */
 export interface Start {

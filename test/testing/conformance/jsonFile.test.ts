@@ -1,6 +1,10 @@
 import { describe, test } from 'vitest'
 import { conformanceTests } from '../../../src/testing/index.js'
+import { sweep } from '../../sweep.js'
 import { jsonFileSpec } from './jsonFile.js'
 import { waitingTogether } from './waitingTogether.js'
 
-conformanceTests({ describe, test: waitingTogether(test) }, jsonFileSpec)
+// Real processes try a silent owner in processes.test.ts, and the memory store the other cases under load.
+const levels = sweep ? (['core', 'capability', 'stress'] as const) : (['core', 'capability'] as const)
+
+conformanceTests({ describe, test: waitingTogether(test) }, jsonFileSpec, { levels })

@@ -21,6 +21,7 @@ import { describeEntry } from '../../../src/testing/crash/Trace.js'
 import type { Scene } from '../../../src/testing/crash/Process.js'
 import { withFaults } from '../../../src/testing/faults.js'
 import { policy } from '../../executor/fixtures.js'
+import { sweep } from '../../sweep.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // workflows
@@ -69,8 +70,6 @@ const release = ({ world, sleep, effect }: Scene<Outside>) =>
     })
     .step('announce', ({ outputs }) => `announced ${JSON.stringify(outputs.publish)}`)
 
-const sweep = process.env['DOGEAR_SWEEP'] === '1'
-
 const TIMEOUT = sweep ? 3_600_000 : 120_000
 
 const laws = ({ violations }: CrashReport): ReadonlyArray<CrashLaw> => [...new Set(violations.map(({ law }) => law))]
@@ -80,7 +79,7 @@ const assertHolds = (report: CrashReport): void => assert.equal(report.violation
 const crash = <World, Data, Input>(
   program: Parameters<typeof crashEverywhere<unknown, Input, World, Data>>[0],
   options: CrashOptions<World, Data, Input> = {}
-): Promise<CrashReport> => crashEverywhere(program, options)
+): Promise<CrashReport> => crashEverywhere(program, { twice: sweep ? 100 : 20, ...options })
 
 /** A store made of another one, for each process. */
 const made = (around: (storage: CheckpointStorage, data: MemoryData) => CheckpointStorage) => ({
@@ -96,7 +95,7 @@ describe('a workflow that is killed everywhere', () => {
   test('comes to the same end, with nothing done twice and nothing lost', { timeout: TIMEOUT }, async () => {
     const report = await crashEverywhere(release, {
       world: outside,
-      twice: sweep ? 20_000 : 100,
+      twice: sweep ? 20_000 : 40,
       invariants: {
         'publishes once': ({ world }) => world.published.size <= 1,
         'publishes what it says': ({ world, completed, trace }) =>
@@ -109,7 +108,7 @@ describe('a workflow that is killed everywhere', () => {
     const ways = new Set(report.points.map(({ _tag, how }) => `${_tag} ${how}`))
     assert.equal(ways.size, 8 + 4 + 2, [...ways].join())
     assert.ok(report.points.some((point) => point._tag === 'AtUnit' && point.unit === 'checks/unit' && point.n === 2))
-    assert.equal(report.twice, sweep ? 20_000 : 100)
+    assert.equal(report.twice, sweep ? 20_000 : 40)
   })
 
   test('may be written with promises or without, and takes an input', async () => {
@@ -118,8 +117,8 @@ describe('a workflow that is killed everywhere', () => {
       Program.step('one', { output: t.number, run: ({ input }) => TE.right(input.channel.length) }),
       Program.step('two', { run: ({ outputs }) => TE.right(outputs.one + 1) })
     )
-    assertHolds(await crashEverywhere(program, { input: { channel: 'beta' } }))
-    assertHolds(await crashEverywhere(workflow('two').step('one', () => 1)))
+    assertHolds(await crash(program, { input: { channel: 'beta' } }))
+    assertHolds(await crash(workflow('two').step('one', () => 1)))
   })
 })
 

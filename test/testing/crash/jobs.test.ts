@@ -5,6 +5,7 @@ import { workflow } from '../../../src/promise/index.js'
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import { toText } from '../../../src/testing/crash/CrashReport.js'
 import type { Scene } from '../../../src/testing/crash/Process.js'
+import { sweep } from '../../sweep.js'
 
 /** Somebody who does jobs: what was submitted, by key, and how often each was asked for. */
 interface Provider {
@@ -39,7 +40,7 @@ const nightly = (idempotent: boolean) => (scene: Scene<Provider>) =>
     })
     .step('publish', ({ outputs }) => outputs.train)
 
-const TIMEOUT = 240_000
+const TIMEOUT = sweep ? 3_600_000 : 240_000
 
 test(
   'a step whose process dies anywhere submits its job under one key, and ends the same',
@@ -47,7 +48,7 @@ test(
   async () => {
     const report = await crashEverywhere(nightly(true), {
       world: provider,
-      twice: 60,
+      twice: sweep ? 2_000 : 15,
       invariants: {
         'each job is there once': ({ world }) => {
           const units = [...world.jobs.values()].map(({ unit }) => unit)
@@ -64,7 +65,11 @@ test(
   'a job that must not be there twice is submitted again only after somebody said so',
   { timeout: TIMEOUT },
   async () => {
-    const report = await crashEverywhere(nightly(false), { world: provider, twice: 20, answers: 'again' })
+    const report = await crashEverywhere(nightly(false), {
+      world: provider,
+      twice: sweep ? 2_000 : 5,
+      answers: 'again'
+    })
     assert.equal(report.violations.length, 0, toText(report))
   }
 )

@@ -7,6 +7,7 @@ import { toText } from '../../../src/testing/crash/CrashReport.js'
 import type { Scene } from '../../../src/testing/crash/Process.js'
 import { folder, next } from '../../adapters/json-file/kit.js'
 import { policy } from '../../executor/fixtures.js'
+import { sweep } from '../../sweep.js'
 
 /** A wave with needs, a retry and a step that is not idempotent. */
 const release = ({ world, sleep, effect }: Scene<Array<string>>) =>
@@ -34,13 +35,11 @@ const release = ({ world, sleep, effect }: Scene<Array<string>>) =>
       }
     })
 
-const sweep = process.env['DOGEAR_SWEEP'] === '1'
-
 describe('a workflow on JSON files', () => {
   test('is killed everywhere and comes to the same end', { timeout: sweep ? 3_600_000 : 120_000 }, async () => {
     const report = await crashEverywhere(release, {
       world: () => [],
-      twice: sweep ? 2000 : 20,
+      twice: sweep ? 2000 : 5,
       storage: {
         create: () => Promise.resolve(folder()),
         reopen: (root) => Promise.resolve(next(root)),

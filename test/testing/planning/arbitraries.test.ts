@@ -16,7 +16,7 @@ const release = workflow('release')
 
 const outputs = { version: fc.constantFrom('1.0.0', '2.0.0'), publish: fc.constant<null>(null) }
 
-const COUNT = 100
+const COUNT = 50
 
 describe('an arbitrary checkpoint of a workflow', () => {
   law(

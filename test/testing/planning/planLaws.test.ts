@@ -10,6 +10,7 @@ import { checkPlanLaws, planLaws } from '../../../src/testing/planning/checkPlan
 import { toText } from '../../../src/testing/planning/PlanLawReport.js'
 import { law } from '../../../src/testing/planning/PlanLaw.js'
 import { moment } from '../../../src/testing/planning/runs.js'
+import { sweep } from '../../sweep.js'
 
 const Tarball = t.type({
   file: t.string,
@@ -23,7 +24,7 @@ const release = workflow('release')
   .step('pack', { output: Tarball, run: () => ({ file: 'x.tgz', size: 1, tags: [] }) })
   .step('publish', { idempotent: false, capture: 'published', run: () => 'published' })
 
-const runs = process.env['DOGEAR_SWEEP'] === '1' ? 5000 : 30
+const runs = sweep ? 5000 : 15
 
 const taskThat = (accepts: Workflow.Task['accepts']) => ({
   name: 'release',
@@ -44,7 +45,7 @@ describe('the laws of the planner', () => {
     assert.equal(found.problems.length + found.violations.length, 0, toText(found))
     assert.equal(found.results.length, planLaws.length)
     assert.ok(found.results.every(({ numRuns }) => numRuns === runs))
-    const given = checkPlanLaws(release, { numRuns: 20, outputs: { version: fc.constantFrom('1.0.0', '2.0.0') } })
+    const given = checkPlanLaws(release, { numRuns: 10, outputs: { version: fc.constantFrom('1.0.0', '2.0.0') } })
     assert.equal(given.violations.length, 0, toText(given))
     assert.match(toText(given), /^release: \d+ of \d+ laws hold \(seed 1\)$/)
   })
@@ -76,7 +77,7 @@ describe('the laws of the planner', () => {
 
   test('do not hold for a task that throws at what it should judge, and do not throw themselves', () => {
     const throwing = taskThat((output) => (output === null ? assert.fail('null!') : E.right(undefined)))
-    const report = checkPlanLaws(throwing, { numRuns: 20, outputs: { build: fc.constantFrom(7, null) } })
+    const report = checkPlanLaws(throwing, { numRuns: 10, outputs: { build: fc.constantFrom(7, null) } })
     assert.equal(report.violations.length, 0)
     let calls = 0
     const later = taskThat(() => (++calls > 1000 ? assert.fail('too late!') : E.right(undefined)))
