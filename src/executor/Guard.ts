@@ -7,6 +7,7 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import type { CheckAnswer } from '../ports/Checks.js'
+import { settling } from './settle.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -47,7 +48,7 @@ export interface Guard<Context, Output> {
   readonly before: ((context: Context) => TaskEither<unknown, unknown>) | undefined
   readonly expect: Expectation
   /** Must not fail once it has ended well. */
-  readonly after: ((context: Context, output: Output) => TaskEither<unknown, unknown>) | undefined
+  readonly after: ((context: Context) => TaskEither<unknown, unknown>) | undefined
   /** What it has to leave behind. */
   readonly evidence: ((output: Output, context: Context) => ReadonlyArray<ExpectedEvidence>) | undefined
   readonly onCheckFailure: OnCheckFailure
@@ -67,10 +68,10 @@ export interface Guard<Context, Output> {
  */
 export interface GuardSpec<Context> {
   /** Must not fail before it starts. */
-  readonly before?: (context: Context) => TaskEither<unknown, unknown>
+  readonly before?: (context: Context) => unknown
   readonly expect?: Expectation
   /** Must not fail once it has ended well. */
-  readonly after?: (context: Context) => TaskEither<unknown, unknown>
+  readonly after?: (context: Context) => unknown
   readonly onCheckFailure?: OnCheckFailure
 }
 
@@ -91,9 +92,9 @@ export const fromSpec = <Context, Output>(
   [before, expect, after, onCheckFailure, evidence].every((one) => one === undefined)
     ? undefined
     : {
-        before,
+        before: before === undefined ? undefined : settling(before),
         expect: expect ?? {},
-        after,
+        after: after === undefined ? undefined : settling(after),
         evidence: evidence === undefined || typeof evidence === 'function' ? evidence : () => evidence,
         onCheckFailure: onCheckFailure ?? 'ask',
         retry

@@ -4,9 +4,7 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { pipe } from 'fp-ts/lib/function.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import * as TE from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
@@ -15,12 +13,23 @@ import type { MapStep, Needing, Sequence, Task, Wave } from '../domain/Workflow.
 import * as W from '../domain/Workflow.js'
 import type { Conversions } from './conversions.js'
 import { conversions } from './conversions.js'
-import type { Guard, GuardSpec } from './Guard.js'
+import type { Guard } from './Guard.js'
 import { fromSpec as guardFrom } from './Guard.js'
-import type { Job, JobContext, JobSpec, JobStatus } from './JobSpec.js'
-import type { MapSource } from './MapSpec.js'
-import type { Reuse } from './StepArtifacts.js'
-import type { OnFailure, Schema, SequenceOptions, StepContext, TaskSpec, WaveOptions } from './StepSpec.js'
+import { settling } from './settle.js'
+import type {
+  ForJob,
+  Job,
+  JobSpec,
+  MapSource,
+  OnFailure,
+  Reuse,
+  SequenceOptions,
+  StepContext,
+  StepSpec,
+  TaskOptions,
+  TaskSpec,
+  WaveOptions
+} from './StepSpec.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -34,9 +43,9 @@ import type { OnFailure, Schema, SequenceOptions, StepContext, TaskSpec, WaveOpt
  */
 export interface RunnableJob {
   /** Asks what became of the job. */
-  readonly poll: (context: JobContext<unknown, unknown>) => TaskEither<unknown, JobStatus>
+  readonly poll: (context: StepContext<unknown, unknown> & ForJob) => TaskEither<unknown, unknown>
   /** Fetches what the job gave. */
-  readonly collect: (context: JobContext<unknown, unknown>) => TaskEither<unknown, unknown>
+  readonly collect: (context: StepContext<unknown, unknown> & ForJob) => TaskEither<unknown, unknown>
   /** What is looked at once that is fetched. */
   readonly guard: UnitGuard | undefined
 }
@@ -149,23 +158,26 @@ export type ProgramStep = ProgramTask | ProgramSequence | ProgramWave | ProgramM
  * @category constructors
  * @since 0.1.0
  */
-export const task = (
+export const task = <C>(
   name: string,
-  spec: TaskSpec<never, never, Schema | undefined> | JobSpec<never, never, Schema | undefined>,
-  definition: Json = definitionOf(spec),
-  leaves = leavesOf(spec)
+  step: StepSpec<never, C>,
+  definition?: Json,
+  leaves?: NonNullable<Task['leaves']>
 ): ProgramTask => {
+  const spec: TaskSpec<never, C> | JobSpec<never, C> = typeof step === 'function' ? { run: step } : step
   const { accepts, encode, decode, codecExpected, seen } = conversions(spec.output)
+  const loose = spec as unknown as Loose
+  const named = leaves ?? leavesOf(spec)
   const defined = W.task(name, {
-    definition,
+    definition: definition === undefined ? definitionOf(spec) : definition,
     accepts,
-    ...(leaves === undefined ? {} : { leaves }),
+    ...(named === undefined ? {} : { leaves: named }),
     ...(spec.summary === undefined ? {} : { summary: spec.summary }),
     ...(spec.idempotent === undefined ? {} : { idempotent: spec.idempotent }),
     ...(spec.numbered === undefined ? {} : { numbered: spec.numbered }),
     ...(spec.capture === undefined ? {} : { captures: [spec.capture] })
   })
-  const guard = guardFrom(spec as GuardSpec<never>, evidenceOf(spec.evidence, seen) as never) as UnitGuard | undefined
+  const guard = guardFrom(loose, evidenceOf(loose.evidence, seen))
   // Field by field, not spread: all tasks are then objects of one kind to the engine, and a plan of many is quick.
   return {
     _tag: defined._tag,
@@ -181,8 +193,8 @@ export const task = (
     decode,
     codecExpected,
     seen,
-    run: ('job' in spec ? spec.job.submit : spec.run) as Runnable['run'],
-    job: 'job' in spec ? runnableJob(spec.job as unknown as Job<unknown, unknown, undefined>, guard) : undefined,
+    run: settling('job' in spec ? spec.job.submit : spec.run) as Runnable['run'],
+    job: 'job' in spec ? runnableJob(spec.job, guard) : undefined,
     retry: spec.retry ?? noRetry,
     timeoutMillis: spec.timeoutMillis,
     workspace: spec.workspace,
@@ -190,33 +202,29 @@ export const task = (
   }
 }
 
-/** A schema's output is what its evidence is computed from. An output that the schema refuses fails the step anyway. */
-const evidenceOf = (
-  evidence: TaskSpec<never, never, undefined>['evidence'],
-  seen: Conversions['seen']
-): TaskSpec<never, never, undefined>['evidence'] => {
+/** The options of a task whose context and output are what they are at run time. */
+type Loose = Omit<TaskOptions<StepContext<unknown, unknown>, unknown>, 'evidence'> & {
+  readonly evidence?: ReadonlyArray<ExpectedEvidence> | NonNullable<UnitGuard['evidence']>
+}
+
+/** Evidence is computed from the output as readers see it. An output that cannot be stored fails the step anyway. */
+const evidenceOf = (evidence: Loose['evidence'], seen: Conversions['seen']): Loose['evidence'] => {
   if (typeof evidence !== 'function') return evidence
   return (output, context) => {
     const value = seen(output)
-    return E.isRight(value) ? evidence(value.right as Json, context) : []
+    return E.isRight(value) ? evidence(value.right, context) : []
   }
 }
 
 /** The paths of its artifacts, if they are listed. A step in its own folder shares none with other steps. */
-const leavesOf = (spec: {
-  readonly evidence?: unknown
-  readonly workspace?: 'fresh'
-}): NonNullable<Task['leaves']> | undefined => {
-  const { evidence, workspace } = spec
-  if (!Array.isArray(evidence) || workspace !== undefined) return undefined
-  const paths = (evidence as ReadonlyArray<ExpectedEvidence>).flatMap((one) =>
-    one._tag === 'Artifact' ? [one.path] : []
-  )
+const leavesOf = <C>({ evidence, workspace }: TaskOptions<never, C>): Task['leaves'] => {
+  if (evidence === undefined || typeof evidence === 'function' || workspace !== undefined) return undefined
+  const paths = evidence.flatMap((one) => (one._tag === 'Artifact' ? [one.path] : []))
   return () => paths
 }
 
 /** What a fingerprint covers beside the options: the version, a folder of its own, and whether the work is handed over. */
-const definitionOf = (spec: object & { readonly version?: string; readonly workspace?: 'fresh' }): Json => {
+const definitionOf = <C>(spec: TaskOptions<never, C>): Json => {
   const definition = {
     ...(spec.version === undefined ? {} : { version: spec.version }),
     ...(spec.workspace === undefined ? {} : { workspace: spec.workspace }),
@@ -229,10 +237,11 @@ const definitionOf = (spec: object & { readonly version?: string; readonly works
 const beforeOnly = ({ before, ...guard }: UnitGuard): UnitGuard | undefined =>
   before === undefined ? undefined : { ...guard, before, expect: {}, after: undefined, evidence: undefined }
 
-const runnableJob = (
-  { poll, collect }: Job<unknown, unknown, undefined>,
-  guard: UnitGuard | undefined
-): RunnableJob => ({ poll, collect, guard: guard === undefined ? undefined : { ...guard, before: undefined } })
+const runnableJob = <C>({ poll, collect }: Job<never, C>, guard: UnitGuard | undefined): RunnableJob => ({
+  poll: settling(poll) as RunnableJob['poll'],
+  collect: settling(collect) as RunnableJob['collect'],
+  guard: guard === undefined ? undefined : { ...guard, before: undefined }
+})
 
 /**
  * A step, or a group, that copies an artifact of another run instead of making it. Its output says where it is from:
@@ -260,16 +269,13 @@ const runnableJob = (
  * @category constructors
  * @since 0.1.0
  */
-export const reuse = <Outputs, Input>(from: Reuse): TaskSpec<Outputs, Input, undefined> => {
+export const reuse = (from: Reuse): TaskSpec<Pick<StepContext<unknown>, 'artifacts'>, Promise<string>> => {
   const source = `reuse:${from.fromRun}/${from.artifact}`
   return {
     run: ({ artifacts }) =>
-      pipe(
-        artifacts.reuse(from),
-        TE.bimap(
-          (failure) => ({ ...failure, outcome: 'notApplied' }),
-          () => source
-        )
+      artifacts.reuse(from).then(
+        () => source,
+        (error: Error) => Promise.reject(Object.assign(error, { outcome: 'notApplied' }))
       ),
     summary: source,
     version: source
@@ -285,12 +291,12 @@ export const reuse = <Outputs, Input>(from: Reuse): TaskSpec<Outputs, Input, und
 export const sequenceOf = (
   name: string,
   steps: ReadonlyArray<ProgramStep>,
-  options: SequenceOptions = {},
+  options: SequenceOptions<StepContext<unknown, unknown>> = {},
   definition?: Json
 ): ProgramSequence => ({
   ...W.sequence(name, steps, options.summary, definition),
   steps,
-  guard: guardFrom(options as GuardSpec<never>, options.evidence as never) as UnitGuard | undefined
+  guard: guardFrom(options, options.evidence as UnitGuard['evidence'])
 })
 
 /**
@@ -302,14 +308,14 @@ export const sequenceOf = (
 export const waveOf = (
   name: string,
   groups: ReadonlyArray<ProgramGroup>,
-  options: WaveOptions = {},
+  options: WaveOptions<StepContext<unknown, unknown>> = {},
   definition?: Json
 ): ProgramWave => ({
   ...W.wave(name, groups, options.summary, definition),
   groups,
   concurrency: atLeastOne(options.concurrency ?? Infinity),
   onFailure: options.onFailure ?? (groups.some((group) => group.needs.length > 0) ? 'continue' : 'finish'),
-  guard: guardFrom(options as GuardSpec<never>, options.evidence as never) as UnitGuard | undefined
+  guard: guardFrom(options, options.evidence as UnitGuard['evidence'])
 })
 
 /**
@@ -321,8 +327,8 @@ export const waveOf = (
 export const mapOf = (
   name: string,
   each: ProgramStep,
-  { forEach, key, item }: Items & { readonly item?: Schema | undefined },
-  options: WaveOptions = {},
+  { forEach, key, item }: Items & { readonly item?: unknown },
+  options: WaveOptions<StepContext<unknown, unknown>> = {},
   definition?: Json
 ): ProgramMap => {
   const { groups: _, _tag: __, ...wave } = waveOf(name, [], options)

@@ -1,33 +1,36 @@
 /**
- * What a step, a group or a wave is declared with, and what it gets when it runs.
+ * What steps are declared with, and what they get when they run.
  *
  * @since 0.1.0
  */
-import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Variables } from '../domain/Checkpoint.js'
 import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import type { Unit } from '../domain/Unit.js'
 import type { Workspace } from '../domain/Workspace.js'
+import type { ArtifactInfo } from '../ports/ArtifactStore.js'
 import type { GuardSpec } from './Guard.js'
-import type { SchemaInput, SchemaOutput, StandardSchema } from './StandardSchema.js'
-import type { Memo, StepArtifacts } from './StepArtifacts.js'
+import type { OutputOf, Returned, ReturnOf, Schema, Settled, Storable, Taken } from './Output.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what a step gets
+// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * What a task gets when it runs.
  *
  * - `unit`: its path.
- * - `input`: the run's input; `outputs`: what earlier steps gave, by name, that of a map as a list in item order, that of any other
+ * - `input`: the run's input; `outputs`: the outputs of earlier steps, by name, that of a map as an array in item order, that of any other
  *   composite as an object by the names of its parts; `variables`: input fields and captured outputs. It sees its earlier siblings and
  *   those of the units that it is part of; of its own wave, the groups that it needs. All are copies of what is stored: the same on a
  *   resume as in an undisturbed run.
  * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit, another after a rewind of it.
- * - `signal` fires when the attempt is to stop: interrupted, timed out, or the run was taken over. Its `reason` says why.
- * - `secrets`: the values of the secrets that the program declares, by name. They are in nothing else.
- * - `workspace`: where the run works; `folder`: where the step does, which is a folder of its own if it has one. Both absent if
- *   nothing is recorded of that.
- * - `artifacts`: what the run keeps beside outputs, by id. `memo`: a cache of the run for what is dear to compute again.
+ * - `signal` fires when the attempt must stop: interrupted, timed out, or fenced. Its `reason` says why.
+ * - `secrets`: the values of the secrets that the program declares, by name. Nothing else holds them.
+ * - `workspace`: where the run works; `folder`: where the step does, which is a folder of its own if it has one. Both are absent if
+ *   none is recorded.
+ * - `artifacts`: what the run keeps beside outputs, by id. `memo`: caches expensive values for the run.
  *
  * @category model
  * @since 0.1.0
@@ -51,81 +54,100 @@ export interface StepContext<Outputs, Input = Json> {
 }
 
 /**
- * An io-ts codec (`t.Mixed`), by the fields that are used of it. `encode` must return plain JSON.
+ * An artifact of another run, to be used instead of making it again.
  *
  * @category model
  * @since 0.1.0
  */
-// The parameters are `never`, because a codec is invariant in its types and only its own `_A` counts.
-export interface OutputCodec {
-  readonly _A: unknown
-  readonly name: string
-  /** As in io-ts. */
-  readonly is: (value: unknown) => boolean
-  /** As in io-ts. */
-  readonly validate: (value: never, context: never) => unknown
-  /** As in io-ts. */
-  readonly decode: (value: never) => unknown
-  /** As in io-ts. */
-  readonly encode: (value: never) => unknown
+export interface Reuse {
+  readonly fromRun: string
+  readonly artifact: string
 }
 
 /**
- * What `output`, `input` and `item` take: an io-ts codec, or a Standard Schema (zod, valibot, arktype).
+ * The artifacts of the run, for a step. What the attempt that completes has put, or reused, stands in the record of its
+ * step. A failure rejects with an `Error` that is a `StepFailure` as well. Its `code` is the `_tag` of the `ArtifactError`,
+ * `NoArtifactStore` if the run has no store, or `Fenced` once another process superseded this one. Ids that begin with `_` are reserved.
  *
  * @category model
  * @since 0.1.0
  */
-export type Schema = StandardSchema | OutputCodec
+export interface StepArtifacts {
+  /** Keeps bytes, or a string as UTF-8, in place of what had the id before; durable when it resolves. */
+  readonly put: (id: string, data: Uint8Array | string) => Promise<ArtifactInfo>
+  /** The bytes that this or an earlier step put; `undefined` if there is no such artifact. */
+  readonly get: (id: string) => Promise<Uint8Array | undefined>
+  /** Returns whether there is an artifact of this id. */
+  readonly has: (id: string) => Promise<boolean>
+  /** Puts a copy of an artifact of another run, under the same id. Rejects with the code `ArtifactMissing` if there is none. */
+  readonly reuse: (from: Reuse) => Promise<ArtifactInfo>
+}
 
 /**
- * The type that readers see: the codec's, what the schema returns, or plain JSON without either (`null` if the step gave nothing).
+ * A cache of the run for expensive values: the value of a key is computed once for a step, or a group, and found
+ * when that runs again, in this or a later process. Plain JSON; in the first run too, a copy of what is stored. A
+ * computation that fails is not kept. Raise the `version` of the step, or take another key, to compute again.
  *
  * @category model
  * @since 0.1.0
  */
-export type OutputOf<C> = C extends StandardSchema ? SchemaOutput<C> : C extends OutputCodec ? C['_A'] : Json
+export type Memo = <R>(key: string, compute: () => R) => Promise<Settled<R>>
 
 /**
- * The type that a step returns: the codec's, or what the schema takes.
+ * What a task gets beside its context when it polls or collects its job: the `job` that was submitted (`null` if the submission returned
+ * nothing). `idempotencyKey` is the one under which the job was submitted.
  *
  * @category model
  * @since 0.1.0
  */
-export type ReturnOf<C> = C extends StandardSchema ? SchemaInput<C> : C extends OutputCodec ? C['_A'] : unknown
+export interface ForJob {
+  readonly job: Json
+}
 
 /**
- * The type of the input that starts a run: the codec's, what the schema takes, or plain JSON without either.
+ * What a step gets beside its context when it runs for an item: `item`, as a copy of what is recorded, and `itemKey`, its name.
  *
  * @category model
  * @since 0.1.0
  */
-export type StartOf<C> = C extends Schema ? ReturnOf<C> : Json
+export interface ForItem<I> {
+  readonly item: I
+  readonly itemKey: string
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// tasks
+// ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * How a task is defined in code.
+ * What a step does. It returns a `TaskEither`, a promise or a value. A `StepFailure` on the left, rejected or thrown is taken as it is;
+ * everything else is classified by `StepFailure.fromUnknown`.
  *
- * - `run`: what it does. Its error may be anything: a `StepFailure` is taken at its word, everything else is classified
- *   by `StepFailure.fromUnknown`, as is what it throws or rejects with.
- * - `output`: the codec or the schema of its output; without one that must be plain JSON. With a schema the step returns what the schema
- *   takes, which is recorded as JSON; readers get what the schema returns for it.
+ * `C` is the schema of the output, or without one the type that the function returns.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Run<Context, C> = (context: Context) => ReturnOf<C>
+
+/**
+ * The options of a task.
+ *
+ * - `output`: the codec or the schema of its output. With one, the step returns what the schema takes, which is recorded as JSON; readers
+ *   get what the schema returns for it. Without one, the output must be plain JSON and its type is that of what `run` returns.
  * - `version`: raise it when `run` changes so much that a run that did the old one must not go on with the new.
  * - `idempotent`: default true. `capture`: the variable that its output becomes.
  * - `retry`: default none. `timeoutMillis`: for each attempt, its checks included, default none.
- * - `evidence`: what it leaves behind, or a function that tells that from its output. It has completed only if all of that is
- *   there, and its record counts only as long as it is; see also {@link GuardSpec}.
+ * - `evidence`: what it leaves behind, or a function that computes it from the output. The step has completed only if all of that
+ *   exists, and its record counts only as long as it does; see also {@link GuardSpec}.
  * - `workspace`: `fresh` gives each attempt an empty folder of its own (`folder` of its context); what an earlier one left is kept
  *   beside it. Its evidence is looked for there. The environment needs `workspaces`.
  * - `summary`: for people, default its name. `numbered`: its name is only its number, see `Workflow.Task`; default false.
  *
- * `Given` is what it gets beside its context: an item, if it is done for each of a map.
- *
  * @category model
  * @since 0.1.0
  */
-export interface TaskSpec<Outputs, Input, C, Given = unknown> extends GuardSpec<StepContext<Outputs, Input> & Given> {
-  /** What it does. */
-  readonly run: (context: StepContext<Outputs, Input> & Given) => TaskEither<unknown, ReturnOf<C>>
+export interface TaskOptions<Context, C> extends GuardSpec<Context> {
   readonly output?: C
   readonly summary?: string
   readonly version?: string
@@ -137,9 +159,77 @@ export interface TaskSpec<Outputs, Input, C, Given = unknown> extends GuardSpec<
   readonly workspace?: 'fresh'
   /** What it leaves behind. */
   readonly evidence?:
-    | ReadonlyArray<ExpectedEvidence>
-    | ((output: OutputOf<C>, context: StepContext<Outputs, Input> & Given) => ReadonlyArray<ExpectedEvidence>)
+    ReadonlyArray<ExpectedEvidence> | ((output: OutputOf<C>, context: Context) => ReadonlyArray<ExpectedEvidence>)
 }
+
+/**
+ * A task: what it does, with its options.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface TaskSpec<Context, C> extends TaskOptions<Context, C> {
+  /** What it does. */
+  readonly run: Run<Context, C>
+}
+
+/**
+ * A task that hands its work over: with a `job` in place of what it runs. `retry` is for the submission, `timeoutMillis` for
+ * each call.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface JobSpec<Context, C> extends TaskOptions<Context, C> {
+  readonly job: Job<Context, C>
+}
+
+/**
+ * A step that is one task: a bare function, a {@link TaskSpec} or a {@link JobSpec}.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type StepSpec<Context, C> = Run<Context, C> | TaskSpec<Context, C> | JobSpec<Context, C>
+
+/**
+ * The status of a job: unfinished (`done` of `total`, if known), finished, failed, or missing.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type JobStatus =
+  | { readonly _tag: 'Unfinished'; readonly done?: number; readonly total?: number }
+  | { readonly _tag: 'Finished' }
+  | { readonly _tag: 'Failed'; readonly error: unknown }
+  | { readonly _tag: 'Missing' }
+
+/**
+ * How a task hands its work over to something outside, to rest until that is done.
+ *
+ * - `submit`: starts the job, and returns what is needed to find it again. It may be called again under the same
+ *   `idempotencyKey`, if it is not known whether it did.
+ * - `poll`: returns the status of the job. It changes nothing.
+ * - `collect`: fetches the result of the job, which is the output of the task.
+ *
+ * Of its checks `before` runs before the submission, all others once the job is collected, for its output. Commits that a job makes cannot
+ * be counted: a job with `expect.commits` is refused.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Job<Context, C> {
+  /** Starts the job, and returns what is needed to find it again. */
+  readonly submit: (context: Context) => Returned<Json | undefined>
+  /** Returns the status of the job. */
+  readonly poll: (context: Context & ForJob) => Returned<JobStatus>
+  /** Fetches the result of the job. */
+  readonly collect: (context: Context & ForJob) => ReturnOf<C>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// composites
+// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * The groups of the same wave that a group needs, by name. It starts when those have completed.
@@ -152,19 +242,16 @@ export interface Needs<Groups extends string = string> {
 }
 
 /**
- * How a sequence runs: what has to hold before and after it, and what it leaves behind.
+ * How a sequence runs: its checks, and what it leaves behind.
  *
  * @category model
  * @since 0.1.0
  */
-export interface SequenceOptions<Outputs = unknown, Input = unknown, Given = unknown> extends GuardSpec<
-  StepContext<Outputs, Input> & Given
-> {
+export interface SequenceOptions<Context> extends GuardSpec<Context> {
   readonly summary?: string
   /** What it leaves behind. */
   readonly evidence?:
-    | ReadonlyArray<ExpectedEvidence>
-    | ((output: undefined, context: StepContext<Outputs, Input> & Given) => ReadonlyArray<ExpectedEvidence>)
+    ReadonlyArray<ExpectedEvidence> | ((output: undefined, context: Context) => ReadonlyArray<ExpectedEvidence>)
 }
 
 /**
@@ -175,11 +262,7 @@ export interface SequenceOptions<Outputs = unknown, Input = unknown, Given = unk
  * @category model
  * @since 0.1.0
  */
-export interface WaveOptions<Outputs = unknown, Input = unknown, Given = unknown> extends SequenceOptions<
-  Outputs,
-  Input,
-  Given
-> {
+export interface WaveOptions<Context> extends SequenceOptions<Context> {
   readonly concurrency?: number
   readonly onFailure?: OnFailure
 }
@@ -191,3 +274,49 @@ export interface WaveOptions<Outputs = unknown, Input = unknown, Given = unknown
  * @since 0.1.0
  */
 export type OnFailure = 'finish' | 'continue' | 'halt'
+
+/**
+ * What the items of a map are computed from: every run of it sees the same, now and after a resume. A map in the body of another map sees
+ * the `item` of that as well.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type MapSource<Outputs, Input = Json> = Pick<
+  StepContext<Outputs, Input>,
+  'runId' | 'unit' | 'step' | 'input' | 'outputs' | 'variables'
+>
+
+/**
+ * Which items a map has, and how it runs.
+ *
+ * - `forEach`: the items, at most 100,000, each plain JSON or what `item`, their codec or schema, takes. It is called once, when the
+ *   map is due, and its answer is recorded: a resume goes on with the same items. It is called again after a rewind of the map, or of a
+ *   step before it.
+ * - `key`: the name of an item, and so of its group; default its position, counted from 1. No two may have the same.
+ * - the rest is that of a wave.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface MapOptions<Outputs, Input, I, Given = unknown> extends WaveOptions<
+  StepContext<Outputs, Input> & Given
+> {
+  /** The items. */
+  readonly forEach: (source: MapSource<Outputs, Input> & Given) => ReadonlyArray<ItemOf<I>>
+  readonly item?: I
+  /** The name of an item. */
+  readonly key?: (item: OutputOf<I>, index: number) => string
+}
+
+/**
+ * The type of an item that `forEach` returns. `I`: the schema of the items, or without one the type itself, if JSON can keep it.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type ItemOf<I> = I extends Schema ? Taken<I> : CanKeep<I> extends true ? I : Kept<I>
+
+type CanKeep<I> = [I] extends [Storable<I>] ? true : false
+
+type Kept<I> = I extends infer A ? Storable<A> : never

@@ -14,6 +14,7 @@ import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
 import { find } from '../domain/Tree.js'
+import type { OutputMismatch } from '../domain/Workflow.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../ports/ArtifactStore.js'
 import { toJson } from './conversions.js'
 import type { Attempt } from './Attempt.js'
@@ -21,7 +22,9 @@ import type { Program, ProgramStep } from './Program.js'
 import type { Recorder } from './Recorder.js'
 import { describeArtifact } from './RunError.js'
 import type { Secured } from './secrets.js'
-import type { Memo, Reuse, StepArtifacts } from './StepArtifacts.js'
+import type { Settled } from './Output.js'
+import { settle } from './settle.js'
+import type { Memo, Reuse, StepArtifacts } from './StepSpec.js'
 import type { Place } from './Values.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -53,6 +56,7 @@ export interface Holder {
 export const artifactsFor = (holder: Holder): StepArtifacts => {
   const { runId } = holder.scope.recorder.checkpoint()
   const put = async (id: string, data: Uint8Array | string): Promise<E.Either<StepFailure, ArtifactInfo>> => {
+    if (ArtifactId.isSystem(id)) return E.left(SYSTEM_ID(id))
     const { redaction } = holder.scope.environment.vault
     if (Redaction.isIn(redaction, id) || Redaction.isIn(redaction, data)) return E.left(HAS_SECRET)
     if (holder.attempt.isOver()) return E.left(ATTEMPT_OVER)
@@ -66,20 +70,29 @@ export const artifactsFor = (holder: Holder): StepArtifacts => {
     }
     return kept
   }
-  const own = <A>(id: string, act: (store: ArtifactStore) => TaskEither<ArtifactError, A>) =>
-    ArtifactId.isSystem(id) ? refuse(SYSTEM_ID(id)) : () => using(holder, act)
+  const read = async <A>(id: string, act: (store: ArtifactStore) => TaskEither<ArtifactError, A>) =>
+    ArtifactId.isSystem(id) ? E.left(SYSTEM_ID(id)) : await using(holder, act)
   return {
-    put: (id, data) => (ArtifactId.isSystem(id) ? refuse(SYSTEM_ID(id)) : () => put(id, data)),
-    get: (id) => own(id, (store) => store.get(runId, id)),
-    has: (id) => own(id, (store) => store.has(runId, id)),
-    reuse: (from) => async () => {
+    put: (id, data) => orReject(put(id, data)),
+    get: async (id) => O.toUndefined(await orReject(read(id, (store) => store.get(runId, id)))),
+    has: (id) => orReject(read(id, (store) => store.has(runId, id))),
+    reuse: async (from) => {
       const { artifact: id, fromRun } = from
-      if (ArtifactId.isSystem(id)) return E.left(SYSTEM_ID(id))
-      const found = await using(holder, (store) => store.get(fromRun, id))
-      if (E.isLeft(found)) return found
-      return O.isNone(found.right) ? E.left(missing(from)) : put(id, found.right.value)
+      const found = await orReject(read(id, (store) => store.get(fromRun, id)))
+      return await orReject(O.isNone(found) ? E.left(missing(from)) : put(id, found.value))
     }
   }
+}
+
+/** Rejects with an `Error` that is a step failure as well. */
+const orReject = async <A>(given: E.Either<StepFailure, A> | Promise<E.Either<StepFailure, A>>): Promise<A> => {
+  const result = await given
+  return E.isRight(result) ? result.right : await Promise.reject(errorOf(result.left))
+}
+
+const errorOf = (failure: StepFailure): Error => {
+  const { name, message, code } = failure.error
+  return Object.assign(new Error(message), failure, { name, code })
 }
 
 /**
@@ -91,10 +104,10 @@ export const artifactsFor = (holder: Holder): StepArtifacts => {
  */
 export const lookingOnly = <A extends { readonly artifacts: StepArtifacts }>(context: A): A => {
   const { artifacts } = context
-  const writes = refuse(READ_ONLY)
+  const refuse = (): Promise<never> => orReject(E.left(READ_ONLY))
   return Object.defineProperties(context, {
-    artifacts: { value: { ...artifacts, put: () => writes, reuse: () => writes }, enumerable: true },
-    memo: { value: () => writes, enumerable: true }
+    artifacts: { value: { ...artifacts, put: refuse, reuse: refuse }, enumerable: true },
+    memo: { value: refuse, enumerable: true }
   })
 }
 
@@ -105,7 +118,7 @@ export const lookingOnly = <A extends { readonly artifacts: StepArtifacts }>(con
 /** A computation that is under way, and the attempt that began it. It gives the text that is stored. */
 interface Computing {
   readonly attempt: Attempt
-  readonly text: Promise<E.Either<unknown, string>>
+  readonly text: Promise<E.Either<Error, string>>
 }
 
 /** What each execution computes just now. */
@@ -120,12 +133,11 @@ const computing = new WeakMap<Recorder, Map<string, Computing>>()
  */
 export const memoFor =
   (holder: Holder): Memo =>
-  <Error, A>(key: string, compute: TaskEither<Error, A>) =>
-  async () => {
+  async <R>(key: string, compute: () => R) => {
     const { recorder } = holder.scope
     const under = computing.get(recorder) ?? new Map<string, Computing>()
     computing.set(recorder, under)
-    if (!isText(key)) return E.left(NO_KEY)
+    if (!isText(key)) return await orReject(E.left(NO_KEY))
     const id = memoId(holder, key)
     for (;;) {
       const running = under.get(id)
@@ -135,33 +147,34 @@ export const memoFor =
       }
       if (running === undefined) under.set(id, one)
       const text = await one.text
-      if (E.isRight(text)) return E.right(valueIn(text.right) as A)
-      if (one.attempt === holder.attempt) return text as E.Left<Error | StepFailure>
+      if (E.isRight(text)) return valueIn(text.right) as Settled<R>
+      if (one.attempt === holder.attempt) return await Promise.reject(text.left)
     }
   }
 
-/** The text that is stored, or is now. What is damaged is computed again: nothing is lost but what it cost. */
-const recall = async <Error, A>(
+/** The text that is stored, or is now; on the left: what the memo rejects with. What is damaged is computed again. */
+const recall = async (
   holder: Holder,
   id: string,
   key: string,
-  compute: TaskEither<Error, A>
-): Promise<E.Either<Error | StepFailure, string>> => {
+  compute: () => unknown
+): Promise<E.Either<Error, string>> => {
   const { runId } = holder.scope.recorder.checkpoint()
   const store = writable(holder)
-  if (E.isLeft(store)) return store
+  if (E.isLeft(store)) return E.left(errorOf(store.left))
   const found = await store.right.get(runId, id)()
-  if (E.isLeft(found) && found.left._tag !== 'Corrupt') return E.left(failed(found.left))
+  if (E.isLeft(found) && found.left._tag !== 'Corrupt') return E.left(errorOf(failed(found.left)))
   if (E.isRight(found) && O.isSome(found.right)) return E.right(new TextDecoder().decode(found.right.value))
-  const computed = await compute()
-  if (E.isLeft(computed)) return computed
+  const computed = await settle(compute)
+  // An author may reject with anything.
+  if (E.isLeft(computed)) return E.left(computed.left as Error)
   const json = toJson(computed.right)
-  if (E.isLeft(json)) return E.left(notStorable(key, json.left))
+  if (E.isLeft(json)) return E.left(errorOf(notStorable(key, json.left)))
   const { redaction } = holder.scope.environment.vault
   const kept: Json = json.right === undefined ? { key } : { key, value: json.right }
   const text = JSON.stringify(Redaction.isNone(redaction) ? kept : Redaction.json(redaction, kept))
   const put = await using(holder, (into) => into.put(runId, id, text), writable)
-  return E.map(() => text)(put)
+  return E.bimap(errorOf, () => text)(put)
 }
 
 const valueIn = (text: string): unknown => (JSON.parse(text) as { readonly value?: unknown }).value
@@ -220,11 +233,6 @@ const failed = (error: ArtifactError): StepFailure => {
 const failure = (code: string, message: string): StepFailure =>
   Failure.permanent(StepError.make('ArtifactError', message, { code }))
 
-const refuse =
-  (left: StepFailure): TaskEither<StepFailure, never> =>
-  () =>
-    Promise.resolve(E.left(left))
-
 const NO_STORE = failure(
   'NoArtifactStore',
   'the run has no store for artifacts: give its environment one (`artifacts`)'
@@ -263,7 +271,5 @@ const HAS_SECRET = failure(
 const missing = ({ fromRun, artifact }: Reuse): StepFailure =>
   failure('ArtifactMissing', `there is no artifact "${artifact}" of run ${fromRun}`)
 
-const notStorable = (
-  key: string,
-  { path, expected }: { readonly path: string; readonly expected: string }
-): StepFailure => failure('MemoNotStorable', `the value of memo "${key}" at ${path} is not ${expected}`)
+const notStorable = (key: string, { path, expected }: OutputMismatch): StepFailure =>
+  failure('MemoNotStorable', `the value of memo "${key}" at ${path} is not ${expected}`)

@@ -10,7 +10,6 @@ import { fromUnknown } from '../domain/Json.js'
 import { fromUnknown as fromThrown } from '../domain/StepError.js'
 import type { OutputMismatch, Task } from '../domain/Workflow.js'
 import type { StandardIssue, StandardSchema } from './StandardSchema.js'
-import type { Schema } from './StepSpec.js'
 
 /**
  * How a task's outputs are stored.
@@ -25,7 +24,7 @@ export interface Conversions {
   readonly decode: (output: Json | undefined) => E.Either<OutputMismatch, unknown>
   /** The expected type, if the step's codec is neither a codec nor a schema. */
   readonly codecExpected: string | undefined
-  /** With a schema, an output as readers see it; else the output itself. */
+  /** An output as readers see it. */
   readonly seen: (output: unknown) => E.Either<OutputMismatch, unknown>
 }
 
@@ -48,19 +47,20 @@ export const toJson = (value: unknown): E.Either<OutputMismatch, Json | undefine
 }
 
 /**
- * Encoding and decoding with a codec or a schema, or as plain JSON without either. Decoded values are fresh copies.
+ * Encoding and decoding with a codec or a schema, or as plain JSON without either. Decoded values are fresh copies. Whatever else an
+ * untyped caller passes is refused.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const conversions = (schema: Schema | undefined): Conversions & Pick<Task, 'accepts'> => {
+export const conversions = (schema: unknown): Conversions & Pick<Task, 'accepts'> => {
   if (schema === undefined) {
     return {
       encode: toJson,
       decode: (output) => E.right(output === undefined ? null : structuredClone(output)),
       accepts: () => E.right(undefined),
       codecExpected: undefined,
-      seen: E.right
+      seen: (output) => E.map((json: Json | undefined) => json ?? null)(toJson(output))
     }
   }
   const codecExpected = expectedInstead(schema)
@@ -68,7 +68,7 @@ export const conversions = (schema: Schema | undefined): Conversions & Pick<Task
     const none = (): E.Either<OutputMismatch, never> => E.left({ path: '$', expected: codecExpected })
     return { encode: none, decode: none, accepts: none, codecExpected, seen: none }
   }
-  return isStandard(schema) ? withSchema(schema) : withCodec(schema as unknown as t.Mixed)
+  return isStandard(schema) ? withSchema(schema) : withCodec(schema as t.Mixed)
 }
 
 const withCodec = (codec: t.Mixed): ReturnType<typeof conversions> => {

@@ -144,7 +144,7 @@ export const checkAfter = async <Context extends { readonly signal: AbortSignal 
   if (E.isLeft(taken)) return taken
   const changed = expect.cleanTree === true ? await looking(() => tree.changed()) : E.right([])
   if (E.isLeft(changed)) return changed
-  const own = after === undefined ? NOTHING_WRONG : await holds(after(context, value))
+  const own = after === undefined ? NOTHING_WRONG : await holds(after(context))
   const commits = made.map((hash): Evidence => ({ _tag: 'Commit', hash }))
   return E.right({
     evidence: [...taken.right.evidence, ...commits],

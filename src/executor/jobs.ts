@@ -24,7 +24,7 @@ import { hidden, runAttempt } from './attempts.js'
 import { taskCompleted } from './changes.js'
 import type { Executor } from './Executor.js'
 import { disposing } from './onSuccess.js'
-import type { JobContext, JobStatus, Program, ProgramTask, RunnableJob, ProgramStep } from './Program.js'
+import type { ForJob, JobStatus, Program, ProgramStep, ProgramTask, RunnableJob, StepContext } from './Program.js'
 import type { RunError } from './RunError.js'
 import type { Fenced } from './RunOutcome.js'
 import { checkDefinition, survey } from './planRun.js'
@@ -374,12 +374,15 @@ const call = async (
   scope: RunScope,
   { job, task, place }: Waiting,
   how: Pick<ProgramTask, 'guard' | 'encode'>,
-  work: (context: JobContext<unknown, unknown>) => ReturnType<ProgramTask['run']>
+  work: (context: StepContext<unknown, unknown> & ForJob) => ReturnType<ProgramTask['run']>
 ): Promise<AttemptResult> => {
   const given: Json = job.job === undefined ? null : structuredClone(job.job)
   const kept = task.workspace === undefined ? {} : ({ workspace: 'kept' } as const)
   const run: ProgramTask['run'] = (context) =>
-    work(Object.defineProperty(context, 'job', { value: given, enumerable: true }) as JobContext<unknown, unknown>)
+    work(
+      Object.defineProperty(context, 'job', { value: given, enumerable: true }) as StepContext<unknown, unknown> &
+        ForJob
+    )
   return await runAttempt(
     scope,
     place,

@@ -1,7 +1,7 @@
 /**
- * Dogear for code with async and await: steps are functions that return promises, and a run resolves or rejects.
+ * Dogear for code with async and await: a workflow is a chain of steps, and a run resolves or rejects.
  *
- * It is the same engine. What fp-ts says with `TaskEither` this says with promises; nothing else differs.
+ * It is the same engine, with the same steps. What fp-ts says with a `ReaderTaskEither` this says with promises.
  *
  * @module
  * @since 0.1.0

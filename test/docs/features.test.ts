@@ -28,7 +28,7 @@ const CHAPTERS: Readonly<Record<string, number | readonly number[]>> = {
   R: 4,
   S: [6, 7],
   T: [12, 13, 14],
-  U: [4],
+  U: [3, 4],
   V: [6, 7]
 }
 

@@ -1,3 +1,4 @@
+import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
@@ -40,7 +41,7 @@ describe('the types of a program', () => {
         run: ({ outputs }) => {
           expectTypeOf(outputs.version).toEqualTypeOf<string>()
           expectTypeOf(outputs.when).toEqualTypeOf<Date>()
-          expectTypeOf(outputs.free).toEqualTypeOf<Json.Json>()
+          expectTypeOf(outputs.free).toEqualTypeOf<{ anything: Array<number> }>()
           // @ts-expect-error: its own output is not there yet
           void outputs.pack
           return TE.right({ file: outputs.version, size: 1 })
@@ -88,7 +89,7 @@ describe('the types of a program', () => {
       Program.step('report', {
         run: ({ outputs: { checks } }) => {
           expectTypeOf(checks.unit).toEqualTypeOf<number>()
-          expectTypeOf(checks.lint).toEqualTypeOf<Json.Json>()
+          expectTypeOf(checks.lint).toEqualTypeOf<string>()
           return TE.right(checks.unit + 1)
         }
       })
@@ -126,8 +127,8 @@ describe('the types of a program', () => {
         run: ({ outputs: { checks } }) => {
           expectTypeOf(checks).toEqualTypeOf<{
             readonly unit: number
-            readonly app: { readonly build: string; readonly smoke: Json.Json }
-            readonly lint: Json.Json
+            readonly app: { readonly build: string; readonly smoke: number }
+            readonly lint: string
           }>()
           return TE.right(null)
         }
@@ -192,12 +193,12 @@ describe('the types of a program', () => {
     expectTypeOf<Outputs['pages']>().toEqualTypeOf<
       ReadonlyArray<{
         readonly fetch: number
-        readonly looks: { readonly size: Json.Json }
-        readonly rest: { readonly index: Json.Json }
+        readonly looks: { readonly size: number }
+        readonly rest: { readonly index: number }
         readonly links: ReadonlyArray<number>
       }>
     >()
-    expectTypeOf<Outputs['plain']>().toEqualTypeOf<ReadonlyArray<Json.Json>>()
+    expectTypeOf<Outputs['plain']>().toEqualTypeOf<ReadonlyArray<number>>()
     // @ts-expect-error: outside of a map there is no item
     void pipe(Program.start('w'), Program.step('one', { run: ({ item }) => TE.right(item) }))
   })
@@ -324,7 +325,12 @@ describe('the types of a program', () => {
     const extended = <Input>(self: Program.Program<object, Input>) =>
       pipe(
         self,
-        Program.sequence('more', (more) => pipe(more, Program.step('echo', { run: ({ input }) => TE.right(input) })))
+        Program.sequence('more', (more) =>
+          pipe(
+            more,
+            Program.step('echo', ({ input }) => void input)
+          )
+        )
       )
     const program = extended(Program.start('w', { input: t.type({ at: DateText }) }))
     expectTypeOf<InputOf<typeof program>>().toEqualTypeOf<{ at: Date }>()
@@ -370,6 +376,208 @@ describe('the types of a program', () => {
     const program = pipe(Program.start('x'), Program.step('one', { run: () => TE.right(1) }))
     const workflow: Workflow.Workflow = program
     expectTypeOf(workflow.steps[0]).not.toBeAny()
+  })
+})
+
+interface Report {
+  readonly title: string
+  readonly lines?: ReadonlyArray<{ readonly at: number; readonly note: string | undefined }>
+  readonly parent?: Report
+}
+
+declare const report: Report
+declare const parsed: { readonly any: ReturnType<typeof JSON.parse>; readonly n: number }
+declare const handle: { readonly id: string; readonly close: () => void }
+
+describe('the type of an output without a schema', () => {
+  test('an output has the type that run returns, as JSON returns it', () => {
+    const program = pipe(
+      Program.start('w'),
+      Program.step('either', { run: () => TE.right({ n: 1 }) }),
+      Program.step('promise', { run: ({ outputs }) => Promise.resolve([outputs.either.n]) }),
+      Program.step('value', ({ outputs }) => ({ first: outputs.promise[0] })),
+      Program.step('union', ({ attempt }) => (attempt > 1 ? TE.left('later') : TE.right(attempt))),
+      Program.step('pair', () => ['a', 1] as const),
+      Program.step('nothing', () => undefined),
+      Program.step('empty', async () => {}),
+      Program.step('report', () => report),
+      Program.step('unknown', (): unknown => 1),
+      Program.step('thenable', (): PromiseLike<{ n: number }> => Promise.resolve({ n: 1 })),
+      Program.step('any', () => TE.right(parsed)),
+      Program.step('json', ({ input }) => input),
+      Program.step('job', {
+        job: { submit: () => 'j', poll: () => ({ _tag: 'Finished' }), collect: ({ job }) => TE.right({ job, size: 1 }) }
+      })
+    )
+    type Outputs = OutputsOf<typeof program>
+    expectTypeOf<Outputs['either']>().toEqualTypeOf<{ n: number }>()
+    expectTypeOf<Outputs['promise']>().toEqualTypeOf<Array<number>>()
+    expectTypeOf<Outputs['value']>().toEqualTypeOf<{ first?: number }>()
+    expectTypeOf<Outputs['union']>().toEqualTypeOf<number>()
+    expectTypeOf<Outputs['pair']>().toEqualTypeOf<readonly ['a', 1]>()
+    expectTypeOf<Outputs['nothing']>().toEqualTypeOf<null>()
+    expectTypeOf<Outputs['empty']>().toEqualTypeOf<null>()
+    expectTypeOf<NonNullable<Outputs['report']['lines']>[number]>().toEqualTypeOf<{
+      readonly at: number
+      readonly note?: string
+    }>()
+    expectTypeOf<NonNullable<NonNullable<Outputs['report']['parent']>['parent']>['title']>().toEqualTypeOf<string>()
+    expectTypeOf<Outputs['unknown']>().toEqualTypeOf<Json.Json>()
+    expectTypeOf<Outputs['thenable']>().toEqualTypeOf<{ n: number }>()
+    expectTypeOf<Outputs['any']>().toEqualTypeOf<{ readonly any?: Json.Json; readonly n: number }>()
+    expectTypeOf<Outputs['json']>().toEqualTypeOf<Json.Json>()
+    expectTypeOf<Outputs['job']>().toEqualTypeOf<{ job: Json.Json; size: number }>()
+    const chained = Async.workflow('w')
+      .step('either', { run: () => TE.right({ n: 1 }) })
+      .step('promise', ({ outputs }) => Promise.resolve([outputs.either.n]))
+      .step('value', { run: ({ outputs }) => ({ first: outputs.promise[0] }) })
+    type Chained = OutputsOf<typeof chained>
+    expectTypeOf<Chained>().toEqualTypeOf<
+      object & Pick<Outputs, 'either'> & Pick<Outputs, 'promise'> & Pick<Outputs, 'value'>
+    >()
+    expectTypeOf(chained).toExtend<Program.Program<Pick<Outputs, 'either' | 'promise' | 'value'>>>()
+  })
+
+  test('the outputs of groups and of the body of a map are inferred, beside groups with schemas and steps', () => {
+    const program = pipe(
+      Program.start('w'),
+      Program.wave('checks', {
+        unit: { run: () => TE.right(42) },
+        lint: { needs: ['unit'], run: ({ attempt }) => Promise.resolve({ attempt }) },
+        typed: { output: t.string, run: ({ runId }) => runId },
+        bare: ({ unit }) => [unit],
+        app: {
+          needs: ['lint'],
+          steps: (app) =>
+            pipe(
+              app,
+              Program.step('build', ({ runId }) => runId)
+            )
+        },
+        listed: { evidence: [{ _tag: 'File', path: 'x' }], run: ({ attempt }) => attempt }
+      }),
+      Program.map(
+        'pages',
+        { forEach: ({ outputs }) => outputs.checks.bare.map((id) => ({ id })), key: ({ id }) => id },
+        ({ item }) => TE.right(item.id)
+      )
+    )
+    const chained = Async.workflow('w')
+      .wave('checks', {
+        unit: { run: () => TE.right(42) },
+        lint: { needs: ['unit'], run: ({ attempt }) => Promise.resolve({ attempt }) },
+        typed: { output: t.string, run: ({ runId }) => runId },
+        bare: ({ unit }) => [unit],
+        app: { needs: ['lint'], steps: (app) => app.step('build', ({ runId }) => runId) },
+        listed: { evidence: [{ _tag: 'File', path: 'x' }], run: ({ attempt }) => attempt }
+      })
+      .map(
+        'pages',
+        { forEach: ({ outputs }) => outputs.checks.bare.map((id) => ({ id })), key: ({ id }) => id },
+        ({ item }) => TE.right(item.id)
+      )
+    type Checks = {
+      readonly unit: number
+      readonly lint: { attempt: number }
+      readonly typed: string
+      readonly bare: Array<string>
+      readonly app: { readonly build: string }
+      readonly listed: number
+    }
+    expectTypeOf<OutputsOf<typeof program>['checks']>().toEqualTypeOf<Checks>()
+    expectTypeOf<OutputsOf<typeof program>['pages']>().toEqualTypeOf<ReadonlyArray<string>>()
+    expectTypeOf<OutputsOf<typeof chained>>().toEqualTypeOf<OutputsOf<typeof program>>()
+  })
+
+  test('evidence is computed from the inferred output', () => {
+    const program = pipe(
+      Program.start('w'),
+      Program.step('a', { run: () => TE.right({ path: 'x' }), evidence: ({ path }) => [{ _tag: 'Artifact', path }] }),
+      Program.step('b', {
+        run: ({ runId }) => ({ path: runId }),
+        evidence: ({ path }, { unit }) => [{ _tag: 'Artifact', path: `${unit}/${path}` }]
+      }),
+      Program.wave('w', {
+        c: {
+          run: () => ({ path: 'y' }),
+          evidence: ({ path }: { readonly path: string }) => [{ _tag: 'Artifact', path }]
+        }
+      })
+    )
+    expectTypeOf<OutputsOf<typeof program>['b']>().toEqualTypeOf<{ path: string }>()
+    expectTypeOf<OutputsOf<typeof program>['w']>().toEqualTypeOf<{ readonly c: { path: string } }>()
+    const inferred = Async.workflow('w').wave('w', {
+      c: { run: () => ({ path: 'y' }), evidence: ({ path }) => [{ _tag: 'Artifact', path }] },
+      d: { run: ({ attempt }) => attempt }
+    })
+    // The limit: evidence that does not annotate its output ends inference before `run` of `d` is looked at.
+    expectTypeOf<OutputsOf<typeof inferred>['w']>().toEqualTypeOf<{
+      readonly c: { path: string }
+      readonly d: Json.Json
+    }>()
+  })
+
+  test('an output that JSON cannot keep is a compile-time error', () => {
+    const start = Program.start('x')
+    const chain = Async.workflow('x')
+    const poll = () => ({ _tag: 'Finished' }) as const
+    const both = { a: () => 1, b: ({ attempt }: Program.StepContext<unknown>) => Promise.resolve(BigInt(attempt)) }
+    const refusals = [
+      // @ts-expect-error: a Date
+      () => pipe(start, Program.step('one', { run: () => TE.right(new Date(0)) })),
+      // @ts-expect-error: a Date in a promise
+      () => pipe(start, Program.step('one', { run: () => Promise.resolve([new Date(0)]) })),
+      // @ts-expect-error: a Date in a chain
+      () => chain.step('one', ({ attempt }) => Promise.resolve({ attempt, at: new Date(0) })),
+      // @ts-expect-error: a Map
+      () => chain.step('one', () => new Map([['a', 1]])),
+      // @ts-expect-error: a Set
+      () => chain.step('one', () => ({ a: new Set([1]) })),
+      // @ts-expect-error: bytes
+      () => chain.step('one', () => new Uint8Array(1)),
+      // @ts-expect-error: a bigint
+      () => chain.step('one', () => TE.right(1n)),
+      // @ts-expect-error: a symbol
+      () => chain.step('one', () => [Symbol('a')]),
+      // @ts-expect-error: a method
+      () => chain.step('one', () => handle),
+      // @ts-expect-error: an object with toJSON
+      () => chain.step('one', () => ({ toJSON: () => 'x' })),
+      // @ts-expect-error: undefined in an array
+      () => chain.step('one', () => [1, undefined]),
+      // @ts-expect-error: a promise in an object
+      () => chain.step('one', () => ({ later: Promise.resolve(1) })),
+      // @ts-expect-error: a promise of a function
+      () => chain.step('one', () => Promise.resolve(() => 1)),
+      // @ts-expect-error: a function that resolves to no Either
+      () => chain.step('one', () => () => Promise.resolve(1)),
+      // @ts-expect-error: an Either
+      () => chain.step('one', () => Promise.resolve(E.right(1))),
+      // @ts-expect-error: the output of a job
+      () => chain.step('one', { job: { submit: () => 1, poll, collect: () => 1n } }),
+      // @ts-expect-error: a group
+      () => pipe(start, Program.wave('w', { a: { run: () => TE.right(1n) } })),
+      // @ts-expect-error: a group of a chain
+      () => chain.wave('w', both),
+      // @ts-expect-error: the body of a map
+      () => chain.map('m', { forEach: () => [1] }, ({ item }) => new Set([item])),
+      // @ts-expect-error: the items of a map
+      () => chain.map('m', { forEach: () => [new Date(0)] }, () => 1)
+    ]
+    expectTypeOf(refusals).not.toBeAny()
+    expectTypeOf<Program.Storable<{ readonly at: Date }>>().toEqualTypeOf<{
+      readonly at: Program.NotStorable<'a Date; return a string or a number, or give the step an output schema'>
+    }>()
+  })
+
+  test('an option that no step has is a compile-time error', () => {
+    const start = Program.start('x')
+    // @ts-expect-error: no such option
+    void pipe(start, Program.step('one', { verson: '1', run: () => 1 }))
+    // @ts-expect-error: no such option
+    void pipe(start, Program.wave('w', { a: { verson: '1', run: () => 1 } }))
+    // @ts-expect-error: a task of a map captures nothing
+    void pipe(start, Program.map('m', { forEach: () => [1] }, { capture: 'x', run: () => 1 }))
   })
 })
 

@@ -1,7 +1,7 @@
 /** What steps put is there for later steps and for a resume, and stands in their records; what is dear is computed once. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
-import { pipe } from 'fp-ts/lib/function.js'
+import { identity, pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
@@ -45,8 +45,8 @@ const failureOf = (outcome: RunOutcome) => {
   return failure
 }
 
-const text = (bytes: O.Option<Uint8Array>): string | null =>
-  O.isSome(bytes) ? Buffer.from(bytes.value).toString() : null
+const text = (bytes: Uint8Array | undefined): string | null =>
+  bytes === undefined ? null : Buffer.from(bytes).toString()
 
 const evidence = (id: string, content: string) => ({
   _tag: 'Stored',
@@ -67,11 +67,10 @@ describe('an artifact', () => {
       Program.start('p'),
       Program.step('before', { run: () => TE.fromIO(() => ran.push('before')) }),
       Program.step('make', {
-        run: ({ artifacts }) =>
-          pipe(
-            artifacts.put('model', 'weights'),
-            TE.map(() => ran.push('make'))
-          )
+        run: async ({ artifacts }) => {
+          await artifacts.put('model', 'weights')
+          ran.push('make')
+        }
       }),
       Program.step('after', { run: () => TE.fromIO(() => ran.push('after')) })
     )
@@ -91,11 +90,10 @@ describe('an artifact', () => {
     const data = memoryData()
     const ran: Array<string> = []
     const putting = (name: string) => ({
-      run: ({ artifacts }: Program.StepContext<unknown>) =>
-        pipe(
-          artifacts.put('report', name),
-          TE.map(() => void ran.push(name))
-        )
+      run: async ({ artifacts }: Program.StepContext<unknown>) => {
+        await artifacts.put('report', name)
+        ran.push(name)
+      }
     })
     const program = pipe(
       Program.start('p'),
@@ -121,7 +119,7 @@ describe('an artifact', () => {
     const putting = (name: string, fails = false) => ({
       run: ({ artifacts }: Program.StepContext<unknown>) =>
         pipe(
-          artifacts.put('report', name),
+          TE.tryCatch(() => artifacts.put('report', name), identity),
           TE.chainW(() => (fails && broken ? stop() : TE.right(undefined))),
           TE.map(() => void ran.push(name))
         )
@@ -154,14 +152,14 @@ describe('an artifact', () => {
       Program.step('make', {
         run: ({ artifacts }) =>
           pipe(
-            artifacts.put('reports/unit.txt', 'draft'),
-            TE.chain(() => artifacts.put('raw', new Uint8Array([1, 2]))),
-            TE.chain(() => artifacts.put('reports/unit.txt', '12 passed')),
+            TE.tryCatch(() => artifacts.put('reports/unit.txt', 'draft'), identity),
+            TE.chain(() => TE.tryCatch(() => artifacts.put('raw', new Uint8Array([1, 2])), identity)),
+            TE.chain(() => TE.tryCatch(() => artifacts.put('reports/unit.txt', '12 passed'), identity)),
             TE.map(() => 'made')
           )
       }),
       Program.step('use', {
-        run: ({ artifacts }) => (broken ? stop() : pipe(artifacts.get('reports/unit.txt'), TE.map(text)))
+        run: ({ artifacts }) => (broken ? stop() : artifacts.get('reports/unit.txt').then(text))
       })
     ) as AnyProgram
     assert.equal((await go(program, data))._tag, 'Failed')
@@ -178,11 +176,10 @@ describe('an artifact', () => {
       Program.start('p'),
       Program.step('retried', {
         retry: TWICE,
-        run: ({ artifacts, attempt }) =>
-          pipe(
-            artifacts.put(`attempt-${attempt}`, 'x'),
-            TE.chainW(() => (attempt === 1 ? TE.left({ status: 503, message: 'later' }) : TE.right('done')))
-          )
+        run: async ({ artifacts, attempt }) => {
+          await artifacts.put(`attempt-${attempt}`, 'x')
+          if (attempt === 1) throw Object.assign(new Error('later'), { status: 503 })
+        }
       }),
       Program.wave('w', {
         a: { run: ({ artifacts }) => artifacts.put('of a', 'a') },
@@ -226,13 +223,13 @@ describe('an artifact', () => {
     assert.equal(recordsOf(outcome.right).length, 1)
   })
 
-  test.each<[string, (context: Program.StepContext<object>) => TE.TaskEither<unknown, unknown>]>([
+  test.each<[string, (context: Program.StepContext<object>) => Promise<unknown>]>([
     ['NotBytes', ({ artifacts }) => artifacts.put('x', 42 as never)],
     ['NotBytes', ({ artifacts }) => artifacts.put('x', undefined as never)],
     ['InvalidArtifactId', ({ artifacts }) => artifacts.put(42 as never, 'x')],
     ['InvalidArtifactId', ({ artifacts }) => artifacts.get(undefined as never)],
     ['InvalidArtifactId', ({ artifacts }) => artifacts.reuse({ fromRun: 'r', artifact: 42 as never })],
-    ['MemoKey', ({ memo }) => memo(undefined as never, TE.right(1))]
+    ['MemoKey', ({ memo }) => memo(undefined as never, () => 1)]
   ])('or memo that is given what it can not be is refused with %s, and nothing is kept', async (code, act) => {
     const artifacts = memoryArtifacts()
     const process = newProcess(newWorld(), { artifacts })
@@ -246,31 +243,28 @@ describe('an artifact', () => {
   test('is not put by an attempt that is over, whoever goes on in it', async () => {
     const world = newWorld()
     const process = newProcess(world, { artifacts: memoryArtifacts(world.data), graceMillis: 1 })
-    const late: Array<() => Promise<E.Either<StepFailure.StepFailure, unknown>>> = []
+    const late: Array<() => Promise<unknown>> = []
     const program = pipe(
       Program.start('p'),
       Program.step('make', {
         timeoutMillis: 1000,
         run: ({ artifacts }) => {
           if (process.world.log.push('make') > 1) return artifacts.put('model', 'new')
-          late.push(artifacts.put('model', 'old'))
-          return () => new Promise<never>(() => undefined)
+          late.push(() => artifacts.put('model', 'old'))
+          return new Promise<never>(() => undefined)
         }
       }),
       Program.step('after', {
-        run: ({ artifacts }) =>
-          pipe(
-            artifacts.put('note', 'x'),
-            TE.map(() => late.push(artifacts.put('note', 'y')))
-          )
+        run: async ({ artifacts }) => {
+          await artifacts.put('note', 'x')
+          late.push(() => artifacts.put('note', 'y'))
+        }
       })
     )
     ended(await process.perform(run(program, 'r', {})), 'Failed')
     ended(await process.perform(resume(program, 'r')), 'Completed')
-    for (const put of late) {
-      const answer = await put()
-      assert.ok(E.isLeft(answer) && answer.left.error.code === 'AttemptOver')
-    }
+    assert.equal(late.length, 2)
+    for (const put of late) await assert.rejects(put(), { code: 'AttemptOver' })
     world.log.length = 0
     ended(await process.perform(resume(program, 'r')), 'Completed')
     assert.deepEqual(world.log, [])
@@ -311,8 +305,8 @@ describe('a memo', () => {
       Program.step('ask', {
         run: ({ memo }) =>
           pipe(
-            memo('question', () => Promise.resolve(E.right({ answer: ++calls, none: undefined }))),
-            TE.chainW((answer) => (++lives < 3 ? stop() : TE.right(answer)))
+            TE.tryCatch(() => memo('question', () => ({ answer: ++calls, none: undefined })), identity),
+            TE.chain((answer) => (++lives < 3 ? stop() : TE.right(answer)))
           )
       })
     ) as AnyProgram
@@ -328,13 +322,8 @@ describe('a memo', () => {
     const data = memoryData()
     const calls: Array<string> = []
     const ask = (name: string) => ({
-      run: ({ memo }: { readonly memo: Program.StepContext<unknown>['memo'] }) => {
-        const of = (key: string) => memo(key, () => Promise.resolve(E.right(calls.push(`${name}:${key}`))))
-        return pipe(
-          of('a'),
-          TE.chain(() => of('b')),
-          TE.chain(() => of('a'))
-        )
+      run: async ({ memo }: { readonly memo: Program.StepContext<unknown>['memo'] }) => {
+        for (const key of ['a', 'b', 'a']) await memo(key, () => calls.push(`${name}:${key}`))
       }
     })
     const program = pipe(Program.start('p'), Program.wave('w', { one: ask('one'), two: ask('two') })) as AnyProgram
@@ -377,9 +366,7 @@ describe('a memo', () => {
       Program.start('p'),
       Program.step('s', {
         run: ({ memo }) =>
-          memo('k', () =>
-            Promise.resolve(++calls === 1 ? E.left({ status: 503, message: 'overloaded' }) : E.right('answer'))
-          )
+          memo('k', () => (++calls === 1 ? TE.left({ status: 503, message: 'overloaded' }) : TE.right('answer')))
       })
     ) as AnyProgram
     const outcome = await go(program, data)
@@ -420,7 +407,7 @@ describe('a memo', () => {
     let calls = 0
     const program = pipe(
       Program.start('p'),
-      Program.step('s', { run: ({ memo }) => memo('k', () => Promise.resolve(E.right(++calls))) })
+      Program.step('s', { run: ({ memo }) => memo('k', () => ++calls) })
     ) as AnyProgram
     const store = memoryArtifacts(data)
     const failing = (error: object): ArtifactStore => ({ ...store, get: () => TE.left(error as never) })
@@ -436,9 +423,10 @@ describe('a memo', () => {
 
   test('that is no JSON fails the step with the path, and nothing is kept', async () => {
     const data = memoryData()
+    const when: unknown = new Date(0)
     const program = pipe(
       Program.start('p'),
-      Program.step('s', { run: ({ memo }) => memo('k', TE.right({ at: { when: new Date(0) } })) })
+      Program.step('s', { run: ({ memo }) => memo('k', () => TE.right({ at: { when } })) })
     ) as AnyProgram
     const { error } = failureOf(await go(program, data))
     assert.equal(error.code, 'MemoNotStorable')
@@ -455,11 +443,7 @@ describe('a step that reuses an artifact of another run', () => {
       words: { run: ({ artifacts }) => artifacts.put('words', 'a b c') }
     }),
     Program.step('fit', {
-      run: ({ artifacts, outputs }) =>
-        pipe(
-          artifacts.get('data/corpus'),
-          TE.map((found) => [text(found), outputs.inputs.corpus])
-        )
+      run: async ({ artifacts, outputs }) => [text(await artifacts.get('data/corpus')), outputs.inputs.corpus]
     })
   ) as AnyProgram
 
@@ -474,7 +458,11 @@ describe('a step that reuses an artifact of another run', () => {
     // What becomes of the other run is of no matter any more.
     await memoryArtifacts(data).remove('crawl-7', 'data/corpus')()
     assert.equal(
-      text(((await memoryArtifacts(data).get('r', 'data/corpus')()) as E.Right<O.Option<Uint8Array>>).right),
+      text(
+        O.toUndefined(
+          E.getOrElse((): O.Option<Uint8Array> => O.none)(await memoryArtifacts(data).get('r', 'data/corpus')())
+        )
+      ),
       'all of it'
     )
   })

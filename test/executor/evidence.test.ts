@@ -350,7 +350,7 @@ const unreadable = () => {
 /** One step with checks, and what its failure says. */
 const failureOf = async (
   world: World,
-  spec: Omit<Program.TaskSpec<object, unknown, undefined>, 'run'>,
+  spec: Omit<Program.TaskSpec<Program.StepContext<object>, unknown>, 'run'>,
   act: (tree: TreeData) => void = () => undefined
 ) => {
   const program = pipe(

@@ -308,8 +308,11 @@ describe('a step that', () => {
     ['fails with null', () => TE.left(null), 'null'],
     ['fails with a number', () => TE.left(7), '7'],
     ['fails with a symbol', () => TE.left(Symbol('sign')), 'Symbol(sign)'],
-    ['gives no task', () => undefined as never, 'task.run(...) is not a function'],
-    ['gives no Either', () => () => Promise.resolve('well') as never, ''],
+    [
+      'gives no Either',
+      () => () => Promise.resolve('well') as never,
+      'the returned function did not resolve to an Either; return a TaskEither, a promise or a value'
+    ],
     ['gives no promise', () => (() => E.left('sync')) as never, 'sync']
   ])('%s is Failed, with what it said', async (_, make, message) => {
     const failure = await failing(make)

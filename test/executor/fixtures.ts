@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { memoryData, memoryStorage } from '../../src/adapters/memory.js'
 import type { MemoryData } from '../../src/adapters/memory.js'
 import type {
@@ -164,14 +163,12 @@ export const outputsOf = (checkpoint: Checkpoint.Checkpoint): Readonly<Record<st
 export const policy = (given: Partial<RetryPolicy.RetryPolicy>): RetryPolicy.RetryPolicy =>
   right(RetryPolicy.make({ jitter: 0, ...given }))
 
-type Spec = Program.TaskSpec<never, never, Program.Schema | undefined>
+type Spec = Program.TaskSpec<never, unknown>
 type Context = Program.StepContext<never, never>
 
 /** What an untyped task may give its spec: its run sees everything as unknown. */
 export interface LooseSpec extends Omit<Spec, 'run'> {
-  readonly run: (
-    context: Program.StepContext<Readonly<Record<string, unknown>>, unknown>
-  ) => TaskEither<unknown, unknown>
+  readonly run: (context: Program.StepContext<Readonly<Record<string, unknown>>, unknown>) => unknown
 }
 
 export const task = (name: string, spec: LooseSpec): Program.ProgramTask =>

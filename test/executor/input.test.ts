@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
@@ -119,7 +120,7 @@ describe('a replaced input', () => {
       Program.step('sell', {
         run: () => async () => {
           recorded = await historyOf(process.storage)
-          return { _tag: 'Right', right: null }
+          return E.right(null)
         }
       })
     )
@@ -220,13 +221,10 @@ describe('a replaced input', () => {
     const program = Program.fromSteps('p', [
       task('ask', {
         run: ({ input, memo }) =>
-          memo(
-            'reply',
-            TE.fromIO(() => {
-              asked.push(input)
-              return `re: ${JSON.stringify(input)}`
-            })
-          )
+          memo('reply', () => {
+            asked.push(input)
+            return `re: ${JSON.stringify(input)}`
+          })
       })
     ])
     ended(await newProcess(world, { artifacts }).perform(runOrResume(program, 'r', 'first')), 'Completed')

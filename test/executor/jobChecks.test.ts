@@ -5,13 +5,13 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
-import type { CheckAnswer, JobEnd, Json, Program as ProgramType } from '../../src/index.js'
+import type { CheckAnswer, JobEnd, Program as ProgramType } from '../../src/index.js'
 import { poll, Program, resume, run } from '../../src/index.js'
 import type { Process, World } from './fixtures.js'
 import { ended, newProcess, newWorld, patiently, policy, refused, right, stored } from './fixtures.js'
 
 type Checks = Pick<
-  ProgramType.JobSpec<object, Json.Json, t.StringC>,
+  ProgramType.JobSpec<ProgramType.StepContext<object>, t.StringC>,
   'before' | 'after' | 'expect' | 'evidence' | 'onCheckFailure' | 'retry'
 >
 
@@ -76,7 +76,7 @@ describe('a check before a job', () => {
   test('of a wave that only waits for jobs is not looked at again', async () => {
     const process = newProcess()
     const looked: Array<string> = []
-    const job: ProgramType.Job<object, Json.Json, undefined> = {
+    const job: ProgramType.Job<ProgramType.StepContext<object>, unknown> = {
       submit: () => TE.right('j'),
       poll: () => TE.right({ _tag: 'Unfinished' }),
       collect: () => TE.right('c')

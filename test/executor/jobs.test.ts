@@ -4,7 +4,7 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
 import { memoryArtifacts } from '../../src/adapters/memory.js'
-import type { CheckpointStorage, JobEnd, Json, PollOutcome, Program as ProgramType } from '../../src/index.js'
+import type { CheckpointStorage, JobEnd, PollOutcome, Program as ProgramType } from '../../src/index.js'
 import { Checkpoint, planResume, poll, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
 import { nameOf } from '../../src/domain/Unit.js'
 import type { Process, World } from './fixtures.js'
@@ -25,19 +25,20 @@ const newProvider = (): Provider => ({ submissions: new Map(), status: new Map()
 
 const UNFINISHED = { _tag: 'Unfinished', done: 3, total: 10 } as const
 
-const jobOf = (provider: Provider, name: string): ProgramType.Job<object, Json.Json, typeof t.string> => ({
-  submit: ({ idempotencyKey }) =>
-    TE.fromIO(() => {
-      provider.submissions.set(idempotencyKey, (provider.submissions.get(idempotencyKey) ?? 0) + 1)
-      return { id: name }
-    }),
-  poll: ({ job }) =>
-    TE.fromIO(() => {
-      provider.asked.push((job as { readonly id: string }).id)
-      return provider.status.get(name) ?? UNFINISHED
-    }),
-  collect: ({ job }) => TE.right(`${(job as { readonly id: string }).id} is done`)
-})
+const jobOf = (provider: Provider, name: string) =>
+  ({
+    submit: ({ idempotencyKey }) =>
+      TE.fromIO(() => {
+        provider.submissions.set(idempotencyKey, (provider.submissions.get(idempotencyKey) ?? 0) + 1)
+        return { id: name }
+      }),
+    poll: ({ job }) =>
+      TE.fromIO(() => {
+        provider.asked.push((job as { readonly id: string }).id)
+        return provider.status.get(name) ?? UNFINISHED
+      }),
+    collect: ({ job }) => TE.right(`${(job as { readonly id: string }).id} is done`)
+  }) satisfies ProgramType.Job<ProgramType.StepContext<object>, typeof t.string>
 
 const training = (provider: Provider, process: Process, idempotent = true) =>
   pipe(
@@ -106,7 +107,7 @@ describe('a step that hands its work over', () => {
   test('has its key on record before it submits', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const keys: Array<unknown> = []
-    const job: ProgramType.Job<object, Json.Json, undefined> = {
+    const job: ProgramType.Job<ProgramType.StepContext<object>, unknown> = {
       ...jobOf(provider, 'train'),
       submit: ({ idempotencyKey }) =>
         pipe(
@@ -230,10 +231,10 @@ describe('asking for jobs', () => {
     assert.deepEqual(endsOf(await polls(process, program)), [end])
   })
 
-  test.each<[string, (context: ProgramType.JobContext<object>) => TE.TaskEither<unknown, unknown>]>([
+  test.each<[string, (context: ProgramType.StepContext<object>) => Promise<unknown>]>([
     ['put', ({ artifacts }) => artifacts.put('seen', 'it')],
     ['reuse', ({ artifacts }) => artifacts.reuse({ fromRun: 'other', artifact: 'a' })],
-    ['memo', ({ memo }) => memo('status', TE.right('unfinished'))]
+    ['memo', ({ memo }) => memo('status', () => 'unfinished')]
   ])('puts nothing: %s is for submit and collect', async (_, write) => {
     const artifacts = memoryArtifacts()
     right(await artifacts.put('other', 'a', 'b')())
@@ -243,11 +244,10 @@ describe('asking for jobs', () => {
       Program.step('train', {
         job: {
           ...jobOf(provider, 'train'),
-          poll: (context) =>
-            pipe(
-              write(context),
-              TE.map(() => UNFINISHED)
-            )
+          poll: async (context) => {
+            await write(context)
+            return UNFINISHED
+          }
         }
       })
     )
@@ -266,7 +266,7 @@ describe('asking for jobs', () => {
       Program.step('train', {
         job: {
           ...jobOf(provider, 'train'),
-          submit: ({ memo }) => memo('upload', TE.right('uploaded')),
+          submit: ({ memo }) => memo('upload', () => 'uploaded'),
           poll: () => TE.right({ _tag: 'Finished' }),
           collect: ({ artifacts: own }) => own.put('model', 'weights')
         }

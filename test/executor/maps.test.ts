@@ -448,7 +448,7 @@ describe('a map of jobs that must not be there twice', () => {
 
 describe('what can not be the items of a map', () => {
   const failing = async (
-    options: ProgramType.MapOptions<object, Json.Json, undefined>
+    options: ProgramType.MapOptions<object, Json.Json, unknown>
   ): Promise<{ readonly error: StepError.StepError; readonly outcome: string }> => {
     const process = newProcess()
     const program = pipe(
@@ -463,7 +463,7 @@ describe('what can not be the items of a map', () => {
   }
 
   test('fails the map before anything runs, and says what is wrong with which', async () => {
-    const cases: ReadonlyArray<readonly [ProgramType.MapOptions<object, Json.Json, undefined>, RegExp]> = [
+    const cases: ReadonlyArray<readonly [ProgramType.MapOptions<object, Json.Json, unknown>, RegExp]> = [
       [{ forEach: () => 'abc' as never }, /forEach must give a list/],
       [
         { forEach: (() => Promise.reject(new Error('late'))) as never },

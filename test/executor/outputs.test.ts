@@ -5,7 +5,6 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { expectTypeOf, describe, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
-import type { Json } from '../../src/index.js'
 import { Program, resume, run, runOrResume, RunOutcome } from '../../src/index.js'
 import * as Async from '../../src/promise/index.js'
 import { ended, newProcess, newWorld, right } from './fixtures.js'
@@ -36,7 +35,7 @@ describe('a completed run', () => {
     assert.ok(outcome._tag === 'Completed')
     expectTypeOf(outcome.outputs.when).toEqualTypeOf<Date>()
     expectTypeOf(outcome.outputs.checks.unit).toEqualTypeOf<number>()
-    expectTypeOf(outcome.outputs.silent).toEqualTypeOf<Json.Json>()
+    expectTypeOf(outcome.outputs.silent).toEqualTypeOf<null>()
     expectTypeOf(outcome.outputs.pages).toEqualTypeOf<ReadonlyArray<number>>()
     assert.deepEqual(outcome.outputs, expected)
   })

@@ -54,10 +54,8 @@ const threeSteps = ({ log }: World, during: LooseSpec['run'] = () => TE.right('t
   ])
 }
 
-const asks =
-  (process: () => Process): LooseSpec['run'] =>
-  () =>
-    TE.fromTask(async () => void assert.equal(right(await asking(process()))._tag, 'Requested'))
+const asks = (process: () => Process) => async (): Promise<void> =>
+  assert.equal(right(await asking(process()))._tag, 'Requested')
 
 /** A process whose second step asks for a pause, and what came of it. */
 const paused = async (pauses: Pauses, world = newWorld(), events?: Environment['events']) => {
@@ -136,12 +134,10 @@ describe('a pause', () => {
   test('during which a stop comes is a stop, and leaves nothing of the pause', async () => {
     const pauses = memoryPauses()
     const process: Process = newProcess(newWorld(), { pauses })
-    const program = threeSteps(process.world, (context) =>
-      TE.fromTask(async () => {
-        await asks(() => process)(context)()
-        process.stop('signal')
-      })
-    )
+    const program = threeSteps(process.world, async () => {
+      await asks(() => process)()
+      process.stop('signal')
+    })
     assert.equal(ended(await process.perform(run(program, 'r', {})), 'Interrupted').reason, 'signal')
     nothingIsLeft(pauses)
     assert.deepEqual(right(await pauses.pointer()), O.none)
@@ -184,9 +180,9 @@ describe('a pause', () => {
           'wave',
           ['a', 'b', 'c', 'd'].map((name) =>
             group(name, {
-              run: (context) => {
+              run: () => {
                 log.push(name)
-                return asked && name === 'b' ? asks(() => process)(context) : TE.right(name)
+                return asked && name === 'b' ? asks(() => process)() : TE.right(name)
               }
             })
           ),

@@ -159,7 +159,7 @@ describe('a long run', () => {
 describe('a wide wave', () => {
   const wide = (
     length: number,
-    options: ProgramType.WaveOptions,
+    options: ProgramType.WaveOptions<ProgramType.StepContext<unknown, unknown>>,
     failing = new Set<number>()
   ): ProgramType.Program<unknown> =>
     Program.fromSteps('wide', [

@@ -13,7 +13,7 @@ import { afterEach, describe, test } from 'vitest'
 import { fileArtifacts, jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { environmentSecrets, nodeEnvironment } from '../../src/adapters/node/index.js'
-import type { Environment, Secrets } from '../../src/index.js'
+import type { Environment, Program as ProgramType, Secrets } from '../../src/index.js'
 import { poll, Program, resume, run, RunError, runOrResume, StepError, StepFailure } from '../../src/index.js'
 import * as Async from '../../src/promise/index.js'
 import { ended, newProcess, newWorld, outputsOf, refused, right, stored } from './fixtures.js'
@@ -121,7 +121,7 @@ describe('a secret', () => {
         capture: 'login',
         run: (context) => TE.right({ [leak(context)]: [leak(context)], pin: Number(context.secrets['PIN']) })
       }),
-      Program.step('memo', { run: (context) => context.memo(leak(context), TE.right([leak(context)])) }),
+      Program.step('memo', { run: (context) => context.memo(leak(context), () => [leak(context)]) }),
       Program.step('retried', {
         retry: { _tag: 'Constant', attempts: 2, delayMillis: 0, maxDelayMillis: 0, jitter: 0 },
         run: (context) =>
@@ -182,7 +182,7 @@ describe('a secret', () => {
       const { folder, told, environment } = onDisk()
       const before = ({ secrets }: { readonly secrets: Readonly<Record<string, string>> }) =>
         fail(new Error(secrets['TOKEN']))
-      const program =
+      const program: ProgramType.Program<unknown> =
         place === 'step'
           ? pipe(start('p'), Program.step('a', { before, run: () => TE.right(1) }))
           : pipe(start('p'), Program.wave('a', { g: { run: () => TE.right(1) } }, { before }))
@@ -224,7 +224,7 @@ describe('a secret', () => {
         start('p'),
         Program.map(
           'm',
-          { forEach: () => [`pin-${PIN}`], key: (item) => (isKey ? `pin-${PIN}` : `k${(item as string).length}`) },
+          { forEach: () => [`pin-${PIN}`], key: (item) => (isKey ? `pin-${PIN}` : `k${item.length}`) },
           { run: ({ item }) => (seen.push(item), fail(new Error('stop here'))) }
         )
       )
@@ -275,7 +275,7 @@ describe('a secret', () => {
 
   test('fails the step that puts it into an artifact or into a path of its evidence, or whose output is not one without it', async () => {
     const Token = t.refinement(t.string, (text) => text.startsWith('canary'), 'Token')
-    const leaks = {
+    const leaks: Readonly<Record<string, ProgramType.Program<unknown>>> = {
       SecretInArtifact: pipe(
         start('p'),
         Program.step('a', {

@@ -51,7 +51,7 @@ const worker = (
 const waveOf = (
   process: Process,
   groups: Readonly<Record<string, Behaviour>>,
-  options: ProgramType.WaveOptions = {}
+  options: ProgramType.WaveOptions<ProgramType.StepContext<unknown, unknown>> = {}
 ): ProgramType.Program<unknown> =>
   Program.fromSteps('w', [
     Program.waveOf(

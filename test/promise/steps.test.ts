@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import * as t from 'io-ts'
 import { expectTypeOf, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
-import type { Json } from '../../src/index.js'
 import { resume, runOrResume, runOutcome, workflow } from '../../src/promise/index.js'
 
 test('a group of a wave runs steps in order, and a resume continues between two of them', async () => {
@@ -54,8 +53,8 @@ test('a group of a wave runs steps in order, and a resume continues between two 
     })
     .step('report', ({ outputs: { checks } }) => {
       expectTypeOf(checks.app).toEqualTypeOf<{ readonly build: string; readonly smoke: number }>()
-      expectTypeOf(checks.docs).toEqualTypeOf<{ readonly write: Json.Json }>()
-      expectTypeOf(checks.plain).toEqualTypeOf<Json.Json>()
+      expectTypeOf(checks.docs).toEqualTypeOf<{ readonly write: null }>()
+      expectTypeOf(checks.plain).toEqualTypeOf<string>()
       return `${checks.app.build} of ${checks.unit + checks.app.smoke}`
     })
   const options = { id: 'release-1', storage: memoryStorage() }
@@ -116,9 +115,9 @@ test('all steps of the body of a map see the item, also in a wave and in a seque
       expectTypeOf(pages).toEqualTypeOf<
         ReadonlyArray<{
           readonly fetch: number
-          readonly looks: { readonly size: Json.Json; readonly deep: { readonly read: number } }
-          readonly rest: { readonly index: Json.Json }
-          readonly links: ReadonlyArray<Json.Json>
+          readonly looks: { readonly size: number; readonly deep: { readonly read: number } }
+          readonly rest: { readonly index: string }
+          readonly links: ReadonlyArray<number>
         }>
       >()
       return pages.reduce((sum, { fetch }) => sum + fetch, 0)

@@ -9,7 +9,7 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as StepError from '../../domain/StepError.js'
 import type { StepFailure } from '../../domain/StepFailure.js'
 import * as Failure from '../../domain/StepFailure.js'
-import type { Job, JobContext, JobStatus, StepContext } from '../../executor/Program.js'
+import type { ForJob, Job, JobStatus, StepContext } from '../../executor/Program.js'
 import type { Ended } from '../../ports/Subprocess.js'
 import type { Runner } from '../workflow/toProgram.js'
 import type { CommandAction, JobEntry, TaskEntry } from '../workflow/WorkflowFile.js'
@@ -48,7 +48,11 @@ export const runnerIn = (surroundings: Surroundings): Runner => ({
 /** The name under which the commands find what the submission printed. */
 const JOB = 'DOGEAR_JOB'
 
-const jobStep = (surroundings: Surroundings, entry: TaskEntry, job: JobEntry): Job<unknown, unknown, undefined> => ({
+const jobStep = (
+  surroundings: Surroundings,
+  entry: TaskEntry,
+  job: JobEntry
+): Job<StepContext<unknown, unknown>, unknown> => ({
   submit: (context) => submit(surroundings, { ...entry, capture: JOB }, job.submit, context),
   poll: (context) => poll(surroundings, { ...entry, action: job.poll, capture: JOB }, job.poll, context),
   collect: (context) =>
@@ -73,7 +77,7 @@ const poll =
     surroundings: Surroundings,
     task: TaskEntry,
     action: CommandAction,
-    context: JobContext<unknown, unknown>
+    context: StepContext<unknown, unknown> & ForJob
   ): TaskEither<StepFailure, JobStatus> =>
   async () => {
     const ended = await runCommand(surroundings, task, action, context)()
@@ -110,7 +114,7 @@ const collect =
     surroundings: Surroundings,
     task: TaskEntry,
     action: CommandAction,
-    context: JobContext<unknown, unknown>
+    context: StepContext<unknown, unknown> & ForJob
   ): TaskEither<StepFailure, string | undefined> =>
   async () => {
     const collected = await commandStep(surroundings, task, action)(context)()

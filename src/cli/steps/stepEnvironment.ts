@@ -9,7 +9,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../domain/Json.js'
 import { NO_OTHER_REPOSITORY } from '../../adapters/node/git.js'
 import { isOwn } from '../../domain/Workspace.js'
-import type { JobContext, StepContext } from '../../executor/Program.js'
+import type { ForJob, StepContext } from '../../executor/Program.js'
 import { ITEM } from '../workflow/items.js'
 import { objection } from '../workflow/Variable.js'
 
@@ -54,7 +54,7 @@ export const variablesAsText = (
 export const environmentOf = (
   inherited: Readonly<Record<string, string | undefined>>,
   variables: Variables,
-  context: StepContext<unknown, unknown> | JobContext<unknown, unknown>,
+  context: StepContext<unknown, unknown> | (StepContext<unknown, unknown> & ForJob),
   home: string
 ): Readonly<Record<string, string>> => {
   const { runId, unit, attempt, idempotencyKey, secrets } = context

@@ -11,7 +11,7 @@ import { join } from '../../domain/Unit.js'
 import type { Workspace } from '../../domain/Workspace.js'
 import type { Expectation, OnCheckFailure } from '../../executor/Guard.js'
 import type { OnFailure } from '../../executor/Program.js'
-import type { Reuse } from '../../executor/StepArtifacts.js'
+import type { Reuse } from '../../executor/StepSpec.js'
 import type { Position, Problem } from './Problem.js'
 import type { Template } from './Template.js'
 

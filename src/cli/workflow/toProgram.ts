@@ -46,7 +46,7 @@ import { checksJson, commandLine, definitionOf, mapJson, numberedName } from './
  */
 export interface Runner {
   readonly run: (entry: TaskEntry, action: CommandAction) => ProgramTask['run']
-  readonly job: (entry: TaskEntry, job: JobEntry) => Job<unknown, unknown, undefined>
+  readonly job: (entry: TaskEntry, job: JobEntry) => Job<Context, unknown>
 }
 
 /**
@@ -91,12 +91,12 @@ const stepFrom = (runner: Runner, entry: StepEntry, index?: number): ProgramStep
   }
 }
 
-const compositeOptions = (runner: Runner, entry: CompositeEntry): SequenceOptions => ({
+const compositeOptions = (runner: Runner, entry: CompositeEntry): SequenceOptions<Context> => ({
   summary: entry.summary,
   ...guardFrom(runner, { ...entry, _tag: 'Task', action: NO_ACTION, idempotent: true })
 })
 
-const parallelOptions = (runner: Runner, entry: ParallelEntry): WaveOptions => ({
+const parallelOptions = (runner: Runner, entry: ParallelEntry): WaveOptions<Context> => ({
   ...compositeOptions(runner, entry),
   ...(entry.concurrency === undefined ? {} : { concurrency: entry.concurrency }),
   ...(entry.onFailure === undefined ? {} : { onFailure: entry.onFailure })
@@ -105,7 +105,7 @@ const parallelOptions = (runner: Runner, entry: ParallelEntry): WaveOptions => (
 const workOf = (
   runner: Runner,
   entry: TaskEntry
-): { readonly run: ProgramTask['run'] } | { readonly job: Job<unknown, unknown, undefined> } => {
+): { readonly run: (context: Context) => unknown } | { readonly job: Job<Context, unknown> } => {
   const { action, job } = entry
   if (job !== undefined) return { job: runner.job(entry, job) }
   return { run: action._tag === 'Reuse' ? reuse(action).run : runner.run(entry, action) }

@@ -35,7 +35,7 @@ const release =
       .step('publish', {
         idempotent: false,
         run: async ({ outputs }) => {
-          await effect('publish', () => world.push(outputs.version as string))
+          await effect('publish', () => world.push(outputs.version))
           return 'published'
         }
       })

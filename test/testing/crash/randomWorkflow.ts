@@ -341,7 +341,7 @@ const jobOf = (
   spec: UnitSpec,
   ends: Job,
   leave: (unit: string) => void
-): P.Job<Readonly<Record<string, unknown>>, unknown, undefined> => ({
+): P.Job<P.StepContext<Readonly<Record<string, unknown>>, unknown>, unknown> => ({
   submit: (context) => async () => {
     const { idempotencyKey, unit } = context
     const trouble = troubleOf(scene, spec, unit)

@@ -1,0 +1,187 @@
+/** What a function of a program's author may return, in both forms. */
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import { nodeEnvironment } from '../../src/adapters/node/index.js'
+import type { RunOutcome } from '../../src/executor/RunOutcome.js'
+import { poll, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
+import { workflow } from '../../src/promise/index.js'
+import { ended, newProcess, task } from './fixtures.js'
+
+/** A function that returns the same as a value, as a promise and as a task. */
+const ways: ReadonlyArray<readonly [string, <A>(value: A) => unknown]> = [
+  ['a TaskEither', TE.right],
+  ['a promise', (value) => Promise.resolve(value)],
+  ['a value', (value) => value]
+]
+
+const failures: ReadonlyArray<readonly [string, (error: Error) => unknown]> = [
+  ['the left of a TaskEither', (error) => TE.left(error)],
+  ['a promise that rejects', (error) => Promise.reject(error)],
+  [
+    'a throw',
+    (error) => {
+      throw error
+    }
+  ],
+  ['a TaskEither that throws', (error) => () => Promise.reject(error)]
+]
+
+const only = async (act: () => unknown): Promise<RunOutcome> => {
+  const outcome = await run(
+    Program.fromSteps('p', [task('s', { run: act })]),
+    'r',
+    {}
+  )(nodeEnvironment(memoryStorage()))()
+  assert.ok(E.isRight(outcome))
+  return outcome.right
+}
+
+const errorOf = (outcome: RunOutcome): StepError.StepError => {
+  assert.ok(outcome._tag === 'Failed' && !outcome.retryable, outcome._tag)
+  return outcome.failures[0]?.error ?? assert.fail()
+}
+
+describe('a function of an author', () => {
+  test.each(ways)('a function of an author may return %s, as a step, a check, or a part of a job', async (_, as) => {
+    const process = newProcess()
+    const program = pipe(
+      Program.start('p'),
+      Program.step('one', { before: () => as(null), after: () => as(null), run: () => as({ n: 1 }) }),
+      Program.step('job', {
+        job: {
+          submit: () => as('j') as string,
+          poll: () => as({ _tag: 'Finished' }) as { _tag: 'Finished' },
+          collect: ({ job }) => as([job])
+        }
+      })
+    )
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    const polled = await poll(program, 'r')(process.environment)()
+    assert.ok(E.isRight(polled) && polled.right._tag === 'Polled')
+    const { outputs } = ended(await process.perform(resume(program, 'r')), 'Completed')
+    assert.deepEqual(outputs, { one: { n: 1 }, job: ['j'] })
+  })
+
+  test.each(failures)('a step that fails by %s keeps the classification of its error', async (_, fail) => {
+    const busy = StepFailure.transient(StepError.make('Busy', 'busy'), 'notApplied')
+    const failed = await only(() => fail(Object.assign(new Error('busy'), busy)))
+    assert.ok(failed._tag === 'Failed' && failed.retryable)
+    assert.deepEqual([failed.failures[0]?.error.name, failed.failures[0]?.outcome], ['Busy', 'notApplied'])
+  })
+
+  test.each(failures)('a check that fails by %s does not hold', async (_, fail) => {
+    const before = (): unknown => fail(new Error('no room'))
+    const program = pipe(Program.start('p'), Program.step('s', { before, run: () => 1 }))
+    const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()
+    assert.ok(E.isRight(outcome))
+    assert.match(errorOf(outcome.right).message, /^not started: no room/)
+  })
+
+  test.each([
+    ['a number', () => () => Promise.resolve(1)],
+    ['nothing', () => () => undefined],
+    ['a function', () => () => TE.right(1)]
+  ])('a step fails for good if the function that it returned resolves to %s, not to an Either', async (_, act) => {
+    const { code, message } = errorOf(await only(act))
+    assert.equal(code, 'WRONG_RETURN')
+    assert.match(message, /did not resolve to an Either; return a TaskEither, a promise or a value/)
+  })
+
+  test.each([
+    ['a right', () => E.right(1)],
+    ['a left', () => E.left('no')],
+    ['a promise of a right', () => Promise.resolve(E.right(1))],
+    ['a promise of a left', () => TE.left('no')()]
+  ])('a step fails for good if it returned %s: an Either that no task returned', async (_, act) => {
+    const { code, message } = errorOf(await only(act))
+    assert.equal(code, 'WRONG_RETURN')
+    assert.match(message, /return the TaskEither itself/)
+  })
+
+  test('a check that returns an Either does not hold', async () => {
+    const program = pipe(Program.start('p'), Program.step('s', { before: () => E.right(1), run: () => 1 }))
+    const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()
+    assert.ok(E.isRight(outcome))
+    assert.match(errorOf(outcome.right).message, /return the TaskEither itself/)
+  })
+
+  test('a promise of a function is an output that is not JSON', async () => {
+    const { code, message } = errorOf(await only(() => Promise.resolve(TE.right(1))))
+    assert.deepEqual([code, message], ['OUTPUT_NOT_STORABLE', 'the output at $ is not plain JSON, not a function'])
+  })
+
+  test('the right of a task may be an Either: it is data', async () => {
+    const outcome = await only(() => TE.right(E.right(1)))
+    assert.ok(outcome._tag === 'Completed')
+    assert.deepEqual(outcome.outputs, { s: { _tag: 'Right', right: 1 } })
+  })
+})
+
+describe('a step without a schema', () => {
+  test('a value that JSON cannot keep fails its step for good, with the path', async () => {
+    const { code, message } = errorOf(await only(() => ({ found: [{ at: new Date(0) }] })))
+    assert.deepEqual(
+      [code, message],
+      ['OUTPUT_NOT_STORABLE', 'the output at $.found[0].at is not plain JSON, not a Date']
+    )
+  })
+
+  test('without a schema evidence is computed from the output as readers see it', async () => {
+    const seen: Array<unknown> = []
+    const program = pipe(
+      Program.start('p'),
+      Program.step('none', {
+        run: () => undefined,
+        evidence: (output) => {
+          seen.push(output)
+          return []
+        }
+      }),
+      Program.step('some', {
+        run: (): { readonly a: number; readonly b?: number | undefined } => ({ a: 1, b: undefined }),
+        evidence: (output) => {
+          seen.push(output)
+          return []
+        }
+      })
+    )
+    ended(await newProcess().perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(seen, [null, { a: 1 }])
+  })
+})
+
+describe('a bare function', () => {
+  const expected = { step: 'r', wave: { a: 'wave/a', b: ['wave/b'] }, map: [1, 2] }
+
+  test('a bare function is a step, a group and what a map does for each item, in a pipe', async () => {
+    const program = pipe(
+      Program.start('p'),
+      Program.step('step', ({ runId }) => TE.right(runId)),
+      Program.wave('wave', { a: ({ unit }) => unit, b: ({ unit }) => Promise.resolve([unit]) }),
+      Program.map('map', { forEach: () => [0, 1] }, ({ item }) => Promise.resolve(item + 1))
+    )
+    const { outputs } = ended(await newProcess().perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(outputs, expected)
+  })
+
+  test('a bare function is a step, a group and what a map does for each item, in a chain', async () => {
+    const program = workflow('p')
+      .step('step', ({ runId }) => TE.right(runId))
+      .wave('wave', { a: ({ unit }) => unit, b: ({ unit }) => Promise.resolve([unit]) })
+      .map('map', { forEach: () => [0, 1] }, ({ item }) => Promise.resolve(item + 1))
+    const { outputs } = ended(await newProcess().perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(outputs, expected)
+  })
+
+  test('a bare function has the fingerprint of a step with only that function', () => {
+    const fingerprintOf = (spec: Parameters<typeof Program.task>[1]) => Program.task('s', spec).fingerprint
+    assert.equal(
+      fingerprintOf(() => 1),
+      fingerprintOf({ run: () => 2 })
+    )
+  })
+})
