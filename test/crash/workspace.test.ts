@@ -35,7 +35,7 @@ const setting = (kill: string): Readonly<Record<string, string>> => ({
 })
 
 const dogear = (words: readonly string[], kill = ''): Promise<Ended> =>
-  place.dogear(words, { environment: setting(kill) })
+  place.process(words, { environment: setting(kill) })
 
 const sh = async (script: string): Promise<string> => (await place.shell(`PATH=\${PATH#*:}; ${script}`)).stdout.trim()
 
