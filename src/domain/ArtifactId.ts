@@ -61,8 +61,7 @@ const problem = (id: string): string | undefined => {
 }
 
 /**
- * Whether an id is one of Dogear's own (the values of `memo`): those begin with `_`. A step can't put them, and `clear`
- * keeps them.
+ * Whether an id is reserved: those begin with `_`. A step can't put them, and `clear` keeps them.
  *
  * @category refinements
  * @since 0.1.0

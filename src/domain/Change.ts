@@ -12,6 +12,7 @@ import type { Item } from './Items.js'
 import type { Json } from './Json.js'
 import type { Submission } from './PendingJob.js'
 import type { StepError } from './StepError.js'
+import type { SubStep } from './SubStep.js'
 import type { Unit } from './Unit.js'
 import type { WorkflowIdentity } from './WorkflowIdentity.js'
 
@@ -92,7 +93,7 @@ export interface Expanded extends UnitFact {
 
 /**
  * Attempts of units of one step are about to start. Durable before the first of them starts. `submissions`: the keys under
- * which those of them submit that hand their work over as a job.
+ * which those of them submit that hand their work over as a job. A sub-step is named only if it is not idempotent.
  *
  * @category model
  * @since 0.1.0
@@ -119,7 +120,7 @@ export interface AttemptFailed extends UnitFact {
 }
 
 /**
- * A unit ended well: a task with its output, or a wave all of whose groups did.
+ * A unit ended well: a task or a sub-step with its output, or a composite all of whose parts did.
  *
  * @category model
  * @since 0.1.0
@@ -132,11 +133,12 @@ export interface UnitCompleted extends UnitFact {
   readonly startedAt: string
   readonly durationMillis: number
   readonly evidence: ReadonlyArray<Evidence>
+  readonly subStep?: SubStep
 }
 
 /**
- * A unit ended badly, its retries spent. `last`: the last failed attempt, absent for a wave whose groups failed. Siblings of a
- * group may still run.
+ * A unit ended badly, its retries spent. `last`: the last failed attempt, absent for a composite whose parts failed. Siblings of a
+ * group may still run, and so may the task of a sub-step.
  *
  * @category model
  * @since 0.1.0
@@ -150,6 +152,7 @@ export interface UnitFailed extends UnitFact {
     readonly error: StepError
     readonly outcome: Outcome
   }
+  readonly subStep?: SubStep
 }
 
 /**

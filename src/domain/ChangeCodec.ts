@@ -16,6 +16,7 @@ import {
   outcome,
   stepError,
   submission,
+  subStep,
   workflowIdentity,
   workspace
 } from './StateCodec.js'
@@ -29,7 +30,8 @@ const completion = {
   attempts: natural,
   startedAt: time,
   durationMillis: millis,
-  evidence: list(evidence)
+  evidence: list(evidence),
+  subStep: optional(subStep)
 }
 
 const failedAttempt = { attempt: natural, startedAt: time, error: stepError, outcome }
@@ -72,7 +74,8 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
   UnitFailed: member('UnitFailed', {
     ...place,
     retryable: t.boolean,
-    last: optional(fields<NonNullable<Change.UnitFailed['last']>>('the last attempt', failedAttempt))
+    last: optional(fields<NonNullable<Change.UnitFailed['last']>>('the last attempt', failedAttempt)),
+    subStep: optional(subStep)
   }),
   JobSubmitted: member('JobSubmitted', {
     ...place,

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import type { StepError } from './StepError.js'
+import type { SubStep } from './SubStep.js'
 import type { Unit } from './Unit.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -47,7 +48,8 @@ export interface FailedAttempt {
 
 /**
  * What went wrong in a unit so far: its newest error and the attempts behind it, oldest first (the newest
- * {@link MAX_ATTEMPTS_KEPT}).
+ * {@link MAX_ATTEMPTS_KEPT}). `subStep`: what is recorded of the call, if it is a sub-step. An attempt of its task that is repeated
+ * throws the error again; the next attempt runs it again.
  *
  * @category model
  * @since 0.1.0
@@ -57,6 +59,7 @@ export interface Failure {
   readonly error: StepError
   readonly outcome: Outcome
   readonly attempts: ReadonlyArray<FailedAttempt>
+  readonly subStep?: SubStep
 }
 
 /**

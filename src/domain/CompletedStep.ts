@@ -6,6 +6,7 @@
  */
 import type { Json } from './Json.js'
 import type { Sequence } from './Sequence.js'
+import type { SubStep } from './SubStep.js'
 import * as Seq from './Sequence.js'
 import type { Unit } from './Unit.js'
 import { isTop } from './Unit.js'
@@ -47,6 +48,7 @@ export type ExpectedEvidence =
  * - `attempts`: how many it took; 0 if it never ran, which is so only with `assumed`.
  * - `startedAt` and `completedAt`: UTC, ISO 8601.
  * - `assumed`: a person or the host said that it is done.
+ * - `subStep`: what is recorded of the call, if it is a sub-step of a task. Its fingerprint is that of the task.
  *
  * @category model
  * @since 0.1.0
@@ -63,6 +65,7 @@ export interface CompletedStep {
   readonly durationMillis: number
   readonly evidence: ReadonlyArray<Evidence>
   readonly assumed?: true
+  readonly subStep?: SubStep
 }
 
 /**

@@ -165,6 +165,8 @@ export const describeReason = ({ _tag, reason }: Decision): string => {
       return `completed; its definition changed since (${reason.recorded}), which is accepted`
     case 'Assumed':
       return 'taken as done'
+    case 'FailedBefore':
+      return `failed: ${firstLine(reason.message)}; its error is thrown again`
     case 'NotStarted':
       return 'not started'
     case 'EvidenceMissing':

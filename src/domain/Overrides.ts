@@ -12,6 +12,7 @@ import * as Steps from './CompletedStep.js'
 import { equals } from './Json.js'
 import type { Decision, DecisionTree, PlanOptions, ResumePlan, Skip, SkipReason } from './Plan.js'
 import { treeOf } from './Plan.js'
+import { mayHaveActed } from './subSteps.js'
 import { find, partNames } from './Tree.js'
 import type { Unit } from './Unit.js'
 import { ancestors, join } from './Unit.js'
@@ -99,11 +100,22 @@ const rewound = (known: Known, at: string): Change.Rewound | undefined => {
   const ofNode = ({ decision, parts }: DecisionTree): Dropped => {
     if (parts.length === 0) return ofLeaf(decision)
     const kind = definitionOf(known, decision)?._tag
+    if (kind === 'Task') return ofTask(decision, parts)
     const below = kind === 'Sequence' ? inOrder(parts) : joined(parts.map(ofNode))
     // A map of which parts are decided about goes on with the items that it has, and so does what it is part of.
     if (kind === 'Map') return { units: below.units, keeps: true }
     const isWhole = below.units.length > 0 && !below.keeps
     return isWhole ? { units: [decision.unit], keeps: false } : below
+  }
+  /** Of a task that keeps some of its sub-steps only those that run again are dropped. */
+  const ofTask = (decision: Decision, parts: ReadonlyArray<DecisionTree>): Dropped => {
+    const again = parts.flatMap((part) => (part.decision._tag === 'Run' ? [part.decision.unit] : []))
+    if (again.length === 0) return ofLeaf(decision)
+    first ??= decision
+    if (parts.every((part) => part.decision._tag !== 'Skip')) return { units: [decision.unit], keeps: false }
+    // Those that a dropped one is part of lose their own records with that.
+    const around = new Set(again.flatMap((unit) => [...ancestors(unit)]))
+    return { units: again.filter((unit) => !around.has(unit)), keeps: true }
   }
   /** What follows a step of which something is dropped is dropped as a whole. */
   const inOrder = (parts: ReadonlyArray<DecisionTree>): Dropped => {
@@ -187,13 +199,18 @@ const answered = (
 ): ReadonlyArray<Change.Confirmed> => {
   if (confirm === undefined) return []
   const inDoubt = State.inDoubt(known.checkpoint.state)
-  const isHarmful = (step: Step | undefined): boolean => step?._tag === 'Task' && !step.idempotent
+  const isHarmful = (decision: Decision): boolean => {
+    const step = definitionOf(known, decision)
+    return step === undefined
+      ? mayHaveActed(known.checkpoint.state, decision.unit)
+      : step._tag === 'Task' && !step.idempotent
+  }
   return known.plan.decisions
     .filter(
       (decision) =>
         (decision._tag === 'Retry' || decision._tag === 'Run') &&
         inDoubt.has(decision.unit) &&
-        isHarmful(definitionOf(known, decision)) &&
+        isHarmful(decision) &&
         confirm.get(decision.unit)?._tag === 'Again' &&
         !isTakenBack(decision)
     )
@@ -223,20 +240,19 @@ const assumed = (
     const { unit } = decision
     const record = Steps.get(completedSteps, unit)
     const step = definitionOf(known, decision)
-    if (step?._tag !== 'Task') {
+    const output = 'output' in decision.reason ? decision.reason.output : record?.output
+    if (step === undefined && output !== undefined) found.push({ _tag: 'Assumed', at, unit, output, captured: [] })
+    else if (step?._tag !== 'Task') {
       if (record === undefined || isTakenBack(decision) || (step !== undefined && !hasAllParts(step, unit)))
         found.push({ _tag: 'Assumed', at, unit, captured: [] })
-      return
-    }
-    if (record !== undefined && !isTakenBack(decision)) return
-    const output = 'output' in decision.reason ? decision.reason.output : record?.output
-    found.push({
-      _tag: 'Assumed',
-      at,
-      unit,
-      ...(output === undefined ? {} : { output }),
-      captured: output === undefined ? [] : step.captures
-    })
+    } else if (record === undefined || isTakenBack(decision))
+      found.push({
+        _tag: 'Assumed',
+        at,
+        unit,
+        ...(output === undefined ? {} : { output }),
+        captured: output === undefined ? [] : step.captures
+      })
   }
   for (const node of known.tree) visit(node)
   return found

@@ -12,7 +12,7 @@ import { sha256 } from './Digest.js'
 import type { Json } from './Json.js'
 import { canonical } from './Json.js'
 import type { Unit } from './Unit.js'
-import { ancestors, parent } from './Unit.js'
+import { ancestors, isWithin, parent } from './Unit.js'
 import type { WorkflowProblem } from './Workflow.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -34,7 +34,8 @@ export interface Changed {
 /**
  * Why a unit is skipped: it completed under the same fingerprint; it completed under another one and the changes are accepted;
  * its evidence changed and the current state is accepted; the user declared it done (`output`: the output they supplied).
- * `evidence`: the record's complete evidence from then on.
+ * `evidence`: the record's complete evidence from then on. `FailedBefore`: a sub-step failed in the attempt that is repeated, which meets
+ * the same error.
  *
  * @category model
  * @since 0.1.0
@@ -48,6 +49,7 @@ export type SkipReason =
       readonly evidence: ReadonlyArray<Evidence>
     }
   | { readonly _tag: 'Assumed'; readonly output?: Json; readonly evidence?: ReadonlyArray<Evidence> }
+  | { readonly _tag: 'FailedBefore'; readonly message: string }
 
 /**
  * Why a unit runs: it never started; its evidence is missing; its evidence changed (`missing` lists what is missing besides);
@@ -177,8 +179,8 @@ export interface PollReason {
 export type Decision = Skip | Run | Retry | Confirm | Poll
 
 /**
- * What a resume will do. The `decisions` decide: one for each step in workflow order, that of a wave followed by one
- * for each of its groups. The rest is read off them:
+ * What a resume will do. The `decisions` decide: one for each unit in workflow order, that of a composite followed by those of its
+ * parts, that of a task that is due by those of the sub-steps that are known of it. The rest is read off them:
  *
  * - `startIndex`: the first step that is not skipped, or the number of steps if there is none;
  * - `retryCurrent`: whether the step at `startIndex` is the one where the run stood, and is tried once more;
@@ -412,8 +414,12 @@ export const treeOf = ({ decisions }: Pick<ResumePlan, 'decisions'>): ReadonlyAr
     { unit: undefined, parts: top }
   ]
   for (const decision of decisions) {
-    const above = parent(decision.unit)
-    while (open.length > 1 && open.at(-1)?.unit !== above) open.pop()
+    for (
+      let above = open.at(-1)?.unit;
+      above !== undefined && !isWithin(decision.unit, above);
+      above = open.at(-1)?.unit
+    )
+      open.pop()
     const parts: Array<DecisionTree> = []
     open.at(-1)?.parts.push({ decision, parts })
     open.push({ unit: decision.unit, parts })

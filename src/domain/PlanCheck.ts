@@ -15,7 +15,7 @@ import type { PlanContext } from './PlanContext.js'
 import { hasRecords } from './PlanContext.js'
 import { unrecorded } from './transitionParts.js'
 import type { Node } from './Tree.js'
-import { find, listedParts } from './Tree.js'
+import { find, isComposite, listedParts, taskAround } from './Tree.js'
 import type { Unit } from './Unit.js'
 import { ancestors, join, nameOf, parent, top } from './Unit.js'
 import type { Group, Step, Workflow } from './Workflow.js'
@@ -48,7 +48,7 @@ export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> 
   }
   if (completedSteps.twice !== undefined) yield wrong(`"${completedSteps.twice}" is recorded twice`)
   for (const { unit } of [...State.inFlight(state), ...State.failures(state)])
-    if (top(unit) !== state.step || find(workflow, items, unit, state.stepIndex) === undefined)
+    if (top(unit) !== state.step || !isUnit(checkpoint, unit, state.stepIndex))
       yield wrong(`the run stands at "${state.step}", but the state speaks of "${unit}"`)
   for (const [unit] of items)
     if (find(workflow, items, unit)?.definition.kind !== 'map')
@@ -58,14 +58,20 @@ export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> 
   if (why !== undefined) yield wrong(why)
 }
 
-const wrongRecord = ({ unit, stepIndex }: CompletedStep, checkpoint: Checkpoint): string | undefined => {
+/** Whether there is such a unit, or such a task to be a sub-step of. */
+const isUnit = ({ workflow, items }: Checkpoint, unit: Unit, stepIndex: number): boolean =>
+  (find(workflow, items, unit, stepIndex) ?? taskAround(workflow, items, unit, stepIndex)) !== undefined
+
+const wrongRecord = ({ unit, stepIndex, subStep }: CompletedStep, checkpoint: Checkpoint): string | undefined => {
   const { workflow, items } = checkpoint
   const step = workflow.steps[stepIndex]
   if (step === undefined) return `a record names step ${stepIndex}, but there are ${workflow.steps.length} steps`
   const name = top(unit)
   if (step.name !== name) return `step ${stepIndex} is "${step.name}", but a record calls it "${name}"`
   const found = find(workflow, items, unit, stepIndex)
-  if (found === undefined) return `"${unit}" is recorded, but there is no such unit`
+  if (found === undefined && subStep !== undefined)
+    return isUnit(checkpoint, unit, stepIndex) ? undefined : `"${unit}" is recorded, but there is no such task`
+  if (found === undefined || subStep !== undefined) return `"${unit}" is recorded, but there is no such unit`
   const missing = unrecorded(checkpoint, unit, found.definition)
   return missing === undefined ? undefined : `"${unit}" is recorded completed, but its part "${missing}" is not`
 }
@@ -183,7 +189,9 @@ const isRedone = (edited: Edited, unit: Unit): boolean => {
 function* editsOfRecorded(edited: Edited): Iterable<PlanProblem> {
   const { checkpoint, workflow } = edited
   const maps = new Set<Unit>()
-  for (const { unit, stepIndex, fingerprint } of checkpoint.completedSteps) {
+  for (const { unit, stepIndex, fingerprint, subStep } of checkpoint.completedSteps) {
+    // A task that did not complete may be edited; its sub-steps are looked at when it calls them.
+    if (subStep !== undefined) continue
     const [before, after] = [checkpoint.workflow.steps[stepIndex], workflow.steps[stepIndex]]
     if (before?.name === after?.name && before?.fingerprint === after?.fingerprint) continue
     const definition = definitionOf(edited, unit, stepIndex)
@@ -273,8 +281,6 @@ function* misplaced(
       yield changed('changed', unit, (was as StepIdentity).fingerprint, (now as Step).fingerprint)
   }
 }
-
-const isComposite = ({ steps, groups, each }: Node): boolean => (steps ?? groups ?? each) !== undefined
 
 /** Whether something of a unit counts that was recorded of it. */
 const counts = ({ context }: Edited, unit: Unit): boolean =>
@@ -381,6 +387,7 @@ function* vanished(edited: Edited): Iterable<PlanProblem> {
   const { workflow, items, state } = edited.checkpoint
   for (const unit of State.inDoubt(state)) {
     const was = find(workflow, items, unit, state.stepIndex)?.definition
+    if (was === undefined) yield* vanishedSubStep(edited, unit)
     if (was?.kind !== 'task' || was.idempotent) continue
     const present = definitionOf(edited, unit)
     const isAnother = present?._tag === 'Task' && present.numbered && present.fingerprint !== was.fingerprint
@@ -391,3 +398,16 @@ function* vanished(edited: Edited): Iterable<PlanProblem> {
     yield { ...edit, inDoubt: true } as PlanProblem
   }
 }
+
+/** A sub-step that may have acted, and whose task is gone. */
+function* vanishedSubStep({ checkpoint, workflow }: Edited, unit: Unit): Iterable<PlanProblem> {
+  const { state, items } = checkpoint
+  if (!isHarmful(state, unit) || taskAround<Step>(workflow, items, unit, state.stepIndex) !== undefined) return
+  const was = taskAround(checkpoint.workflow, items, unit, state.stepIndex)?.definition.fingerprint
+  yield { ...changed('removed', unit, was), inDoubt: true } as PlanProblem
+}
+
+/** Whether a sub-step is in flight, or failed, that must not run twice. */
+const isHarmful = (state: State.CheckpointState, unit: Unit): boolean =>
+  State.inFlight(state).some((one) => one.unit === unit) ||
+  State.failures(state).some((one) => one.unit === unit && one.subStep?.idempotent === false)

@@ -17,6 +17,8 @@ import type { Json } from './Json.js'
 import type { PendingJob } from './PendingJob.js'
 import type { Answer, PlanOptions, PlanProblem } from './Plan.js'
 import { find, listedParts, partNames } from './Tree.js'
+import type { SubSteps } from './subSteps.js'
+import { subStepsOf } from './subSteps.js'
 import type { Unit } from './Unit.js'
 import { ancestors, join, parent } from './Unit.js'
 import type { Step, Workflow } from './Workflow.js'
@@ -29,6 +31,7 @@ import type { Step, Workflow } from './Workflow.js'
  * - `evidence`: the plan's decisions about missing and changed evidence.
  * - `demands`: what is to run again, or counts as done, whatever is recorded.
  * - `answerable`: collects the units that can be answered, if there are answers.
+ * - `subSteps`: those of each task that has some; `from`: the sub-step to run from.
  *
  * @category model
  * @since 0.1.0
@@ -46,6 +49,8 @@ export interface PlanContext {
   readonly demands: Demands
   readonly answerable: Set<Unit> | undefined
   readonly recovered: boolean
+  readonly subSteps: SubSteps
+  readonly from: Unit | undefined
 }
 
 /**
@@ -56,7 +61,8 @@ export interface PlanContext {
  */
 export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: PlanOptions): PlanContext => {
   const { state, items } = checkpoint
-  const targets = targetsOf(workflow, items, options)
+  const subSteps = subStepsOf(checkpoint)
+  const targets = targetsOf(workflow, items, options, subSteps)
   const evidence = planEvidence(
     checkpoint,
     workflow,
@@ -76,7 +82,9 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
     evidence,
     demands: demandsOf(workflow, items, { ...targets, due: evidence.due, again: evidence.again }),
     answerable: confirm.size + outputs.size === 0 ? undefined : new Set(),
-    recovered
+    recovered,
+    subSteps,
+    from: targets.from
   }
 }
 
@@ -86,21 +94,30 @@ const NOTHING_DUE = { due: new Map<Unit, never>(), again: [] }
 export const targetsOf = (
   workflow: Workflow,
   items: Items,
-  { fromStep, restartWave }: Pick<PlanOptions, 'fromStep' | 'restartWave'>
+  { fromStep, restartWave }: Pick<PlanOptions, 'fromStep' | 'restartWave'>,
+  subSteps: SubSteps
 ): { readonly from: Unit | undefined; readonly restart: Unit | undefined } => {
   const existing = (unit: Unit | undefined): Unit | undefined =>
-    unit === undefined || find<Step>(workflow, items, unit) === undefined ? undefined : unit
+    unit !== undefined && (find<Step>(workflow, items, unit) !== undefined || isKnown(subSteps, unit))
+      ? unit
+      : undefined
   return { from: existing(fromStep), restart: existing(restartWave) }
 }
 
 const byUnit = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>): ReadonlyMap<Unit, A> =>
   new Map(all.map((one) => [one.unit, one]))
 
+/** Whether there is such a sub-step. */
+const isKnown = (subSteps: SubSteps, unit: Unit): boolean => {
+  for (const task of ancestors(unit)) if (subSteps.get(task)?.some((one) => one.unit === unit) === true) return true
+  return false
+}
+
 const begunIn = (records: Iterable<CompletedStep>): ReadonlySet<Unit> => {
   const begun = new Set<Unit>()
   let last: Unit | undefined
-  for (const { unit } of records) {
-    const above = parent(unit)
+  for (const { unit, subStep } of records) {
+    const above = subStep === undefined ? parent(unit) : undefined
     if (above === undefined || above === last) continue
     last = above
     begun.add(above)
@@ -140,15 +157,15 @@ export const hasRecords = ({ checkpoint, begun }: PlanContext, unit: Unit): bool
  */
 export const unknownNames = (
   workflow: Workflow,
-  items: Items,
+  { items, subSteps }: { readonly items: Items; readonly subSteps: SubSteps },
   options: PlanOptions,
   answerable: ReadonlySet<Unit>,
   changed: Pick<ReadonlySet<string>, 'has'> = new Set()
 ): ReadonlyArray<PlanProblem> => {
   const { fromStep, restartWave, confirm, outputs } = options
   const problems: Array<PlanProblem> = []
-  if (fromStep !== undefined && find<Step>(workflow, items, fromStep) === undefined)
-    problems.push({ _tag: 'UnknownStep', step: fromStep, available: besides(workflow, items, fromStep) })
+  if (fromStep !== undefined && targetsOf(workflow, items, { fromStep }, subSteps).from === undefined)
+    problems.push({ _tag: 'UnknownStep', step: fromStep, available: besides(workflow, { items, subSteps }, fromStep) })
   if (restartWave !== undefined && !isWave(find<Step>(workflow, items, restartWave)?.definition)) {
     const steps = workflow.steps.map(({ name }) => name)
     const waves = workflow.steps.filter(isWave).map(({ name }) => name)
@@ -163,8 +180,14 @@ export const unknownNames = (
 const isWave = (step: Step | undefined): boolean => step?._tag === 'Wave' || step?._tag === 'Map'
 
 /** The units on the level on which a path stops to name one. */
-const besides = (workflow: Workflow, items: Items, unknown: Unit): ReadonlyArray<Unit> => {
+const besides = (
+  workflow: Workflow,
+  { items, subSteps }: { readonly items: Items; readonly subSteps: SubSteps },
+  unknown: Unit
+): ReadonlyArray<Unit> => {
   for (const above of ancestors(unknown)) {
+    const known = subSteps.get(above)
+    if (known !== undefined) return known.map(({ unit }) => unit)
     const found = find<Step>(workflow, items, above)?.definition
     const names = found === undefined ? undefined : partNames(found, above, items)
     if (names !== undefined && names.length > 0) return names.map((name) => join(above, name))

@@ -21,6 +21,7 @@ import type { Submission } from './PendingJob.js'
 import type { Item } from './Items.js'
 import { checked, fields, json, list, millis, natural, oneOf, optional, tagged, time } from './JsonCodec.js'
 import type { StepError } from './StepError.js'
+import type { SubStep } from './SubStep.js'
 import type {
   MapIdentity,
   SequenceIdentity,
@@ -67,11 +68,23 @@ const failedAttempt: t.Type<FailedAttempt> = fields<FailedAttempt>('a failed att
   delayBeforeNextMillis: optional(millis)
 })
 
+/**
+ * @category codecs
+ * @since 0.1.0
+ */
+export const subStep: t.Type<SubStep> = fields<SubStep>('a sub-step', {
+  input: optional(t.string),
+  version: optional(t.string),
+  idempotent: optional(t.literal(false)),
+  transient: optional(t.literal(true))
+})
+
 const failure: t.Type<Failure> = fields<Failure>('a failure', {
   unit: t.string,
   error: stepError,
   outcome,
-  attempts: list(failedAttempt)
+  attempts: list(failedAttempt),
+  subStep: optional(subStep)
 })
 
 /**
@@ -162,7 +175,8 @@ export const completedStep: t.Type<CompletedStep> = fields<CompletedStep>('a com
   completedAt: time,
   durationMillis: millis,
   evidence: list(evidence),
-  assumed: optional(t.literal(true))
+  assumed: optional(t.literal(true)),
+  subStep: optional(subStep)
 })
 
 /**

@@ -9,23 +9,26 @@ import type * as Change from './Change.js'
 import type { Checkpoint, Fields } from './Checkpoint.js'
 import { adopted } from './adopted.js'
 import { make } from './Checkpoint.js'
-import type { CheckpointState } from './CheckpointState.js'
+import type { CheckpointState, Failure, InFlight } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
 import * as Steps from './CompletedStep.js'
 import * as Items from './Items.js'
 import { isCollected, jobEnded, jobSubmitted, stateAfterJob, withKeys } from './jobChanges.js'
 import { renewed } from './IdempotencyKey.js'
 import * as Job from './PendingJob.js'
+import { subStepCompleted, subStepFailed, withoutEarlier, wrongStart } from './subStepChanges.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
   attemptOf,
   hasBegun,
   here,
   isBeingRetried,
+  isDone,
   isInFlight,
   notInFlight,
   recordOf,
   refuse,
+  subStepAt,
   unitAt,
   unrecorded,
   withAttempt,
@@ -34,6 +37,7 @@ import {
 import type { Found } from './Tree.js'
 import type { Unit } from './Unit.js'
 import { ancestors, isWithin, parent, top } from './Unit.js'
+import type { SubStep } from './SubStep.js'
 import type { StepIdentity } from './WorkflowIdentity.js'
 
 export type { TransitionError } from './transitionParts.js'
@@ -155,13 +159,6 @@ const inputReplaced = (self: Fields, change: Change.InputReplaced): Result => {
   return isOpen ? refuse(self, change, 'AttemptOpen', state.step) : E.right({ input: change.input })
 }
 
-/** Whether a unit, or a unit that it is part of, has its record. */
-const isDone = ({ completedSteps }: Fields, unit: Unit): boolean => {
-  if (Steps.has(completedSteps, unit)) return true
-  for (const above of ancestors(unit)) if (Steps.has(completedSteps, above)) return true
-  return false
-}
-
 const expanded = (self: Fields, change: Change.Expanded): Result => {
   const { unit } = change
   const found = unitAt(self, unit)
@@ -179,16 +176,22 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
   if (found === undefined) return refuse(self, change, 'UnknownUnit', first?.unit ?? '')
   const { stepIndex, step } = found
   const starting = new Set<Unit>()
-  for (const { unit } of change.attempts) {
-    const wrong = starting.has(unit) ? 'UnknownUnit' : wrongAttempt(self, unit, step)
-    if (wrong !== undefined) return refuse(self, change, wrong, unit)
+  const tasks: Array<InFlight> = []
+  for (const attempt of change.attempts) {
+    const { unit } = attempt
+    const isSubStep = unitAt(self, unit) === undefined
+    const wrong = isSubStep ? wrongStart(self, unit, starting) : wrongAttempt(self, unit, step)
+    if (starting.has(unit) || wrong !== undefined) return refuse(self, change, wrong ?? 'UnknownUnit', unit)
     starting.add(unit)
+    if (!isSubStep) tasks.push(attempt)
   }
   const before = here(self.state, stepIndex)
   // A composite that failed at its own checks is tried again with its parts.
-  for (const { unit } of change.attempts) for (const above of ancestors(unit)) starting.add(above)
+  for (const { unit } of tasks) for (const above of ancestors(unit)) starting.add(above)
   const others = before.inFlight.filter(({ unit }) => !starting.has(unit))
-  const failures = before.failures.filter((one) => !starting.has(one.unit) || isBeingRetried(one))
+  const failures = withoutEarlier(before.failures, before.inFlight, tasks).filter(
+    (one) => !starting.has(one.unit) || isBeingRetried(one)
+  )
   const inFlight = others.length === 0 ? change.attempts : [...others, ...change.attempts]
   const state = State.beforeStep(stepIndex, step.name, inFlight, failures)
   return change.submissions === undefined ? E.right({ state }) : withKeys(self, change, change.submissions, state)
@@ -218,7 +221,7 @@ const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
 const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   const { unit } = change
   const found = unitAt(self, unit)
-  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  if (found === undefined) return subStepCompleted(self, change)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const { definition, step, stepIndex } = found
   const isJob = isCollected(self, change)
@@ -233,7 +236,7 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   }
   const isWhole = unit === step.name
   const open = (): CheckpointState =>
-    State.beforeStep(stepIndex, step.name, without(before.inFlight, unit), without(before.failures, unit))
+    State.beforeStep(stepIndex, step.name, without(before.inFlight, unit), outside(before.failures, unit))
   const state = isJob ? stateAfterJob(self, unit, stepIndex) : isWhole ? State.completed(stepIndex, unit) : open()
   return E.right({
     state,
@@ -241,6 +244,10 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
     ...withoutJob(self, unit)
   })
 }
+
+/** The failures but for those of a unit and its sub-steps. */
+const outside = (failures: ReadonlyArray<Failure>, unit: Unit): ReadonlyArray<Failure> =>
+  failures.length === 0 ? failures : failures.filter((one) => !isWithin(one.unit, unit))
 
 /** Nobody waits any more for a job of this unit, and none is being submitted. */
 const withoutJob = ({ pending, submissions }: Fields, unit: Unit): Pick<Fields, 'pending' | 'submissions'> => ({
@@ -251,7 +258,7 @@ const withoutJob = ({ pending, submissions }: Fields, unit: Unit): Pick<Fields, 
 const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
   const { unit, last, retryable } = change
   const found = unitAt(self, unit)
-  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  if (found === undefined) return subStepFailed(self, change)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const { definition, step, stepIndex } = found
   const before = here(self.state, stepIndex)
@@ -296,7 +303,7 @@ const rewound = (self: Fields, change: Change.Rewound): Result => {
   let first = Infinity
   const above = new Set<Unit>()
   for (const unit of change.units) {
-    const found = unitAt(self, unit)
+    const found = unitAt(self, unit) ?? subStepAt(self, unit)
     if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
     first = Math.min(first, found.stepIndex)
     for (const one of ancestors(unit)) above.add(one)
@@ -334,18 +341,27 @@ const stateAfterRewind = (
 
 const assumed = (self: Fields, change: Change.Assumed): Result => {
   const { unit } = change
-  const found = unitAt(self, unit)
+  const whole = unitAt(self, unit)
+  const found = whole ?? subStepAt(self, unit)
   if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
-  const missing = unrecorded(self, unit, found.definition)
+  const missing = whole === undefined ? undefined : unrecorded(self, unit, whole.definition)
   if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', missing)
   const completion = { ...change, attempts: 0, startedAt: change.at, durationMillis: 0, evidence: [] }
-  const record = { ...recordOf(completion, found), assumed: true } as const
+  const done = { ...recordOf(completion, found), assumed: true } as const
+  const record = whole === undefined ? { ...done, subStep: callOf(self, unit) } : done
   return E.right({
     state: stateAfterAssumption(self, found, unit),
     completedSteps: Steps.append(self.completedSteps, record),
     ...withoutJob(self, unit)
   })
+}
+
+/** What is recorded of the call of a sub-step in doubt. */
+const callOf = ({ state }: Fields, unit: Unit): SubStep => {
+  const failure = State.failures(state).find((one) => one.unit === unit)
+  const { transient: _, ...call } = failure?.subStep ?? { idempotent: false }
+  return call
 }
 
 /** What is taken as done out of turn does not move the run. */
@@ -361,7 +377,7 @@ const stateAfterAssumption = (
 
 const confirmed = (self: Fields, change: Change.Confirmed): Result => {
   const { unit, evidence } = change
-  const found = unitAt(self, unit)
+  const found = unitAt(self, unit) ?? subStepAt(self, unit)
   if (found === undefined || (found.definition.kind !== 'task' && evidence === undefined))
     return refuse(self, change, 'UnknownUnit', unit)
   if (Job.find(self.pending, unit) !== undefined) return refuse(self, change, 'JobPending', unit)

@@ -7,7 +7,7 @@ import { indexed, indexOfStep } from './indexed.js'
 import type { Items } from './Items.js'
 import { get } from './Items.js'
 import type { Unit } from './Unit.js'
-import { join, nameOf, names, top } from './Unit.js'
+import { ancestors, join, nameOf, names, top } from './Unit.js'
 
 /**
  * A unit as it is defined, with its parts: the steps of a sequence, the groups of a wave, or what a map does for each item. A task has
@@ -85,6 +85,28 @@ export const find = <N extends Node>(
   }
   return { definition, step, stepIndex }
 }
+
+/**
+ * The task that a unit is a sub-step of, and its path, if there is such a task. `expected` as of {@link find}.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const taskAround = <N extends Node>(
+  tree: { readonly steps: ReadonlyArray<N> },
+  items: Items,
+  unit: Unit,
+  expected = 0
+): (Found<N> & { readonly unit: Unit }) | undefined => {
+  for (const above of ancestors(unit)) {
+    const found = find(tree, items, above, expected)
+    if (found !== undefined) return isComposite(found.definition) ? undefined : { ...found, unit: above }
+  }
+  return undefined
+}
+
+/** Whether a definition has parts, or can have. */
+export const isComposite = ({ steps, groups, each }: Node): boolean => (steps ?? groups ?? each) !== undefined
 
 /**
  * The definition of a unit, whatever the items of maps are: each key is one of an item.

@@ -7,7 +7,7 @@
 
 /**
  * The names of a unit and of its ancestors, from the top, joined by `/`. A name that is no plain word is escaped, so that no
- * two units have the same path.
+ * two units have the same path. The second sub-step of a name ends with `#2`, and so on.
  *
  * @category model
  * @since 0.1.0
@@ -44,6 +44,22 @@ const escaped = (unit: string): string => {
   const code = unit.charCodeAt(0).toString(16).toUpperCase()
   return code.length > 2 ? `%u${code.padStart(4, '0')}` : `%${code.padStart(2, '0')}`
 }
+
+/**
+ * The path of the nth sub-step with the same name, from 1.
+ *
+ * @example
+ * import { Unit } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const turn = Unit.join('agent', 'turn')
+ * assert.equal(Unit.nth(turn, 1), 'agent/turn')
+ * assert.equal(Unit.nth(turn, 3), 'agent/turn#3')
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const nth = (unit: Unit, number: number): Unit => (number === 1 ? unit : `${unit}#${number}`)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors

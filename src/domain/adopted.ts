@@ -12,10 +12,11 @@ import { renewed } from './IdempotencyKey.js'
 import type { Item, Items } from './Items.js'
 import type { Submission } from './PendingJob.js'
 import { hasBegun, unrecorded } from './transitionParts.js'
-import { find } from './Tree.js'
+import type { Found } from './Tree.js'
+import { find, taskAround } from './Tree.js'
 import type { Unit } from './Unit.js'
 import { top } from './Unit.js'
-import type { WorkflowIdentity } from './WorkflowIdentity.js'
+import type { StepIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
 
 /**
  * Rebases a checkpoint onto an edited workflow: units match by path, deleted ones are dropped; records keep their fingerprints,
@@ -29,7 +30,7 @@ export const adopted = (
   const records: Array<CompletedStep> = []
   const dropped = new Set<Unit>()
   for (const record of self.completedSteps) {
-    const found = find(workflow, items, record.unit, record.stepIndex)
+    const found = definedAs(record, { workflow, items })
     if (found === undefined) {
       dropped.add(record.unit)
       continue
@@ -57,6 +58,13 @@ export const adopted = (
   }
 }
 
+/** The unit that a record is of, or of a sub-step the task, if that is still there. */
+const definedAs = (
+  { unit, stepIndex, subStep }: CompletedStep,
+  { workflow, items }: Pick<Fields, 'workflow' | 'items'>
+): Found<StepIdentity> | undefined =>
+  subStep === undefined ? find(workflow, items, unit, stepIndex) : taskAround(workflow, items, unit, stepIndex)
+
 /** The items of maps that are still there; outer maps come before inner ones. */
 const itemsIn = (workflow: WorkflowIdentity, items: Items): Items => {
   const known = new Map<Unit, ReadonlyArray<Item>>()
@@ -72,7 +80,7 @@ const finishedOnly = (
   let completedSteps = Steps.none
   for (const record of records) {
     const definition = find(workflow, items, record.unit, record.stepIndex)?.definition
-    if (definition !== undefined && unrecorded({ items, completedSteps }, record.unit, definition) === undefined)
+    if (definition === undefined || unrecorded({ items, completedSteps }, record.unit, definition) === undefined)
       completedSteps = Steps.append(completedSteps, record)
   }
   return completedSteps
@@ -88,6 +96,8 @@ const stateAfterEdit = (
     const { step, stepIndex } = found
     const stays = ({ unit }: { readonly unit: Unit }): boolean => {
       const kind = find(workflow, items, unit, stepIndex)?.definition.kind
+      if (kind === undefined && taskAround(before, known, unit, state.stepIndex) !== undefined)
+        return taskAround(workflow, items, unit, stepIndex) !== undefined
       return kind !== undefined && kind === find(before, known, unit, state.stepIndex)?.definition.kind
     }
     switch (state._tag) {

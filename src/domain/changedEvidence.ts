@@ -177,7 +177,7 @@ const recordersOf = (
     const isFound = missing.has(unit) || changed.has(unit)
     if (!isFound && (now.size === 0 || record.evidence.length === 0)) continue
     const step = find<Step>(workflow, checkpoint.items, unit, record.stepIndex)?.definition
-    const isThere = step !== undefined
+    const isThere = step !== undefined || record.subStep !== undefined
     const lost = missing.get(unit)
     if (isThere && lost !== undefined) draft.missing.set(unit, lost)
     const left = new Map([...(changed.get(unit) ?? []), ...record.evidence].map((one) => [placeOf(one), one]))

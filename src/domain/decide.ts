@@ -21,7 +21,9 @@ import { hasRecords, recordOf } from './PlanContext.js'
 import { fromUnknown as fromThrown } from './StepError.js'
 import { find } from './Tree.js'
 import type { Unit } from './Unit.js'
-import { isTop, isWithin, join, top } from './Unit.js'
+import type { KnownSubStep } from './subSteps.js'
+import { restartedBy, restartOf } from './subSteps.js'
+import { isTop, isWithin, join, nameOf, top } from './Unit.js'
 import type { MapStep, Sequence, Step, Task, Wave, Workflow } from './Workflow.js'
 import { isIdempotent, partsOf } from './Workflow.js'
 import { isIdempotent as wasIdempotent } from './WorkflowIdentity.js'
@@ -92,6 +94,8 @@ const decide = (context: PlanContext, step: Step, at: At, out: Planned): Decided
 }
 
 const decideLeaf = (context: PlanContext, task: Task, at: At, out: Planned): Decided => {
+  const subSteps = context.subSteps.size === 0 ? undefined : context.subSteps.get(at.unit)
+  if (subSteps !== undefined) return decideWithSubSteps(context, task, at, subSteps, out)
   const { unit, stepIndex, demand, expected, keptAbove } = at
   const record = recordOf(context, unit, expected)
   const placed: Placed<Task> = { unit, stepIndex, demand, expected, keptAbove, task, record }
@@ -101,6 +105,74 @@ const decideLeaf = (context: PlanContext, task: Task, at: At, out: Planned): Dec
   const decision = decideTask(context, placed, out)
   out.decisions.push(decision)
   return { decision, isDone }
+}
+
+/** A task that has recorded sub-steps. Its own attempts meet those that stay; what is to run again of them makes it run again. */
+const decideWithSubSteps = (
+  context: PlanContext,
+  task: Task,
+  at: At,
+  all: ReadonlyArray<KnownSubStep>,
+  out: Planned
+): Decided => {
+  const { evidence, from } = context
+  const { unit, stepIndex } = at
+  const record = recordOf(context, unit, at.expected)
+  const whole = repeats(context, at)
+  const restart = whole === undefined && at.demand !== 'assumed' ? restartOf(all, from, evidence.due) : undefined
+  const restarted = restart === undefined ? undefined : restartedBy(all, restart)
+  const demand = restart?.reason ?? at.demand
+  const decision = decideTask(context, { ...at, demand, task, record }, out)
+  out.decisions.push(decision)
+  // Those of a task that is done say no more than its own record.
+  if (decision._tag !== 'Skip')
+    for (const known of all) {
+      const again = whole ?? restarted?.get(known.unit)
+      const isRepeated = again === undefined && context.inFlight.has(unit)
+      out.decisions.push(decideSubStep(context, known, { stepIndex, task, again, isRepeated }, out))
+    }
+  const isDone = record !== undefined && whole === undefined && restart === undefined && !evidence.open.has(unit)
+  return { decision, isDone }
+}
+
+/** `again`: why it runs again, whatever is recorded; `isRepeated`: its task goes on with the attempt that was cut short. */
+const decideSubStep = (
+  context: PlanContext,
+  { unit, call }: KnownSubStep,
+  about: {
+    readonly stepIndex: number
+    readonly task: Task
+    readonly again: RunReason | undefined
+    readonly isRepeated: boolean
+  },
+  out: Planned
+): Decision => {
+  const { stepIndex, again, isRepeated } = about
+  const record = recordOf(context, unit)
+  const name = nameOf(unit)
+  const task: Task = {
+    _tag: 'Task',
+    name,
+    summary: name,
+    fingerprint: record?.fingerprint ?? about.task.fingerprint,
+    idempotent: call.idempotent !== false,
+    captures: [],
+    numbered: false,
+    accepts: () => E.right(undefined)
+  }
+  const placed: Placed<Task> = {
+    unit,
+    stepIndex,
+    demand: again ?? 'none',
+    expected: undefined,
+    keptAbove: undefined,
+    task,
+    record
+  }
+  const failure = isRepeated ? context.failures.get(unit) : undefined
+  return failure === undefined
+    ? decideTask(context, placed, out)
+    : skip(placed, { _tag: 'FailedBefore', message: failure.error.message })
 }
 
 /**

@@ -4,6 +4,7 @@ import type { CompletedStep } from './CompletedStep.js'
 import type { PlanOptions } from './Plan.js'
 import { demandsOf } from './demands.js'
 import { targetsOf } from './PlanContext.js'
+import { subStepsOf } from './subSteps.js'
 import { find } from './Tree.js'
 import type { Step, Workflow } from './Workflow.js'
 
@@ -15,16 +16,23 @@ import type { Step, Workflow } from './Workflow.js'
  * @since 0.1.0
  */
 export const unitsInNeed = (
-  { runId, workspace, completedSteps, items }: Checkpoint,
+  checkpoint: Checkpoint,
   workflow: Workflow,
   { fromStep }: Pick<PlanOptions, 'fromStep'>
 ): Pick<Checkpoint, 'runId' | 'workspace'> & { readonly completedSteps: Iterable<CompletedStep> } => {
+  const { runId, workspace, completedSteps, items } = checkpoint
   const run = workspace === undefined ? { runId } : { runId, workspace }
-  const { from } = targetsOf(workflow, items, { ...(fromStep === undefined ? {} : { fromStep }) })
+  const { from } = targetsOf(
+    workflow,
+    items,
+    { ...(fromStep === undefined ? {} : { fromStep }) },
+    subStepsOf(checkpoint)
+  )
   if (from === undefined) return { ...run, completedSteps }
   const demands = demandsOf(workflow, items, { from, restart: undefined, due: new Map(), again: [] })
-  const stays = [...completedSteps].some(({ unit, evidence }) => {
-    if (evidence.length === 0 || find<Step>(workflow, items, unit) === undefined) return false
+  const stays = [...completedSteps].some(({ unit, evidence, subStep }) => {
+    const isThere = subStep !== undefined || find<Step>(workflow, items, unit) !== undefined
+    if (evidence.length === 0 || !isThere) return false
     const demand = demands.of(unit)
     return demand === 'assumed' || demand === 'none'
   })

@@ -16,7 +16,8 @@ import type { Decision, PlanError, PlanOptions, PlanProblem, ResumePlan, Skip } 
 import { compare, inconsistencies, wrongWorkflow } from './PlanCheck.js'
 import type { PlanContext } from './PlanContext.js'
 import { contextOf, leavesOf, recordOf, unknownNames } from './PlanContext.js'
-import { find } from './Tree.js'
+import { subStepsOf } from './subSteps.js'
+import { find, taskAround } from './Tree.js'
 import type { Unit } from './Unit.js'
 import { isTop, isWithin } from './Unit.js'
 import type { Step, Workflow } from './Workflow.js'
@@ -60,7 +61,12 @@ export const planResume = (
   const { items } = checkpoint
   const [first, ...more] = unfit
   if (first !== undefined)
-    return refuse([first, ...more, ...wrong, ...unknownNames(workflow, items, options, leavesOf(workflow, items))])
+    return refuse([
+      first,
+      ...more,
+      ...wrong,
+      ...unknownNames(workflow, { items, subSteps: subStepsOf(checkpoint) }, options, leavesOf(workflow, items))
+    ])
   const context = contextOf(checkpoint, workflow, options)
   const decisions: Array<Decision> = []
   const found: Array<PlanProblem> = []
@@ -70,7 +76,7 @@ export const planResume = (
   const problems = [
     ...compare(context, workflow, options.changes ?? 'completed'),
     ...wrong,
-    ...unknownNames(workflow, items, options, answerable, context.evidence.changed),
+    ...unknownNames(workflow, { items, subSteps: context.subSteps }, options, answerable, context.evidence.changed),
     ...(input === undefined ? [] : wrongInput(context, workflow, options)),
     ...found
   ]
@@ -89,6 +95,9 @@ const wrongInput = (
   if (fromStep === undefined) return [{ _tag: 'InputWithoutStep' }]
   const { state, items, pending } = checkpoint
   const isThere = (unit: Unit): boolean => find<Step>(workflow, items, unit) !== undefined
+  // The sub-steps before it have seen the recorded input.
+  const task = taskAround<Step>(workflow, items, fromStep)
+  if (task !== undefined) return [{ _tag: 'InputInUse', unit: task.unit }]
   if (!isThere(fromStep)) return []
   const goesOn = (unit: Unit): boolean => {
     const demand = demands.of(unit)

@@ -12,9 +12,9 @@ import type { CompletedStep } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
 import { brief } from './StepError.js'
 import type { Found } from './Tree.js'
-import { find, listedParts } from './Tree.js'
+import { find, listedParts, taskAround } from './Tree.js'
 import type { Unit } from './Unit.js'
-import { join, top } from './Unit.js'
+import { ancestors, join, top } from './Unit.js'
 import type { StepIdentity } from './WorkflowIdentity.js'
 import { printOf } from './WorkflowIdentity.js'
 
@@ -87,6 +87,25 @@ export const notInFlight = (self: Fields, change: Change.Change, unit: Unit): Re
 export const unitAt = ({ workflow, items, state }: Fields, unit: Unit): Found<StepIdentity> | undefined =>
   find(workflow, items, unit, state.step === top(unit) ? state.stepIndex : state.stepIndex + 1)
 
+/** The task that a sub-step is part of. */
+export const taskAt = ({ workflow, items, state }: Fields, unit: Unit): ReturnType<typeof taskAround<StepIdentity>> =>
+  taskAround(workflow, items, unit, state.step === top(unit) ? state.stepIndex : state.stepIndex + 1)
+
+/** The task of a sub-step that the checkpoint knows of. */
+export const subStepAt = (self: Fields, unit: Unit): ReturnType<typeof taskAt> => {
+  const isKnown =
+    Steps.get(self.completedSteps, unit)?.subStep !== undefined ||
+    [...State.failures(self.state), ...State.inFlight(self.state)].some((one) => one.unit === unit)
+  return isKnown ? taskAt(self, unit) : undefined
+}
+
+/** Whether a unit, or a unit that it is part of, has its record. */
+export const isDone = ({ completedSteps }: Pick<Fields, 'completedSteps'>, unit: Unit): boolean => {
+  if (Steps.has(completedSteps, unit)) return true
+  for (const above of ancestors(unit)) if (Steps.has(completedSteps, above)) return true
+  return false
+}
+
 /** What the state says of a step: nothing, if it speaks of another. */
 export const here = (
   state: CheckpointState,
@@ -123,12 +142,13 @@ export const attemptOf = (failed: Omit<FailedAttempt, 'failedAt'> & { readonly a
 export const withAttempt = (
   failures: ReadonlyArray<Failure>,
   unit: Unit,
-  newest: Pick<Failure, 'error' | 'outcome'>,
+  { error, outcome, subStep }: Pick<Failure, 'error' | 'outcome' | 'subStep'>,
   attempt: FailedAttempt
 ): ReadonlyArray<Failure> => {
   const before = failures.find((one) => one.unit === unit)?.attempts ?? []
   const attempts = [...before, attempt].slice(-State.MAX_ATTEMPTS_KEPT)
-  return without(failures, unit).concat({ unit, error: newest.error, outcome: newest.outcome, attempts })
+  const failure: Failure = { unit, error, outcome, attempts, ...(subStep === undefined ? {} : { subStep }) }
+  return without(failures, unit).concat(failure)
 }
 
 // Spelt out: a run may have 100,000 records, and to spread what some of them do not have takes several times as long.

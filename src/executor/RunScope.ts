@@ -13,16 +13,16 @@ import { find as findJob } from '../domain/PendingJob.js'
 import * as IdempotencyKey from '../domain/IdempotencyKey.js'
 import { find } from '../domain/Tree.js'
 import type { Unit } from '../domain/Unit.js'
-import { isTop, top } from '../domain/Unit.js'
 import type { DecisionTree } from '../domain/Plan.js'
+import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import type { Claim } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
 import type { Interrupt } from '../ports/Interrupt.js'
-import { artifactsFor, memoFor } from './artifacts.js'
+import { artifactsFor } from './artifacts.js'
 import type { Attempt } from './Attempt.js'
-import type { Program, ProgramStep, StepArtifacts, StepContext } from './Program.js'
+import type { Program, ProgramStep, RunSubStep, StepArtifacts, StepContext } from './Program.js'
 import { onAbort } from './onAbort.js'
 import type { PauseWatch } from './PauseWatch.js'
 import type { RecordError, Recorder } from './Recorder.js'
@@ -89,7 +89,8 @@ export interface DueStep<S extends ProgramStep = ProgramStep> {
 export type RunStep = (scope: RunScope, due: DueStep) => Promise<E.Either<RecordError, StepEnd>>
 
 /**
- * What the parts of one execution share. `values` is what completed units left; `runs`, how often each composite started; `stopping`
+ * What the parts of one execution share. `values` is what completed units left; `runs`, how often each composite started; `cutShort`: the
+ * units of which an attempt was in flight when the execution began, until they start again; `stopping`
  * fires when all work is to stop, and `stop` then says why; `pauses` tells whether nothing more is to start.
  *
  * @category model
@@ -101,6 +102,7 @@ export interface RunScope {
   readonly recorder: Recorder
   readonly values: Values
   readonly runs: Map<Unit, number>
+  readonly cutShort: Set<Unit>
   readonly stopping: AbortSignal
   readonly stop: () => Stop | undefined
   readonly pauses: PauseWatch
@@ -190,7 +192,7 @@ export const report = ({ events }: Environment, event: Event): void => {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What one attempt of a task gets; `own`: the folder of its own, if it has one. Everything is made when it is first looked at, as fresh copies of what is stored:
+ * What one attempt of a task gets; `own`: the folder of its own, if it has one; `step`: what runs its sub-steps, if it may have some. Everything is made when it is first looked at, as fresh copies of what is stored:
  * nothing that a step does to it reaches another step, so a resumed run sees what an undisturbed one sees.
  *
  * @category constructors
@@ -200,7 +202,7 @@ export const contextFor = (
   scope: RunScope,
   place: Place,
   attempt: Attempt,
-  own?: string
+  { own, step = NO_SUB_STEPS }: { readonly own?: string | undefined; readonly step?: RunSubStep } = {}
 ): StepContext<unknown, unknown> => {
   const { definition: program, values } = scope
   const { unit } = place
@@ -210,8 +212,6 @@ export const contextFor = (
   const context: StepContext<unknown, unknown> = {
     runId,
     unit,
-    step: top(unit),
-    ...(isTop(unit) ? {} : { group: unit.slice(top(unit).length + 1) }),
     attempt: attempt.number,
     ...(workspace === undefined ? {} : { workspace }),
     ...(folder === undefined ? {} : { folder }),
@@ -237,11 +237,23 @@ export const contextFor = (
     get artifacts() {
       return (made.artifacts ??= artifactsFor({ scope, place, attempt }))
     },
-    memo: (key, compute) => memoFor({ scope, place, attempt })(key, compute)
+    step
   }
   const around = Items.around(items, unit)
   return around === undefined ? context : withItem(scope, place, context, around)
 }
+
+/** Checks of composites, and functions that poll or collect, are no attempts of a task. */
+export const NO_SUB_STEPS = (() =>
+  Promise.reject(Object.assign(new Error(ONLY_IN_RUN.message), ONLY_IN_RUN))) as RunSubStep
+
+const ONLY_IN_RUN = StepError.make(
+  'SubStepNotAllowed',
+  'sub-steps run only in an attempt of a task: not in the checks of a sequence, wave or map, and not in poll and collect',
+  {
+    code: 'SUB_STEP_NOT_ALLOWED'
+  }
+)
 
 /** What is done for an item of a map gets that as well. The map has seen to it that it decodes. */
 const withItem = <A extends StepContext<unknown, unknown>>(

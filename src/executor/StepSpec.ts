@@ -11,7 +11,7 @@ import type { Unit } from '../domain/Unit.js'
 import type { Workspace } from '../domain/Workspace.js'
 import type { ArtifactInfo } from '../ports/ArtifactStore.js'
 import type { GuardSpec } from './Guard.js'
-import type { OutputOf, Returned, ReturnOf, Schema, Settled, Storable, Taken } from './Output.js'
+import type { OutputOf, Returned, ReturnOf, Schema, Storable, Taken } from './Output.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // what a step gets
@@ -30,7 +30,7 @@ import type { OutputOf, Returned, ReturnOf, Schema, Settled, Storable, Taken } f
  * - `secrets`: the values of the secrets that the program declares, by name. Nothing else holds them.
  * - `workspace`: where the run works; `folder`: where the step does, which is a folder of its own if it has one. Both are absent if
  *   none is recorded.
- * - `artifacts`: what the run keeps beside outputs, by id. `memo`: caches expensive values for the run.
+ * - `artifacts`: what the run keeps beside outputs, by id. `step`: runs and records a sub-step.
  *
  * @category model
  * @since 0.1.0
@@ -38,8 +38,6 @@ import type { OutputOf, Returned, ReturnOf, Schema, Settled, Storable, Taken } f
 export interface StepContext<Outputs, Input = Json> {
   readonly runId: string
   readonly unit: Unit
-  readonly step: string
-  readonly group?: string
   readonly attempt: number
   readonly idempotencyKey: string
   readonly input: Input
@@ -50,7 +48,7 @@ export interface StepContext<Outputs, Input = Json> {
   readonly workspace?: Workspace
   readonly folder?: string
   readonly artifacts: StepArtifacts
-  readonly memo: Memo
+  readonly step: RunSubStep
 }
 
 /**
@@ -83,15 +81,72 @@ export interface StepArtifacts {
   readonly reuse: (from: Reuse) => Promise<ArtifactInfo>
 }
 
+// ---------------------------------------------------------------------------------------------------------------------
+// sub-steps
+// ---------------------------------------------------------------------------------------------------------------------
+
 /**
- * A cache of the run for expensive values: the value of a key is computed once for a step, or a group, and found
- * when that runs again, in this or a later process. Plain JSON; in the first run too, a copy of what is stored. A
- * computation that fails is not kept. Raise the `version` of the step, or take another key, to compute again.
+ * Runs work inside a task and records it: `step(name, run)` or `step(name, options, run)`. If it is recorded already, nothing runs and the
+ * recorded output is returned. It is durable when the promise resolves.
+ *
+ * A failure is recorded, too, and rejects with an `Error` that has name, message, code and data. An attempt that is repeated after a crash
+ * meets it again; a new attempt runs the sub-step again.
+ *
+ * A repeated name is numbered: the second `turn` is `agent/turn#2`. That takes a fixed order, so the call is refused while another sub-step
+ * runs. What stands between sub-steps runs again with each attempt, and must have no effect of its own.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { runOrResume, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const crawl = workflow('crawl').step('pages', async ({ step }) => {
+ *   const links = await step('index', () => ['start', 'about'])
+ *   return await Promise.all(links.map((link) => step(link, () => `text of ${link}`)))
+ * })
+ * const outputs = await runOrResume(crawl, { id: 'crawl-1', storage: memoryStorage() })
+ * assert.deepEqual(outputs.pages, ['text of start', 'text of about'])
  *
  * @category model
  * @since 0.1.0
  */
-export type Memo = <R>(key: string, compute: () => R) => Promise<Settled<R>>
+export interface RunSubStep {
+  <C = unknown>(name: string, run: Run<SubStepContext, C>): Promise<OutputOf<C>>
+  <C = unknown>(name: string, options: SubStepOptions<C>, run: Run<SubStepContext, C>): Promise<OutputOf<C>>
+}
+
+/**
+ * The options of a sub-step.
+ *
+ * - `input`: plain JSON that the work depends on. Its fingerprint is recorded, and a later call with another one is refused.
+ * - `version`: a call with another one drops the recorded sub-step and all that were recorded after it.
+ * - `idempotent`: default true. If false, its start is recorded first, and a resume asks about it if it was running.
+ * - `output`, `retry`, `timeoutMillis`: as those of a task.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface SubStepOptions<C> {
+  readonly input?: unknown
+  readonly version?: string
+  readonly idempotent?: boolean
+  readonly output?: C extends Schema ? C : undefined
+  readonly retry?: RetryPolicy
+  readonly timeoutMillis?: number
+}
+
+/**
+ * What a sub-step gets when it runs: the fields of {@link StepContext}, for its own path. `step` is for sub-steps of this one.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface SubStepContext extends Pick<
+  StepContext<unknown, unknown>,
+  'unit' | 'attempt' | 'idempotencyKey' | 'signal' | 'artifacts' | 'step'
+> {
+  readonly unit: Unit
+}
 
 /**
  * What a task gets beside its context when it polls or collects its job: the `job` that was submitted (`null` if the submission returned
@@ -284,7 +339,7 @@ export type OnFailure = 'finish' | 'continue' | 'halt'
  */
 export type MapSource<Outputs, Input = Json> = Pick<
   StepContext<Outputs, Input>,
-  'runId' | 'unit' | 'step' | 'input' | 'outputs' | 'variables'
+  'runId' | 'unit' | 'input' | 'outputs' | 'variables'
 >
 
 /**

@@ -7,8 +7,6 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { failures } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
-import type { Json } from '../domain/Json.js'
-import * as Redaction from '../domain/Redaction.js'
 import { none } from '../domain/PendingJob.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { delay } from '../domain/RetryPolicy.js'
@@ -18,6 +16,8 @@ import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { Attempt } from './Attempt.js'
+import type { AttemptResult } from './AttemptResult.js'
+import { hidden } from './AttemptResult.js'
 import { begin } from './Attempt.js'
 import { attemptFailed, attemptsStart } from './changes.js'
 import { toJson } from './conversions.js'
@@ -25,26 +25,11 @@ import { CHECK_FAILED, guarded } from './guarded.js'
 import type { ProgramTask } from './Program.js'
 import type { Ended, RunScope, TaskResult } from './RunScope.js'
 import { contextFor, report } from './RunScope.js'
-import type { Secured } from './secrets.js'
 import type { Place } from './Values.js'
 import { sleepUnless } from './sleep.js'
+import { notAwaited } from './subStepFailures.js'
+import { hasDoubt, leftInFlight, subStepsOfAttempt } from './subSteps.js'
 import { ownPlace, seenFrom } from './workspace.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * How one attempt ended. If it was stopped: with the failure that it gave, if it gave one. `again`: somebody said that it is
- * to be tried once more.
- *
- * @category model
- * @since 0.1.0
- */
-export type AttemptResult =
-  | { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> }
-  | { readonly _tag: 'Failed'; readonly failure: StepFailure; readonly settled: boolean; readonly again?: boolean }
-  | { readonly _tag: 'Stopped'; readonly failure: StepFailure | undefined }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // attempts
@@ -151,11 +136,32 @@ export const runAttempt = async (
   const limits = { stopping, timeoutMillis: task.timeoutMillis, graceMillis }
   const { promise, resolve } = settling()
   const attempt = begin(clock, number, limits, () => resolve({ _tag: 'GivenUp' }))
-  const context = contextFor(scope, place, attempt, own?.right.folder)
+  const subSteps = subStepsOfAttempt(scope, place, task.idempotent, attempt)
+  const context = contextFor(scope, place, attempt, { own: own?.right.folder, step: subSteps.step })
   void settle(own?.right.scope ?? scope, place, task, context, attempt.apart, resolve)
   const ended = await promise
+  const { left, refused } = await subSteps.close()
   attempt.end()
-  return judge(task, ended, attempt)
+  const failure = refused ?? (ended._tag === 'Value' && left.length > 0 ? notAwaited(left) : undefined)
+  const judged = failure === undefined ? judge(task, ended, attempt) : failedBecause(failure, ended, attempt)
+  return judged._tag === 'Failed' ? settledIn(scope, place, judged) : judged
+}
+
+/** What its sub-steps say counts more than what its code made of that, unless it was stopped. */
+const failedBecause = (failure: StepFailure, { _tag }: Settled, attempt: Attempt): AttemptResult =>
+  attempt.halted() === 'stop'
+    ? { _tag: 'Stopped', failure: _tag === 'GivenUp' ? undefined : failure }
+    : { _tag: 'Failed', failure, settled: _tag !== 'GivenUp' }
+
+/** Records how its sub-steps in flight ended, before its own failure is recorded. It is not tried again while one of them is in doubt. */
+const settledIn = (
+  scope: RunScope,
+  { unit }: Place,
+  ended: AttemptResult & { readonly _tag: 'Failed' }
+): AttemptResult => {
+  const left = leftInFlight(scope, unit)
+  if (left.length > 0) scope.recorder.stage(left)
+  return hasDoubt(scope, unit) ? { ...ended, settled: false, again: false } : ended
 }
 
 const settling = (): { readonly promise: Promise<Settled>; readonly resolve: (settled: Settled) => void } => {
@@ -236,50 +242,3 @@ const keep = (
   )
   return { _tag: 'Failed', failure: Failure.permanent(error), settled: true }
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// secrets
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * What an attempt gave without the values of secrets: this is what is recorded, reported, and seen by later steps, in the
- * first run as after a resume. Where nothing is left of it that could be used, the attempt has failed.
- *
- * @category combinators
- * @since 0.1.0
- */
-export const hidden = (
-  { vault: { redaction } }: Secured,
-  { job, accepts }: Pick<ProgramTask, 'job' | 'accepts'>,
-  result: AttemptResult
-): AttemptResult => {
-  if (Redaction.isNone(redaction)) return result
-  const without = <F extends StepFailure>(failure: F): F => ({
-    ...failure,
-    error: Redaction.error(redaction, failure.error)
-  })
-  switch (result._tag) {
-    case 'Stopped':
-      return result.failure === undefined ? result : { ...result, failure: without(result.failure) }
-    case 'Failed':
-      return { ...result, failure: without(result.failure) }
-    case 'Done': {
-      if (result.evidence.some((one) => Redaction.evidence(redaction, one) !== one)) return unusable(IN_EVIDENCE)
-      if (result.output === undefined) return result
-      const output = Redaction.json(redaction, result.output)
-      const accepted = output === result.output || job !== undefined ? E.right(undefined) : accepts(output)
-      return E.isRight(accepted)
-        ? { ...result, output }
-        : unusable(`without the value of a secret the output at ${accepted.left.path} is not ${accepted.left.expected}`)
-    }
-  }
-}
-
-const IN_EVIDENCE = 'the value of a secret stands in a path or an id of what it leaves behind: name that otherwise'
-
-/** It ran, so its outcome is unknown. */
-const unusable = (message: string): AttemptResult => ({
-  _tag: 'Failed',
-  failure: Failure.permanent(StepError.make('SecretInOutput', message, { code: 'SECRET_IN_OUTPUT' })),
-  settled: true
-})

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { Change } from '../domain/Change.js'
+import type { Change, UnitFailed } from '../domain/Change.js'
 import type { InFlight } from '../domain/CheckpointState.js'
 import { inFlight } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
@@ -13,13 +13,14 @@ import type { Item, Items } from '../domain/Items.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
-import { find } from '../domain/Tree.js'
+import { find, taskAround } from '../domain/Tree.js'
 import type { Unit } from '../domain/Unit.js'
-import { isWithin, nameOf, parent } from '../domain/Unit.js'
+import { ancestors, isWithin, nameOf, parent } from '../domain/Unit.js'
 import type { Event, EventUnit } from '../ports/Events.js'
 import type { Program, ProgramStep, ProgramTask } from './Program.js'
 import type { Ended, RunScope, TaskResult } from './RunScope.js'
 import { timestamp } from './RunScope.js'
+import { leftInFlight } from './subSteps.js'
 import type { Place } from './Values.js'
 import { add } from './Values.js'
 
@@ -125,7 +126,9 @@ export const taskStopped = (
   result: TaskResult & { readonly _tag: 'Stopped' }
 ): ReadonlyArray<Change> => {
   if (scope.stopping.aborted) return attemptStopped(place, task, result)
-  return result.failed === undefined ? leftUndone(scope, place.unit, HALTED) : [taskFailed(place.unit, result.failed)]
+  return result.failed === undefined
+    ? leftUndone(scope, place.unit, HALTED)
+    : [...leftInFlight(scope, place.unit), taskFailed(place.unit, result.failed)]
 }
 
 export const HALTED = 'stopped because another group of the wave failed'
@@ -193,7 +196,7 @@ export const compositeCompleted = (
  * @category constructors
  * @since 0.1.0
  */
-export const taskFailed = (unit: Unit, result: Ended & { readonly failure: StepFailure }): Change => {
+export const taskFailed = (unit: Unit, result: Ended & { readonly failure: StepFailure }): UnitFailed => {
   const { _tag, error, outcome } = result.failure
   const last = { attempt: result.attempt, startedAt: timestamp(result.startedAt), error, outcome }
   return { _tag: 'UnitFailed', at: timestamp(result.endedAt), unit, retryable: _tag === 'Transient', last }
@@ -209,9 +212,16 @@ export const taskFailed = (unit: Unit, result: Ended & { readonly failure: StepF
 export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyArray<Change> => {
   const now = scope.environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', why))
-  return inFlight(scope.recorder.checkpoint().state)
-    .filter((one) => isWithin(one.unit, unit))
-    .map(({ unit, attempt }) => taskFailed(unit, { failure, attempt, startedAt: now, endedAt: now }))
+  const running = inFlight(scope.recorder.checkpoint().state).filter((one) => isWithin(one.unit, unit))
+  const units = new Set(running.map((one) => one.unit))
+  const isSubStep = (one: Unit): boolean => [...ancestors(one)].some((above) => units.has(above))
+  // Sub-steps end before their tasks do.
+  return running
+    .map(({ unit, attempt }): UnitFailed => {
+      const change = taskFailed(unit, { failure, attempt, startedAt: now, endedAt: now })
+      return isSubStep(unit) ? { ...change, subStep: { idempotent: false } } : change
+    })
+    .reverse()
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -231,16 +241,18 @@ export const eventsOf = (
   change: Change
 ): ReadonlyArray<Event> => {
   const found = (unit: Unit) => find<ProgramStep>(program, items, unit)
-  const eventUnit = (unit: Unit): EventUnit => ({ runId, unit, stepIndex: found(unit)?.stepIndex ?? -1 })
+  const stepIndexOf = (unit: Unit): number =>
+    (found(unit) ?? taskAround<ProgramStep>(program, items, unit))?.stepIndex ?? -1
+  const eventUnit = (unit: Unit): EventUnit => ({ runId, unit, stepIndex: stepIndexOf(unit) })
   switch (change._tag) {
     case 'Expanded':
       return [{ _tag: 'MapExpanded', ...eventUnit(change.unit), items: change.items.length }]
     case 'AttemptStarted':
       return change.attempts.map(({ unit, attempt }) => {
-        const { definition, stepIndex = -1 } = found(unit) ?? {}
+        const definition = found(unit)?.definition
         const isItem = definition !== undefined && definition.summary === definition.name && isNamedByItem(items, unit)
-        const summary = isItem ? nameOf(unit) : (definition?.summary ?? unit)
-        return { _tag: 'StepStarted', runId, unit, stepIndex, summary, attempt }
+        const summary = isItem ? nameOf(unit) : (definition?.summary ?? nameOf(unit))
+        return { _tag: 'StepStarted', ...eventUnit(unit), summary, attempt }
       })
     case 'UnitCompleted': {
       const { attempts, durationMillis } = change

@@ -19,8 +19,9 @@ import * as Failure from '../domain/StepFailure.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { Claim, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import { lookingOnly } from './artifacts.js'
-import type { AttemptResult } from './attempts.js'
-import { hidden, runAttempt } from './attempts.js'
+import type { AttemptResult } from './AttemptResult.js'
+import { hidden } from './AttemptResult.js'
+import { runAttempt } from './attempts.js'
 import { taskCompleted } from './changes.js'
 import type { Executor } from './Executor.js'
 import { disposing } from './onSuccess.js'
@@ -30,7 +31,7 @@ import type { Fenced } from './RunOutcome.js'
 import { checkDefinition, survey } from './planRun.js'
 import { scopeOf } from './run.js'
 import type { RunScope } from './RunScope.js'
-import { report, timestamp } from './RunScope.js'
+import { NO_SUB_STEPS, report, timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
 import type { Secured } from './secrets.js'
 import { secure } from './secrets.js'
@@ -380,8 +381,10 @@ const call = async (
   const kept = task.workspace === undefined ? {} : ({ workspace: 'kept' } as const)
   const run: ProgramTask['run'] = (context) =>
     work(
-      Object.defineProperty(context, 'job', { value: given, enumerable: true }) as StepContext<unknown, unknown> &
-        ForJob
+      Object.defineProperties(context, {
+        job: { value: given, enumerable: true },
+        step: { value: NO_SUB_STEPS, enumerable: true }
+      }) as StepContext<unknown, unknown> & ForJob
     )
   return await runAttempt(
     scope,

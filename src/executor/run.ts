@@ -6,6 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Change, Recovered, Started } from '../domain/Change.js'
+import { inFlight } from '../domain/CheckpointState.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import { start } from '../domain/Checkpoint.js'
 import type { Json } from '../domain/Json.js'
@@ -364,6 +365,7 @@ export const scopeOf = <Outputs, Input>(
     recorder,
     values: makeValues(checkpoint),
     runs: new Map(),
+    cutShort: new Set(inFlight(checkpoint.state).map(({ unit }) => unit)),
     stopping,
     stop,
     pauses: watchFor(environment, runId)

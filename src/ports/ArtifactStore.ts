@@ -56,7 +56,7 @@ export interface ArtifactStore {
   readonly remove: (runId: string, id: string) => TaskEither<ArtifactError, void>
   /** What was put, in the order of the ids (by UTF-16 units). Content is not looked at. */
   readonly list: (runId: string) => TaskEither<ArtifactError, ReadonlyArray<ArtifactInfo>>
-  /** Deletes all that steps put. What Dogear keeps for itself stays (`ArtifactId.isSystem`), and so does the run. */
+  /** Deletes all that steps put. Reserved ids stay (`ArtifactId.isSystem`), and so does the run. */
   readonly clear: (runId: string) => TaskEither<ArtifactError, void>
 }
 

@@ -5,6 +5,7 @@
  */
 import type { Archive } from './Archive.js'
 import type { ArtifactStore } from './ArtifactStore.js'
+import type { AsyncContext } from './AsyncContext.js'
 import type { CheckpointStorage, Owner } from './CheckpointStorage.js'
 import type { OnCheckFailed } from './Checks.js'
 import type { Clock } from './Clock.js'
@@ -25,6 +26,7 @@ import type { Workspaces } from './Workspaces.js'
  * - `secrets`: who keeps the secrets that a program declares. A program that declares none needs none.
  * - `archive`: where completed runs go, of a program that says so (`onSuccess: 'archive'`).
  * - `pauses`: where requests to pause are left and found. Without it nobody can ask a run to pause.
+ * - `asyncContext`: tells that a sub-step is called inside of another one. Without it such a call is not refused.
  * - `workspaces`: makes the workspaces that runs and steps have of their own. Without these it is not needed.
  *
  * @category model
@@ -46,5 +48,6 @@ export interface Environment {
   readonly secrets?: Secrets
   readonly archive?: Archive
   readonly pauses?: Pauses
+  readonly asyncContext?: AsyncContext
   readonly workspaces?: Workspaces
 }

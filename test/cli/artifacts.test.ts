@@ -66,7 +66,7 @@ test('a run whose artifacts can’t be listed is shown all the same', async () =
 test.each([
   ['{ reuse: { fromRun: Crawl, artifact: x } }', '"fromRun" can\'t be "Crawl": it must be 1 to 128'],
   ['{ reuse: { fromRun: crawl, artifact: ../x } }', '"artifact" can\'t be "../x": it has a segment'],
-  ['{ reuse: { fromRun: crawl, artifact: _memo/x } }', '"artifact" can\'t be "_memo/x": ids that begin with "_"'],
+  ['{ reuse: { fromRun: crawl, artifact: _own/x } }', '"artifact" can\'t be "_own/x": ids that begin with "_"'],
   ['{ reuse: { fromRun: crawl } }', '"reuse" needs "fromRun" (the id of a run) and "artifact"'],
   ['{ reuse: { fromRun: crawl, artifact: x, to: y } }', '"reuse" has no key "to"'],
   ['{ reuse: crawl }', '"reuse" must be a mapping'],

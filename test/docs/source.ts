@@ -68,13 +68,18 @@ export interface Made {
   readonly code?: string
 }
 
-/** Every call of `StepError.make` with a fixed name. */
+/** Every call of `StepError.make` with a fixed name, and of `wrong(name, message, code)`, which makes the errors of sub-steps. */
 export const stepErrors = (): readonly Made[] => {
   const found: Made[] = []
   const visit = (node: ts.Node): void => {
-    if (ts.isCallExpression(node) && node.expression.getText() === 'StepError.make') {
+    if (ts.isCallExpression(node)) {
       const [name, , details] = node.arguments
-      if (name !== undefined && ts.isStringLiteral(name)) found.push({ name: name.text, ...codeIn(details) })
+      const made = node.expression.getText()
+      if (name !== undefined && ts.isStringLiteral(name)) {
+        if (made === 'StepError.make') found.push({ name: name.text, ...codeIn(details) })
+        if (made === 'wrong' && details !== undefined && ts.isStringLiteral(details))
+          found.push({ name: name.text, code: details.text })
+      }
     }
     ts.forEachChild(node, visit)
   }

@@ -34,7 +34,7 @@ describe('an artifact id', () => {
     )
   })
 
-  test.each(['a', 'reports/unit.txt', '...', 'a..b', ' ', '日本語/レポート', 'a'.repeat(512), '_memo/x'])(
+  test.each(['a', 'reports/unit.txt', '...', 'a..b', ' ', '日本語/レポート', 'a'.repeat(512), '_own/x'])(
     'is %j',
     (id) => {
       assert.deepEqual(ArtifactId.parse(id), E.right(id))

@@ -1,4 +1,4 @@
-/** What steps put is there for later steps and for a resume, and stands in their records; what is dear is computed once. */
+/** Later steps and resumes find the artifacts that steps put, and records have them as evidence. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { identity, pipe } from 'fp-ts/lib/function.js'
@@ -11,7 +11,6 @@ import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import { sha256 } from '../../src/domain/Digest.js'
 import type { RunOutcome } from '../../src/executor/RunOutcome.js'
 import { Program, resume, run, runOrResume, StepFailure } from '../../src/index.js'
-import type { ArtifactStore } from '../../src/ports/ArtifactStore.js'
 import type { Environment } from '../../src/ports/Environment.js'
 import * as Async from '../../src/promise/index.js'
 import { nameOf } from '../../src/domain/Unit.js'
@@ -197,7 +196,7 @@ describe('an artifact', () => {
   })
 
   test('is refused under an id that is none, or is Dogear’s own, and the step fails for good', async () => {
-    for (const id of ['../x', '/x', '_memo/x']) {
+    for (const id of ['../x', '/x', '_own/x']) {
       const data = memoryData()
       const program = pipe(Program.start('p'), Program.step('s', { run: ({ artifacts }) => artifacts.put(id, 'x') }))
       const outcome = await go(program as AnyProgram, data)
@@ -228,9 +227,8 @@ describe('an artifact', () => {
     ['NotBytes', ({ artifacts }) => artifacts.put('x', undefined as never)],
     ['InvalidArtifactId', ({ artifacts }) => artifacts.put(42 as never, 'x')],
     ['InvalidArtifactId', ({ artifacts }) => artifacts.get(undefined as never)],
-    ['InvalidArtifactId', ({ artifacts }) => artifacts.reuse({ fromRun: 'r', artifact: 42 as never })],
-    ['MemoKey', ({ memo }) => memo(undefined as never, () => 1)]
-  ])('or memo that is given what it can not be is refused with %s, and nothing is kept', async (code, act) => {
+    ['InvalidArtifactId', ({ artifacts }) => artifacts.reuse({ fromRun: 'r', artifact: 42 as never })]
+  ])('artifact functions reject invalid arguments with %s, and store nothing', async (code, act) => {
     const artifacts = memoryArtifacts()
     const process = newProcess(newWorld(), { artifacts })
     const program = pipe(Program.start('p'), Program.step('s', { run: act }))
@@ -291,146 +289,6 @@ describe('an artifact', () => {
     const program = pipe(Program.start('p'), Program.step('s', { run: ({ artifacts }) => artifacts.put('x', 'x') }))
     await go(program as AnyProgram, data)
     await memoryStorage(data).remove('r')()
-    assert.deepEqual(await memoryArtifacts(data).list('r')(), E.right([]))
-  })
-})
-
-describe('a memo', () => {
-  test('is not computed again when its step runs again, in this process or the next', async () => {
-    const data = memoryData()
-    let calls = 0
-    let lives = 0
-    const program = pipe(
-      Program.start('p'),
-      Program.step('ask', {
-        run: ({ memo }) =>
-          pipe(
-            TE.tryCatch(() => memo('question', () => ({ answer: ++calls, none: undefined })), identity),
-            TE.chain((answer) => (++lives < 3 ? stop() : TE.right(answer)))
-          )
-      })
-    ) as AnyProgram
-    assert.equal((await go(program, data))._tag, 'Failed')
-    assert.equal((await go(program, data))._tag, 'Failed')
-    const [record] = recordsOf(await go(program, data))
-    assert.deepEqual(record?.output, { answer: 1 })
-    assert.deepEqual([calls, lives], [1, 3])
-    assert.deepEqual(record.evidence, [])
-  })
-
-  test('is one for each key and each unit, and none of a run that had the id before', async () => {
-    const data = memoryData()
-    const calls: Array<string> = []
-    const ask = (name: string) => ({
-      run: async ({ memo }: { readonly memo: Program.StepContext<unknown>['memo'] }) => {
-        for (const key of ['a', 'b', 'a']) await memo(key, () => calls.push(`${name}:${key}`))
-      }
-    })
-    const program = pipe(Program.start('p'), Program.wave('w', { one: ask('one'), two: ask('two') })) as AnyProgram
-    await go(program, data)
-    assert.deepEqual([...calls].sort(), ['one:a', 'one:b', 'two:a', 'two:b'])
-    // Somebody removes the checkpoint and not the artifacts.
-    const artifacts = memoryArtifacts(data)
-    const again = await runOrResume(program, 'r', {})(nodeEnvironment(memoryStorage(), { artifacts }))()
-    assert.ok(E.isRight(again))
-    assert.equal(calls.length, 8)
-  })
-
-  test('that is asked for twice at once is computed once; both have a copy of their own', async () => {
-    let calls = 0
-    const program = Async.workflow('p').step('s', async ({ memo }) => {
-      const ask = () =>
-        memo('k', async () => {
-          calls += 1
-          await new Promise((resolve) => setTimeout(resolve, 5))
-          return { list: [calls] }
-        })
-      const [one, other] = await Promise.all([ask(), ask()])
-      one.list.push(9)
-      return [one, other, await ask()]
-    })
-    const data = memoryData()
-    const { s } = await Async.runOrResume(program, {
-      id: 'r',
-      storage: memoryStorage(data),
-      environment: { artifacts: memoryArtifacts(data) }
-    })
-    assert.deepEqual(s, [{ list: [1, 9] }, { list: [1] }, { list: [1] }])
-    assert.equal(calls, 1)
-  })
-
-  test('of a computation that fails is not kept, and its error is the step’s own', async () => {
-    const data = memoryData()
-    let calls = 0
-    const program = pipe(
-      Program.start('p'),
-      Program.step('s', {
-        run: ({ memo }) =>
-          memo('k', () => (++calls === 1 ? TE.left({ status: 503, message: 'overloaded' }) : TE.right('answer')))
-      })
-    ) as AnyProgram
-    const outcome = await go(program, data)
-    assert.equal(failureOf(outcome).error.message, 'overloaded')
-    assert.ok(outcome._tag === 'Failed' && outcome.retryable)
-    assert.equal(recordsOf(await go(program, data))[0]?.output, 'answer')
-    assert.equal(calls, 2)
-  })
-
-  test('that an attempt left behind fails to compute is computed by the next one', async () => {
-    const data = memoryData()
-    let calls = 0
-    const program = Async.workflow('p').step('s', {
-      timeoutMillis: 10,
-      retry: TWICE,
-      run: async ({ memo, signal, attempt }) => {
-        const asked = memo('k', async () => {
-          if (++calls > 1) return 'second'
-          await new Promise((resolve) => setTimeout(resolve, 60))
-          throw new Error('the first is lost')
-        })
-        if (attempt > 1) return asked
-        asked.catch(() => undefined)
-        await new Promise((resolve) => signal.addEventListener('abort', resolve))
-        throw new Error('told to stop')
-      }
-    })
-    const outputs = await Async.runOrResume(program, {
-      id: 'r',
-      storage: memoryStorage(data),
-      environment: { artifacts: memoryArtifacts(data) }
-    })
-    assert.deepEqual([outputs.s, calls], ['second', 2])
-  })
-
-  test('that is damaged is computed again; one that can’t be read is not', async () => {
-    const data = memoryData()
-    let calls = 0
-    const program = pipe(
-      Program.start('p'),
-      Program.step('s', { run: ({ memo }) => memo('k', () => ++calls) })
-    ) as AnyProgram
-    const store = memoryArtifacts(data)
-    const failing = (error: object): ArtifactStore => ({ ...store, get: () => TE.left(error as never) })
-    const unread = await go(program, data, {
-      artifacts: failing({ _tag: 'ReadFailed', where: 'x', operation: 'read', code: 'EIO', cause: 0 })
-    })
-    assert.deepEqual([failureOf(unread).error.code, calls], ['ReadFailed', 0])
-    const damaged = await go(program, data, {
-      artifacts: failing({ _tag: 'Corrupt', runId: 'r', where: 'x', why: 'bits' })
-    })
-    assert.equal(recordsOf(damaged)[0]?.output, 1)
-  })
-
-  test('that is no JSON fails the step with the path, and nothing is kept', async () => {
-    const data = memoryData()
-    const when: unknown = new Date(0)
-    const program = pipe(
-      Program.start('p'),
-      Program.step('s', { run: ({ memo }) => memo('k', () => TE.right({ at: { when } })) })
-    ) as AnyProgram
-    const { error } = failureOf(await go(program, data))
-    assert.equal(error.code, 'MemoNotStorable')
-    assert.match(error.message, /memo "k" at \S*at\.when is not plain JSON/)
     assert.deepEqual(await memoryArtifacts(data).list('r')(), E.right([]))
   })
 })
@@ -500,9 +358,9 @@ describe('with promises', () => {
     const data = memoryData()
     const program = Async.workflow('p')
       .step('make', async ({ artifacts }) => artifacts.put('x', 'content'))
-      .step('use', async ({ artifacts, runId, step, attempt, outputs }) => {
+      .step('use', async ({ artifacts, runId, unit, attempt, outputs }) => {
         const found = await artifacts.get('x')
-        assert.deepEqual([runId, step, attempt], ['r', 'use', 1])
+        assert.deepEqual([runId, unit, attempt], ['r', 'use', 1])
         return [
           Buffer.from(found ?? []).toString(),
           (await artifacts.get('y')) === undefined,
@@ -520,9 +378,9 @@ describe('with promises', () => {
 
   test('what goes wrong rejects with an Error that is taken at its word', async () => {
     let caught: unknown
-    const program = Async.workflow('p').step('s', async ({ memo }) => {
+    const program = Async.workflow('p').step('s', async ({ artifacts }) => {
       try {
-        return await memo('k', () => 1)
+        return await artifacts.has('k')
       } catch (error) {
         caught = error
         throw error
@@ -533,22 +391,5 @@ describe('with promises', () => {
     assert.equal((caught as Error & { readonly code?: unknown }).code, 'NoArtifactStore')
     assert.ok(outcome._tag === 'Failed')
     assert.equal(outcome.failures[0]?.error.code, 'NoArtifactStore')
-  })
-
-  test('what a computation rejects with is what memo rejects with', async () => {
-    const own = new Error('mine')
-    let caught: unknown
-    const data = memoryData()
-    const program = Async.workflow('p').step('s', ({ memo }) =>
-      memo('k', () => Promise.reject(own)).catch((error: unknown) => {
-        caught = error
-      })
-    )
-    await Async.runOutcome(program, {
-      id: 'r',
-      storage: memoryStorage(data),
-      environment: { artifacts: memoryArtifacts(data) }
-    })
-    assert.equal(caught, own)
   })
 })

@@ -522,8 +522,8 @@ test('a map that runs again as a whole asks before it overwrites a change to one
       'render',
       { forEach: () => ['a', 'b'], key: (_, index) => 'ab'[index] ?? '' },
       {
-        evidence: (_: unknown, { group = '' }: { readonly group?: string }) => [artifact(group)],
-        run: ({ group = '' }: { readonly group?: string }) => doing(world, group, set(group, group))
+        evidence: (_: unknown, { itemKey }: { readonly itemKey: string }) => [artifact(itemKey)],
+        run: ({ itemKey }) => doing(world, itemKey, set(itemKey, itemKey))
       }
     )
   )

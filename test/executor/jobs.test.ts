@@ -231,11 +231,11 @@ describe('asking for jobs', () => {
     assert.deepEqual(endsOf(await polls(process, program)), [end])
   })
 
-  test.each<[string, (context: ProgramType.StepContext<object>) => Promise<unknown>]>([
-    ['put', ({ artifacts }) => artifacts.put('seen', 'it')],
-    ['reuse', ({ artifacts }) => artifacts.reuse({ fromRun: 'other', artifact: 'a' })],
-    ['memo', ({ memo }) => memo('status', () => 'unfinished')]
-  ])('puts nothing: %s is for submit and collect', async (_, write) => {
+  test.each<[string, (context: ProgramType.StepContext<object>) => Promise<unknown>, string]>([
+    ['put', ({ artifacts }) => artifacts.put('seen', 'it'), 'ReadOnly'],
+    ['reuse', ({ artifacts }) => artifacts.reuse({ fromRun: 'other', artifact: 'a' }), 'ReadOnly'],
+    ['step', ({ step }) => step('look', () => 1), 'SUB_STEP_NOT_ALLOWED']
+  ])('poll rejects %s, and writes nothing', async (_, write, code) => {
     const artifacts = memoryArtifacts()
     right(await artifacts.put('other', 'a', 'b')())
     const [provider, process] = [newProvider(), newProcess(newWorld(), { artifacts })]
@@ -253,8 +253,9 @@ describe('asking for jobs', () => {
     )
     ended(await process.perform(run(program, 'r', {})), 'Pending')
     const [end] = endsOf(await polls(process, program))
-    assert.ok(end?._tag === 'NotKnown' && end.error.code === 'ReadOnly')
+    assert.ok(end?._tag === 'NotKnown' && end.error.code === code)
     assert.deepEqual(right(await artifacts.list('r')()), [])
+    assert.equal((await stored(process.storage)).completedSteps.size, 0)
   })
 
   test('puts what collect puts: that is evidence of its step', async () => {
@@ -266,7 +267,7 @@ describe('asking for jobs', () => {
       Program.step('train', {
         job: {
           ...jobOf(provider, 'train'),
-          submit: ({ memo }) => memo('upload', () => 'uploaded'),
+          submit: ({ step }) => step('upload', () => 'uploaded'),
           poll: () => TE.right({ _tag: 'Finished' }),
           collect: ({ artifacts: own }) => own.put('model', 'weights')
         }
@@ -274,7 +275,8 @@ describe('asking for jobs', () => {
     )
     ended(await process.perform(run(program, 'r', {})), 'Pending')
     assert.deepEqual(endsOf(await polls(process, program)), [{ _tag: 'Collected' }])
-    const [record] = (await stored(process.storage)).completedSteps
+    const [upload, record] = (await stored(process.storage)).completedSteps
+    assert.deepEqual([upload?.unit, upload?.evidence], ['train/upload', []])
     assert.deepEqual(
       record?.evidence.map((one) => (one._tag === 'Stored' ? one.id : one._tag)),
       ['model']

@@ -46,10 +46,10 @@ const crawl = (
       {
         output: t.number,
         ...ofEach,
-        run: ({ item, group }) =>
+        run: ({ item, itemKey }) =>
           TE.tryCatch(
             async () => {
-              assert.equal(item, group)
+              assert.equal(item, itemKey)
               if (site.broken.has(item)) throw new Error(`${item} is broken`)
               world.log.push(item)
               return await Promise.resolve(item.length)
@@ -336,9 +336,9 @@ describe('a map', () => {
         { forEach: () => [{ id: 7 }, { id: 8 }] },
         {
           job: {
-            submit: ({ item, group }) =>
+            submit: ({ item, itemKey }) =>
               TE.fromIO(() => {
-                submitted.push(`${group} ${JSON.stringify(item)}`)
+                submitted.push(`${itemKey} ${JSON.stringify(item)}`)
                 return item
               }),
             poll: () => TE.right({ _tag: 'Finished' }),
@@ -427,7 +427,7 @@ describe('a map of jobs that must not be there twice', () => {
         {
           idempotent: false,
           job: {
-            submit: ({ group }) => TE.fromIO(() => void submitted.push(group ?? '')),
+            submit: ({ itemKey }) => TE.fromIO(() => void submitted.push(itemKey)),
             poll: () => TE.right({ _tag: 'Unfinished' }),
             collect: () => TE.right(null)
           }

@@ -196,7 +196,7 @@ describe('pruning', () => {
     const { world } = await withRuns()
     const apart = memoryArtifacts()
     right(await apart.put('done-1', 'log', 'text')())
-    right(await apart.put('done-1', '_memo/x', 'text')())
+    right(await apart.put('done-1', '_own/x', 'text')())
     right(await prune({ keep: 2 })(newProcess(world, { artifacts: apart }).environment)())
     assert.deepEqual(right(await apart.list('done-1')()), [])
   })

@@ -91,7 +91,7 @@ describe('a secret', () => {
         Program.map(
           'each',
           { forEach: () => [{ id: TOKEN }], item: t.type({ id: t.string }), ...(key === undefined ? {} : { key }) },
-          { run: ({ item, group }) => TE.fromIO(() => void got.push([item, group])) }
+          { run: ({ item, itemKey }) => TE.fromIO(() => void got.push([item, itemKey])) }
         )
       )
     const done = right(await run(leaking('plain'), 'r', {})(environment)())
@@ -121,7 +121,7 @@ describe('a secret', () => {
         capture: 'login',
         run: (context) => TE.right({ [leak(context)]: [leak(context)], pin: Number(context.secrets['PIN']) })
       }),
-      Program.step('memo', { run: (context) => context.memo(leak(context), () => [leak(context)]) }),
+      Program.step('inner', { run: (context) => context.step('leak', () => [leak(context)]) }),
       Program.step('retried', {
         retry: { _tag: 'Constant', attempts: 2, delayMillis: 0, maxDelayMillis: 0, jitter: 0 },
         run: (context) =>
@@ -139,9 +139,9 @@ describe('a secret', () => {
       }),
       Program.step('later', {
         run: (context) => {
-          const { output, memo, retried, checked, job } = context.outputs
+          const { output, inner, retried, checked, job } = context.outputs
           got.push(
-            { output, memo, retried, checked, job },
+            { output, inner, retried, checked, job },
             context.variables.get('login'),
             context.input,
             context.secrets
@@ -165,7 +165,7 @@ describe('a secret', () => {
       { url: '<***>' },
       {
         output: { '<***>': ['<***>'], pin: '***' },
-        memo: ['<***>'],
+        inner: ['<***>'],
         retried: null,
         checked: { a: '<***>' },
         job: '<***>'

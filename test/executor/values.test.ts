@@ -69,7 +69,7 @@ describe('what a step sees', () => {
       outputs: { ...context.outputs },
       variables: [...context.variables],
       key: context.idempotencyKey,
-      unit: [context.runId, context.step, context.group, context.attempt]
+      unit: [context.runId, context.unit, context.attempt]
     })
     await fc.assert(
       fc.asyncProperty(anyJson, anyJson, anyJson, fc.date({ noInvalidDate: true }), async (input, one, two, date) => {

@@ -5,6 +5,7 @@
  */
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
+import { asyncContext } from './asyncContext.js'
 import { systemClock } from './clock.js'
 import { neverInterrupted } from './interrupt.js'
 import { processOwner } from './owner.js'
@@ -36,6 +37,7 @@ export const nodeEnvironment = (
   clock: systemClock,
   tree: workingTree('.'),
   owner: processOwner(),
+  asyncContext,
   secrets: environmentSecrets(),
   interrupt: neverInterrupted,
   events: { report: () => undefined },

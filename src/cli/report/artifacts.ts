@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { isSystem } from '../../domain/ArtifactId.js'
 import type { JsonObject } from '../../domain/Json.js'
 import { describeArtifact } from '../../executor/RunError.js'
 import type { ArtifactError, ArtifactInfo } from '../../ports/ArtifactStore.js'
@@ -14,25 +13,24 @@ import type { Style } from '../terminal/Style.js'
 type Listed = E.Either<ArtifactError, ReadonlyArray<ArtifactInfo>>
 
 /**
- * Lines for people: size, digest and id of each artifact. What Dogear keeps for itself is counted.
+ * Lines for people: size, digest and id of each artifact.
  *
  * @category destructors
  * @since 0.1.0
  */
 export const artifactLines = (listed: Listed, style: Style): ReadonlyArray<string> => {
   if (E.isLeft(listed)) return ['', style.yellow(describeArtifact(listed.left))]
-  const own = listed.right.filter(({ id }) => !isSystem(id))
-  const memos = listed.right.length - own.length
-  const widest = Math.max(0, ...own.map(({ size }) => String(size).length))
+  if (listed.right.length === 0) return []
+  const widest = Math.max(...listed.right.map(({ size }) => String(size).length))
   return [
-    ...(own.length === 0 ? [] : ['', style.bold('artifacts')]),
-    ...own.map(({ id, size, sha256 }) => `  ${String(size).padStart(widest)} bytes  sha256 ${sha256}  ${id}`),
-    ...(memos === 0 ? [] : ['', `${style.dim('memo'.padEnd(10))}${memos} kept`])
+    '',
+    style.bold('artifacts'),
+    ...listed.right.map(({ id, size, sha256 }) => `  ${String(size).padStart(widest)} bytes  sha256 ${sha256}  ${id}`)
   ]
 }
 
 /**
- * The same for programs, with what Dogear keeps for itself.
+ * The same for programs.
  *
  * @category destructors
  * @since 0.1.0

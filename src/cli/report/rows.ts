@@ -39,7 +39,7 @@ export type Row =
   | { readonly _tag: 'Unit'; readonly unit: UnitView }
   | {
       readonly _tag: 'More'
-      readonly of: 'step' | 'group'
+      readonly of: 'step' | 'group' | 'sub-step'
       readonly status: UnitView['status']
       readonly count: number
     }
@@ -65,7 +65,9 @@ export const rowsOf = (units: ReadonlyArray<UnitView>): ReadonlyArray<Row> => {
   const steps = units.filter(({ unit }) => isTop(unit))
   return chosen(steps, MAX_LISTED.steps, 'step').flatMap((row) => {
     const groups = row._tag === 'Unit' ? (groupsOf.get(row.unit.index) ?? []) : []
-    return isUniform(groups) ? [row] : [row, ...chosen(groups, MAX_LISTED.groups, 'group')]
+    return isUniform(groups)
+      ? [row]
+      : [row, ...chosen(groups, MAX_LISTED.groups, groups[0]?.kind === 'sub-step' ? 'sub-step' : 'group')]
   })
 }
 
@@ -76,7 +78,11 @@ const isUniform = ([first, ...others]: ReadonlyArray<UnitView>): boolean =>
   others.every(({ status }) => status === first.status)
 
 /** The others of each status are counted where the first of them would stand. */
-const chosen = (all: ReadonlyArray<UnitView>, most: number, of: 'step' | 'group'): ReadonlyArray<Row> => {
+const chosen = (
+  all: ReadonlyArray<UnitView>,
+  most: number,
+  of: (Row & { readonly _tag: 'More' })['of']
+): ReadonlyArray<Row> => {
   if (all.length <= most) return all.map(unitRow)
   const shown = nearest(all, most)
   const hidden = new Map<UnitView['status'], number>()
@@ -125,7 +131,7 @@ export const rowLines = (view: RunView, style: Style, errorLines: number): Reado
 const nameOf = ({ index, unit }: UnitView): string =>
   isTop(unit) ? `${String(index + 1).padStart(3)} ${unit}` : `      ${unit.slice(top(unit).length + 1)}`
 
-const PARTS = { task: 'parts', sequence: 'steps', wave: 'groups', map: 'groups' } as const
+const PARTS = { task: 'parts', 'sub-step': 'parts', sequence: 'steps', wave: 'groups', map: 'groups' } as const
 
 const unitLines = (
   view: RunView,

@@ -10,6 +10,7 @@ import * as Steps from '../../domain/CompletedStep.js'
 import type { Json } from '../../domain/Json.js'
 import type { PendingJob } from '../../domain/PendingJob.js'
 import type { StepError } from '../../domain/StepError.js'
+import { subStepsOf } from '../../domain/subSteps.js'
 import { partNamed, partNames } from '../../domain/Tree.js'
 import type { Unit } from '../../domain/Unit.js'
 import { isTop, join, top } from '../../domain/Unit.js'
@@ -17,7 +18,7 @@ import type { StepIdentity } from '../../domain/WorkflowIdentity.js'
 
 /**
  * A unit. `index` is that of its top-level step, from 0; `attempts` is 0 for what was never started; `parts`: of a composite, how many
- * of its parts are done.
+ * of its parts are done. A sub-step of a task has the kind `sub-step`.
  *
  * @category model
  * @since 0.1.0
@@ -25,7 +26,7 @@ import type { StepIdentity } from '../../domain/WorkflowIdentity.js'
 export interface UnitView {
   readonly index: number
   readonly unit: Unit
-  readonly kind: StepIdentity['kind']
+  readonly kind: StepIdentity['kind'] | 'sub-step'
   readonly status: 'completed' | 'failed' | 'in flight' | 'pending' | 'not started'
   readonly parts?: { readonly completed: number; readonly total: number }
   readonly assumed: boolean
@@ -37,7 +38,7 @@ export interface UnitView {
 }
 
 /**
- * All units of a run in the order of its workflow, each composite followed by its parts.
+ * All units of a run in the order of its workflow, each composite followed by its parts, and each task by its known sub-steps.
  *
  * @category destructors
  * @since 0.1.0
@@ -45,9 +46,13 @@ export interface UnitView {
 export const unitsOf = (checkpoint: Checkpoint): ReadonlyArray<UnitView> => {
   const known = factsOf(checkpoint)
   const { items, workflow } = checkpoint
+  const subSteps = subStepsOf(checkpoint)
   const viewsOf = (step: StepIdentity, index: number, unit: Unit): ReadonlyArray<UnitView> => {
     const place: Place = { index, unit, kind: step.kind }
-    if (step.kind === 'task') return [unitOf(known, place)]
+    if (step.kind === 'task') {
+      const calls = subSteps.get(unit) ?? []
+      return [unitOf(known, place), ...calls.map((one) => unitOf(known, { index, unit: one.unit, kind: 'sub-step' }))]
+    }
     const parts = (partNames(step, unit, items) ?? []).map((part) => {
       const definition = partNamed<StepIdentity>(step, unit, part, items)
       return definition === undefined ? [] : viewsOf(definition, index, join(unit, part))

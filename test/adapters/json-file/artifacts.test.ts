@@ -210,13 +210,13 @@ describe('after a power cut', () => {
   test('what was removed or cleared stays away', async () => {
     const files = crashFiles()
     const store = fileArtifacts('/store', { fs: files.fs })
-    for (const id of ['x', 'y', 'z', '_memo/z']) await putText(store, 'r', id, id)
+    for (const id of ['x', 'y', 'z', '_own/z']) await putText(store, 'r', id, id)
     assert.ok(E.isRight(await store.remove('r', 'x')()))
     for (const { files: left } of files.powerCuts())
-      assert.deepEqual(await idsOf(fileArtifacts('/store', { fs: left.fs }), 'r'), ['_memo/z', 'y', 'z'])
+      assert.deepEqual(await idsOf(fileArtifacts('/store', { fs: left.fs }), 'r'), ['_own/z', 'y', 'z'])
     assert.ok(E.isRight(await store.clear('r')()))
     for (const { files: left } of files.powerCuts())
-      assert.deepEqual(await idsOf(fileArtifacts('/store', { fs: left.fs }), 'r'), ['_memo/z'])
+      assert.deepEqual(await idsOf(fileArtifacts('/store', { fs: left.fs }), 'r'), ['_own/z'])
   })
 })
 
@@ -227,7 +227,7 @@ describe('a run that is removed', () => {
     const claim = await claimed(storage, 'r', OWNER)
     await right(storage.save(claim, revisions(['old'])))
     const store = fileArtifacts('/store', { fs: files.fs })
-    for (const id of ['x', '_memo/y']) await putText(store, 'r', id, 'old')
+    for (const id of ['x', '_own/y']) await putText(store, 'r', id, 'old')
     await right(storage.release(claim))
     const before = files.operations.length
     await right(storage.remove('r'))
@@ -237,7 +237,7 @@ describe('a run that is removed', () => {
         const next = jsonFileStorage('/store', { fs: left.fs })
         const stored = await right(next.load('r'))
         const ids = await idsOf(fileArtifacts('/store', { fs: left.fs }), 'r')
-        assert.deepEqual(ids, O.isSome(stored) ? ['_memo/y', 'x'] : [], `after ${after} operations: ${what()}`)
+        assert.deepEqual(ids, O.isSome(stored) ? ['_own/y', 'x'] : [], `after ${after} operations: ${what()}`)
         if (after === files.operations.length) assert.deepEqual(stored, O.none)
       }
     }

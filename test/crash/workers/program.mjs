@@ -32,8 +32,7 @@ const notYet = (message, bytes) => {
 /** `act(unit, attempt, output)` is the effect of a unit, which then gives `output`. */
 const makerOf = (act, version, bytes = 200) => {
   const work = (shape) => async (context) => {
-    const { step, group, attempt, outputs, variables } = context
-    const unit = group === undefined ? step : `${step}/${group}`
+    const { unit, attempt, outputs, variables } = context
     const seen = { unit, version, before: digest([Object.entries(outputs).slice(-2), [...variables]]) }
     const output = shape(seen, context)
     await act(unit, attempt, output, context)
@@ -112,7 +111,7 @@ export const careful = (act, version) => {
 /** As many steps as asked for, each with an output of so many bytes. */
 export const heavy = (act, version, { steps = 10, bytes = 1000 } = {}) => {
   const { work } = makerOf(act, version)
-  const run = work((seen, { step }) => ({ ...seen, ballast: step.slice(-1).repeat(bytes) }))
+  const run = work((seen, { unit }) => ({ ...seen, ballast: unit.slice(-1).repeat(bytes) }))
   return Array.from({ length: steps }, (_, n) => `step-${n}`).reduce(
     (made, name) => made.step(name, run),
     workflow('heavy')

@@ -65,16 +65,16 @@ export const runCases: ReadonlyArray<ArtifactCase> = [
 
   artifactCase(
     'AS-CLEAR-01',
-    "clearing deletes all that steps put, and keeps what is Dogear's own",
+    'clearing deletes all that steps put, and keeps reserved ids',
     async ({ store, reopen }) => {
-      const own = `_memo/${'0'.repeat(64)}`
+      const own = `_own/${'0'.repeat(64)}`
       const long = `_${'語'.repeat(300)}`
       await putAll(store, 'a', [
         ['x', 'x'],
-        ['memo/x', 'x'],
+        ['own/x', 'x'],
         [own, 'kept'],
         [long, 'kept'],
-        ['y/_memo/z', 'y'],
+        ['y/_own/z', 'y'],
         ['語'.repeat(300), 'x']
       ])
       await right(store.clear('a'))

@@ -1,0 +1,96 @@
+/**
+ * The sub-steps of tasks that a checkpoint knows of, and from which of them a plan runs a task again.
+ *
+ * @since 0.1.0
+ */
+import type { Checkpoint } from './Checkpoint.js'
+import type { CheckpointState } from './CheckpointState.js'
+import * as State from './CheckpointState.js'
+import type { RunReason } from './Plan.js'
+import type { SubStep } from './SubStep.js'
+import { find, taskAround } from './Tree.js'
+import type { Unit } from './Unit.js'
+import { ancestors, isTop, isWithin } from './Unit.js'
+
+/** A sub-step, and what is recorded of its call. */
+export interface KnownSubStep {
+  readonly unit: Unit
+  readonly call: SubStep
+}
+
+/** By task: the recorded sub-steps in order, then those that failed, then those in flight. */
+export type SubSteps = ReadonlyMap<Unit, ReadonlyArray<KnownSubStep>>
+
+/**
+ * The sub-steps that a checkpoint knows of.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const subStepsOf = ({ completedSteps, state, workflow, items }: Checkpoint): SubSteps => {
+  const all = new Map<Unit, Array<KnownSubStep>>()
+  const add = (unit: Unit, call: SubStep): void => {
+    const task = taskAround(workflow, items, unit, state.stepIndex)?.unit
+    if (task === undefined) return
+    const known = all.get(task)
+    if (known === undefined) all.set(task, [{ unit, call }])
+    else known.push({ unit, call })
+  }
+  for (const { unit, subStep } of completedSteps) if (subStep !== undefined) add(unit, subStep)
+  for (const { unit, subStep } of State.failures(state)) if (subStep !== undefined) add(unit, subStep)
+  for (const { unit } of State.inFlight(state))
+    if (!isTop(unit) && find(workflow, items, unit, state.stepIndex) === undefined) add(unit, NOT_IDEMPOTENT)
+  return all
+}
+
+const NOT_IDEMPOTENT: SubStep = { idempotent: false }
+
+/** Whether a sub-step must not run twice, and may have run. */
+export const mayHaveActed = (state: CheckpointState, unit: Unit): boolean =>
+  State.inFlight(state).some((one) => one.unit === unit) ||
+  State.failures(state).some((one) => one.unit === unit && one.subStep?.idempotent === false)
+
+/** The first of the sub-steps of a task that runs again, and why. All that were recorded after it run again, too. */
+export interface Restart {
+  readonly unit: Unit
+  readonly index: number
+  readonly reason: RunReason
+}
+
+const FORCED: RunReason = { _tag: 'Forced' }
+
+/** From which sub-step on a task runs again: from one that was asked for, or whose evidence is missing or changed. */
+export const restartOf = (
+  all: ReadonlyArray<KnownSubStep>,
+  from: Unit | undefined,
+  due: ReadonlyMap<Unit, RunReason>
+): Restart | undefined => {
+  if (from !== undefined) {
+    const named = all.findIndex(({ unit }) => unit === from)
+    const index = named === -1 ? all.findIndex(({ unit }) => isWithin(unit, from)) : named
+    return index === -1 ? undefined : { unit: from, index, reason: FORCED }
+  }
+  for (const [index, { unit }] of all.entries()) {
+    const reason = due.get(unit)
+    if (reason !== undefined) return { unit, index, reason }
+  }
+  return undefined
+}
+
+/**
+ * The sub-steps that run again because of a restart: that one, what was recorded after it, and all that is part of these.
+ */
+export const restartedBy = (
+  all: ReadonlyArray<KnownSubStep>,
+  { unit: from, index, reason }: Restart
+): ReadonlyMap<Unit, RunReason> => {
+  const later: RunReason = { _tag: 'EarlierStepRunsAgain', step: from }
+  const again = new Map<Unit, RunReason>()
+  for (const { unit } of all.slice(index + 1)) again.set(unit, later)
+  for (const { unit } of all) {
+    if (isWithin(unit, from)) again.set(unit, reason)
+    // What the restart is part of keeps its other parts.
+    else for (const above of ancestors(unit)) if (again.has(above) && !isWithin(from, above)) again.set(unit, later)
+  }
+  return again
+}

@@ -1,0 +1,77 @@
+/**
+ * How an attempt ended, and what may be recorded of that.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Evidence } from '../domain/CompletedStep.js'
+import type { Json } from '../domain/Json.js'
+import * as Redaction from '../domain/Redaction.js'
+import * as StepError from '../domain/StepError.js'
+import type { StepFailure } from '../domain/StepFailure.js'
+import * as Failure from '../domain/StepFailure.js'
+import type { ProgramTask } from './Program.js'
+import type { Secured } from './secrets.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * How one attempt ended. If it was stopped: with the failure that it gave, if it gave one. `again`: somebody said that it is
+ * to be tried once more.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type AttemptResult =
+  | { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> }
+  | { readonly _tag: 'Failed'; readonly failure: StepFailure; readonly settled: boolean; readonly again?: boolean }
+  | { readonly _tag: 'Stopped'; readonly failure: StepFailure | undefined }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// secrets
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * What an attempt gave without the values of secrets: this is what is recorded, reported, and seen by later steps, in the
+ * first run as after a resume. Where nothing is left of it that could be used, the attempt has failed.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const hidden = (
+  { vault: { redaction } }: Secured,
+  { job, accepts }: Pick<ProgramTask, 'job' | 'accepts'>,
+  result: AttemptResult
+): AttemptResult => {
+  if (Redaction.isNone(redaction)) return result
+  const without = <F extends StepFailure>(failure: F): F => ({
+    ...failure,
+    error: Redaction.error(redaction, failure.error)
+  })
+  switch (result._tag) {
+    case 'Stopped':
+      return result.failure === undefined ? result : { ...result, failure: without(result.failure) }
+    case 'Failed':
+      return { ...result, failure: without(result.failure) }
+    case 'Done': {
+      if (result.evidence.some((one) => Redaction.evidence(redaction, one) !== one)) return unusable(IN_EVIDENCE)
+      if (result.output === undefined) return result
+      const output = Redaction.json(redaction, result.output)
+      const accepted = output === result.output || job !== undefined ? E.right(undefined) : accepts(output)
+      return E.isRight(accepted)
+        ? { ...result, output }
+        : unusable(`without the value of a secret the output at ${accepted.left.path} is not ${accepted.left.expected}`)
+    }
+  }
+}
+
+const IN_EVIDENCE = 'the value of a secret stands in a path or an id of what it leaves behind: name that otherwise'
+
+/** It ran, so its outcome is unknown. */
+const unusable = (message: string): AttemptResult => ({
+  _tag: 'Failed',
+  failure: Failure.permanent(StepError.make('SecretInOutput', message, { code: 'SECRET_IN_OUTPUT' })),
+  settled: true
+})

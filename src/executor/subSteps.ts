@@ -1,0 +1,469 @@
+/**
+ * Sub-steps: work that a task finds on the way. Each is recorded under a path of its own, and a later attempt gets what is recorded.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Change, UnitFailed } from '../domain/Change.js'
+import * as State from '../domain/CheckpointState.js'
+import * as Steps from '../domain/CompletedStep.js'
+import { fingerprint } from '../domain/Digest.js'
+import * as IdempotencyKey from '../domain/IdempotencyKey.js'
+import type { Json } from '../domain/Json.js'
+import * as Redaction from '../domain/Redaction.js'
+import { delay, never as noRetry, problemOf } from '../domain/RetryPolicy.js'
+import * as StepError from '../domain/StepError.js'
+import type { StepFailure } from '../domain/StepFailure.js'
+import * as Failure from '../domain/StepFailure.js'
+import type { SubStep } from '../domain/SubStep.js'
+import { restartedBy, subStepsOf } from '../domain/subSteps.js'
+import type { Unit } from '../domain/Unit.js'
+import { ancestors, isWithin, join, nth } from '../domain/Unit.js'
+import { artifactsFor } from './artifacts.js'
+import type { Attempt } from './Attempt.js'
+import { begin } from './Attempt.js'
+import type { AttemptResult } from './AttemptResult.js'
+import { hidden } from './AttemptResult.js'
+import { conversions, toJson } from './conversions.js'
+import { onAbort } from './onAbort.js'
+import type { RunScope } from './RunScope.js'
+import { timestamp } from './RunScope.js'
+import { settle } from './settle.js'
+import { sleepUnless } from './sleep.js'
+import type { RunSubStep, SubStepContext, SubStepOptions } from './StepSpec.js'
+import {
+  HAS_SECRET,
+  NO_NAME,
+  ambiguous,
+  changedInput,
+  errorOf,
+  inDoubt,
+  noRun,
+  notAwaited,
+  notDecodable,
+  notHere,
+  notSaved,
+  notStorable,
+  outerStep,
+  timedOut,
+  usedAlready,
+  wrongOption
+} from './subStepFailures.js'
+import type { Place } from './Values.js'
+
+/** The sub-steps of one attempt of a task. */
+export interface SubSteps {
+  readonly step: RunSubStep
+  /** Stops the open sub-steps, and waits for them until the grace is over. Calls that come later never settle. */
+  readonly close: () => Promise<Closed>
+}
+
+/** `left`: those that were open; `refused`: what the attempt failed with because of its sub-steps, whatever its code made of that. */
+export interface Closed {
+  readonly left: ReadonlyArray<Unit>
+  readonly refused: StepFailure | undefined
+}
+
+/** What the sub-steps of an attempt share. */
+interface Root {
+  readonly scope: RunScope
+  readonly place: Place
+  readonly attempt: number
+  /** Whether it repeats an attempt that was cut short. */
+  readonly isRepeated: boolean
+  /** Those whose records this attempt was given. */
+  readonly given: Set<Unit>
+  /** Why nothing more runs in this attempt. */
+  refused: StepFailure | undefined
+}
+
+/** A task, or a sub-step, that may call sub-steps. */
+interface Level {
+  readonly root: Root
+  readonly unit: Unit
+  readonly isIdempotent: boolean
+  readonly attempt: Attempt
+  readonly counts: Map<string, number>
+  readonly open: Map<Unit, Promise<unknown>>
+  /** Stops the open ones: with the attempt, or because the code that called them has ended. */
+  stopping: AbortController | undefined
+  isClosed: boolean
+}
+
+/** For one attempt of a task. */
+export const subStepsOfAttempt = (scope: RunScope, place: Place, isIdempotent: boolean, attempt: Attempt): SubSteps => {
+  const root: Root = {
+    scope,
+    place,
+    attempt: attempt.number,
+    isRepeated: scope.cutShort.delete(place.unit),
+    given: new Set(),
+    refused: undefined
+  }
+  const level = levelOf(root, place.unit, isIdempotent, attempt)
+  return {
+    step: stepOf(level),
+    close: async () => ({ left: await close(level), refused: root.refused })
+  }
+}
+
+const levelOf = (root: Root, unit: Unit, isIdempotent: boolean, attempt: Attempt): Level => ({
+  root,
+  unit,
+  isIdempotent,
+  attempt,
+  counts: new Map(),
+  open: new Map(),
+  stopping: undefined,
+  isClosed: false
+})
+
+/** Gives those that were open. */
+const close = async (level: Level): Promise<ReadonlyArray<Unit>> => {
+  level.isClosed = true
+  const left = [...level.open.keys()]
+  level.stopping?.abort(ENDED)
+  await Promise.all(level.open.values())
+  return left
+}
+
+const ENDED = new DOMException('the step that called it has ended', 'AbortError')
+
+const stoppingOf = (level: Level): AbortSignal => {
+  if (level.stopping === undefined) {
+    const stopping = new AbortController()
+    const signal = level.attempt.signal()
+    onAbort(signal, () => stopping.abort(signal.reason))
+    level.stopping = stopping
+  }
+  return level.stopping.signal
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// calls
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A call of a sub-step, with what is recorded of it. */
+interface Call {
+  readonly unit: Unit
+  readonly subStep: SubStep
+  readonly options: SubStepOptions<unknown>
+  readonly convert: ReturnType<typeof conversions>
+  readonly run: (context: SubStepContext) => unknown
+}
+
+const stepOf = (level: Level): RunSubStep =>
+  ((name: string, ...more: ReadonlyArray<unknown>): Promise<unknown> => {
+    const ended = answer(level, name, more)
+    // Nobody may wait for it: that is what the task is told then, and no reason for the process to end.
+    ended.catch(() => undefined)
+    return ended
+  }) as RunSubStep
+
+const answer = async (level: Level, name: string, more: ReadonlyArray<unknown>): Promise<unknown> => {
+  if (level.isClosed) return await NEVER
+  const { root } = level
+  const called = root.refused === undefined ? callOf(level, name, more) : E.left(root.refused)
+  if (E.isLeft(called)) return await Promise.reject(errorOf(called.left))
+  const { unit } = called.right
+  const ending = perform(level, called.right)
+  level.open.set(unit, ending)
+  const ended = await ending
+  level.open.delete(unit)
+  // Who has ended does not hear of it: its code may have begun again meanwhile.
+  if (level.isClosed && level.attempt.isOver()) return await NEVER
+  return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
+}
+
+const NEVER = new Promise<never>(() => undefined)
+
+/** Numbers the call, or says why it can't be made. */
+const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Either<StepFailure, Call> => {
+  const { root, counts, open } = level
+  const [options, run] = more.length < 2 ? [{}, more[0]] : more
+  if (typeof name !== 'string' || name === '') return E.left(NO_NAME)
+  if (typeof run !== 'function' || typeof options !== 'object' || options === null) return E.left(noRun(name))
+  if (level.attempt.halted() !== undefined) return E.left(Failure.fromUnknown(level.attempt.signal().reason))
+  if (!level.isIdempotent) return E.left(notHere(level.unit, name))
+  const around = root.scope.environment.asyncContext?.get()
+  if (around !== level && isLevel(around) && around.root === root) return E.left(outerStep(around.unit, name))
+  const number = (counts.get(name) ?? 0) + 1
+  if (number > 1 && open.size > 0) return E.left(ambiguous(name))
+  const unit = nth(join(level.unit, name), number)
+  const given = options as SubStepOptions<unknown>
+  const { redaction } = root.scope.environment.vault
+  if (Redaction.isIn(redaction, name)) return E.left(HAS_SECRET)
+  if (given.version !== undefined && (typeof given.version !== 'string' || Redaction.isIn(redaction, given.version)))
+    return E.left(wrongOption(unit, 'version', 'text without the value of a secret'))
+  const convert = conversions(given.output)
+  if (convert.codecExpected !== undefined) return E.left(wrongOption(unit, 'output', convert.codecExpected))
+  const retry = given.retry === undefined ? undefined : problemOf(given.retry)
+  if (retry !== undefined) return E.left(wrongOption(unit, `retry.${retry.field}`, retry.expected))
+  if (given.timeoutMillis !== undefined && !(given.timeoutMillis >= 0 && given.timeoutMillis < Infinity))
+    return E.left(wrongOption(unit, 'timeoutMillis', 'a finite number ≥ 0'))
+  const input = toJson(given.input)
+  if (E.isLeft(input)) return E.left(wrongOption(unit, `input at ${input.left.path}`, input.left.expected))
+  counts.set(name, number)
+  const subStep: SubStep = {
+    ...(input.right === undefined ? {} : { input: fingerprint(input.right) }),
+    ...(given.version === undefined ? {} : { version: given.version }),
+    ...(given.idempotent === false ? { idempotent: false } : {})
+  }
+  return E.right({ unit, subStep, options: given, convert, run: run as Call['run'] })
+}
+
+const isLevel = (value: unknown): value is Level => typeof value === 'object' && value !== null && 'root' in value
+
+/** On the left: what the call rejects with. */
+type Ending = E.Either<Error, unknown>
+
+/** Gives what is recorded; else runs the sub-step and records what comes of it. */
+const perform = async (level: Level, call: Call): Promise<Ending> => {
+  const { root } = level
+  const { unit, subStep } = call
+  const { completedSteps, state } = root.scope.recorder.checkpoint()
+  const record = Steps.get(completedSteps, unit)
+  const failure = State.failures(state).find((one) => one.unit === unit)
+  const known = record?.subStep ?? failure?.subStep
+  // Of what somebody said is done no call is recorded.
+  const isGiven = record?.assumed === true
+  if (known !== undefined && !isGiven) {
+    if (known.version !== subStep.version) {
+      const dropped = await drop(root, unit)
+      return E.isLeft(dropped) ? dropped : await run(level, call)
+    }
+    if (known.input !== subStep.input) return E.left(errorOf(changedInput(unit)))
+  }
+  if (record !== undefined) {
+    root.given.add(unit)
+    return outputOf(call, record.output)
+  }
+  if (failure !== undefined) return E.left(errorOf(recorded(failure)))
+  if (subStep.idempotent === false && mayBeInFlight(level, call))
+    return await leaveInDoubt(root, [{ unit, call: subStep }], unit)
+  return await run(level, call)
+}
+
+const outputOf = ({ unit, convert }: Call, output: Json | undefined): Ending => {
+  const decoded = convert.decode(output)
+  return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(unit, decoded.left)))
+}
+
+/** What a sub-step failed with, as the attempt that is repeated met it. */
+const recorded = ({ error, outcome, subStep }: State.Failure): StepFailure =>
+  subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
+
+/** An idempotent call records no start. One of this name was idempotent before, so this one may have been so, and running. */
+const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
+  if (!root.isRepeated) return false
+  const { completedSteps } = root.scope.recorder.checkpoint()
+  // In a name the mark would be escaped.
+  const first = unit.replace(/#\d+$/, '')
+  const before = unit === first ? undefined : Steps.get(completedSteps, first)?.subStep
+  return before !== undefined && before.idempotent !== false
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// running
+// ---------------------------------------------------------------------------------------------------------------------
+
+const run = async (level: Level, call: Call): Promise<Ending> => {
+  const { scope } = level.root
+  const { clock, random } = scope.environment
+  const { unit, subStep, options } = call
+  const first = clock.now()
+  if (subStep.idempotent === false) {
+    const started = await save(scope, [
+      { _tag: 'AttemptStarted', at: timestamp(first), attempts: [{ unit, attempt: 1 }] }
+    ])
+    if (E.isLeft(started)) return started
+  }
+  for (let number = 1; ; number++) {
+    const startedAt = clock.now()
+    const ended = await attemptOnce(level, call, number)
+    const endedAt = clock.now()
+    if (ended._tag === 'Stopped') return E.left(stoppingOf(level).reason ?? ENDED)
+    if (ended._tag === 'Done') {
+      scope.values.evident ||= ended.evidence.length > 0
+      const saved = await save(scope, [
+        {
+          _tag: 'UnitCompleted',
+          at: timestamp(endedAt),
+          unit,
+          ...(ended.output === undefined ? {} : { output: ended.output }),
+          captured: [],
+          attempts: number,
+          startedAt: timestamp(startedAt),
+          durationMillis: Math.max(0, endedAt - startedAt),
+          evidence: ended.evidence,
+          subStep
+        }
+      ])
+      return E.isLeft(saved) ? saved : outputOf(call, ended.output)
+    }
+    const { failure } = ended
+    const mayRetry =
+      ended.settled &&
+      failure._tag === 'Transient' &&
+      (subStep.idempotent !== false || failure.outcome === 'notApplied')
+    const wait = mayRetry
+      ? delay(options.retry ?? noRetry, { attempt: number, elapsedMillis: endedAt - first, random: random() })
+      : O.none
+    if (O.isSome(wait)) {
+      await sleepUnless(clock, wait.value, stoppingOf(level))
+      if (!stoppingOf(level).aborted) continue
+    }
+    const saved = await save(scope, [
+      failed(unit, subStep, failure, { attempt: subStep.idempotent === false ? 1 : number, startedAt, endedAt })
+    ])
+    return E.isLeft(saved) ? saved : E.left(errorOf(failure))
+  }
+}
+
+const attemptOnce = async (level: Level, call: Call, number: number): Promise<AttemptResult> => {
+  const { scope, place } = level.root
+  const { unit, options, convert, subStep } = call
+  const { clock, graceMillis, asyncContext } = scope.environment
+  const limits = { stopping: stoppingOf(level), timeoutMillis: options.timeoutMillis, graceMillis }
+  let giveUp = (): void => undefined
+  const givenUp = new Promise<undefined>((resolve) => (giveUp = () => resolve(undefined)))
+  const attempt = begin(clock, number, limits, giveUp)
+  const inner = levelOf(level.root, unit, subStep.idempotent !== false, attempt)
+  const context = contextOf(scope, { unit, stepIndex: place.stepIndex }, inner)
+  const work = (): Promise<E.Either<unknown, unknown>> => settle(() => call.run(context))
+  const result = await Promise.race([asyncContext === undefined ? work() : asyncContext.run(inner, work), givenUp])
+  const left = await close(inner)
+  attempt.end()
+  const halted = attempt.halted()
+  if (result !== undefined && E.isRight(result)) {
+    if (left.length > 0) return failedWith(notAwaited(left))
+    const output = convert.encode(result.right)
+    if (E.isLeft(output)) return failedWith(notStorable(unit, output.left))
+    const done = hidden(
+      scope.environment,
+      { job: undefined, accepts: convert.accepts },
+      { _tag: 'Done', output: output.right, evidence: attempt.stored() }
+    )
+    return done
+  }
+  if (halted === 'timeout')
+    return { ...failedWith(Failure.transient(timedOut(options.timeoutMillis))), settled: result !== undefined }
+  if (result === undefined || halted === 'stop') return { _tag: 'Stopped', failure: undefined }
+  return hidden(
+    scope.environment,
+    { job: undefined, accepts: convert.accepts },
+    failedWith(Failure.fromUnknown(result.left))
+  )
+}
+
+const failedWith = (failure: StepFailure): AttemptResult & { readonly _tag: 'Failed' } => ({
+  _tag: 'Failed',
+  failure,
+  settled: true
+})
+
+const contextOf = (scope: RunScope, place: Place, level: Level): SubStepContext => {
+  const { unit } = place
+  const { attempt } = level
+  const { runId, createdAt, renewals } = scope.recorder.checkpoint()
+  return {
+    unit,
+    attempt: attempt.number,
+    get idempotencyKey() {
+      return IdempotencyKey.of({ runId, createdAt, renewals }, unit)
+    },
+    get signal() {
+      return attempt.signal()
+    },
+    get artifacts() {
+      return artifactsFor({ scope, place, attempt })
+    },
+    step: stepOf(level)
+  }
+}
+
+const save = async (scope: RunScope, changes: ReadonlyArray<Change>): Promise<E.Either<Error, void>> => {
+  scope.recorder.stage(changes)
+  const saved = await scope.recorder.commit()
+  return E.isLeft(saved) ? E.left(errorOf(notSaved(saved.left._tag))) : E.right(undefined)
+}
+
+const failed = (
+  unit: Unit,
+  subStep: SubStep,
+  { _tag, error, outcome }: StepFailure,
+  { attempt, startedAt, endedAt }: { readonly attempt: number; readonly startedAt: number; readonly endedAt: number }
+): UnitFailed => ({
+  _tag: 'UnitFailed',
+  at: timestamp(endedAt),
+  unit,
+  retryable: _tag === 'Transient',
+  last: { attempt, startedAt: timestamp(startedAt), error, outcome },
+  subStep: _tag === 'Transient' ? { ...subStep, transient: true } : subStep
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// taking back
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Drops a sub-step and all that were recorded after it. If one of them must not run twice, nothing more runs in this attempt, and a plan
+ * asks about it.
+ */
+const drop = async (root: Root, unit: Unit): Promise<E.Either<Error, void>> => {
+  const { scope, place, attempt, given } = root
+  const all = subStepsOf(scope.recorder.checkpoint()).get(place.unit) ?? []
+  const index = all.findIndex((one) => one.unit === unit)
+  const again = restartedBy(all, { unit, index, reason: { _tag: 'Forced' } })
+  const around = new Set([...again.keys()].flatMap((one) => [...ancestors(one)]))
+  const at = timestamp(scope.environment.clock.now())
+  scope.recorder.stage([
+    { _tag: 'Rewound', at, units: [...again.keys()].filter((one) => !around.has(one)), why: `VersionChanged ${unit}` },
+    { _tag: 'AttemptStarted', at, attempts: [{ unit: place.unit, attempt }] }
+  ])
+  const harmful = all.filter((one) => again.has(one.unit) && one.call.idempotent === false)
+  if (harmful.length > 0) return await leaveInDoubt(root, harmful, unit)
+  const isUsed = [...again.keys()].some((one) => given.has(one))
+  if (isUsed) root.refused = usedAlready(unit)
+  const saved = await save(scope, [])
+  return E.isLeft(saved) || root.refused === undefined ? saved : E.left(errorOf(root.refused))
+}
+
+/** Records sub-steps as failed with an unknown outcome, about which the next plan asks, and ends the attempt with that. */
+const leaveInDoubt = async (
+  root: Root,
+  all: ReadonlyArray<{ readonly unit: Unit; readonly call: SubStep }>,
+  because: Unit
+): Promise<E.Either<Error, never>> => {
+  const { scope } = root
+  const now = scope.environment.clock.now()
+  const times = { attempt: 1, startedAt: now, endedAt: now }
+  const [first] = all
+  root.refused = inDoubt(first?.unit ?? because, because)
+  const { error } = root.refused
+  const saved = await save(scope, [
+    { _tag: 'AttemptStarted', at: timestamp(now), attempts: all.map(({ unit }) => ({ unit, attempt: 1 })) },
+    ...all.map(({ unit, call }) => failed(unit, { ...call, idempotent: false }, Failure.permanent(error), times))
+  ])
+  return E.isLeft(saved) ? saved : E.left(errorOf(root.refused))
+}
+
+/**
+ * What is recorded of the sub-steps in flight of a task that has failed: what they did is not known. Inner ones come first, while those
+ * around them are still in flight.
+ */
+export const leftInFlight = ({ environment, recorder }: RunScope, task: Unit): ReadonlyArray<UnitFailed> => {
+  const now = environment.clock.now()
+  const failure = Failure.permanent(StepError.make('Halted', 'its step ended before it did'))
+  return State.inFlight(recorder.checkpoint().state)
+    .filter(({ unit }) => unit !== task && isWithin(unit, task))
+    .map(({ unit, attempt }) => failed(unit, { idempotent: false }, failure, { attempt, startedAt: now, endedAt: now }))
+    .reverse()
+}
+
+/** Whether a sub-step of a task failed that must not run twice and may have acted. */
+export const hasDoubt = ({ recorder }: RunScope, task: Unit): boolean =>
+  State.failures(recorder.checkpoint().state).some(
+    ({ unit, subStep, outcome }) => subStep?.idempotent === false && outcome === 'unknown' && isWithin(unit, task)
+  )

@@ -1,0 +1,60 @@
+import { afterEach, expect, test } from 'vitest'
+import { linesOf, type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox
+afterEach(() => place.remove())
+
+const library = new URL('../../dist/', import.meta.url).href
+
+const program = `
+import { jsonFileStorage } from '${library}adapters/json-file/index.js'
+import { runOrResume, workflow } from '${library}promise/index.js'
+const agent = workflow('research').step('agent', async ({ step }) => {
+  for (let turn = 1; turn < 3; turn++) await step('turn', () => ({ turn }))
+  await step('search', () => Promise.reject(new Error('no network'))).catch(() => undefined)
+  await step('think', async ({ step: inner }) => await inner('aloud', () => 'hm'))
+  await step('pay', { idempotent: false }, () => process.argv[2] === 'crash' ? process.kill(process.pid, 'SIGKILL') : 'p-1')
+})
+const confirm = process.argv[2] === 'answer' ? { confirm: new Map([['agent/pay', { _tag: 'Done', output: 'p-7' }]]) } : {}
+try {
+  await runOrResume(agent, { id: 'r', storage: jsonFileStorage('.dogear'), ...confirm })
+} catch (error) {
+  console.error(error.message)
+  process.exitCode = 1
+}`
+
+const host = (word: string) => place.shell(`'${process.execPath}' host.mjs ${word}`)
+
+test('show and the history list sub-steps by path, and a resume asks about the one that was running', async () => {
+  place = sandbox({ 'host.mjs': program })
+  await host('crash')
+  const { stdout } = await place.dogear(['show', 'r'])
+  const rows = linesOf(stdout).map((line) => line.trim().replace(/(?<=\S) {2,}/g, ' | '))
+  expect(rows).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(/^✓ \| turn#2 \| completed/),
+      expect.stringMatching(/^✓ \| think\/aloud \| completed/),
+      expect.stringMatching(/^✗ \| search \| failed/),
+      '⚡ | pay | was running (attempt 1) when the process ended'
+    ])
+  )
+  const json = JSON.parse((await place.dogear(['show', 'r', '--json', '--history'])).stdout) as {
+    readonly steps: ReadonlyArray<{ readonly unit: string; readonly status: string; readonly output: unknown }>
+    readonly history: ReadonlyArray<{ readonly change: string | null }>
+  }
+  expect(json.steps.map(({ unit, status }) => `${unit} ${status}`)).toEqual([
+    'agent in_flight',
+    'agent/turn completed',
+    'agent/turn#2 completed',
+    'agent/think/aloud completed',
+    'agent/think completed',
+    'agent/search failed',
+    'agent/pay in_flight'
+  ])
+  expect(json.steps[2]?.output).toEqual({ turn: 2 })
+  expect((await place.dogear(['show', 'r', '--history'])).stdout).toMatch(/UnitCompleted +agent\/turn#2/)
+  const asked = await host('')
+  expect(asked.code).toBe(1)
+  expect(asked.stderr).toContain('"agent/pay" is not idempotent and may have had its effect')
+  expect((await host('answer')).code).toBe(0)
+})

@@ -1,0 +1,284 @@
+import * as assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { describe, test } from 'vitest'
+import type { Change } from '../../src/domain/Change.js'
+import type { Checkpoint } from '../../src/domain/Checkpoint.js'
+import * as Codec from '../../src/domain/CheckpointCodec.js'
+import { start } from '../../src/domain/Checkpoint.js'
+import * as State from '../../src/domain/CheckpointState.js'
+import { explain } from '../../src/domain/Explain.js'
+import type { Json } from '../../src/domain/Json.js'
+import { overrides } from '../../src/domain/Overrides.js'
+import type { PlanOptions, ResumePlan } from '../../src/domain/Plan.js'
+import { openQuestions } from '../../src/domain/Plan.js'
+import { planResume } from '../../src/domain/planResume.js'
+import type { SubStep } from '../../src/domain/SubStep.js'
+import { apply, replay } from '../../src/domain/Transition.js'
+import * as Unit from '../../src/domain/Unit.js'
+import * as W from '../../src/domain/Workflow.js'
+import * as Identity from '../../src/domain/WorkflowIdentity.js'
+
+const at = '2026-01-02T03:04:05.000Z'
+
+const workflow = { name: 'w', steps: [W.task('first'), W.task('agent'), W.task('last')] }
+
+const defined = { ...workflow, identity: Identity.of(workflow) }
+
+const running = (...units: ReadonlyArray<string>): Change => ({
+  _tag: 'AttemptStarted',
+  at,
+  attempts: units.map((unit) => ({ unit, attempt: 1 }))
+})
+
+const done = (unit: string, output?: Json, subStep?: SubStep): Change => ({
+  _tag: 'UnitCompleted',
+  at,
+  unit,
+  ...(output === undefined ? {} : { output }),
+  captured: [],
+  attempts: 1,
+  startedAt: at,
+  durationMillis: 0,
+  evidence: [],
+  ...(subStep === undefined ? {} : { subStep })
+})
+
+const failed = (unit: string, subStep?: SubStep, outcome: 'unknown' | 'notApplied' = 'unknown'): Change => ({
+  _tag: 'UnitFailed',
+  at,
+  unit,
+  retryable: false,
+  last: { attempt: 1, startedAt: at, error: { name: 'Error', message: `no ${unit}` }, outcome },
+  ...(subStep === undefined ? {} : { subStep })
+})
+
+const begun = start({ _tag: 'Started', at, runId: 'r', workflow: defined.identity, input: {} })
+
+const after = (...changes: ReadonlyArray<Change>): Checkpoint => {
+  const replayed = replay(begun, [running('first'), done('first'), running('agent'), ...changes])
+  if (E.isLeft(replayed)) assert.fail(JSON.stringify(replayed.left))
+  const text = JSON.stringify(Codec.encode(replayed.right))
+  const back = Codec.decode(JSON.parse(text))
+  assert.ok(E.isRight(back), text)
+  assert.equal(JSON.stringify(Codec.encode(back.right)), text)
+  return back.right
+}
+
+const whyNot = (checkpoint: Checkpoint, change: Change): string | undefined => {
+  const next = apply(checkpoint, change)
+  return E.isLeft(next) ? next.left.why : undefined
+}
+
+const planOf = (checkpoint: Checkpoint, options: PlanOptions = {}): ResumePlan => {
+  const plan = planResume(checkpoint, defined, options)
+  if (E.isLeft(plan)) assert.fail(JSON.stringify(plan.left))
+  return plan.right
+}
+
+/** What is decided, without what the steps beside the agent do. */
+const decided = (checkpoint: Checkpoint, options: PlanOptions = {}): ReadonlyArray<string> =>
+  planOf(checkpoint, options)
+    .decisions.filter(({ unit }) => Unit.isWithin(unit, 'agent'))
+    .map(({ _tag, unit, reason }) => `${_tag} ${unit} ${reason._tag}`)
+
+/** What stays recorded once a plan is accepted. */
+const accepted = (checkpoint: Checkpoint, options: PlanOptions = {}): Checkpoint => {
+  const changed = replay(checkpoint, overrides(checkpoint, defined, planOf(checkpoint, options), options, at))
+  if (E.isLeft(changed)) assert.fail(JSON.stringify(changed.left))
+  return changed.right
+}
+
+const recorded = ({ completedSteps }: Checkpoint): ReadonlyArray<string> =>
+  Array.from(completedSteps, ({ unit }) => unit)
+
+const harmful: SubStep = { idempotent: false }
+
+describe('a sub-step', () => {
+  test('is recorded while its task runs, and only then', () => {
+    const checkpoint = after(done('agent/turn', 1, {}), done('agent/turn#2', 2, { input: 'v1:abc', version: '2' }))
+    assert.deepEqual(recorded(checkpoint), ['first', 'agent/turn', 'agent/turn#2'])
+    assert.equal(whyNot(checkpoint, done('agent/turn', 1, {})), 'AlreadyCompleted')
+    assert.equal(whyNot(checkpoint, done('nobody/turn', 1, {})), 'UnknownUnit')
+    assert.equal(whyNot(checkpoint, done('last/turn', 1, {})), 'NotInFlight')
+    assert.equal(whyNot(after(done('agent')), done('agent/turn', 1, {})), 'AlreadyCompleted')
+  })
+
+  test('that is not idempotent has to be in flight to end', () => {
+    assert.equal(whyNot(after(), done('agent/pay', 1, harmful)), 'NotInFlight')
+    assert.equal(whyNot(after(), failed('agent/pay', harmful)), 'NotInFlight')
+    assert.equal(whyNot(begun, running('agent/pay')), 'UnknownUnit')
+    const paid = after(running('agent/pay'), done('agent/pay', 1, harmful))
+    assert.deepEqual(paid.state, {
+      _tag: 'BeforeStep',
+      stepIndex: 1,
+      step: 'agent',
+      inFlight: [{ unit: 'agent', attempt: 1 }],
+      failures: []
+    })
+  })
+
+  test('stays recorded when its task has completed, and is dropped with it', () => {
+    const checkpoint = after(done('agent/turn', 1, {}), failed('agent/try', {}), done('agent'))
+    assert.equal(checkpoint.state._tag, 'Completed')
+    assert.deepEqual(decided(checkpoint), ['Skip agent Completed'])
+    assert.deepEqual(recorded(checkpoint), ['first', 'agent/turn', 'agent'])
+    assert.deepEqual(recorded(accepted(checkpoint, { fromStep: 'agent' })), ['first'])
+    const edited = { name: 'w', steps: [W.task('first'), W.task('last')] }
+    const adopted = apply(checkpoint, { _tag: 'WorkflowEdited', at, workflow: Identity.of(edited) })
+    assert.ok(E.isRight(adopted))
+    assert.deepEqual(recorded(adopted.right), ['first'])
+  })
+})
+
+test('the failure of a sub-step ends with the task that met it', () => {
+  const checks = { name: 'w', steps: [W.wave('checks', [W.group(W.task('a')), W.group(W.task('b'))])] }
+  const started = start({ _tag: 'Started', at, runId: 'r', workflow: Identity.of(checks), input: {} })
+  const next = replay(started, [
+    running('checks/a', 'checks/b'),
+    failed('checks/a/try', {}),
+    failed('checks/b/try', {}),
+    done('checks/a')
+  ])
+  assert.ok(E.isRight(next))
+  assert.deepEqual(
+    State.failures(next.right.state).map(({ unit }) => unit),
+    ['checks/b/try']
+  )
+})
+
+describe('a plan', () => {
+  test('keeps recorded sub-steps of a task that was cut short', () => {
+    const checkpoint = after(done('agent/turn', 1, {}), done('agent/x%2Fy', 2, {}))
+    assert.deepEqual(decided(checkpoint), [
+      'Retry agent InFlight',
+      'Skip agent/turn Completed',
+      'Skip agent/x%2Fy Completed'
+    ])
+    assert.match(explain(planOf(checkpoint)), /2\/3 {2}retry {4}agent {3}.*\n {7}skip {5} {2}turn {2}completed\n/)
+    assert.deepEqual(recorded(accepted(checkpoint)), recorded(checkpoint))
+  })
+
+  test('lets a failed sub-step fail again in the attempt that was cut short, and runs it in a new one', () => {
+    const cutShort = after(failed('agent/try', {}))
+    assert.deepEqual(decided(cutShort), ['Retry agent InFlight', 'Skip agent/try FailedBefore'])
+    const ended = after(failed('agent/try', {}), failed('agent'))
+    assert.deepEqual(decided(ended), ['Retry agent Failed', 'Retry agent/try Failed'])
+    const tried = replay(ended, [running('agent')])
+    assert.ok(E.isRight(tried))
+    assert.deepEqual(decided(tried.right), ['Retry agent InFlight'])
+    const repeated = replay(cutShort, [running('agent')])
+    assert.ok(E.isRight(repeated))
+    assert.deepEqual(decided(repeated.right), decided(cutShort))
+  })
+
+  test('asks about a sub-step in flight that is not idempotent', () => {
+    const checkpoint = after(done('agent/turn', 1, {}), running('agent/pay'))
+    assert.deepEqual(decided(checkpoint), [
+      'Retry agent InFlight',
+      'Skip agent/turn Completed',
+      'Confirm agent/pay InFlight'
+    ])
+    assert.deepEqual(
+      openQuestions(planOf(checkpoint)).map(({ unit }) => unit),
+      ['agent/pay']
+    )
+    const again = accepted(checkpoint, { confirm: new Map([['agent/pay', { _tag: 'Again' }]]) })
+    assert.deepEqual(decided(again), ['Retry agent InFlight', 'Skip agent/turn Completed'])
+    const given = accepted(checkpoint, { confirm: new Map([['agent/pay', { _tag: 'Done', output: 'id-7' }]]) })
+    assert.deepEqual(decided(given), ['Retry agent InFlight', 'Skip agent/turn Completed', 'Skip agent/pay Assumed'])
+    assert.equal([...given.completedSteps].at(-1)?.output, 'id-7')
+  })
+
+  test('asks about one that failed in an attempt that ended, unless it is known to have done nothing', () => {
+    const of = (outcome: 'unknown' | 'notApplied'): ReadonlyArray<string> =>
+      decided(after(running('agent/pay'), failed('agent/pay', harmful, outcome), failed('agent')))
+    assert.deepEqual(of('unknown'), ['Retry agent Failed', 'Confirm agent/pay Failed'])
+    assert.deepEqual(of('notApplied'), ['Retry agent Failed', 'Retry agent/pay Failed'])
+  })
+
+  test('from a sub-step drops that and all recorded after it', () => {
+    const checkpoint = after(
+      done('agent/turn', 1, {}),
+      done('agent/a', 2, {}),
+      done('agent/turn#2', 3, {}),
+      failed('agent/try', {}),
+      done('agent')
+    )
+    const options = { fromStep: 'agent/a' }
+    assert.deepEqual(decided(checkpoint, options), [
+      'Run agent Forced',
+      'Skip agent/turn Completed',
+      'Run agent/a Forced',
+      'Run agent/turn#2 EarlierStepRunsAgain'
+    ])
+    assert.deepEqual(recorded(accepted(checkpoint, options)), ['first', 'agent/turn'])
+    assert.deepEqual(decided(accepted(checkpoint, options)), ['Run agent NotStarted', 'Skip agent/turn Completed'])
+    assert.deepEqual(recorded(accepted(checkpoint, { fromStep: 'agent/turn' })), ['first'])
+  })
+
+  test('from a nested sub-step drops what it is part of, and from the outer one what is part of that', () => {
+    const checkpoint = after(
+      done('agent/a', 1, {}),
+      done('agent/t/x', 2, {}),
+      done('agent/t/y', 3, {}),
+      done('agent/t', 4, {})
+    )
+    assert.deepEqual(recorded(accepted(checkpoint, { fromStep: 'agent/t/y' })), ['first', 'agent/a', 'agent/t/x'])
+    assert.deepEqual(recorded(accepted(checkpoint, { fromStep: 'agent/t' })), ['first', 'agent/a'])
+  })
+
+  test('asks before it drops what is not idempotent, if only something before it was asked for', () => {
+    const checkpoint = after(done('agent/a', 1, {}), running('agent/pay'), done('agent/pay', 2, harmful), done('agent'))
+    assert.deepEqual(decided(checkpoint, { fromStep: 'agent/a' }), [
+      'Run agent Forced',
+      'Run agent/a Forced',
+      'Confirm agent/pay EarlierStepRunsAgain'
+    ])
+  })
+
+  test('refuses a sub-step that nobody recorded, and names those there are', () => {
+    const plan = planResume(after(done('agent/turn', 1, {})), defined, { fromStep: 'agent/turn#2' })
+    assert.deepEqual(
+      plan,
+      E.left({
+        _tag: 'PlanError',
+        problems: [{ _tag: 'UnknownStep', step: 'agent/turn#2', available: ['agent/turn'] }]
+      })
+    )
+  })
+
+  test('runs a sub-step again whose evidence is missing, and what was recorded after it', () => {
+    const stored = { _tag: 'Stored', id: 'corpus', size: 1, sha256: 'a'.repeat(64) } as const
+    const made: Change = { ...done('agent/make', 1, {}), evidence: [stored] } as Change
+    const checkpoint = after(done('agent/turn', 1, {}), made, done('agent/use', 2, {}), done('agent'))
+    const evidence = [{ unit: 'agent/make', missing: [stored] }] as const
+    const options = { evidence } as unknown as PlanOptions
+    assert.deepEqual(decided(checkpoint, options), [
+      'Run agent EvidenceMissing',
+      'Skip agent/turn Completed',
+      'Run agent/make EvidenceMissing',
+      'Run agent/use EarlierStepRunsAgain'
+    ])
+    assert.deepEqual(recorded(accepted(checkpoint, options)), ['first', 'agent/turn'])
+  })
+
+  test('keeps sub-steps of a task that was edited, and asks about one in doubt whose task is gone', () => {
+    const edited = {
+      name: 'w',
+      steps: [W.task('first'), W.task('agent', { definition: { version: '2' } }), W.task('last')]
+    }
+    const checkpoint = after(done('agent/turn', 1, {}), running('agent/pay'))
+    const plan = planResume(checkpoint, edited)
+    assert.ok(E.isRight(plan))
+    assert.deepEqual(
+      plan.right.decisions.map(({ _tag, unit }) => `${_tag} ${unit}`),
+      ['Skip first', 'Retry agent', 'Skip agent/turn', 'Confirm agent/pay', 'Run last']
+    )
+    const without = planResume(checkpoint, { name: 'w', steps: [W.task('first'), W.task('last')] })
+    assert.ok(E.isLeft(without))
+    assert.deepEqual(
+      without.left.problems.map((problem) => ('unit' in problem ? [problem._tag, problem.unit] : [])),
+      [['WorkflowChanged', 'agent/pay']]
+    )
+  })
+})

@@ -1,0 +1,668 @@
+import * as assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as E from 'fp-ts/lib/Either.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as t from 'io-ts'
+import { describe, test } from 'vitest'
+import { memoryArtifacts, memoryStorage } from '../../src/adapters/memory.js'
+import { environmentSecrets, nodeEnvironment } from '../../src/adapters/node/index.js'
+import type { Checkpoint } from '../../src/domain/Checkpoint.js'
+import * as State from '../../src/domain/CheckpointState.js'
+import * as StepError from '../../src/domain/StepError.js'
+import { transient } from '../../src/domain/StepFailure.js'
+import { explain } from '../../src/domain/Explain.js'
+import type { PlanOptions } from '../../src/domain/Plan.js'
+import type { RetryPolicy } from '../../src/domain/RetryPolicy.js'
+import { never as noRetry } from '../../src/domain/RetryPolicy.js'
+import { planRun } from '../../src/executor/planRun.js'
+import type { Program, RunSubStep, StepContext, SubStepContext, TaskSpec } from '../../src/executor/Program.js'
+import * as P from '../../src/executor/Program.js'
+import type { RunError } from '../../src/executor/RunError.js'
+import type { RunOutcome } from '../../src/executor/RunOutcome.js'
+import { runOrResume } from '../../src/executor/run.js'
+import type { Environment } from '../../src/ports/Environment.js'
+import type { Interrupt } from '../../src/ports/Interrupt.js'
+
+type Context = StepContext<object>
+
+/** Runs of a workflow with one task, and what ran in it. */
+const runs = (given: Partial<Environment> = {}) => {
+  const environment = nodeEnvironment(memoryStorage(), { artifacts: memoryArtifacts(), graceMillis: 200, ...given })
+  const ran: Array<string> = []
+  const program = (
+    run: (context: Context) => unknown,
+    options: Partial<TaskSpec<Context, unknown>> = {}
+  ): Program<unknown> => P.step('agent', { ...options, run })(P.start('w'))
+  const go = async (
+    run: (context: Context) => unknown,
+    options: Partial<TaskSpec<Context, unknown>> = {},
+    plan: PlanOptions = {}
+  ): Promise<E.Either<RunError, RunOutcome>> =>
+    await runOrResume(program(run, options), 'r', {}, { changes: 'ignore', ...plan })(environment)()
+  return {
+    ran,
+    environment,
+    go,
+    /** A function for a sub-step, which notes that it ran. */
+    noting:
+      <A>(name: string, give: A) =>
+      (): A => {
+        ran.push(name)
+        return give
+      },
+    planned: async (run: (context: Context) => unknown): Promise<string> => {
+      const plan = await planRun(program(run), 'r')(environment)()
+      return E.isRight(plan) ? explain(plan.right.plan) : JSON.stringify(plan.left)
+    }
+  }
+}
+
+const ended = (outcome: E.Either<RunError, RunOutcome>): Checkpoint => {
+  if (E.isLeft(outcome) || !('checkpoint' in outcome.right)) return assert.fail(JSON.stringify(outcome))
+  return outcome.right.checkpoint
+}
+
+const outputOf = (outcome: E.Either<RunError, RunOutcome>): unknown => {
+  const checkpoint = ended(outcome)
+  assert.equal(checkpoint.state._tag, 'Completed', JSON.stringify(checkpoint.state))
+  return [...checkpoint.completedSteps].at(-1)?.output
+}
+
+const errorOf = (outcome: E.Either<RunError, RunOutcome>): { readonly code?: string; readonly message: string } => {
+  const { state } = ended(outcome)
+  const failure = State.failures(state).find(({ unit }) => unit === 'agent')
+  return failure?.error ?? assert.fail(JSON.stringify(state))
+}
+
+const units = (outcome: E.Either<RunError, RunOutcome>): ReadonlyArray<string> =>
+  Array.from(ended(outcome).completedSteps, ({ unit }) => unit)
+
+const never: Interrupt = { signal: new AbortController().signal, reason: () => 'aborted' }
+
+const retrying = (attempts: number): RetryPolicy => ({ ...noRetry, attempts, delayMillis: 1, maxDelayMillis: 1 })
+
+describe('a sub-step', () => {
+  test('runs once, and a later attempt gets what is recorded', async () => {
+    const { go, ran, noting } = runs()
+    let fails = true
+    const agent = async ({ step }: Context): Promise<unknown> => {
+      const first = await step('turn', noting('turn', { n: 1 }))
+      const second = await step('turn', noting('turn#2', 2))
+      const third = await step('a b', () => TE.right(first.n + second))
+      if (fails) throw new Error('broken')
+      return third
+    }
+    assert.equal(errorOf(await go(agent)).message, 'broken')
+    fails = false
+    const outcome = await go(agent)
+    assert.equal(outputOf(outcome), 3)
+    assert.deepEqual(ran, ['turn', 'turn#2'])
+    assert.deepEqual(units(outcome), ['agent/turn', 'agent/turn#2', 'agent/a%20b', 'agent'])
+  })
+
+  test('gives in the first run what a later attempt gets', async () => {
+    const { go } = runs()
+    const seen: Array<unknown> = []
+    let fails = true
+    const agent = async ({ step }: Context): Promise<void> => {
+      const list = await step('list', () => [{ a: undefined, b: 2 }])
+      seen.push(structuredClone(list), await step('nothing', () => undefined))
+      Object.assign(list[0] ?? {}, { b: 3 })
+      if (fails) throw new Error('again')
+    }
+    await go(agent)
+    fails = false
+    await go(agent)
+    assert.deepEqual(seen, [[{ b: 2 }], null, [{ b: 2 }], null])
+  })
+
+  test('has an output of the type of its codec, or of what its function returns', async () => {
+    const { go } = runs()
+    const outcome = await go(async ({ step }) => {
+      const when: Date = await step('when', { output: DateFromString }, () => new Date(0))
+      const text: { readonly n: number } = await step('n', async () => await Promise.resolve({ n: 1 }))
+      // @ts-expect-error JSON has no dates.
+      await step('date', () => new Date(0)).catch(() => undefined)
+      return [when.toISOString(), text.n]
+    })
+    assert.deepEqual(outputOf(outcome), ['1970-01-01T00:00:00.000Z', 1])
+  })
+
+  test('that returns what JSON has no form for fails, and its error names the place', async () => {
+    const { go } = runs()
+    const outcome = await go(async ({ step }) => await step('big', () => ({ n: 1n }) as never))
+    assert.match(errorOf(outcome).message, /the output of "agent\/big" at \$\.n is not plain JSON/)
+  })
+
+  test('has a path, an attempt, and a key of its own that stays the same', async () => {
+    const { go } = runs()
+    const seen: Array<Pick<SubStepContext, 'unit' | 'attempt' | 'idempotencyKey'>> = []
+    const agent = async ({ step, idempotencyKey }: Context): Promise<void> => {
+      await step('turn', ({ unit, attempt, idempotencyKey: key, step: inner }) => {
+        seen.push({ unit, attempt, idempotencyKey: key })
+        assert.notEqual(key, idempotencyKey)
+        return inner('x', (context) => {
+          seen.push({ unit: context.unit, attempt: context.attempt, idempotencyKey: context.idempotencyKey })
+          throw new Error('no x')
+        })
+      }).catch(() => undefined)
+      throw new Error('again')
+    }
+    await go(agent)
+    await go(agent)
+    assert.deepEqual(
+      seen.map(({ unit, attempt }) => [unit, attempt]),
+      [
+        ['agent/turn', 1],
+        ['agent/turn/x', 1],
+        ['agent/turn', 1],
+        ['agent/turn/x', 1]
+      ]
+    )
+    assert.deepEqual(seen.slice(0, 2), seen.slice(2))
+    assert.equal(new Set(seen.map((one) => one.idempotencyKey)).size, 2)
+  })
+
+  test('is told of when it is durable', async () => {
+    const told: Array<string> = []
+    const { go } = runs({
+      events: {
+        report: (event) => void ('unit' in event && told.push(`${event._tag} ${event.unit} ${event.stepIndex}`))
+      }
+    })
+    await go(async ({ step }) => {
+      await step('turn', () => 1)
+      await step('pay', { idempotent: false }, () => 1)
+      await step('no', () => Promise.reject(new Error('no'))).catch(() => undefined)
+    })
+    assert.deepEqual(told, [
+      'StepStarted agent 0',
+      'StepCompleted agent/turn 0',
+      'StepStarted agent/pay 0',
+      'StepCompleted agent/pay 0',
+      'StepFailed agent/no 0',
+      'StepCompleted agent 0'
+    ])
+  })
+
+  test('keeps no secret, in its record and in what it gives', async () => {
+    const { environment } = runs({ secrets: environmentSecrets({ TOKEN: 'canary-77' }) })
+    const seen: Array<string> = []
+    const program = P.step('agent', {
+      run: async ({ step, secrets }: StepContext<object>) => {
+        const text = await step('ask', () => `token ${String(secrets['TOKEN'])}`)
+        await step('fail', () => Promise.reject(new Error(`no ${String(secrets['TOKEN'])}`))).catch(() => undefined)
+        const refused = (error: { readonly code: string }): void => void seen.push(error.code)
+        await step(String(secrets['TOKEN']), () => 1).catch(refused)
+        await step('a', { version: String(secrets['TOKEN']) }, () => 1).catch(refused)
+        return text
+      }
+    })(P.start('w', { secrets: ['TOKEN'] }))
+    const outcome = await runOrResume(program, 'r', {})(environment)()
+    assert.equal(outputOf(outcome as never), 'token ***')
+    assert.ok(!JSON.stringify([...ended(outcome).completedSteps]).includes('canary'))
+    assert.deepEqual(seen, ['SECRET_IN_SUB_STEP', 'SUB_STEP_OPTION'])
+  })
+})
+
+const DateFromString = new t.Type<Date, string, unknown>(
+  'DateFromString',
+  (value): value is Date => value instanceof Date,
+  (value, context) => (typeof value === 'string' ? t.success(new Date(value)) : t.failure(value, context)),
+  (date) => date.toISOString()
+)
+
+describe('a repeated name', () => {
+  test('is numbered in the order of the calls', async () => {
+    const { go } = runs()
+    const outcome = await go(async ({ step }) => {
+      await step('a', () => 1)
+      await Promise.all([step('b', () => 1), step('c', () => 1)])
+      await step('a', () => 1)
+      await step('a#2', () => 1)
+    })
+    assert.deepEqual(units(outcome).slice().sort(), [
+      'agent',
+      'agent/a',
+      'agent/a#2',
+      'agent/a%232',
+      'agent/b',
+      'agent/c'
+    ])
+  })
+
+  test('is refused while another sub-step runs, and takes no number', async () => {
+    const { go } = runs()
+    const outcome = await go(async ({ step }) => {
+      const first = step('a', () => sleep(20))
+      await assert.rejects(
+        step('a', () => 1),
+        { code: 'SUB_STEP_AMBIGUOUS' }
+      )
+      await first
+      await step('a', () => 2)
+    })
+    assert.deepEqual(units(outcome), ['agent/a', 'agent/a#2', 'agent'])
+  })
+
+  test('is refused among recorded ones, too', async () => {
+    const { go } = runs()
+    let refused = 0
+    const agent = async ({ step }: Context): Promise<void> => {
+      const both = await Promise.allSettled([step('a', () => 1), step('a', () => 2)])
+      refused += both.filter(({ status }) => status === 'rejected').length
+      throw new Error('again')
+    }
+    await go(agent)
+    await go(agent)
+    assert.equal(refused, 2)
+  })
+})
+
+describe('a call that differs from the record', () => {
+  const begun = async (options: object = {}, more: object = {}) => {
+    const one = runs()
+    const agent =
+      (options: object) =>
+      async ({ step }: Context): Promise<string> => {
+        await step('a', one.noting('a', 1))
+        await step('b', options, one.noting('b', 2))
+        await step('c', more, one.noting('c', 3))
+        throw new Error('broken')
+      }
+    await one.go(agent(options))
+    assert.deepEqual(one.ran.splice(0), ['a', 'b', 'c'])
+    return { ...one, again: (options: object, plan?: PlanOptions) => one.go(agent(options), {}, plan) }
+  }
+
+  test('with another input is refused, and nothing runs', async () => {
+    const { again, ran } = await begun({ input: { q: 1, z: 2 } })
+    assert.equal(errorOf(await again({ input: { z: 2, q: 1 } })).message, 'broken')
+    const { code, message } = errorOf(await again({ input: { q: 2, z: 2 } }))
+    assert.equal(code, 'SUB_STEP_CHANGED')
+    assert.match(message, /"agent\/b" is recorded with another input/)
+    assert.equal(errorOf(await again({})).code, 'SUB_STEP_CHANGED')
+    assert.deepEqual(ran, [])
+  })
+
+  test('with another version runs again, and so does what was recorded after it', async () => {
+    const { again, ran } = await begun()
+    assert.equal(errorOf(await again({ version: '2', input: 1 })).message, 'broken')
+    assert.deepEqual(ran.splice(0), ['b', 'c'])
+    await again({ version: '2', input: 1 })
+    assert.deepEqual(ran, [])
+  })
+
+  test('with another version asks first if what follows is not idempotent', async () => {
+    const { again, ran, planned } = await begun({}, { idempotent: false })
+    const { code, message } = errorOf(await again({ version: '2' }))
+    assert.equal(code, 'SUB_STEP_IN_DOUBT')
+    assert.match(message, /"agent\/b" has another version, so "agent\/c", which is not idempotent, would run again/)
+    assert.deepEqual(ran, [])
+    assert.match(
+      await planned(() => undefined),
+      /retry +agent .*\n +skip +a +completed\n +confirm +c +failed after 1 attempt/
+    )
+    const refused = await again({ version: '2' })
+    assert.ok(E.isLeft(refused) && refused.left._tag === 'Unconfirmed')
+    assert.deepEqual(ran, [])
+    await again({ version: '2' }, { confirm: new Map([['agent/c', { _tag: 'Done', output: 30 }]]) })
+    assert.deepEqual(ran.splice(0), ['b'])
+    await again({ version: '2' })
+    assert.deepEqual(ran, [])
+  })
+
+  test('runs again after it was confirmed', async () => {
+    const { again, ran } = await begun({}, { idempotent: false })
+    await again({ version: '2' })
+    await again({ version: '2' }, { confirm: new Map([['agent/c', { _tag: 'Again' }]]) })
+    assert.deepEqual(ran, ['b', 'c'])
+  })
+
+  test('ends the attempt if that has used what it would drop, and a resume goes on', async () => {
+    const one = runs()
+    const agent =
+      (version: string) =>
+      async ({ step }: Context): Promise<void> => {
+        const late = async (): Promise<void> => {
+          await sleep(20)
+          await step('late', { version }, one.noting('late', 1))
+        }
+        await step('first', one.noting('first', 1))
+        if (version === '1') await late()
+        await step('other', one.noting('other', 1))
+        if (version !== '1') await late()
+        throw new Error('broken')
+      }
+    await one.go(agent('1'))
+    one.ran.splice(0)
+    assert.equal(errorOf(await one.go(agent('2'))).code, 'SUB_STEP_VERSION')
+    assert.deepEqual(one.ran, [])
+    assert.equal(errorOf(await one.go(agent('2'))).message, 'broken')
+    assert.deepEqual(one.ran, ['other', 'late'])
+  })
+
+  test('is asked about if it was idempotent under the same name before, and may have been running', async () => {
+    const stopper = new AbortController()
+    const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
+    await one.go(async ({ step }) => {
+      await step('turn', one.noting('turn', 1))
+      await step('turn', () => {
+        stopper.abort()
+        return new Promise<number>(() => undefined)
+      })
+    })
+    const agent = async ({ step }: Context): Promise<void> => {
+      await step('turn', one.noting('turn', 1))
+      await step('turn', { idempotent: false }, one.noting('turn#2', 2))
+      await step('turn', { idempotent: false }, one.noting('turn#3', 3))
+    }
+    const next = runs({ ...one.environment, interrupt: never })
+    assert.equal(errorOf(await next.go(agent)).code, 'SUB_STEP_IN_DOUBT')
+    assert.deepEqual(one.ran, ['turn'])
+    outputOf(await next.go(agent, {}, { confirm: new Map([['agent/turn#2', { _tag: 'Again' }]]) }))
+    assert.deepEqual(one.ran, ['turn', 'turn#2', 'turn#3'])
+  })
+})
+
+describe('a sub-step that fails', () => {
+  test('fails nothing by itself: its task may go on with something else', async () => {
+    const { go, ran, noting } = runs()
+    const outcome = await go(async ({ step }) => {
+      const error = await step('try', () => Promise.reject(Object.assign(new RangeError('no'), { code: 'E7' }))).catch(
+        (thrown: unknown) => thrown
+      )
+      assert.ok(error instanceof Error && !(error instanceof RangeError))
+      const { name, message, code, data } = error as RangeError & { readonly code: string; readonly data: unknown }
+      assert.deepEqual([name, message, code, data], ['RangeError', 'no', 'E7', { code: 'E7' }])
+      assert.deepEqual({ ...error }, { code: 'E7' })
+      return await step('other', noting('other', 1))
+    })
+    assert.equal(outputOf(outcome), 1)
+    assert.deepEqual(ran, ['other'])
+  })
+
+  test('fails in the same way in an attempt that is repeated, and runs again in the next one', async () => {
+    const stopper = new AbortController()
+    const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
+    let tries = 0
+    const agent =
+      (after: (signal: AbortSignal) => Promise<unknown>) =>
+      async ({ step, signal }: Context): Promise<unknown> => {
+        const caught = await step('try', () => {
+          tries += 1
+          return Promise.reject(new Error(`no ${tries}`))
+        }).catch((error: Error) => error.message)
+        await after(signal)
+        return caught
+      }
+    await one.go(
+      agent(() => {
+        stopper.abort()
+        return new Promise(() => undefined)
+      })
+    )
+    assert.equal(tries, 1)
+    const next = runs({
+      ...one.environment,
+      interrupt: never
+    })
+    assert.match(await next.planned(() => undefined), /skip +try +failed: no 1; its error is thrown again/)
+    const failed = await next.go(agent(() => Promise.reject(new Error('broken'))))
+    assert.equal(errorOf(failed).message, 'broken')
+    assert.equal(tries, 1)
+    assert.equal(outputOf(await next.go(agent(() => Promise.resolve()))), 'no 2')
+  })
+
+  test('fails its task in the same way if nobody catches it, also in an attempt that is repeated', async () => {
+    const stopper = new AbortController()
+    const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
+    const busy = transient(StepError.make('Busy', 'try later', { data: { after: 7 } }), 'notApplied')
+    await one.go(async ({ step }) => {
+      await step('try', () => Promise.reject(busy as unknown as Error)).catch(() => undefined)
+      stopper.abort()
+      await new Promise(() => undefined)
+    })
+    const next = runs({ ...one.environment, interrupt: never })
+    const outcome = await next.go(async ({ step }) => await step('try', () => 1))
+    const { state } = ended(outcome)
+    const failure = State.failures(state).find(({ unit }) => unit === 'agent')
+    assert.deepEqual(
+      [failure?.error.name, failure?.error.message, failure?.error.data, failure?.outcome],
+      ['Busy', 'try later', { after: 7 }, 'notApplied']
+    )
+    assert.equal(state._tag === 'Failed' && state.retryable, true)
+  })
+
+  test('is tried again as its options say', async () => {
+    const { go, ran } = runs()
+    const busy = (name: string, times: number) => (): string => {
+      ran.push(name)
+      if (ran.filter((one) => one === name).length < times)
+        throw Object.assign(new Error('busy'), { code: 'ECONNRESET' })
+      return 'ok'
+    }
+    const retry = retrying(3)
+    const outcome = await go(async ({ step }) => {
+      await step('a', { retry }, busy('a', 3))
+      await step('b', { retry, idempotent: false }, busy('b', 2)).catch(() => undefined)
+    })
+    assert.deepEqual(ran, ['a', 'a', 'a', 'b'])
+    assert.deepEqual(
+      Array.from(ended(outcome).completedSteps, ({ unit, attempts }) => [unit, attempts]),
+      [
+        ['agent/a', 3],
+        ['agent', 1]
+      ]
+    )
+  })
+
+  test('has failed when its time is over', async () => {
+    const { go } = runs()
+    const outcome = await go(async ({ step }) => {
+      await step('slow', { timeoutMillis: 20 }, ({ signal }) => sleep(60_000, undefined, { signal }))
+    })
+    assert.equal(errorOf(outcome).code, 'TIMEOUT')
+  })
+})
+
+describe('a sub-step that is not idempotent', () => {
+  test('is asked about by its path if it was running when its task was stopped', async () => {
+    const stopper = new AbortController()
+    const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
+    const agent =
+      (pay: () => unknown) =>
+      async ({ step }: Context): Promise<unknown> => {
+        await step('turn', one.noting('turn', 1))
+        return await step('pay', { idempotent: false, input: { amount: 7 }, version: '2' }, pay as () => string)
+      }
+    await one.go(
+      agent(() => {
+        stopper.abort()
+        return new Promise(() => undefined)
+      })
+    )
+    const next = runs({
+      ...one.environment,
+      interrupt: never
+    })
+    const refused = await next.go(agent(next.noting('pay', 'p-1')))
+    assert.ok(E.isLeft(refused) && refused.left._tag === 'Unconfirmed')
+    assert.deepEqual(
+      refused.left.questions.map(({ unit }) => unit),
+      ['agent/pay']
+    )
+    const done = await next.go(
+      agent(next.noting('pay', 'p-1')),
+      {},
+      { confirm: new Map([['agent/pay', { _tag: 'Done', output: 'p-7' }]]) }
+    )
+    assert.equal(outputOf(done), 'p-7')
+    assert.deepEqual([...one.ran, ...next.ran], ['turn'])
+  })
+
+  test('is not tried again with its task, if nobody knows what it did', async () => {
+    const one = runs()
+    const retry = retrying(3)
+    const outcome = await one.go(
+      async ({ step }) => {
+        await step('pay', { idempotent: false }, () => {
+          one.ran.push('pay')
+          throw Object.assign(new Error('lost'), { code: 'ECONNRESET' })
+        })
+      },
+      { retry }
+    )
+    assert.equal(errorOf(outcome).message, 'lost')
+    assert.deepEqual(one.ran, ['pay'])
+    assert.match(await one.planned(() => undefined), /confirm +pay +failed after 1 attempt: lost/)
+  })
+
+  test('can have no sub-steps, and a task that is not can have none either', async () => {
+    const { go } = runs()
+    const inner = await go(async ({ step }) => {
+      await step('pay', { idempotent: false }, ({ step: more }) => more('x', () => 1))
+    })
+    assert.equal(errorOf(inner).code, 'SUB_STEP_NOT_ALLOWED')
+    const whole = await runs().go(async ({ step }) => await step('a', () => 1), { idempotent: false })
+    assert.match(errorOf(whole).message, /"agent" is not idempotent, so it can't call sub-step "a"/)
+  })
+})
+
+describe('a nested sub-step', () => {
+  test('has a path below the outer one, and stays recorded when that fails', async () => {
+    const { go, ran, noting } = runs()
+    let fails = true
+    const agent = async ({ step }: Context): Promise<unknown> =>
+      await step('turn', async ({ step: inner }) => {
+        await inner('x', noting('x', 1))
+        if (fails) throw new Error('broken')
+        return 'done'
+      })
+    await go(agent)
+    fails = false
+    const outcome = await go(agent)
+    assert.equal(outputOf(outcome), 'done')
+    assert.deepEqual(ran, ['x'])
+    assert.deepEqual(units(outcome), ['agent/turn/x', 'agent/turn', 'agent'])
+  })
+
+  test('is refused if it is called with the step of the code around it', async () => {
+    const { go } = runs()
+    const outcome = await go(
+      async ({ step }) =>
+        await step('turn', async () => {
+          await sleep(1)
+          return await step('x', () => 1)
+        })
+    )
+    const { code, message } = errorOf(outcome)
+    assert.equal(code, 'SUB_STEP_OUTSIDE')
+    assert.match(message, /sub-step "x" was called inside of "agent\/turn"/)
+  })
+})
+
+describe('a task that ends while sub-steps run', () => {
+  test('fails if it returns', async () => {
+    const { go } = runs()
+    const outcome = await go(({ step }) => {
+      void step('quick', () => sleep(5, 'ok'))
+      void step('slow', ({ signal }) => sleep(60_000, undefined, { signal }))
+      return 'early'
+    })
+    const { code, message } = errorOf(outcome)
+    assert.equal(code, 'SUB_STEP_NOT_AWAITED')
+    assert.match(message, /it returned while "agent\/quick", "agent\/slow" ran/)
+    assert.deepEqual(units(outcome), ['agent/quick'])
+  })
+
+  test('fails with its own error if it throws; what ends within the grace is recorded', async () => {
+    const { go, planned } = runs()
+    const outcome = await go(
+      async ({ step }) =>
+        await Promise.all([
+          step('bad', () => Promise.reject(new Error('bad'))),
+          step('good', () => sleep(20, 'ok')),
+          step('pay', { idempotent: false }, () => new Promise<string>(() => undefined))
+        ])
+    )
+    assert.equal(errorOf(outcome).message, 'bad')
+    assert.deepEqual(units(outcome), ['agent/good'])
+    assert.match(await planned(() => undefined), /confirm +pay +failed after 1 attempt: its step ended before it did/)
+  })
+
+  test('hears nothing of calls that it makes later, and they record nothing', async () => {
+    const { go } = runs()
+    let late: RunSubStep | undefined
+    let isSettled = false
+    let hasRun = false
+    const outcome = await go(({ step }) => void (late = step))
+    const run = (): void => void (hasRun = true)
+    void late?.('late', run).finally(() => (isSettled = true))
+    await sleep(20)
+    assert.deepEqual({ isSettled, hasRun }, { isSettled: false, hasRun: false })
+    assert.deepEqual(units(outcome), ['agent'])
+  })
+})
+
+describe('what a sub-step puts', () => {
+  test('is its evidence: if it is missing, it runs again, and what was recorded after it', async () => {
+    const artifacts = memoryArtifacts()
+    const { go, ran, noting } = runs({ artifacts })
+    let fails = true
+    const agent = async ({ step }: Context): Promise<void> => {
+      await step('a', noting('a', 1))
+      await step('make', async ({ artifacts: own }) => {
+        ran.push('make')
+        await own.put('corpus', 'all of it')
+      })
+      await step('use', noting('use', 1))
+      if (fails) throw new Error('broken')
+    }
+    const first = await go(agent)
+    assert.deepEqual(
+      Array.from(ended(first).completedSteps, ({ unit, evidence }) => [unit, evidence.length]),
+      [
+        ['agent/a', 0],
+        ['agent/make', 1],
+        ['agent/use', 0]
+      ]
+    )
+    await artifacts.clear('r')()
+    fails = false
+    await go(agent)
+    assert.deepEqual(ran, ['a', 'make', 'use', 'make', 'use'])
+  })
+})
+
+describe('a call that can not be', () => {
+  test.each([
+    ['no name', (step: RunSubStep) => step('', () => 1), 'SUB_STEP_NAME'],
+    ['no function', (step: RunSubStep) => step('a', undefined as never), 'SUB_STEP_RUN'],
+    ['an input that is no JSON', (step: RunSubStep) => step('a', { input: 1n }, () => 1), 'SUB_STEP_OPTION'],
+    ['a version that is no text', (step: RunSubStep) => step('a', { version: 2 as never }, () => 1), 'SUB_STEP_OPTION'],
+    [
+      'a timeout that is no number',
+      (step: RunSubStep) => step('a', { timeoutMillis: NaN }, () => 1),
+      'SUB_STEP_OPTION'
+    ],
+    ['an invalid retry', (step: RunSubStep) => step('a', { retry: 3 as never }, () => 1), 'SUB_STEP_OPTION'],
+    [
+      'an output that is no schema',
+      (step: RunSubStep) => step('a', { output: {} as never }, () => 1 as never),
+      'SUB_STEP_OPTION'
+    ]
+  ])('%s', async (_, call, code) => {
+    assert.equal(errorOf(await runs().go(async ({ step }) => await call(step))).code, code)
+  })
+
+  test('in a check of a wave', async () => {
+    const program = P.wave(
+      'agent',
+      { a: { run: () => 1 } },
+      { before: ({ step }) => step('a', () => 1) }
+    )(P.start('w') as never)
+    const outcome = await runOrResume(program as never, 'r', {})(runs().environment)()
+    assert.match(errorOf(outcome).message, /sub-steps run only in an attempt of a task/)
+  })
+})
