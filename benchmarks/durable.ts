@@ -78,7 +78,7 @@ export const durable = async (root: string, steps: number): Promise<Durable> => 
 }
 
 /** Counts the saves, and the bytes of the changes in them: the records themselves. */
-const counting = (
+export const counting = (
   storage: CheckpointStorage
 ): { readonly storage: CheckpointStorage; readonly saves: () => number; readonly bytes: () => number } => {
   let saves = 0

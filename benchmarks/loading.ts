@@ -35,11 +35,28 @@ export const mapped = (items: number): AnyProgram =>
     )
   )
 
-const median = (values: ReadonlyArray<number>): number => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
+export const median = (values: ReadonlyArray<number>): number =>
+  [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
 
 const time = async (what: () => unknown): Promise<number> => {
   const start = performance.now()
   await what()
+  return performance.now() - start
+}
+
+/** The lines of the newest journal of a run. */
+const linesOf = (folder: string, runId: string): ReadonlyArray<string> => {
+  const history = join(folder, 'runs', runId, 'history')
+  const newest = readdirSync(history).sort().at(-1) ?? ''
+  const text = readFileSync(join(history, newest), 'utf8').replaceAll('\0', '')
+  return text.split('\n').filter((line) => line !== '')
+}
+
+/** `JSON.parse` of every line of the newest journal of a run. */
+export const parseMillis = (folder: string, runId: string): number => {
+  const lines = linesOf(folder, runId)
+  const start = performance.now()
+  for (const line of lines) JSON.parse(line)
   return performance.now() - start
 }
 
@@ -57,10 +74,7 @@ export interface Loading {
 export const loading = async (root: string, program: AnyProgram, rounds: number): Promise<Loading> => {
   const folder = await mkdtemp(join(root, 'loading-'))
   await run(program, 'loading', {})(nodeEnvironment(jsonFileStorage(folder)))()
-  const history = join(folder, 'runs', 'loading', 'history')
-  const newest = readdirSync(history).sort().at(-1) ?? ''
-  const text = readFileSync(join(history, newest), 'utf8').replaceAll('\0', '')
-  const lines = text.split('\n').filter((line) => line !== '')
+  const lines = linesOf(folder, 'loading')
   const ours: Array<number> = []
   const theirs: Array<number> = []
   for (let round = 0; round < rounds; round++) {
@@ -72,9 +86,9 @@ export const loading = async (root: string, program: AnyProgram, rounds: number)
   const heap = heapBytes() - before
   await rm(folder, { recursive: true })
   const loadAndPlanMillis = median(ours)
-  const parseMillis = median(theirs)
+  const parsed = median(theirs)
   if (held.length === 0) return Promise.reject(new Error('nothing was planned'))
-  return { loadAndPlanMillis, parseMillis, ratio: loadAndPlanMillis / parseMillis, heapBytes: heap }
+  return { loadAndPlanMillis, parseMillis: parsed, ratio: loadAndPlanMillis / parsed, heapBytes: heap }
 }
 
 const loadAndPlan = async (folder: string, program: AnyProgram): Promise<ReadonlyArray<unknown>> => {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { durable } from './durable.js'
 import { linear, loading, mapped, planning } from './loading.js'
 import { compare, ownModules } from './starting.js'
+import { resuming, subSteps } from './subSteps.js'
 
 const quick = process.argv.includes('--quick')
 const write = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -22,6 +23,26 @@ const durableTable = async (root: string): Promise<void> => {
       `| ${steps} | ${fixed(one.microsPerStep, 0)} | ${fixed(one.limitMicros, 0)} | ${fixed(one.ratio)} | ` +
         `${fixed(one.savesPerStep, 3)} | ${fixed(share)} | ${fixed(one.heapBytesPerStep, 0)} |`
     )
+  }
+}
+
+const subStepsTable = async (root: string): Promise<void> => {
+  write('| sub-steps of one task | µs a sub-step | limit, µs | ratio | saves a sub-step |')
+  write('|---|---|---|---|---|')
+  await subSteps(root, 100)
+  for (const count of quick ? [1_000] : [1_000, 10_000]) {
+    const one = await subSteps(root, count)
+    write(
+      `| ${count} | ${fixed(one.microsPerSubStep, 0)} | ${fixed(one.limitMicros, 0)} | ${fixed(one.ratio)} | ` +
+        `${fixed(one.savesPerSubStep, 3)} |`
+    )
+  }
+  write('')
+  write('| recorded at the kill | first new sub-step, ms | JSON.parse, ms | ratio |')
+  write('|---|---|---|---|')
+  for (const count of quick ? [1_000] : [1_000, 10_000]) {
+    const one = await resuming(root, count, quick ? 3 : 11)
+    write(`| ${one.recorded} | ${fixed(one.firstMillis, 1)} | ${fixed(one.parseMillis, 1)} | ${fixed(one.ratio)} |`)
   }
 }
 
@@ -71,6 +92,8 @@ const startingTable = (): void => {
 
 const root = await mkdtemp(join(process.cwd(), 'test/.tmp/bench-'))
 await durableTable(root)
+write('')
+await subStepsTable(root)
 write('')
 await loadingTable(root)
 write('')

@@ -239,6 +239,47 @@ describe('a wide wave', () => {
   })
 })
 
+describe('a task with many sub-steps', () => {
+  /** Microseconds of CPU for each sub-step: in a first attempt, which fails after the last, and in one that gets all from the record. */
+  const costs = async (count: number): Promise<{ readonly run: number; readonly replay: number }> => {
+    let fails = true
+    const agent: ProgramType.ProgramTask['run'] = ({ step }) =>
+      TE.tryCatch(
+        async () => {
+          for (let n = 0; n < count; n++) assert.equal(await step(`turn-${n}`, () => n), n)
+          if (fails) throw new Error('broken')
+        },
+        (error) => error
+      )
+    const program = Program.fromSteps('agents', [task('agent', { run: agent })])
+    const environment = nodeEnvironment(memoryStorage())
+    const first = process.cpuUsage()
+    const failed = ended(await run(program, 'r', {})(environment)(), 'Failed')
+    const { user } = process.cpuUsage(first)
+    assert.equal(failed.checkpoint.completedSteps.size, count)
+    fails = false
+    const second = process.cpuUsage()
+    const { checkpoint } = ended(await resume(program, 'r')(environment)(), 'Completed')
+    const again = process.cpuUsage(second).user
+    assert.equal(checkpoint.revision - failed.checkpoint.revision, 2)
+    return { run: user / count, replay: again / count }
+  }
+
+  test(
+    'a sub-step costs about as much as one of a smaller task, also when it is recorded',
+    { timeout: 120_000 },
+    async () => {
+      await costs(3_000)
+      const [short, whole] = [await costs(3_000), await costs(sweep ? 60_000 : 20_000)]
+      for (const what of ['run', 'replay'] as const)
+        assert.ok(
+          whole[what] < 3 * short[what],
+          `${what}: ${whole[what].toFixed(1)} µs against ${short[what].toFixed(1)} µs`
+        )
+    }
+  )
+})
+
 describe('many runs in one process', () => {
   test('they run at the same time, do not meet, and may share the program', async () => {
     const environment = nodeEnvironment(memoryStorage(), { interrupt: interruptFrom(new AbortController().signal) })

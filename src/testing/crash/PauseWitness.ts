@@ -9,7 +9,7 @@ import type { Change } from '../../domain/Change.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { Unit } from '../../domain/Unit.js'
-import { isWithin, parent } from '../../domain/Unit.js'
+import { ancestors, isWithin, parent } from '../../domain/Unit.js'
 import type { PauseAnswer } from '../../executor/pause.js'
 import type { RunError } from '../../executor/RunError.js'
 import { describe } from '../../executor/RunError.js'
@@ -191,6 +191,8 @@ const startsIn = (found: Note, course: Course, revisions: ReadonlyArray<Revision
   const starting = revisions.flatMap(({ change }) => unitsStartedBy(change)).filter((unit) => !started.has(unit))
   for (const unit of starting) {
     started.add(unit)
+    // A task that runs may go on with its sub-steps.
+    if ([...ancestors(unit)].some((one) => started.has(one))) continue
     const isBeside = parent(unit) !== undefined && saving?.has(parent(unit)) === false
     if (agreed !== undefined && !isBeside)
       found('PauseKept', `${unit} is started, though it was agreed to pause ${agreed}`, unit)

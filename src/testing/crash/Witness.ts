@@ -24,6 +24,8 @@ import type { Entry, Standing } from './Ledger.js'
 import { copyOf, follow, isRewound, makeLedger } from './Ledger.js'
 import type { PauseWitness } from './PauseWitness.js'
 import { makePauseWitness } from './PauseWitness.js'
+import type { SubStepWitness } from './SubStepWitness.js'
+import { makeSubStepWitness } from './SubStepWitness.js'
 import { expanded, tasksOf } from './tasksOf.js'
 import type { TraceEntry } from './Trace.js'
 
@@ -48,9 +50,10 @@ export interface Call {
   readonly answers: ReadonlyMap<string, Answer>
 }
 
-/** What a witness is told. `pauses`: who is told of these. */
+/** What a witness is told. `pauses`, `subSteps`: who is told of these. */
 export interface Witness {
   readonly pauses: PauseWitness
+  readonly subSteps: SubStepWitness
   readonly begins: (call: Call) => void
   readonly claimed: (granted: Claimed) => void
   readonly saves: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>) => void
@@ -96,13 +99,19 @@ export const makeWitness = (
   let current: Course | undefined
   const found: Note = (law, what, unit) => void findings.push({ law, what, ...(unit === undefined ? {} : { unit }) })
   const known = (entries: ReadonlyArray<Entry>): void => {
-    for (const entry of entries) for (const one of tracesOf(entry, current?.program)) note(one)
+    for (const entry of entries) {
+      subSteps.recorded(entry)
+      for (const one of tracesOf(entry, current?.program)) note(one)
+    }
   }
   const pauses = makePauseWitness(found, mayFail)
+  const subSteps = makeSubStepWitness(found, ledger)
   return {
     pauses,
+    subSteps,
     begins: (call) => {
       pauses.begins(call.life)
+      subSteps.begins(call)
       current = { ...call, given: undefined, due: NOTHING_DUE, saves: 0, starts: new Map(), endedWell: new Set() }
     },
     claimed: ({ claim, stored }) => {

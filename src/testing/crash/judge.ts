@@ -206,6 +206,8 @@ const sameEnd = <World>(
     kind: string
   ): ReadonlyArray<Finding> =>
     [...new Set([...now.keys(), ...then.keys()])]
+      // A task that was taken as done has no sub-steps.
+      .filter((name) => ![...ancestors(name)].some((above) => units.has(above)))
       .filter((name) => !except.has(name) && !same(now.get(name), then.get(name)))
       .map((unit) => ({
         law: 'SameEnd',

@@ -7,7 +7,16 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { fromUnknown } from '../../domain/StepFailure.js'
 import type { Unit } from '../../domain/Unit.js'
-import type { Program, ProgramStep, ProgramTask, StepContext } from '../../executor/Program.js'
+import type {
+  Program,
+  ProgramStep,
+  ProgramTask,
+  RunSubStep,
+  StepContext,
+  SubStepContext,
+  SubStepOptions
+} from '../../executor/Program.js'
+import { settle } from '../../executor/settle.js'
 import type { AtUnit, CrashPoint } from './CrashPoint.js'
 import type { Life } from './Life.js'
 import { never } from './Life.js'
@@ -88,7 +97,7 @@ const watchedRun = (inside: Surroundings, unit: string, task: ProgramTask): Prog
     state.progress += 1
     note({ _tag: 'Started', life, unit, attempt: context.attempt, key: context.idempotencyKey })
     witness.starts(unit, context.attempt)
-    const ending = attempted(task, mortalContext(context, life_.signal))
+    const ending = attempted(task, mortalContext(inside, context))
     const asked = counted(inside, inside.whileRunning(unit))
     if (how === 'during') inside.die()
     const result = await ending
@@ -149,11 +158,53 @@ const failureOf = (error: unknown): { readonly applied: boolean; readonly messag
   return { applied: failure.outcome === 'unknown', message: failure.error.message }
 }
 
-/** The same context, whose signal fires as well when the process dies. */
-const mortalContext = (context: StepContext<unknown, unknown>, killed: AbortSignal): StepContext<unknown, unknown> => {
+/** The same context, whose signal fires as well when the process dies, and whose sub-steps are watched. */
+const mortalContext = <C extends SubStepContext>(inside: Surroundings, context: C): C => {
   let signal: AbortSignal | undefined
-  return Object.defineProperties({} as StepContext<unknown, unknown>, {
+  return Object.defineProperties({} as C, {
     ...Object.getOwnPropertyDescriptors(context),
-    signal: { enumerable: true, get: () => (signal ??= AbortSignal.any([context.signal, killed])) }
+    signal: { enumerable: true, get: () => (signal ??= AbortSignal.any([context.signal, inside.life_.signal])) },
+    step: { enumerable: true, value: watchedSubSteps(inside, context.step) }
   })
 }
+
+/** Calls sub-steps. Code that waits for them is not busy itself. */
+const watchedSubSteps = (inside: Surroundings, step: RunSubStep): RunSubStep => {
+  const { state, life_ } = inside
+  let open = 0
+  const call = async (name: string, ...more: ReadonlyArray<unknown>): Promise<unknown> => {
+    if (!life_.alive()) return await never()
+    const [options, run] = (more.length < 2 ? [{}, more[0]] : more) as [SubStepOptions<unknown>, SubStepRun]
+    open += 1
+    if (open === 1) state.running -= 1
+    try {
+      return await step(name, options, watchedSubStep(inside, run, options.idempotent !== false) as never)
+    } finally {
+      open -= 1
+      if (open === 0) state.running += 1
+      state.progress += 1
+    }
+  }
+  return call as RunSubStep
+}
+
+type SubStepRun = (context: SubStepContext) => unknown
+
+const watchedSubStep =
+  (inside: Surroundings, run: SubStepRun, idempotent: boolean): SubStepRun =>
+  async (context) => {
+    const { state, life_, witness } = inside
+    const { unit } = context
+    if (!life_.alive()) return await never()
+    state.running += 1
+    state.progress += 1
+    witness.subSteps.starts(unit, idempotent)
+    const ended = await settle(() => run(mortalContext(inside, context)))
+    state.running -= 1
+    state.progress += 1
+    if (!life_.alive()) return await never()
+    if (E.isRight(ended)) return ended.right
+    if (fromUnknown(ended.left).outcome === 'notApplied') witness.subSteps.didNothing(unit)
+    const error = ended.left as Error
+    return await Promise.reject(error)
+  }

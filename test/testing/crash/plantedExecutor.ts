@@ -10,7 +10,7 @@ import type { crashEverywhere } from '../../../src/testing/crash/crashEverywhere
 import type { CrashCase, CrashLaw } from '../../../src/testing/crash/CrashReport.js'
 import type { Edited, Intervention } from '../../../src/testing/crash/Intervention.js'
 import type { CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
-import type { StepSpec, UnitSpec, WorkflowSpec } from './randomWorkflow.js'
+import type { StepSpec, SubStepSpec, UnitSpec, WorkflowSpec } from './randomWorkflow.js'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const folders: Array<string> = []
@@ -73,7 +73,13 @@ const atCall = (n: number): CrashPoint => ({ _tag: 'AtCall', n, how: 'before' })
 
 const atUnit = (name: string, how: 'before' | 'after'): CrashPoint => ({ _tag: 'AtUnit', unit: name, n: 1, how })
 
+const atEffect = (n: number, how: 'before' | 'after'): CrashPoint => ({ _tag: 'AtEffect', n, how })
+
 const NOWHERE = atCall(1000)
+
+const subSteps = (given: Partial<SubStepSpec> = {}): Partial<UnitSpec> => ({
+  subSteps: [{ idempotent: true, parallel: false, fails: 'never', nested: false, ...given }]
+})
 
 const LEAVES = { leaves: 'file' } as const
 
@@ -214,6 +220,62 @@ const PAUSING: ReadonlyArray<Fault> = [
     text: "if (scope.stop()?._tag !== 'Fenced') await clearRequest(environment, runId)",
     instead: '',
     breaks: 'PauseKept'
+  }
+]
+
+/** What an executor must not do with sub-steps. */
+const SUB_STEPS: ReadonlyArray<Fault> = [
+  {
+    what: 'runs a recorded sub-step again',
+    spec: [task(subSteps())],
+    only: told([], atEffect(2, 'before')),
+    module: 'executor/subSteps.ts',
+    text: 'if (record !== undefined) {\n    root.given',
+    instead: 'if (record?.assumed === true) {\n    root.given',
+    breaks: 'NothingTwice'
+  },
+  {
+    what: 'runs a sub-step again whose failure is recorded',
+    spec: [task(subSteps({ fails: 'always' }))],
+    only: told([], atEffect(2, 'before')),
+    module: 'executor/subSteps.ts',
+    text: 'if (failure !== undefined) return',
+    instead: 'if (failure === null) return',
+    breaks: 'NothingTwice'
+  }
+]
+
+/** What does not hold yet. */
+export const DEFECTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
+  {
+    what: 'a sub-step that is not idempotent may be tried again if it did nothing',
+    spec: [task(subSteps({ ...ONCE, fails: 'once' }))],
+    only: told([])
+  },
+  {
+    what: 'a sub-step that was said to be done stays done when its task is killed again',
+    spec: [task(subSteps(ONCE))],
+    only: { ...told([], atEffect(1, 'after'), atEffect(1, 'before')), answer: 'done' }
+  },
+  {
+    what: 'a sub-step of a task that runs again can be said to be done',
+    spec: [task({ ...LEAVES, ...subSteps(ONCE) })],
+    only: { ...told([gone('s0')]), answer: 'done' }
+  },
+  {
+    what: 'a map that runs again asks about the sub-steps of its items',
+    spec: [task(LEAVES), { _tag: 'Map', each: task(subSteps(ONCE)), items: 1, concurrency: 1 }],
+    only: told([gone('s0')])
+  },
+  {
+    what: 'a task that runs again asks about its sub-steps that failed and may have acted',
+    spec: [task({ ...LEAVES, ...subSteps({ ...ONCE, fails: 'always' }) })],
+    only: told([gone('s0')])
+  },
+  {
+    what: 'a sub-step in flight is dropped with its task when that is taken as done',
+    spec: [{ _tag: 'Sequence', steps: [task(subSteps(ONCE)), task({ trouble: ['permanent'] })] }],
+    only: told([from('s0/s1')], atEffect(1, 'after'))
   }
 ]
 
@@ -395,7 +457,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     instead: 'again: [...evidence.again, ...[...checkpoint.completedSteps].slice(0, 1).map(({ unit }) => unit)] }),',
     breaks: 'NothingTwice'
   },
-  ...PAUSING
+  ...PAUSING,
+  ...SUB_STEPS
 ]
 
 const planting = ({ module, text, instead }: Fault, done: () => void): Plugin => ({

@@ -20,7 +20,18 @@ type Job = 'done' | 'fails' | 'forgotten'
 /** What a unit leaves behind that has to stay there. */
 type Leaves = 'nothing' | 'artifact' | 'file' | 'commit'
 
-/** A task. `trouble`: what its first calls come to. `job`: it hands its work over. */
+/**
+ * A sub-step. `parallel`: it does not wait for the one before it; `fails`: its first call, having done nothing, or each, which
+ * the task catches; `nested`: it has one of its own, which is not idempotent.
+ */
+export interface SubStepSpec {
+  readonly idempotent: boolean
+  readonly parallel: boolean
+  readonly fails: 'never' | 'once' | 'always'
+  readonly nested: boolean
+}
+
+/** A task. `subSteps`: what it records on the way, if it is idempotent and has no job. `trouble`: what its first calls come to. `job`: it hands its work over. */
 export interface UnitSpec {
   readonly idempotent: boolean
   readonly trouble: ReadonlyArray<Trouble>
@@ -28,6 +39,7 @@ export interface UnitSpec {
   readonly capture: boolean
   readonly sleeps: number
   readonly job?: Job
+  readonly subSteps?: ReadonlyArray<SubStepSpec>
 }
 
 /** A step. `needs`: of the groups before it, as bits. */
@@ -52,6 +64,19 @@ const stepName = (index: number): string => `s${index}`
 
 const groupName = (index: number): string => `g${index}`
 
+const subStepSpec: fc.Arbitrary<SubStepSpec> = fc
+  .record(
+    {
+      idempotent: fc.constantFrom(true, true, false),
+      parallel: fc.boolean(),
+      fails: fc.constantFrom('never' as const, 'never' as const, 'once' as const, 'always' as const),
+      nested: fc.constantFrom(false, false, true)
+    },
+    { noNullPrototype: true }
+  )
+  // No retry of one that is not idempotent can be recorded yet, and a caught failure of one is forgotten when its task completes.
+  .map((one): SubStepSpec => (one.idempotent ? one : { ...one, fails: 'never' }))
+
 const unitSpec: fc.Arbitrary<UnitSpec> = fc.record(
   {
     idempotent: fc.constantFrom(true, true, false),
@@ -65,6 +90,10 @@ const unitSpec: fc.Arbitrary<UnitSpec> = fc.record(
     job: fc.oneof(
       { weight: 4, arbitrary: fc.constant(undefined) },
       fc.constantFrom<Job>('done', 'done', 'fails', 'forgotten')
+    ),
+    subSteps: fc.oneof(
+      { weight: 2, arbitrary: fc.constant(undefined) },
+      { weight: 1, arbitrary: fc.array(subStepSpec, { minLength: 1, maxLength: 3 }) }
     )
   },
   { noNullPrototype: true }
@@ -171,6 +200,16 @@ const placed = (spec: WorkflowSpec): ReadonlyArray<Placed> => {
 /** The tasks of the maps. */
 export const itemUnitsOf = (spec: WorkflowSpec): ReadonlyArray<string> =>
   placed(spec).flatMap(({ unit, step, isInMap }) => (isInMap && step._tag === 'Task' ? [unit] : []))
+
+/** Whether a task calls a sub-step that is not idempotent. */
+export const isCareful = ({ idempotent, job, subSteps = [] }: UnitSpec): boolean =>
+  idempotent && job === undefined && subSteps.some((one) => !one.idempotent || one.nested)
+
+/** The tasks that call sub-steps that are not idempotent. */
+export const carefulOf = (spec: WorkflowSpec): ReadonlyArray<{ readonly unit: string; readonly isInMap: boolean }> =>
+  placed(spec).flatMap(({ unit, step, isInMap }) =>
+    step._tag === 'Task' && isCareful(step.unit) ? [{ unit, isInMap }] : []
+  )
 
 /** The names of what leaves something behind. */
 export const leavingOf = (spec: WorkflowSpec): ReadonlyArray<string> =>
@@ -322,17 +361,69 @@ const troubleOf = (
 const working = (
   scene: Scene<Outside>,
   spec: UnitSpec,
-  { unit, outputs, variables, signal }: Context,
+  context: Context,
   leave: (unit: string) => void
 ): TE.TaskEither<unknown, unknown> => {
+  const { unit, outputs, variables, signal } = context
   return async () => {
     if (spec.sleeps > 0) await scene.sleep(spec.sleeps * 500, signal)
     if (signal.aborted) return E.left(StepFailure.permanent(StepError.make('Stopped', 'told to stop')))
+    let found: ReadonlyArray<unknown> = []
+    if (spec.idempotent && spec.subSteps !== undefined)
+      try {
+        found = await subStepsOf(scene, spec.subSteps, context)
+      } catch (error) {
+        return E.left(error)
+      }
     const trouble = troubleOf(scene, spec, unit)
     if (trouble !== undefined) return E.left(trouble)
     await scene.effect(unit, () => leave(unit))
-    return E.right(`${unit} of ${digest(JSON.stringify([outputs, [...variables]]))}`)
+    return E.right(`${unit} of ${digest(JSON.stringify([outputs, [...variables], ...found]))}`)
   }
+}
+
+const subStepsOf = async (
+  scene: Scene<Outside>,
+  specs: ReadonlyArray<SubStepSpec>,
+  { step }: Context
+): Promise<ReadonlyArray<unknown>> => {
+  const found: Array<unknown> = []
+  const open: Array<Promise<unknown>> = []
+  for (const [index, spec] of specs.entries()) {
+    if (!spec.parallel) found.push(...(await Promise.all(open.splice(0))))
+    open.push(subStepOf(scene, spec, `x${index}`, step))
+  }
+  return [...found, ...(await Promise.all(open))]
+}
+
+const subRetry = policy({ _tag: 'Constant', attempts: 2, delayMillis: 500 })
+
+const subStepOf = async (
+  scene: Scene<Outside>,
+  { idempotent, fails, nested }: SubStepSpec,
+  name: string,
+  step: P.RunSubStep
+): Promise<unknown> => {
+  const { calls } = scene.world
+  const called = step(name, { idempotent, retry: subRetry }, async (context): Promise<string> => {
+    const { unit } = context
+    const inner =
+      nested && idempotent
+        ? await context.step('y', { idempotent: false }, async (inside): Promise<string> => {
+            await scene.effect(inside.unit, () => undefined)
+            return inside.unit
+          })
+        : ''
+    const call = calls.get(unit) ?? 0
+    calls.set(unit, call + 1)
+    const error = StepError.make('Trouble', `call ${call + 1} of ${unit}`)
+    if (fails === 'once' && call === 0) throw StepFailure.transient(error, 'notApplied') as unknown as Error
+    await scene.effect(unit, () => undefined)
+    if (fails === 'always') throw StepFailure.permanent(error) as unknown as Error
+    return `${unit} with ${inner}`
+  })
+  // Its output does not depend on how often it failed, nor on what somebody answers.
+  return fails === 'always' ? await called.then(...[() => 'caught', () => 'caught']) : await called
 }
 
 /** Who submits under one key twice has one job. */
