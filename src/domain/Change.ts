@@ -207,7 +207,7 @@ export interface Rewound extends Fact {
 }
 
 /**
- * The user declares a unit done that has no record.
+ * The user declares a unit done that has no record. `subStep`: what is known of the call, if it is a sub-step.
  *
  * @category model
  * @since 0.1.0
@@ -216,6 +216,7 @@ export interface Assumed extends UnitFact {
   readonly _tag: 'Assumed'
   readonly output?: Json
   readonly captured: ReadonlyArray<string>
+  readonly subStep?: SubStep
 }
 
 /**

@@ -93,7 +93,8 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
   Assumed: member('Assumed', {
     ...place,
     output: optional(json),
-    captured: list(t.string)
+    captured: list(t.string),
+    subStep: optional(subStep)
   }),
   Confirmed: member('Confirmed', { ...place, evidence: optional(list(evidence)) })
 })

@@ -49,6 +49,7 @@ export type ExpectedEvidence =
  * - `startedAt` and `completedAt`: UTC, ISO 8601.
  * - `assumed`: a person or the host said that it is done.
  * - `subStep`: what is recorded of the call, if it is a sub-step of a task. Its fingerprint is that of the task.
+ * - `inDoubt`: of a task, the sub-steps that failed, are not idempotent, and may have acted.
  *
  * @category model
  * @since 0.1.0
@@ -66,6 +67,7 @@ export interface CompletedStep {
   readonly evidence: ReadonlyArray<Evidence>
   readonly assumed?: true
   readonly subStep?: SubStep
+  readonly inDoubt?: ReadonlyArray<Unit>
 }
 
 /**

@@ -12,7 +12,7 @@ import * as Steps from './CompletedStep.js'
 import { equals } from './Json.js'
 import type { Decision, DecisionTree, PlanOptions, ResumePlan, Skip, SkipReason } from './Plan.js'
 import { treeOf } from './Plan.js'
-import { mayHaveActed } from './subSteps.js'
+import { mayHaveActed, subStepsOf } from './subSteps.js'
 import { find, partNames } from './Tree.js'
 import type { Unit } from './Unit.js'
 import { ancestors, join } from './Unit.js'
@@ -232,6 +232,7 @@ const assumed = (
 ): ReadonlyArray<Change.Assumed> => {
   const { completedSteps, items } = known.checkpoint
   const found: Array<Change.Assumed> = []
+  const subSteps = new Map([...subStepsOf(known.checkpoint).values()].flat().map(({ unit, call }) => [unit, call]))
   const hasAllParts = (step: Step, unit: Unit): boolean =>
     partNames(step, unit, items)?.every((name) => Steps.has(completedSteps, join(unit, name))) ?? true
   const visit = ({ decision, parts }: DecisionTree): void => {
@@ -241,8 +242,11 @@ const assumed = (
     const record = Steps.get(completedSteps, unit)
     const step = definitionOf(known, decision)
     const output = 'output' in decision.reason ? decision.reason.output : record?.output
-    if (step === undefined && output !== undefined) found.push({ _tag: 'Assumed', at, unit, output, captured: [] })
-    else if (step?._tag !== 'Task') {
+    if (step === undefined && subSteps.has(unit)) {
+      if (record !== undefined && !isTakenBack(decision)) return
+      const { transient: _, ...subStep } = subSteps.get(unit) ?? {}
+      found.push({ _tag: 'Assumed', at, unit, ...(output === undefined ? {} : { output }), captured: [], subStep })
+    } else if (step?._tag !== 'Task') {
       if (record === undefined || isTakenBack(decision) || (step !== undefined && !hasAllParts(step, unit)))
         found.push({ _tag: 'Assumed', at, unit, captured: [] })
     } else if (record === undefined || isTakenBack(decision))

@@ -176,7 +176,8 @@ export const completedStep: t.Type<CompletedStep> = fields<CompletedStep>('a com
   durationMillis: millis,
   evidence: list(evidence),
   assumed: optional(t.literal(true)),
-  subStep: optional(subStep)
+  subStep: optional(subStep),
+  inDoubt: optional(list(t.string))
 })
 
 /**

@@ -29,6 +29,7 @@ import {
   recordOf,
   refuse,
   subStepAt,
+  taskAt,
   unitAt,
   unrecorded,
   withAttempt,
@@ -37,7 +38,6 @@ import {
 import type { Found } from './Tree.js'
 import type { Unit } from './Unit.js'
 import { ancestors, isWithin, parent, top } from './Unit.js'
-import type { SubStep } from './SubStep.js'
 import type { StepIdentity } from './WorkflowIdentity.js'
 
 export type { TransitionError } from './transitionParts.js'
@@ -238,16 +238,24 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   const open = (): CheckpointState =>
     State.beforeStep(stepIndex, step.name, without(before.inFlight, unit), outside(before.failures, unit))
   const state = isJob ? stateAfterJob(self, unit, stepIndex) : isWhole ? State.completed(stepIndex, unit) : open()
+  const inDoubt = before.failures.length === 0 ? [] : inDoubtOf(before.failures, unit)
+  const record = recordOf(change, found)
   return E.right({
     state,
-    completedSteps: Steps.append(self.completedSteps, recordOf(change, found)),
+    completedSteps: Steps.append(self.completedSteps, inDoubt.length === 0 ? record : { ...record, inDoubt }),
     ...withoutJob(self, unit)
   })
 }
 
-/** The failures but for those of a unit and its sub-steps. */
-const outside = (failures: ReadonlyArray<Failure>, unit: Unit): ReadonlyArray<Failure> =>
-  failures.length === 0 ? failures : failures.filter((one) => !isWithin(one.unit, unit))
+/** All entries but those of a unit and its sub-steps. */
+const outside = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>, unit: Unit): ReadonlyArray<A> =>
+  all.length === 0 ? all : all.filter((one) => !isWithin(one.unit, unit))
+
+/** The sub-steps of a task that failed, must not run twice, and may have acted. */
+const inDoubtOf = (failures: ReadonlyArray<Failure>, unit: Unit): ReadonlyArray<Unit> =>
+  failures
+    .filter((one) => one.subStep?.idempotent === false && one.outcome === 'unknown' && isWithin(one.unit, unit))
+    .map((one) => one.unit)
 
 /** Nobody waits any more for a job of this unit, and none is being submitted. */
 const withoutJob = ({ pending, submissions }: Fields, unit: Unit): Pick<Fields, 'pending' | 'submissions'> => ({
@@ -340,28 +348,21 @@ const stateAfterRewind = (
 }
 
 const assumed = (self: Fields, change: Change.Assumed): Result => {
-  const { unit } = change
+  const { unit, subStep } = change
   const whole = unitAt(self, unit)
-  const found = whole ?? subStepAt(self, unit)
+  const found = whole ?? (subStep === undefined ? undefined : taskAt(self, unit))
   if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const missing = whole === undefined ? undefined : unrecorded(self, unit, whole.definition)
   if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', missing)
   const completion = { ...change, attempts: 0, startedAt: change.at, durationMillis: 0, evidence: [] }
   const done = { ...recordOf(completion, found), assumed: true } as const
-  const record = whole === undefined ? { ...done, subStep: callOf(self, unit) } : done
+  const record = subStep === undefined ? done : { ...done, subStep }
   return E.right({
     state: stateAfterAssumption(self, found, unit),
     completedSteps: Steps.append(self.completedSteps, record),
     ...withoutJob(self, unit)
   })
-}
-
-/** What is recorded of the call of a sub-step in doubt. */
-const callOf = ({ state }: Fields, unit: Unit): SubStep => {
-  const failure = State.failures(state).find((one) => one.unit === unit)
-  const { transient: _, ...call } = failure?.subStep ?? { idempotent: false }
-  return call
 }
 
 /** What is taken as done out of turn does not move the run. */
@@ -394,8 +395,8 @@ const confirmed = (self: Fields, change: Change.Confirmed): Result => {
 /** The state without a unit whose question has been answered. What else was interrupted stays so. */
 const settled = (state: CheckpointState, step: string, stepIndex: number, unit: Unit): CheckpointState => {
   const before = here(state, stepIndex)
-  const inFlight = without(before.inFlight, unit)
-  const failures = without(before.failures, unit)
+  const inFlight = outside(before.inFlight, unit)
+  const failures = outside(before.failures, unit)
   const isOpen = inFlight.length > 0 || failures.length > 0
   return state._tag === 'Interrupted' && state.stepIndex === stepIndex && isOpen
     ? { ...state, inFlight, failures }

@@ -167,7 +167,9 @@ const decideSubStep = (
     expected: undefined,
     keptAbove: undefined,
     task,
-    record
+    record,
+    // One of a completed task that is known to be in doubt has neither record nor state.
+    hasBegun: record === undefined && !context.failures.has(unit) && !context.inFlight.has(unit)
   }
   const failure = isRepeated ? context.failures.get(unit) : undefined
   return failure === undefined
@@ -231,7 +233,7 @@ const decideUnknown = (context: PlanContext, map: MapStep, at: At, out: Planned)
     name,
     summary,
     fingerprint,
-    idempotent: isIdempotent(map),
+    idempotent: isIdempotent(map) && !hasHarmfulSubSteps(context, unit),
     captures: [],
     numbered: false,
     accepts: hasNoOutput
@@ -252,6 +254,13 @@ const decideUnknown = (context: PlanContext, map: MapStep, at: At, out: Planned)
   const decision = decideTask(context, placed, out)
   out.decisions.push(decision)
   return { decision, isDone }
+}
+
+/** Whether a sub-step of one of its parts must not run twice. */
+const hasHarmfulSubSteps = ({ subSteps }: PlanContext, map: Unit): boolean => {
+  for (const [task, all] of subSteps)
+    if (isWithin(task, map) && all.some(({ call }) => call.idempotent === false)) return true
+  return false
 }
 
 /** The user's changes to evidence of a map's parts, which running the whole map again would overwrite. */

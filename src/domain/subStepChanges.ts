@@ -61,8 +61,8 @@ export const withoutEarlier = (
  * @since 0.1.0
  */
 export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
-  const { unit, attempts } = change
-  const ready = ended(self, change, attempts)
+  const { unit } = change
+  const ready = ended(self, change)
   if (E.isLeft(ready)) return ready
   const { task, before } = ready.right
   return E.right({
@@ -85,7 +85,7 @@ export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Re
 export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result => {
   const { unit, last, subStep = {} } = change
   if (last === undefined) return notInFlight(self, change, unit)
-  const ready = ended(self, change, last.attempt)
+  const ready = ended(self, change)
   if (E.isLeft(ready)) return ready
   const { task, before } = ready.right
   const failures = withAttempt(before.failures, unit, { ...last, subStep }, attemptOf({ ...last, at: change.at }))
@@ -94,20 +94,14 @@ export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result =
 
 type Ended = { readonly task: NonNullable<ReturnType<typeof taskAt>>; readonly before: ReturnType<typeof here> }
 
-/** The task of a sub-step that may end now. One that is not idempotent has to be in flight. */
-const ended = (
-  self: Fields,
-  change: Change.UnitCompleted | Change.UnitFailed,
-  attempt: number
-): E.Either<TransitionError, Ended> => {
+/** The task of a sub-step that may end now. One that is not idempotent has to be in flight; its retries are not recorded. */
+const ended = (self: Fields, change: Change.UnitCompleted | Change.UnitFailed): E.Either<TransitionError, Ended> => {
   const { unit, subStep } = change
   const task = subStep === undefined ? undefined : taskAt(self, unit)
   if (subStep === undefined || task?.definition.kind !== 'task') return refuse(self, change, 'UnknownUnit', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
-  const before = here(self.state, task.stepIndex)
-  const own = before.inFlight.find((one) => one.unit === unit)
-  const hasStarted = own === undefined ? subStep.idempotent !== false : own.attempt === attempt
+  const hasStarted = subStep.idempotent !== false || isRunning(self, unit)
   return hasStarted && isRunning(self, task.unit)
-    ? E.right({ task, before })
+    ? E.right({ task, before: here(self.state, task.stepIndex) })
     : refuse(self, change, 'NotInFlight', unit)
 }

@@ -36,7 +36,12 @@ export const subStepsOf = ({ completedSteps, state, workflow, items }: Checkpoin
     if (known === undefined) all.set(task, [{ unit, call }])
     else known.push({ unit, call })
   }
-  for (const { unit, subStep } of completedSteps) if (subStep !== undefined) add(unit, subStep)
+  const failed: Array<Unit> = []
+  for (const { unit, subStep, inDoubt } of completedSteps) {
+    if (subStep !== undefined) add(unit, subStep)
+    if (inDoubt !== undefined) failed.push(...inDoubt)
+  }
+  for (const unit of failed) add(unit, NOT_IDEMPOTENT)
   for (const { unit, subStep } of State.failures(state)) if (subStep !== undefined) add(unit, subStep)
   for (const { unit } of State.inFlight(state))
     if (!isTop(unit) && find(workflow, items, unit, state.stepIndex) === undefined) add(unit, NOT_IDEMPOTENT)

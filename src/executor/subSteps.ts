@@ -314,9 +314,7 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
       await sleepUnless(clock, wait.value, stoppingOf(level))
       if (!stoppingOf(level).aborted) continue
     }
-    const saved = await save(scope, [
-      failed(unit, subStep, failure, { attempt: subStep.idempotent === false ? 1 : number, startedAt, endedAt })
-    ])
+    const saved = await save(scope, [failed(unit, subStep, failure, { attempt: number, startedAt, endedAt })])
     return E.isLeft(saved) ? saved : E.left(errorOf(failure))
   }
 }

@@ -245,8 +245,8 @@ const SUB_STEPS: ReadonlyArray<Fault> = [
   }
 ]
 
-/** What does not hold yet. */
-export const DEFECTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
+/** What random schedules of sub-steps seldom meet. */
+export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
   {
     what: 'a sub-step that is not idempotent may be tried again if it did nothing',
     spec: [task(subSteps({ ...ONCE, fails: 'once' }))],

@@ -64,18 +64,15 @@ const stepName = (index: number): string => `s${index}`
 
 const groupName = (index: number): string => `g${index}`
 
-const subStepSpec: fc.Arbitrary<SubStepSpec> = fc
-  .record(
-    {
-      idempotent: fc.constantFrom(true, true, false),
-      parallel: fc.boolean(),
-      fails: fc.constantFrom('never' as const, 'never' as const, 'once' as const, 'always' as const),
-      nested: fc.constantFrom(false, false, true)
-    },
-    { noNullPrototype: true }
-  )
-  // No retry of one that is not idempotent can be recorded yet, and a caught failure of one is forgotten when its task completes.
-  .map((one): SubStepSpec => (one.idempotent ? one : { ...one, fails: 'never' }))
+const subStepSpec: fc.Arbitrary<SubStepSpec> = fc.record(
+  {
+    idempotent: fc.constantFrom(true, true, false),
+    parallel: fc.boolean(),
+    fails: fc.constantFrom('never' as const, 'never' as const, 'once' as const, 'always' as const),
+    nested: fc.constantFrom(false, false, true)
+  },
+  { noNullPrototype: true }
+)
 
 const unitSpec: fc.Arbitrary<UnitSpec> = fc.record(
   {
@@ -200,16 +197,6 @@ const placed = (spec: WorkflowSpec): ReadonlyArray<Placed> => {
 /** The tasks of the maps. */
 export const itemUnitsOf = (spec: WorkflowSpec): ReadonlyArray<string> =>
   placed(spec).flatMap(({ unit, step, isInMap }) => (isInMap && step._tag === 'Task' ? [unit] : []))
-
-/** Whether a task calls a sub-step that is not idempotent. */
-export const isCareful = ({ idempotent, job, subSteps = [] }: UnitSpec): boolean =>
-  idempotent && job === undefined && subSteps.some((one) => !one.idempotent || one.nested)
-
-/** The tasks that call sub-steps that are not idempotent. */
-export const carefulOf = (spec: WorkflowSpec): ReadonlyArray<{ readonly unit: string; readonly isInMap: boolean }> =>
-  placed(spec).flatMap(({ unit, step, isInMap }) =>
-    step._tag === 'Task' && isCareful(step.unit) ? [{ unit, isInMap }] : []
-  )
 
 /** The names of what leaves something behind. */
 export const leavingOf = (spec: WorkflowSpec): ReadonlyArray<string> =>
