@@ -107,13 +107,13 @@ const rewound = (known: Known, at: string): Change.Rewound | undefined => {
     const isWhole = below.units.length > 0 && !below.keeps
     return isWhole ? { units: [decision.unit], keeps: false } : below
   }
-  /** Of a task that keeps some of its sub-steps only those that run again are dropped. */
+  /** Drops only the sub-steps that run again, if the task keeps others. */
   const ofTask = (decision: Decision, parts: ReadonlyArray<DecisionTree>): Dropped => {
     const again = parts.flatMap((part) => (part.decision._tag === 'Run' ? [part.decision.unit] : []))
     if (again.length === 0) return ofLeaf(decision)
     first ??= decision
     if (parts.every((part) => part.decision._tag !== 'Skip')) return { units: [decision.unit], keeps: false }
-    // Those that a dropped one is part of lose their own records with that.
+    // A rewind drops the records of the sub-steps around a named one as well.
     const around = new Set(again.flatMap((unit) => [...ancestors(unit)]))
     return { units: again.filter((unit) => !around.has(unit)), keeps: true }
   }

@@ -58,7 +58,7 @@ export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> 
   if (why !== undefined) yield wrong(why)
 }
 
-/** Whether there is such a unit, or such a task to be a sub-step of. */
+/** Finds the unit, or the task of a sub-step. */
 const isUnit = ({ workflow, items }: Checkpoint, unit: Unit, stepIndex: number): boolean =>
   (find(workflow, items, unit, stepIndex) ?? taskAround(workflow, items, unit, stepIndex)) !== undefined
 
@@ -190,7 +190,7 @@ function* editsOfRecorded(edited: Edited): Iterable<PlanProblem> {
   const { checkpoint, workflow } = edited
   const maps = new Set<Unit>()
   for (const { unit, stepIndex, fingerprint, subStep } of checkpoint.completedSteps) {
-    // A task that did not complete may be edited; its sub-steps are looked at when it calls them.
+    // A task in progress may be edited; the executor compares its sub-steps when it calls them.
     if (subStep !== undefined) continue
     const [before, after] = [checkpoint.workflow.steps[stepIndex], workflow.steps[stepIndex]]
     if (before?.name === after?.name && before?.fingerprint === after?.fingerprint) continue
@@ -399,7 +399,7 @@ function* vanished(edited: Edited): Iterable<PlanProblem> {
   }
 }
 
-/** A sub-step that may have acted, and whose task is gone. */
+/** Refuses to remove the task of a sub-step that may have had its effect. */
 function* vanishedSubStep({ checkpoint, workflow }: Edited, unit: Unit): Iterable<PlanProblem> {
   const { state, items } = checkpoint
   if (!isHarmful(state, unit) || taskAround<Step>(workflow, items, unit, state.stepIndex) !== undefined) return
@@ -407,7 +407,7 @@ function* vanishedSubStep({ checkpoint, workflow }: Edited, unit: Unit): Iterabl
   yield { ...changed('removed', unit, was), inDoubt: true } as PlanProblem
 }
 
-/** Whether a sub-step is in flight, or failed, that must not run twice. */
+/** Detects a sub-step that is in flight, or failed and not idempotent. */
 const isHarmful = (state: State.CheckpointState, unit: Unit): boolean =>
   State.inFlight(state).some((one) => one.unit === unit) ||
   State.failures(state).some((one) => one.unit === unit && one.subStep?.idempotent === false)

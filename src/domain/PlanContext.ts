@@ -107,7 +107,7 @@ export const targetsOf = (
 const byUnit = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>): ReadonlyMap<Unit, A> =>
   new Map(all.map((one) => [one.unit, one]))
 
-/** Whether there is such a sub-step. */
+/** Finds a sub-step by its path. */
 const isKnown = (subSteps: SubSteps, unit: Unit): boolean => {
   for (const task of ancestors(unit)) if (subSteps.get(task)?.some((one) => one.unit === unit) === true) return true
   return false

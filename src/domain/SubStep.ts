@@ -1,16 +1,16 @@
 /**
- * What is recorded of the call of a sub-step, to compare with the next call under the same path.
+ * The recorded call of a sub-step, which later calls under the same path are compared with.
  *
  * @since 0.1.0
  */
 
 /**
- * What is recorded of the call of a sub-step. Each field is absent if the call did not give it.
+ * The recorded call of a sub-step. A field is absent if the call did not have that option.
  *
- * - `input`: the fingerprint of its input. A call with another one is refused.
- * - `version`: a call with another one drops the sub-step and all recorded after it.
+ * - `input`: the fingerprint of its input. A call with another input is refused.
+ * - `version`: a call with another version drops the sub-step and all recorded after it.
  * - `idempotent: false`: it must not run twice.
- * - `transient: true`: it failed with what looked transient.
+ * - `transient: true`: it failed, and its error looked transient.
  *
  * @category model
  * @since 0.1.0

@@ -247,11 +247,11 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   })
 }
 
-/** All entries but those of a unit and its sub-steps. */
+/** Drops the entries of a unit and its sub-steps. */
 const outside = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>, unit: Unit): ReadonlyArray<A> =>
   all.length === 0 ? all : all.filter((one) => !isWithin(one.unit, unit))
 
-/** The sub-steps of a task that failed, must not run twice, and may have acted. */
+/** Finds failed sub-steps that are not idempotent and may have had their effect. */
 const inDoubtOf = (failures: ReadonlyArray<Failure>, unit: Unit): ReadonlyArray<Unit> =>
   failures
     .filter((one) => one.subStep?.idempotent === false && one.outcome === 'unknown' && isWithin(one.unit, unit))

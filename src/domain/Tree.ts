@@ -105,7 +105,7 @@ export const taskAround = <N extends Node>(
   return undefined
 }
 
-/** Whether a definition has parts, or can have. */
+/** Detects a sequence, wave or map. */
 export const isComposite = ({ steps, groups, each }: Node): boolean => (steps ?? groups ?? each) !== undefined
 
 /**

@@ -58,7 +58,7 @@ export const adopted = (
   }
 }
 
-/** The unit that a record is of, or of a sub-step the task, if that is still there. */
+/** Finds the unit of a record, or the task of a sub-step, in the edited workflow. */
 const definedAs = (
   { unit, stepIndex, subStep }: CompletedStep,
   { workflow, items }: Pick<Fields, 'workflow' | 'items'>

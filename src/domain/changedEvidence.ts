@@ -122,8 +122,9 @@ export const planEvidence = (
     if (last === undefined || !last.isThere || isSame(last.was, is)) continue
     const there = all.filter(({ isThere }) => isThere)
     for (const one of there) add(draft.changed, one, is)
-    if (fromStep !== undefined) keepBefore(draft, there, is, demands)
-    else if (there.some(({ was }) => isSame(was, is)) || !isExplained(begun, last)) judge(draft, there, is, options)
+    const beside = fromStep === undefined ? there : there.filter(({ unit }) => isBeside(unit, options, demands))
+    if (!beside.includes(last)) keepBefore(draft, there, is, demands)
+    else if (beside.some(({ was }) => isSame(was, is)) || !isExplained(begun, last)) judge(draft, beside, is, options)
     // The unit that explains the change is declared done, so no unit restores the evidence.
     else if (!isExplained(open, last)) keepOne(draft, last, is, false)
   }
@@ -218,6 +219,14 @@ const byUnit = (
   return { missing, changed }
 }
 
+/** Detects units that neither run again nor count as done because of `fromStep`, such as other groups of the same wave. */
+const isBeside = (
+  unit: Unit,
+  { fromStep, restartWave }: { readonly fromStep?: Unit | undefined; readonly restartWave?: Unit | undefined },
+  demands: Demands
+): boolean =>
+  ![fromStep, restartWave].some((named) => named !== undefined && isWithin(named, unit)) && demands.of(unit) === 'none'
+
 /** Accepts the current state for all units before the one that `fromStep` names. */
 const keepBefore = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefined, demands: Demands): void => {
   const before = all.filter(({ unit }) => demands.of(unit) === 'assumed')
@@ -305,11 +314,7 @@ const answersAt = (
 
 const planned = (draft: Draft, { fromStep, restartWave }: PlanOptions, demands: Demands): EvidencePlan => {
   const hasStart = fromStep !== undefined
-  // What is before the unit that `fromStep` names has to be there, and what is around it closes again.
-  const isDue = (unit: Unit): boolean =>
-    !hasStart ||
-    (![fromStep, restartWave].some((named) => named !== undefined && isWithin(named, unit)) &&
-      demands.of(unit) === 'none')
+  const isDue = (unit: Unit): boolean => !hasStart || isBeside(unit, { fromStep, restartWave }, demands)
   const { open, covered, changed, done } = draft
   const missing = new Map<string, Missing>()
   for (const [unit, lost] of draft.missing) missing.set(unit, { _tag: 'EvidenceMissing', missing: lost })

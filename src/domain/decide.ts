@@ -107,7 +107,7 @@ const decideLeaf = (context: PlanContext, task: Task, at: At, out: Planned): Dec
   return { decision, isDone }
 }
 
-/** A task that has recorded sub-steps. Its own attempts meet those that stay; what is to run again of them makes it run again. */
+/** Decides about a task with recorded sub-steps. If one of these has to run again, so has the task. */
 const decideWithSubSteps = (
   context: PlanContext,
   task: Task,
@@ -124,7 +124,9 @@ const decideWithSubSteps = (
   const demand = restart?.reason ?? at.demand
   const decision = decideTask(context, { ...at, demand, task, record }, out)
   out.decisions.push(decision)
-  // Those of a task that is done say no more than its own record.
+  // A question about the task may be answered together with those about its sub-steps.
+  if (context.answerable !== undefined) for (const known of all) context.answerable.add(known.unit)
+  // A skipped task needs no lines for its sub-steps.
   if (decision._tag !== 'Skip')
     for (const known of all) {
       const again = whole ?? restarted?.get(known.unit)
@@ -135,7 +137,7 @@ const decideWithSubSteps = (
   return { decision, isDone }
 }
 
-/** `again`: why it runs again, whatever is recorded; `isRepeated`: its task goes on with the attempt that was cut short. */
+/** `again`: why the sub-step runs again, if it does; `isRepeated`: its task repeats an attempt that was cut short. */
 const decideSubStep = (
   context: PlanContext,
   { unit, call }: KnownSubStep,
@@ -168,7 +170,7 @@ const decideSubStep = (
     keptAbove: undefined,
     task,
     record,
-    // One of a completed task that is known to be in doubt has neither record nor state.
+    // Only the record of its completed task names a sub-step in doubt that has neither record nor state.
     hasBegun: record === undefined && !context.failures.has(unit) && !context.inFlight.has(unit)
   }
   const failure = isRepeated ? context.failures.get(unit) : undefined
@@ -256,7 +258,7 @@ const decideUnknown = (context: PlanContext, map: MapStep, at: At, out: Planned)
   return { decision, isDone }
 }
 
-/** Whether a sub-step of one of its parts must not run twice. */
+/** Detects sub-steps of a map's items that are not idempotent. */
 const hasHarmfulSubSteps = ({ subSteps }: PlanContext, map: Unit): boolean => {
   for (const [task, all] of subSteps)
     if (isWithin(task, map) && all.some(({ call }) => call.idempotent === false)) return true

@@ -1,5 +1,5 @@
 /**
- * What the facts about sub-steps do to a checkpoint. Their task is in flight meanwhile.
+ * Applies facts about sub-steps to a checkpoint. Their task must be in flight.
  *
  * @since 0.1.0
  */
@@ -24,7 +24,7 @@ import {
 import type { Unit } from './Unit.js'
 import { isWithin } from './Unit.js'
 
-/** Why a sub-step can't start; undefined if it can. `starting`: the tasks that start with it. */
+/** Returns why a sub-step cannot start, or undefined. `starting`: the tasks that start in the same change. */
 export const wrongStart = (
   self: Fields,
   unit: Unit,
@@ -39,8 +39,7 @@ export const wrongStart = (
 const isRunning = ({ state }: Fields, unit: Unit): boolean => State.inFlight(state).some((one) => one.unit === unit)
 
 /**
- * The failures that stay when tasks start: what failed in an earlier attempt of a task runs again in a new one. An attempt that is
- * repeated is still in flight, and meets the same failures.
+ * Drops the failed sub-steps of tasks whose new attempt starts. A repeated attempt is still in flight, keeps them, and meets the same errors.
  */
 export const withoutEarlier = (
   failures: ReadonlyArray<Failure>,
@@ -55,7 +54,7 @@ export const withoutEarlier = (
 }
 
 /**
- * A sub-step ended well.
+ * Records a sub-step that completed.
  *
  * @category transitions
  * @since 0.1.0
@@ -77,7 +76,7 @@ export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Re
 }
 
 /**
- * A sub-step ended badly, which fails nothing by itself.
+ * Records a sub-step that failed. The task may still complete.
  *
  * @category transitions
  * @since 0.1.0
@@ -94,7 +93,7 @@ export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result =
 
 type Ended = { readonly task: NonNullable<ReturnType<typeof taskAt>>; readonly before: ReturnType<typeof here> }
 
-/** The task of a sub-step that may end now. One that is not idempotent has to be in flight; its retries are not recorded. */
+/** Returns the task of a sub-step that may end now. A sub-step that is not idempotent must be in flight; retries are not recorded. */
 const ended = (self: Fields, change: Change.UnitCompleted | Change.UnitFailed): E.Either<TransitionError, Ended> => {
   const { unit, subStep } = change
   const task = subStep === undefined ? undefined : taskAt(self, unit)

@@ -1,5 +1,5 @@
 /**
- * The sub-steps of tasks that a checkpoint knows of, and from which of them a plan runs a task again.
+ * The recorded sub-steps of each task, and from which of them a plan runs a task again.
  *
  * @since 0.1.0
  */
@@ -12,7 +12,7 @@ import { find, taskAround } from './Tree.js'
 import type { Unit } from './Unit.js'
 import { ancestors, isTop, isWithin } from './Unit.js'
 
-/** A sub-step, and what is recorded of its call. */
+/** A sub-step with its recorded call. */
 export interface KnownSubStep {
   readonly unit: Unit
   readonly call: SubStep
@@ -22,7 +22,7 @@ export interface KnownSubStep {
 export type SubSteps = ReadonlyMap<Unit, ReadonlyArray<KnownSubStep>>
 
 /**
- * The sub-steps that a checkpoint knows of.
+ * The recorded, failed and in-flight sub-steps of a checkpoint.
  *
  * @category destructors
  * @since 0.1.0
@@ -50,12 +50,12 @@ export const subStepsOf = ({ completedSteps, state, workflow, items }: Checkpoin
 
 const NOT_IDEMPOTENT: SubStep = { idempotent: false }
 
-/** Whether a sub-step must not run twice, and may have run. */
+/** Detects a sub-step that is not idempotent and may have had its effect. */
 export const mayHaveActed = (state: CheckpointState, unit: Unit): boolean =>
   State.inFlight(state).some((one) => one.unit === unit) ||
   State.failures(state).some((one) => one.unit === unit && one.subStep?.idempotent === false)
 
-/** The first of the sub-steps of a task that runs again, and why. All that were recorded after it run again, too. */
+/** The first sub-step of a task that runs again, and why. All that were recorded after it run again as well. */
 export interface Restart {
   readonly unit: Unit
   readonly index: number
@@ -64,7 +64,7 @@ export interface Restart {
 
 const FORCED: RunReason = { _tag: 'Forced' }
 
-/** From which sub-step on a task runs again: from one that was asked for, or whose evidence is missing or changed. */
+/** Finds the sub-step that `fromStep` names, or the first whose evidence is missing or changed. */
 export const restartOf = (
   all: ReadonlyArray<KnownSubStep>,
   from: Unit | undefined,
@@ -83,7 +83,7 @@ export const restartOf = (
 }
 
 /**
- * The sub-steps that run again because of a restart: that one, what was recorded after it, and all that is part of these.
+ * The sub-steps that run again because of a restart: that one, those recorded after it, and their nested sub-steps.
  */
 export const restartedBy = (
   all: ReadonlyArray<KnownSubStep>,
@@ -94,7 +94,7 @@ export const restartedBy = (
   for (const { unit } of all.slice(index + 1)) again.set(unit, later)
   for (const { unit } of all) {
     if (isWithin(unit, from)) again.set(unit, reason)
-    // What the restart is part of keeps its other parts.
+    // A sub-step around the restart keeps its other nested ones.
     else for (const above of ancestors(unit)) if (again.has(above) && !isWithin(from, above)) again.set(unit, later)
   }
   return again

@@ -87,11 +87,11 @@ export const notInFlight = (self: Fields, change: Change.Change, unit: Unit): Re
 export const unitAt = ({ workflow, items, state }: Fields, unit: Unit): Found<StepIdentity> | undefined =>
   find(workflow, items, unit, state.step === top(unit) ? state.stepIndex : state.stepIndex + 1)
 
-/** The task that a sub-step is part of. */
+/** Finds the task of a sub-step. */
 export const taskAt = ({ workflow, items, state }: Fields, unit: Unit): ReturnType<typeof taskAround<StepIdentity>> =>
   taskAround(workflow, items, unit, state.step === top(unit) ? state.stepIndex : state.stepIndex + 1)
 
-/** The task of a sub-step that the checkpoint knows of. */
+/** Finds the task of a sub-step that is recorded, failed or in flight. */
 export const subStepAt = (self: Fields, unit: Unit): ReturnType<typeof taskAt> => {
   const isKnown =
     Steps.get(self.completedSteps, unit)?.subStep !== undefined ||

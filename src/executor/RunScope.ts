@@ -243,7 +243,7 @@ export const contextFor = (
   return around === undefined ? context : withItem(scope, place, context, around)
 }
 
-/** Checks of composites, and functions that poll or collect, are no attempts of a task. */
+/** Only attempts of tasks have sub-steps: checks of composites, `poll` and `collect` do not. */
 export const NO_SUB_STEPS = (() =>
   Promise.reject(Object.assign(new Error(ONLY_IN_RUN.message), ONLY_IN_RUN))) as RunSubStep
 

@@ -147,13 +147,13 @@ export const runAttempt = async (
   return judged._tag === 'Failed' ? settledIn(scope, place, judged) : judged
 }
 
-/** What its sub-steps say counts more than what its code made of that, unless it was stopped. */
+/** Fails the attempt because of its sub-steps, whatever its code returned, unless it was stopped. */
 const failedBecause = (failure: StepFailure, { _tag }: Settled, attempt: Attempt): AttemptResult =>
   attempt.halted() === 'stop'
     ? { _tag: 'Stopped', failure: _tag === 'GivenUp' ? undefined : failure }
     : { _tag: 'Failed', failure, settled: _tag !== 'GivenUp' }
 
-/** Records how its sub-steps in flight ended, before its own failure is recorded. It is not tried again while one of them is in doubt. */
+/** Records unknown outcomes for its sub-steps in flight. The task is not retried while one of them is in doubt. */
 const settledIn = (
   scope: RunScope,
   { unit }: Place,

@@ -215,7 +215,7 @@ export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyAr
   const running = inFlight(scope.recorder.checkpoint().state).filter((one) => isWithin(one.unit, unit))
   const units = new Set(running.map((one) => one.unit))
   const isSubStep = (one: Unit): boolean => [...ancestors(one)].some((above) => units.has(above))
-  // Sub-steps end before their tasks do.
+  // A sub-step must end before its task.
   return running
     .map(({ unit, attempt }): UnitFailed => {
       const change = taskFailed(unit, { failure, attempt, startedAt: now, endedAt: now })

@@ -1,5 +1,5 @@
 /**
- * What calls of sub-steps fail with.
+ * The errors of sub-step calls.
  *
  * @since 0.1.0
  */
@@ -10,8 +10,8 @@ import type { Unit } from '../domain/Unit.js'
 import type { OutputMismatch } from '../domain/Workflow.js'
 
 /**
- * What a call rejects with: an error with what is recorded of one, and no more. It is a step failure as well, so that a task that rejects
- * with it fails as the sub-step did.
+ * The error that a call rejects with. It has only what is recorded of an error. It is a `StepFailure` as well, so that a task that rejects
+ * with it fails in the same way.
  */
 export const errorOf = (failure: StepFailure): Error => {
   const { name, message, code, data } = failure.error

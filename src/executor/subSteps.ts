@@ -1,5 +1,5 @@
 /**
- * Sub-steps: work that a task finds on the way. Each is recorded under a path of its own, and a later attempt gets what is recorded.
+ * Sub-steps: work that a task finds on the way. Each is recorded under its own path, and a later attempt returns the recorded output.
  *
  * @since 0.1.0
  */
@@ -59,7 +59,7 @@ export interface SubSteps {
   readonly close: () => Promise<Closed>
 }
 
-/** `left`: those that were open; `refused`: what the attempt failed with because of its sub-steps, whatever its code made of that. */
+/** `left`: the sub-steps that were open; `refused`: why the attempt fails because of its sub-steps, even if its code caught the error. */
 export interface Closed {
   readonly left: ReadonlyArray<Unit>
   readonly refused: StepFailure | undefined
@@ -70,15 +70,15 @@ interface Root {
   readonly scope: RunScope
   readonly place: Place
   readonly attempt: number
-  /** Whether it repeats an attempt that was cut short. */
+  /** The attempt repeats one that was cut short. */
   readonly isRepeated: boolean
-  /** Those whose records this attempt was given. */
+  /** The sub-steps whose recorded outputs this attempt has used. */
   readonly given: Set<Unit>
-  /** Why nothing more runs in this attempt. */
+  /** Refuses every further call of this attempt. */
   refused: StepFailure | undefined
 }
 
-/** A task, or a sub-step, that may call sub-steps. */
+/** A task or a sub-step that may call sub-steps. */
 interface Level {
   readonly root: Root
   readonly unit: Unit
@@ -86,12 +86,12 @@ interface Level {
   readonly attempt: Attempt
   readonly counts: Map<string, number>
   readonly open: Map<Unit, Promise<unknown>>
-  /** Stops the open ones: with the attempt, or because the code that called them has ended. */
+  /** Stops the open sub-steps with the attempt, or when the code that called them has ended. */
   stopping: AbortController | undefined
   isClosed: boolean
 }
 
-/** For one attempt of a task. */
+/** The sub-steps of one attempt of a task. A task without sub-steps pays for two closures. */
 export const subStepsOfAttempt = (scope: RunScope, place: Place, isIdempotent: boolean, attempt: Attempt): SubSteps => {
   const root: Root = {
     scope,
@@ -119,7 +119,7 @@ const levelOf = (root: Root, unit: Unit, isIdempotent: boolean, attempt: Attempt
   isClosed: false
 })
 
-/** Gives those that were open. */
+/** Stops the open sub-steps and returns them. */
 const close = async (level: Level): Promise<ReadonlyArray<Unit>> => {
   level.isClosed = true
   const left = [...level.open.keys()]
@@ -156,7 +156,7 @@ interface Call {
 const stepOf = (level: Level): RunSubStep =>
   ((name: string, ...more: ReadonlyArray<unknown>): Promise<unknown> => {
     const ended = answer(level, name, more)
-    // Nobody may wait for it: that is what the task is told then, and no reason for the process to end.
+    // A rejection that the task does not await must not end the process; the task fails with SubStepNotAwaited.
     ended.catch(() => undefined)
     return ended
   }) as RunSubStep
@@ -171,14 +171,14 @@ const answer = async (level: Level, name: string, more: ReadonlyArray<unknown>):
   level.open.set(unit, ending)
   const ended = await ending
   level.open.delete(unit)
-  // Who has ended does not hear of it: its code may have begun again meanwhile.
+  // An ended attempt never hears of it, because the next attempt may already run the same code.
   if (level.isClosed && level.attempt.isOver()) return await NEVER
   return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
 }
 
 const NEVER = new Promise<never>(() => undefined)
 
-/** Numbers the call, or says why it can't be made. */
+/** Numbers and checks a call. */
 const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Either<StepFailure, Call> => {
   const { root, counts, open } = level
   const [options, run] = more.length < 2 ? [{}, more[0]] : more
@@ -215,10 +215,10 @@ const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Ei
 
 const isLevel = (value: unknown): value is Level => typeof value === 'object' && value !== null && 'root' in value
 
-/** On the left: what the call rejects with. */
+/** Left: what the call rejects with. */
 type Ending = E.Either<Error, unknown>
 
-/** Gives what is recorded; else runs the sub-step and records what comes of it. */
+/** Returns the recorded result, or runs the sub-step and records its result. */
 const perform = async (level: Level, call: Call): Promise<Ending> => {
   const { root } = level
   const { unit, subStep } = call
@@ -226,7 +226,7 @@ const perform = async (level: Level, call: Call): Promise<Ending> => {
   const record = Steps.get(completedSteps, unit)
   const failure = State.failures(state).find((one) => one.unit === unit)
   const known = record?.subStep ?? failure?.subStep
-  // Of what somebody said is done no call is recorded.
+  // A user's answer records no call to compare with.
   const isGiven = record?.assumed === true
   if (known !== undefined && !isGiven) {
     if (known.version !== subStep.version) {
@@ -250,15 +250,15 @@ const outputOf = ({ unit, convert }: Call, output: Json | undefined): Ending => 
   return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(unit, decoded.left)))
 }
 
-/** What a sub-step failed with, as the attempt that is repeated met it. */
+/** A recorded failure, as the first try of this attempt met it. */
 const recorded = ({ error, outcome, subStep }: State.Failure): StepFailure =>
   subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
 
-/** An idempotent call records no start. One of this name was idempotent before, so this one may have been so, and running. */
+/** Detects a call that may have been in flight as an idempotent one, which records no start: an earlier call of its name was idempotent. */
 const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
   if (!root.isRepeated) return false
   const { completedSteps } = root.scope.recorder.checkpoint()
-  // In a name the mark would be escaped.
+  // Only a number has an unescaped #.
   const first = unit.replace(/#\d+$/, '')
   const before = unit === first ? undefined : Steps.get(completedSteps, first)?.subStep
   return before !== undefined && before.idempotent !== false
@@ -406,8 +406,8 @@ const failed = (
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Drops a sub-step and all that were recorded after it. If one of them must not run twice, nothing more runs in this attempt, and a plan
- * asks about it.
+ * Drops a sub-step and all that were recorded after it. If one of them is not idempotent, the attempt ends, and the next plan asks for
+ * confirmation.
  */
 const drop = async (root: Root, unit: Unit): Promise<E.Either<Error, void>> => {
   const { scope, place, attempt, given } = root
@@ -428,7 +428,7 @@ const drop = async (root: Root, unit: Unit): Promise<E.Either<Error, void>> => {
   return E.isLeft(saved) || root.refused === undefined ? saved : E.left(errorOf(root.refused))
 }
 
-/** Records sub-steps as failed with an unknown outcome, about which the next plan asks, and ends the attempt with that. */
+/** Records sub-steps as failed with an unknown outcome, so that the next plan asks for confirmation, and ends the attempt. */
 const leaveInDoubt = async (
   root: Root,
   all: ReadonlyArray<{ readonly unit: Unit; readonly call: SubStep }>,
@@ -448,8 +448,8 @@ const leaveInDoubt = async (
 }
 
 /**
- * What is recorded of the sub-steps in flight of a task that has failed: what they did is not known. Inner ones come first, while those
- * around them are still in flight.
+ * Records an unknown outcome for the sub-steps in flight of a task that failed. Inner ones come first, because a sub-step can only fail
+ * while the one around it is in flight.
  */
 export const leftInFlight = ({ environment, recorder }: RunScope, task: Unit): ReadonlyArray<UnitFailed> => {
   const now = environment.clock.now()
@@ -460,7 +460,7 @@ export const leftInFlight = ({ environment, recorder }: RunScope, task: Unit): R
     .reverse()
 }
 
-/** Whether a sub-step of a task failed that must not run twice and may have acted. */
+/** Detects a failed sub-step that is not idempotent and may have had its effect. */
 export const hasDoubt = ({ recorder }: RunScope, task: Unit): boolean =>
   State.failures(recorder.checkpoint().state).some(
     ({ unit, subStep, outcome }) => subStep?.idempotent === false && outcome === 'unknown' && isWithin(unit, task)

@@ -1,5 +1,5 @@
 /**
- * What code that is called inside of a function can tell of it, however many promises lie between.
+ * Carries values through asynchronous calls, as `AsyncLocalStorage` does.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@
  * @since 0.1.0
  */
 export interface AsyncContext {
-  /** Calls a function. All that it calls gets the value, also after an `await`. */
+  /** Calls a function. Everything that it calls sees the value, even after an `await`. */
   readonly run: <A>(value: unknown, act: () => A) => A
   /** The value of the innermost call; `undefined` outside of all. */
   readonly get: () => unknown

@@ -9,7 +9,7 @@ import * as State from '../../src/domain/CheckpointState.js'
 import { explain } from '../../src/domain/Explain.js'
 import type { Json } from '../../src/domain/Json.js'
 import { overrides } from '../../src/domain/Overrides.js'
-import type { PlanOptions, ResumePlan } from '../../src/domain/Plan.js'
+import type { Answer, PlanOptions, ResumePlan } from '../../src/domain/Plan.js'
 import { openQuestions } from '../../src/domain/Plan.js'
 import { planResume } from '../../src/domain/planResume.js'
 import type { SubStep } from '../../src/domain/SubStep.js'
@@ -94,7 +94,7 @@ const recorded = ({ completedSteps }: Checkpoint): ReadonlyArray<string> =>
 const harmful: SubStep = { idempotent: false }
 
 describe('a sub-step', () => {
-  test('is recorded while its task runs, and only then', () => {
+  test('a sub-step can be recorded only while its task is in flight', () => {
     const checkpoint = after(done('agent/turn', 1, {}), done('agent/turn#2', 2, { input: 'v1:abc', version: '2' }))
     assert.deepEqual(recorded(checkpoint), ['first', 'agent/turn', 'agent/turn#2'])
     assert.equal(whyNot(checkpoint, done('agent/turn', 1, {})), 'AlreadyCompleted')
@@ -103,7 +103,7 @@ describe('a sub-step', () => {
     assert.equal(whyNot(after(done('agent')), done('agent/turn', 1, {})), 'AlreadyCompleted')
   })
 
-  test('that is not idempotent has to be in flight to end', () => {
+  test('a sub-step that is not idempotent must be in flight to end', () => {
     assert.equal(whyNot(after(), done('agent/pay', 1, harmful)), 'NotInFlight')
     assert.equal(whyNot(after(), failed('agent/pay', harmful)), 'NotInFlight')
     assert.equal(whyNot(begun, running('agent/pay')), 'UnknownUnit')
@@ -117,7 +117,7 @@ describe('a sub-step', () => {
     })
   })
 
-  test('stays recorded when its task has completed, and is dropped with it', () => {
+  test('a sub-step stays recorded when its task completes, and is dropped with it', () => {
     const checkpoint = after(done('agent/turn', 1, {}), failed('agent/try', {}), done('agent'))
     assert.equal(checkpoint.state._tag, 'Completed')
     assert.deepEqual(decided(checkpoint), ['Skip agent Completed'])
@@ -130,7 +130,7 @@ describe('a sub-step', () => {
   })
 })
 
-test('the failure of a sub-step ends with the task that met it', () => {
+test('the failure of a sub-step is dropped when its task completes', () => {
   const checks = { name: 'w', steps: [W.wave('checks', [W.group(W.task('a')), W.group(W.task('b'))])] }
   const started = start({ _tag: 'Started', at, runId: 'r', workflow: Identity.of(checks), input: {} })
   const next = replay(started, [
@@ -147,7 +147,7 @@ test('the failure of a sub-step ends with the task that met it', () => {
 })
 
 describe('a plan', () => {
-  test('keeps recorded sub-steps of a task that was cut short', () => {
+  test('a plan skips recorded sub-steps of a task that was cut short', () => {
     const checkpoint = after(done('agent/turn', 1, {}), done('agent/x%2Fy', 2, {}))
     assert.deepEqual(decided(checkpoint), [
       'Retry agent InFlight',
@@ -158,7 +158,7 @@ describe('a plan', () => {
     assert.deepEqual(recorded(accepted(checkpoint)), recorded(checkpoint))
   })
 
-  test('lets a failed sub-step fail again in the attempt that was cut short, and runs it in a new one', () => {
+  test('a failed sub-step fails again in a repeated attempt, and runs in a new one', () => {
     const cutShort = after(failed('agent/try', {}))
     assert.deepEqual(decided(cutShort), ['Retry agent InFlight', 'Skip agent/try FailedBefore'])
     const ended = after(failed('agent/try', {}), failed('agent'))
@@ -171,7 +171,7 @@ describe('a plan', () => {
     assert.deepEqual(decided(repeated.right), decided(cutShort))
   })
 
-  test('asks about a sub-step in flight that is not idempotent', () => {
+  test('a sub-step in flight that is not idempotent needs confirmation', () => {
     const checkpoint = after(done('agent/turn', 1, {}), running('agent/pay'))
     assert.deepEqual(decided(checkpoint), [
       'Retry agent InFlight',
@@ -189,14 +189,27 @@ describe('a plan', () => {
     assert.equal([...given.completedSteps].at(-1)?.output, 'id-7')
   })
 
-  test('asks about one that failed in an attempt that ended, unless it is known to have done nothing', () => {
+  test('a failed sub-step that is not idempotent needs confirmation, unless it is known to have done nothing', () => {
     const of = (outcome: 'unknown' | 'notApplied'): ReadonlyArray<string> =>
       decided(after(running('agent/pay'), failed('agent/pay', harmful, outcome), failed('agent')))
     assert.deepEqual(of('unknown'), ['Retry agent Failed', 'Confirm agent/pay Failed'])
     assert.deepEqual(of('notApplied'), ['Retry agent Failed', 'Retry agent/pay Failed'])
   })
 
-  test('from a sub-step drops that and all recorded after it', () => {
+  test('an answer for a sub-step is accepted even if another answer lets its task be skipped', () => {
+    const artifact = (sha: string) => ({ _tag: 'Artifact', path: 'a.out', size: 1, sha256: sha.repeat(64) }) as const
+    const paid = [running('agent/pay'), done('agent/pay', 1, harmful)]
+    const checkpoint = after(...paid, { ...done('agent'), evidence: [artifact('0')] } as Change)
+    const evidence = [{ unit: 'agent', changed: [{ was: artifact('0'), is: artifact('1') }] }] as const
+    assert.deepEqual(decided(checkpoint, { evidence })[0], 'Confirm agent EvidenceChanged')
+    const confirm = new Map<string, Answer>([
+      ['agent', { _tag: 'Done' }],
+      ['agent/pay', { _tag: 'Again' }]
+    ])
+    assert.deepEqual(decided(checkpoint, { evidence, confirm }), ['Skip agent Assumed'])
+  })
+
+  test('fromStep of a sub-step drops it and all recorded after it', () => {
     const checkpoint = after(
       done('agent/turn', 1, {}),
       done('agent/a', 2, {}),
@@ -216,7 +229,7 @@ describe('a plan', () => {
     assert.deepEqual(recorded(accepted(checkpoint, { fromStep: 'agent/turn' })), ['first'])
   })
 
-  test('from a nested sub-step drops what it is part of, and from the outer one what is part of that', () => {
+  test('fromStep of a nested sub-step drops the outer one, and fromStep of an outer one its nested ones', () => {
     const checkpoint = after(
       done('agent/a', 1, {}),
       done('agent/t/x', 2, {}),
@@ -227,7 +240,7 @@ describe('a plan', () => {
     assert.deepEqual(recorded(accepted(checkpoint, { fromStep: 'agent/t' })), ['first', 'agent/a'])
   })
 
-  test('asks before it drops what is not idempotent, if only something before it was asked for', () => {
+  test('a plan asks for confirmation before it drops a later sub-step that is not idempotent', () => {
     const checkpoint = after(done('agent/a', 1, {}), running('agent/pay'), done('agent/pay', 2, harmful), done('agent'))
     assert.deepEqual(decided(checkpoint, { fromStep: 'agent/a' }), [
       'Run agent Forced',
@@ -236,7 +249,7 @@ describe('a plan', () => {
     ])
   })
 
-  test('refuses a sub-step that nobody recorded, and names those there are', () => {
+  test('fromStep of an unknown sub-step fails with UnknownStep and lists the known ones', () => {
     const plan = planResume(after(done('agent/turn', 1, {})), defined, { fromStep: 'agent/turn#2' })
     assert.deepEqual(
       plan,
@@ -247,7 +260,7 @@ describe('a plan', () => {
     )
   })
 
-  test('runs a sub-step again whose evidence is missing, and what was recorded after it', () => {
+  test('a sub-step whose evidence is missing runs again, and so do those recorded after it', () => {
     const stored = { _tag: 'Stored', id: 'corpus', size: 1, sha256: 'a'.repeat(64) } as const
     const made: Change = { ...done('agent/make', 1, {}), evidence: [stored] } as Change
     const checkpoint = after(done('agent/turn', 1, {}), made, done('agent/use', 2, {}), done('agent'))
@@ -262,7 +275,7 @@ describe('a plan', () => {
     assert.deepEqual(recorded(accepted(checkpoint, options)), ['first', 'agent/turn'])
   })
 
-  test('keeps sub-steps of a task that was edited, and asks about one in doubt whose task is gone', () => {
+  test('an edited task keeps its sub-steps, and a removed task with one in doubt is refused', () => {
     const edited = {
       name: 'w',
       steps: [W.task('first'), W.task('agent', { definition: { version: '2' } }), W.task('last')]

@@ -293,3 +293,24 @@ test('what was begun of a group that is taken as done is not rewound with the gr
     ['w/a']
   )
 })
+
+describe('fromStep of a group', () => {
+  const steps = [wave('w', [group(task('a')), group(task('b'))])]
+  const artifact = (sha: string) => ({ _tag: 'Artifact', path: 'a.out', size: 1, sha256: sha.repeat(64) }) as const
+  const left = (change: Change): Change =>
+    change._tag === 'UnitCompleted' && change.unit === 'w/a' ? { ...change, evidence: [artifact('0')] } : change
+  const checkpoint = begun(steps, ...[...ran('w/a'), ...ran('w/b'), ends('w')].map(left))
+  const evidence = [{ unit: 'w/a', changed: [{ was: artifact('0'), is: artifact('1') }] }] as const
+  const decided = (options: PlanOptions): ReadonlyArray<string> => {
+    const plan = planResume(checkpoint, { name: 'release', steps }, { fromStep: 'w/b', evidence, ...options })
+    return E.isRight(plan) ? plan.right.decisions.map(({ _tag, unit }) => `${_tag} ${unit}`) : []
+  }
+
+  test('changed evidence of another group needs an answer, which the plan follows', () => {
+    const answered = (answer: 'Again' | 'Keep'): ReadonlyArray<string> =>
+      decided({ confirm: new Map([['w/a', { _tag: answer }]]) })
+    assert.deepEqual(decided({}), ['Confirm w', 'Confirm w/a', 'Run w/b'])
+    assert.deepEqual(answered('Again'), ['Run w', 'Run w/a', 'Run w/b'])
+    assert.deepEqual(answered('Keep'), ['Run w', 'Skip w/a', 'Run w/b'])
+  })
+})

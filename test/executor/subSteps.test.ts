@@ -82,7 +82,7 @@ const never: Interrupt = { signal: new AbortController().signal, reason: () => '
 const retrying = (attempts: number): RetryPolicy => ({ ...noRetry, attempts, delayMillis: 1, maxDelayMillis: 1 })
 
 describe('a sub-step', () => {
-  test('runs once, and a later attempt gets what is recorded', async () => {
+  test('a recorded sub-step never runs again, and later attempts get its output', async () => {
     const { go, ran, noting } = runs()
     let fails = true
     const agent = async ({ step }: Context): Promise<unknown> => {
@@ -100,7 +100,7 @@ describe('a sub-step', () => {
     assert.deepEqual(units(outcome), ['agent/turn', 'agent/turn#2', 'agent/a%20b', 'agent'])
   })
 
-  test('gives in the first run what a later attempt gets', async () => {
+  test('the first run sees the same copy of an output as later attempts', async () => {
     const { go } = runs()
     const seen: Array<unknown> = []
     let fails = true
@@ -116,7 +116,7 @@ describe('a sub-step', () => {
     assert.deepEqual(seen, [[{ b: 2 }], null, [{ b: 2 }], null])
   })
 
-  test('has an output of the type of its codec, or of what its function returns', async () => {
+  test('the output has the type of its codec, or of what its function returns', async () => {
     const { go } = runs()
     const outcome = await go(async ({ step }) => {
       const when: Date = await step('when', { output: DateFromString }, () => new Date(0))
@@ -128,13 +128,13 @@ describe('a sub-step', () => {
     assert.deepEqual(outputOf(outcome), ['1970-01-01T00:00:00.000Z', 1])
   })
 
-  test('that returns what JSON has no form for fails, and its error names the place', async () => {
+  test('a sub-step that returns no JSON fails, and its error names the path', async () => {
     const { go } = runs()
     const outcome = await go(async ({ step }) => await step('big', () => ({ n: 1n }) as never))
     assert.match(errorOf(outcome).message, /the output of "agent\/big" at \$\.n is not plain JSON/)
   })
 
-  test('has a path, an attempt, and a key of its own that stays the same', async () => {
+  test('a sub-step keeps its own path and idempotency key in each attempt', async () => {
     const { go } = runs()
     const seen: Array<Pick<SubStepContext, 'unit' | 'attempt' | 'idempotencyKey'>> = []
     const agent = async ({ step, idempotencyKey }: Context): Promise<void> => {
@@ -163,7 +163,7 @@ describe('a sub-step', () => {
     assert.equal(new Set(seen.map((one) => one.idempotencyKey)).size, 2)
   })
 
-  test('is told of when it is durable', async () => {
+  test('events report a sub-step once it is durable', async () => {
     const told: Array<string> = []
     const { go } = runs({
       events: {
@@ -185,7 +185,7 @@ describe('a sub-step', () => {
     ])
   })
 
-  test('keeps no secret, in its record and in what it gives', async () => {
+  test('secrets are redacted in the record, the output and the error of a sub-step', async () => {
     const { environment } = runs({ secrets: environmentSecrets({ TOKEN: 'canary-77' }) })
     const seen: Array<string> = []
     const program = P.step('agent', {
@@ -213,7 +213,7 @@ const DateFromString = new t.Type<Date, string, unknown>(
 )
 
 describe('a repeated name', () => {
-  test('is numbered in the order of the calls', async () => {
+  test('a repeated name is numbered in the order of the calls', async () => {
     const { go } = runs()
     const outcome = await go(async ({ step }) => {
       await step('a', () => 1)
@@ -231,7 +231,7 @@ describe('a repeated name', () => {
     ])
   })
 
-  test('is refused while another sub-step runs, and takes no number', async () => {
+  test('a repeated name is refused while another sub-step runs, and takes no number', async () => {
     const { go } = runs()
     const outcome = await go(async ({ step }) => {
       const first = step('a', () => sleep(20))
@@ -245,7 +245,7 @@ describe('a repeated name', () => {
     assert.deepEqual(units(outcome), ['agent/a', 'agent/a#2', 'agent'])
   })
 
-  test('is refused among recorded ones, too', async () => {
+  test('a repeated name is refused on replay as in the first attempt', async () => {
     const { go } = runs()
     let refused = 0
     const agent = async ({ step }: Context): Promise<void> => {
@@ -275,7 +275,7 @@ describe('a call that differs from the record', () => {
     return { ...one, again: (options: object, plan?: PlanOptions) => one.go(agent(options), {}, plan) }
   }
 
-  test('with another input is refused, and nothing runs', async () => {
+  test('a call with another input is refused, and nothing runs', async () => {
     const { again, ran } = await begun({ input: { q: 1, z: 2 } })
     assert.equal(errorOf(await again({ input: { z: 2, q: 1 } })).message, 'broken')
     const { code, message } = errorOf(await again({ input: { q: 2, z: 2 } }))
@@ -285,7 +285,7 @@ describe('a call that differs from the record', () => {
     assert.deepEqual(ran, [])
   })
 
-  test('with another version runs again, and so does what was recorded after it', async () => {
+  test('a call with another version runs again, and so do the sub-steps recorded after it', async () => {
     const { again, ran } = await begun()
     assert.equal(errorOf(await again({ version: '2', input: 1 })).message, 'broken')
     assert.deepEqual(ran.splice(0), ['b', 'c'])
@@ -293,7 +293,7 @@ describe('a call that differs from the record', () => {
     assert.deepEqual(ran, [])
   })
 
-  test('with another version asks first if what follows is not idempotent', async () => {
+  test('another version needs confirmation if a later sub-step is not idempotent', async () => {
     const { again, ran, planned } = await begun({}, { idempotent: false })
     const { code, message } = errorOf(await again({ version: '2' }))
     assert.equal(code, 'SUB_STEP_IN_DOUBT')
@@ -312,14 +312,14 @@ describe('a call that differs from the record', () => {
     assert.deepEqual(ran, [])
   })
 
-  test('runs again after it was confirmed', async () => {
+  test('a dropped sub-step runs again once a user confirms it', async () => {
     const { again, ran } = await begun({}, { idempotent: false })
     await again({ version: '2' })
     await again({ version: '2' }, { confirm: new Map([['agent/c', { _tag: 'Again' }]]) })
     assert.deepEqual(ran, ['b', 'c'])
   })
 
-  test('ends the attempt if that has used what it would drop, and a resume goes on', async () => {
+  test('another version ends the attempt if that has used a dropped output, and a resume continues', async () => {
     const one = runs()
     const agent =
       (version: string) =>
@@ -342,7 +342,7 @@ describe('a call that differs from the record', () => {
     assert.deepEqual(one.ran, ['other', 'late'])
   })
 
-  test('is asked about if it was idempotent under the same name before, and may have been running', async () => {
+  test('a call that was idempotent before needs confirmation if it may have been in flight', async () => {
     const stopper = new AbortController()
     const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
     await one.go(async ({ step }) => {
@@ -366,7 +366,7 @@ describe('a call that differs from the record', () => {
 })
 
 describe('a sub-step that fails', () => {
-  test('fails nothing by itself: its task may go on with something else', async () => {
+  test('a task may catch the failure of a sub-step and continue', async () => {
     const { go, ran, noting } = runs()
     const outcome = await go(async ({ step }) => {
       const error = await step('try', () => Promise.reject(Object.assign(new RangeError('no'), { code: 'E7' }))).catch(
@@ -382,7 +382,7 @@ describe('a sub-step that fails', () => {
     assert.deepEqual(ran, ['other'])
   })
 
-  test('fails in the same way in an attempt that is repeated, and runs again in the next one', async () => {
+  test('a repeated attempt meets the same error, and a new attempt runs the sub-step again', async () => {
     const stopper = new AbortController()
     const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
     let tries = 0
@@ -414,7 +414,7 @@ describe('a sub-step that fails', () => {
     assert.equal(outputOf(await next.go(agent(() => Promise.resolve()))), 'no 2')
   })
 
-  test('fails its task in the same way if nobody catches it, also in an attempt that is repeated', async () => {
+  test('an uncaught failure of a sub-step fails its task in the same way, also on replay', async () => {
     const stopper = new AbortController()
     const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
     const busy = transient(StepError.make('Busy', 'try later', { data: { after: 7 } }), 'notApplied')
@@ -434,7 +434,7 @@ describe('a sub-step that fails', () => {
     assert.equal(state._tag === 'Failed' && state.retryable, true)
   })
 
-  test('is tried again as its options say', async () => {
+  test('a sub-step is retried as its options say', async () => {
     const { go, ran } = runs()
     const busy = (name: string, times: number) => (): string => {
       ran.push(name)
@@ -457,7 +457,7 @@ describe('a sub-step that fails', () => {
     )
   })
 
-  test('has failed when its time is over', async () => {
+  test('a sub-step that exceeds its timeout fails', async () => {
     const { go } = runs()
     const outcome = await go(async ({ step }) => {
       await step('slow', { timeoutMillis: 20 }, ({ signal }) => sleep(60_000, undefined, { signal }))
@@ -467,7 +467,7 @@ describe('a sub-step that fails', () => {
 })
 
 describe('a sub-step that is not idempotent', () => {
-  test('is asked about by its path if it was running when its task was stopped', async () => {
+  test('a sub-step that is not idempotent and was in flight needs confirmation by its path', async () => {
     const stopper = new AbortController()
     const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
     const agent =
@@ -501,7 +501,7 @@ describe('a sub-step that is not idempotent', () => {
     assert.deepEqual([...one.ran, ...next.ran], ['turn'])
   })
 
-  test('is not tried again with its task, if nobody knows what it did', async () => {
+  test('a task is not retried while the outcome of such a sub-step is unknown', async () => {
     const one = runs()
     const retry = retrying(3)
     const outcome = await one.go(
@@ -518,7 +518,7 @@ describe('a sub-step that is not idempotent', () => {
     assert.match(await one.planned(() => undefined), /confirm +pay +failed after 1 attempt: lost/)
   })
 
-  test('can have no sub-steps, and a task that is not can have none either', async () => {
+  test('only idempotent tasks and sub-steps can call sub-steps', async () => {
     const { go } = runs()
     const inner = await go(async ({ step }) => {
       await step('pay', { idempotent: false }, ({ step: more }) => more('x', () => 1))
@@ -530,7 +530,7 @@ describe('a sub-step that is not idempotent', () => {
 })
 
 describe('a nested sub-step', () => {
-  test('has a path below the outer one, and stays recorded when that fails', async () => {
+  test('a nested sub-step has a path below the outer one, and stays recorded when that fails', async () => {
     const { go, ran, noting } = runs()
     let fails = true
     const agent = async ({ step }: Context): Promise<unknown> =>
@@ -547,7 +547,7 @@ describe('a nested sub-step', () => {
     assert.deepEqual(units(outcome), ['agent/turn/x', 'agent/turn', 'agent'])
   })
 
-  test('is refused if it is called with the step of the code around it', async () => {
+  test('a nested call with the outer step function is refused', async () => {
     const { go } = runs()
     const outcome = await go(
       async ({ step }) =>
@@ -563,7 +563,7 @@ describe('a nested sub-step', () => {
 })
 
 describe('a task that ends while sub-steps run', () => {
-  test('fails if it returns', async () => {
+  test('a task that returns while sub-steps run fails', async () => {
     const { go } = runs()
     const outcome = await go(({ step }) => {
       void step('quick', () => sleep(5, 'ok'))
@@ -576,7 +576,7 @@ describe('a task that ends while sub-steps run', () => {
     assert.deepEqual(units(outcome), ['agent/quick'])
   })
 
-  test('fails with its own error if it throws; what ends within the grace is recorded', async () => {
+  test('a task that throws while sub-steps run fails with its own error, and records those that end within the grace', async () => {
     const { go, planned } = runs()
     const outcome = await go(
       async ({ step }) =>
@@ -591,7 +591,7 @@ describe('a task that ends while sub-steps run', () => {
     assert.match(await planned(() => undefined), /confirm +pay +failed after 1 attempt: its step ended before it did/)
   })
 
-  test('hears nothing of calls that it makes later, and they record nothing', async () => {
+  test('a call after the end of its attempt never settles and records nothing', async () => {
     const { go } = runs()
     let late: RunSubStep | undefined
     let isSettled = false
@@ -606,7 +606,7 @@ describe('a task that ends while sub-steps run', () => {
 })
 
 describe('what a sub-step puts', () => {
-  test('is its evidence: if it is missing, it runs again, and what was recorded after it', async () => {
+  test('a sub-step whose artifact is missing runs again, and so do those recorded after it', async () => {
     const artifacts = memoryArtifacts()
     const { go, ran, noting } = runs({ artifacts })
     let fails = true
@@ -639,24 +639,28 @@ describe('a call that can not be', () => {
   test.each([
     ['no name', (step: RunSubStep) => step('', () => 1), 'SUB_STEP_NAME'],
     ['no function', (step: RunSubStep) => step('a', undefined as never), 'SUB_STEP_RUN'],
-    ['an input that is no JSON', (step: RunSubStep) => step('a', { input: 1n }, () => 1), 'SUB_STEP_OPTION'],
-    ['a version that is no text', (step: RunSubStep) => step('a', { version: 2 as never }, () => 1), 'SUB_STEP_OPTION'],
+    ['an input that is not JSON', (step: RunSubStep) => step('a', { input: 1n }, () => 1), 'SUB_STEP_OPTION'],
     [
-      'a timeout that is no number',
+      'a version that is not a string',
+      (step: RunSubStep) => step('a', { version: 2 as never }, () => 1),
+      'SUB_STEP_OPTION'
+    ],
+    [
+      'a timeout that is not a number',
       (step: RunSubStep) => step('a', { timeoutMillis: NaN }, () => 1),
       'SUB_STEP_OPTION'
     ],
     ['an invalid retry', (step: RunSubStep) => step('a', { retry: 3 as never }, () => 1), 'SUB_STEP_OPTION'],
     [
-      'an output that is no schema',
+      'an output that is not a schema',
       (step: RunSubStep) => step('a', { output: {} as never }, () => 1 as never),
       'SUB_STEP_OPTION'
     ]
-  ])('%s', async (_, call, code) => {
+  ])('a call with %s is refused', async (_, call, code) => {
     assert.equal(errorOf(await runs().go(async ({ step }) => await call(step))).code, code)
   })
 
-  test('in a check of a wave', async () => {
+  test('a check of a wave cannot call sub-steps', async () => {
     const program = P.wave(
       'agent',
       { a: { run: () => 1 } },
