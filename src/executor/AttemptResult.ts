@@ -1,5 +1,5 @@
 /**
- * How an attempt ended, and what may be recorded of that.
+ * How an attempt ended, with secrets redacted.
  *
  * @since 0.1.0
  */
@@ -18,8 +18,7 @@ import type { Secured } from './secrets.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * How one attempt ended. If it was stopped: with the failure that it gave, if it gave one. `again`: somebody said that it is
- * to be tried once more.
+ * How one attempt ended. A stopped attempt has a failure if its code failed. `again`: a user asked for another attempt.
  *
  * @category model
  * @since 0.1.0
@@ -34,13 +33,13 @@ export type AttemptResult =
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What an attempt gave without the values of secrets: this is what is recorded, reported, and seen by later steps, in the
- * first run as after a resume. Where nothing is left of it that could be used, the attempt has failed.
+ * Redacts the result of an attempt before it is recorded, reported, and read by later steps, in the first run as after a resume. The
+ * attempt fails if the redacted output is not valid.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const hidden = (
+export const redacted = (
   { vault: { redaction } }: Secured,
   { job, accepts }: Pick<ProgramTask, 'job' | 'accepts'>,
   result: AttemptResult

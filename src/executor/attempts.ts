@@ -17,7 +17,7 @@ import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { Attempt } from './Attempt.js'
 import type { AttemptResult } from './AttemptResult.js'
-import { hidden } from './AttemptResult.js'
+import { redacted } from './AttemptResult.js'
 import { begin } from './Attempt.js'
 import { attemptFailed, attemptsStart } from './changes.js'
 import { toJson } from './conversions.js'
@@ -53,7 +53,7 @@ export const runAttempts = async (
   for (let attempt = first; ; attempt++) {
     const startedAt = clock.now()
     begunAt ??= startedAt
-    const result = hidden(scope.environment, task, await runAttempt(scope, place, task, attempt, stopping))
+    const result = redacted(scope.environment, task, await runAttempt(scope, place, task, attempt, stopping))
     const ended = { attempt, startedAt, endedAt: clock.now() }
     if (result._tag === 'Done') return E.right({ ...result, ...ended })
     if (result._tag === 'Stopped') return E.right(stopped(result.failure, ended))

@@ -20,7 +20,7 @@ import type { TransitionError } from '../domain/Transition.js'
 import type { Claim, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import { lookingOnly } from './artifacts.js'
 import type { AttemptResult } from './AttemptResult.js'
-import { hidden } from './AttemptResult.js'
+import { redacted } from './AttemptResult.js'
 import { runAttempt } from './attempts.js'
 import { taskCompleted } from './changes.js'
 import type { Executor } from './Executor.js'
@@ -237,7 +237,7 @@ const pollAll = async (
   return E.right(polled)
 }
 
-/** What a job gave was hidden when it was collected. */
+/** What a job gave was redacted when it was collected. */
 const endWithout = (redaction: Redaction.Redaction, end: JobEnd): JobEnd =>
   'error' in end && !Redaction.isNone(redaction) ? { ...end, error: Redaction.error(redaction, end.error) } : end
 
@@ -337,7 +337,7 @@ const collect = async (scope: RunScope, waiting: Waiting): Promise<Found | 'stop
   const collecting = { guard: task.job.guard, encode: task.encode }
   for (;;) {
     const given = await call(scope, waiting, collecting, task.job.collect)
-    const collected = hidden(scope.environment, { ...task, job: undefined }, given)
+    const collected = redacted(scope.environment, { ...task, job: undefined }, given)
     if (collected._tag === 'Stopped') return 'stopped'
     if (collected._tag === 'Failed') {
       if (collected.again === true) continue

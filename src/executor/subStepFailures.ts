@@ -16,8 +16,8 @@ import type { OutputMismatch } from '../domain/Workflow.js'
 export const errorOf = (failure: StepFailure): Error => {
   const { name, message, code, data } = failure.error
   const error = Object.assign(new Error(message), code === undefined ? {} : { code })
-  const hidden = { name, ...(data === undefined ? {} : { data }), ...failure }
-  for (const [key, value] of Object.entries(hidden))
+  const fields = { name, ...(data === undefined ? {} : { data }), ...failure }
+  for (const [key, value] of Object.entries(fields))
     Object.defineProperty(error, key, { value, configurable: true, writable: true })
   return error
 }

@@ -24,7 +24,7 @@ import { artifactsFor } from './artifacts.js'
 import type { Attempt } from './Attempt.js'
 import { begin } from './Attempt.js'
 import type { AttemptResult } from './AttemptResult.js'
-import { hidden } from './AttemptResult.js'
+import { redacted } from './AttemptResult.js'
 import { conversions, toJson } from './conversions.js'
 import { onAbort } from './onAbort.js'
 import type { RunScope } from './RunScope.js'
@@ -338,7 +338,7 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
     if (left.length > 0) return failedWith(notAwaited(left))
     const output = convert.encode(result.right)
     if (E.isLeft(output)) return failedWith(notStorable(unit, output.left))
-    const done = hidden(
+    const done = redacted(
       scope.environment,
       { job: undefined, accepts: convert.accepts },
       { _tag: 'Done', output: output.right, evidence: attempt.stored() }
@@ -348,7 +348,7 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
   if (halted === 'timeout')
     return { ...failedWith(Failure.transient(timedOut(options.timeoutMillis))), settled: result !== undefined }
   if (result === undefined || halted === 'stop') return { _tag: 'Stopped', failure: undefined }
-  return hidden(
+  return redacted(
     scope.environment,
     { job: undefined, accepts: convert.accepts },
     failedWith(Failure.fromUnknown(result.left))

@@ -18,7 +18,7 @@ interface Call {
   readonly answers: ReadonlyMap<string, Answer>
 }
 
-/** What it is told. */
+/** Receives what the sub-steps do. */
 export interface SubStepWitness {
   readonly begins: (call: Call) => void
   readonly starts: (unit: string, idempotent: boolean) => void

@@ -50,7 +50,7 @@ export interface Call {
   readonly answers: ReadonlyMap<string, Answer>
 }
 
-/** What a witness is told. `pauses`, `subSteps`: who is told of these. */
+/** Receives what happens in a run. `pauses`, `subSteps`: the witnesses of these. */
 export interface Witness {
   readonly pauses: PauseWitness
   readonly subSteps: SubStepWitness
