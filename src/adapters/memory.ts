@@ -18,10 +18,10 @@ import type { Change } from '../domain/Change.js'
 import { sha256 } from '../domain/Digest.js'
 import type { Json } from '../domain/Json.js'
 import * as RunId from '../domain/RunId.js'
-import type { ContinueHere, PauseRequest } from '../domain/Pause.js'
-import { isSame } from '../domain/Pause.js'
+import type { ContinueHere } from '../domain/Pause.js'
+import type { Request } from '../domain/Request.js'
+import { byTime, isSame } from '../domain/Request.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../ports/ArtifactStore.js'
-import type { Pauses } from '../ports/Pauses.js'
 import type {
   CheckpointStorage,
   Claim,
@@ -34,6 +34,7 @@ import type {
   StorageError,
   Stored
 } from '../ports/CheckpointStorage.js'
+import type { Requests } from '../ports/Requests.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -71,6 +72,9 @@ interface Kept {
 /** The artifacts of one run, by id. */
 type Artifacts = Map<string, Kept>
 
+/** The requests of one run, as JSON texts by what they ask for. */
+type Inbox = Map<string, string>
+
 /**
  * What a memory store holds, apart from the store, so that a test can hand it to a second one.
  *
@@ -82,6 +86,8 @@ export interface MemoryData {
   readonly runs: Map<string, Run>
   /** @internal */
   readonly artifacts: Map<string, Artifacts>
+  /** @internal */
+  readonly inboxes: Map<string, Inbox>
   /** @internal */
   newest: symbol
 }
@@ -114,7 +120,12 @@ const SEGMENTS_KEPT = 10
  * @category constructors
  * @since 0.1.0
  */
-export const memoryData = (): MemoryData => ({ runs: new Map(), artifacts: new Map(), newest: Symbol() })
+export const memoryData = (): MemoryData => ({
+  runs: new Map(),
+  artifacts: new Map(),
+  inboxes: new Map(),
+  newest: Symbol()
+})
 
 /**
  * A store in memory. A new store on the data of an older one models a restart of the process: the older one counts as
@@ -231,6 +242,7 @@ export const memoryStorage = (
         if (holder !== undefined) return E.left(heldBy(runId, holder))
         run.segments = []
         data.artifacts.delete(runId)
+        data.inboxes.delete(runId)
         return E.right(undefined)
       })
   }
@@ -289,30 +301,43 @@ export const memoryArtifacts = (data: MemoryData = memoryData()): ArtifactStore 
 }
 
 /**
- * Requests to pause, and the pointer, in memory: for runs that are paused from their own process.
+ * Requests, and the pointer, in memory: for runs that are paused or cancelled from their own process. On the data of a memory store
+ * they go when a run is removed.
  *
  * @example
- * import { memoryPauses } from 'dogear/memory'
+ * import { memoryRequests } from 'dogear/memory'
  * import assert from 'node:assert/strict'
  *
- * const pauses = memoryPauses()
- * assert.equal(pauses.isRequested('release-42'), false)
+ * const requests = memoryRequests()
+ * assert.equal(requests.isAny('release-42'), false)
  *
  * @category constructors
  * @since 0.1.0
  */
-export const memoryPauses = (): Pauses => {
-  const requests = new Map<string, PauseRequest>()
+export const memoryRequests = ({ inboxes }: MemoryData = memoryData()): Requests => {
+  const all = (runId: string): ReadonlyArray<Request> =>
+    [...(inboxes.get(runId)?.values() ?? [])].map((text) => JSON.parse(text) as Request)
+  const remove = (runId: string, isIt: (request: Request) => boolean): void => {
+    const inbox = inboxes.get(runId)
+    for (const request of all(runId)) if (isIt(request)) inbox?.delete(slotOf(request))
+    if (inbox?.size === 0) inboxes.delete(runId)
+  }
   let pointer: O.Option<ContinueHere> = O.none
   return {
-    request: (request) => TE.fromIO(() => void requests.set(request.runId, request)),
-    isRequested: (runId) => requests.has(runId),
-    requested: (runId) => TE.fromIO(() => O.fromNullable(requests.get(runId))),
-    withdraw: (runId, only) =>
-      TE.fromIO(() => {
-        const found = requests.get(runId)
-        if (found !== undefined && (only === undefined || isSame(found, only))) requests.delete(runId)
-      }),
+    leave: (request) => () => {
+      const { runId } = request
+      const inbox = inboxes.get(runId) ?? new Map<string, string>()
+      const slot = slotOf(request)
+      if (request._tag === 'Answer' && inbox.has(slot))
+        return Promise.resolve(E.left({ _tag: 'AlreadyAnswered', runId, unit: request.unit }))
+      inbox.set(slot, JSON.stringify(request))
+      inboxes.set(runId, inbox)
+      return Promise.resolve(E.right(undefined))
+    },
+    isAny: (runId) => inboxes.has(runId),
+    list: (runId) => TE.fromIO(() => [...all(runId)].sort(byTime)),
+    withdraw: (request) => TE.fromIO(() => remove(request.runId, (one) => isSame(one, request))),
+    clearPause: (runId) => TE.fromIO(() => remove(runId, ({ _tag }) => _tag === 'Pause')),
     point: (to) =>
       TE.fromIO(() => {
         pointer = O.some(to)
@@ -325,6 +350,9 @@ export const memoryPauses = (): Pauses => {
       })
   }
 }
+
+/** A run has one pause, one cancel, and one answer for each unit. */
+const slotOf = (request: Request): string => (request._tag === 'Answer' ? `Answer ${request.unit}` : request._tag)
 
 const artifactsIn =
   (data: MemoryData) =>

@@ -162,6 +162,8 @@ const notDoneLines = (error: RunError, runId: string | undefined): ReadonlyArray
       return [headOf(error.questions), ...indented(error.questions.map(describeQuestion))]
     case 'RecoveryRefused':
       return [describeLoss(error)]
+    case 'RunCancelled':
+      return [`Run ${error.runId} was cancelled`]
     case 'HeldBy':
       return error.holder.liveness === 'alive'
         ? describeRunError(error).split('\n')

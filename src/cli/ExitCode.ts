@@ -19,7 +19,7 @@ import type { CliError } from './CliError.js'
  * | 1 | a step failed; of `dogear conformance`: a case failed |
  * | 2 | wrong use: of the command, of a workflow file, of a spec |
  * | 3 | no such run |
- * | 4 | refused: held by a live process, secrets missing, workflow changed, unconfirmed step, plan changed, id in use, answered with no |
+ * | 4 | refused: held by a live process, cancelled, secrets missing, workflow changed, unconfirmed step, plan changed, id in use, answered with no |
  * | 5 | state could not be read or written, or is damaged |
  * | 6 | fenced: another process has taken the run over |
  * | 70 | a bug in dogear |
@@ -65,6 +65,7 @@ export const ofOutcome = (outcome: RunOutcome, received: O.Option<StopSignal>): 
       return ExitCode.stepFailed
     case 'Interrupted':
       if (outcome.reason === 'paused') return ExitCode.paused
+      if (outcome.reason === 'cancelled') return ExitCode.refused
       return ofSignal(O.isSome(received) ? received.value : 'SIGINT')
     case 'Pending':
       return ExitCode.pending
@@ -119,7 +120,9 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'WorkspaceTaken':
     case 'NoWorktree':
     case 'NoWorkspaces':
-    case 'NoPauses':
+    case 'NoRequests':
+    case 'RunCancelled':
+    case 'AlreadyAnswered':
       return ExitCode.refused
     case 'RecoveryRefused':
     case 'RevisionConflict':

@@ -187,6 +187,7 @@ const programOf = ({ stdout, stderr }: Host, version: string, perform: Perform):
   addPlan(program, common, perform)
   addPoll(program, common, perform)
   addPause(program, common, perform)
+  addCancel(program, common, perform)
   addRuns(program.command('runs'), common, perform).summary('list runs')
   addRuns(program.command('list', { hidden: true }).command('runs'), common, perform)
   addShow(program, common, perform)
@@ -251,6 +252,7 @@ const withPlanFlags = (command: Command): Command =>
       '--changes <policy>',
       'edits of the workflow: strict (none), completed (default: none of done steps), ignore'
     )
+    .option('--reopen', 'go on although the run was cancelled')
 
 const addResume = (program: Command, common: Common, perform: Perform): void => {
   interface Flags extends ResumeFlags, CommonFlags {
@@ -315,6 +317,24 @@ const addPause = (program: Command, common: Common, perform: Perform): void => {
     )
 }
 
+const addCancel = (program: Command, common: Common, perform: Perform): void => {
+  program
+    .command('cancel')
+    .summary('end a run for good at the next safe point')
+    .description(
+      'Cancels a run: what it runs now ends, nothing more is started, and a resume is refused. Submitted jobs are not cancelled.'
+    )
+    .argument('<id>', 'the run, or the beginning of its id (4 characters or more)')
+    .option('--json', 'print it as JSON')
+    .addHelpText('after', exampleOf('dogear cancel 3f2a81c0'))
+    .action((id: string, flags: CommonFlags) =>
+      perform({ ...common(), ...flags }, async (context) => {
+        const { cancelCommand } = await import('./commands/cancel.js')
+        return cancelCommand(context, id)
+      })
+    )
+}
+
 const addPoll = (program: Command, common: Common, perform: Perform): void => {
   program
     .command('poll')
@@ -336,7 +356,10 @@ const addPoll = (program: Command, common: Common, perform: Perform): void => {
 const addRuns = (command: Command, common: Common, perform: Perform): Command =>
   command
     .description('Lists runs, newest first. Also: dogear list runs')
-    .option('--status <status>', 'only these: queued, running, completed, failed, interrupted, paused or pending')
+    .option(
+      '--status <status>',
+      'only these: queued, running, completed, failed, interrupted, paused, pending or cancelled'
+    )
     .option('--output <form>', 'table or json', 'table')
     .option('--json', 'the same as --output json')
     .addHelpText('after', exampleOf('dogear runs --status failed'))
@@ -404,12 +427,14 @@ const addPrune = (program: Command, common: Common, perform: Perform): void => {
   program
     .command('prune')
     .summary('delete the state of runs that are over')
-    .description('Deletes the state of runs that are over: completed ones, unless --status says otherwise.')
+    .description(
+      'Deletes the state of runs that are over: completed and cancelled ones, unless --status says otherwise.'
+    )
     .option('--keep <n>', 'so many of each workflow stay, the newest')
     .option('--older-than <duration>', 'those stay that ended no longer ago: 12h, 30d')
     .option(
       '--status <status>',
-      'these in place of completed ones: failed, interrupted, paused, pending or queued; repeat for more',
+      'only these: completed, cancelled, failed, interrupted, paused, pending or queued; repeat for more',
       collect
     )
     .option('--dry-run', 'tell which they are, and delete none')

@@ -87,7 +87,7 @@ export interface Checkpoint extends Fields {
  * @category model
  * @since 0.1.0
  */
-export type Status = 'queued' | 'running' | 'completed' | 'failed' | 'interrupted' | 'paused' | 'pending'
+export type Status = 'queued' | 'running' | 'completed' | 'failed' | 'interrupted' | 'paused' | 'pending' | 'cancelled'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // constructors
@@ -225,9 +225,17 @@ export const status = (self: Checkpoint, ownerIsLive: boolean): Status => {
     case 'Failed':
       return 'failed'
     case 'Interrupted':
-      return state.reason === 'paused' || state.reason === 'pending' ? state.reason : 'interrupted'
+      return state.reason === 'signal' || state.reason === 'aborted' ? 'interrupted' : state.reason
   }
 }
+
+/**
+ * Whether a run with this status is over: completed or cancelled.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const isFinal = (status: Status): boolean => status === 'completed' || status === 'cancelled'
 
 /**
  * How many steps of a run are done, and how many there are.

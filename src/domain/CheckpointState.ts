@@ -71,13 +71,13 @@ export interface Failure {
 export const MAX_ATTEMPTS_KEPT = 100
 
 /**
- * Who or what stopped a run: a signal to the process, the host's AbortSignal, a request to pause, or a step that
- * waits for outside work.
+ * Who or what stopped a run: a signal to the process, the host's AbortSignal, a request to pause, a step that waits for
+ * outside work, or a request to cancel.
  *
  * @category model
  * @since 0.1.0
  */
-export type InterruptReason = 'signal' | 'aborted' | 'paused' | 'pending'
+export type InterruptReason = 'signal' | 'aborted' | 'paused' | 'pending' | 'cancelled'
 
 /**
  * Written durably before a step, or one attempt of it, starts. `inFlight` is empty when nothing has started yet;

@@ -1,5 +1,5 @@
 /**
- * Pausing a run: the request for it, and the pointer to where a paused run goes on.
+ * The pointer to where a paused run resumes.
  *
  * @module
  * @since 0.1.0
@@ -13,32 +13,6 @@ import type { Unit } from './Unit.js'
 // ---------------------------------------------------------------------------------------------------------------------
 // model
 // ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Whom a request to pause is for: the process that held the run when it was asked for, and since when (UTC, ISO 8601).
- *
- * @category model
- * @since 0.1.0
- */
-export interface Addressee {
-  readonly host: string
-  readonly pid: number
-  readonly since: string
-}
-
-/**
- * Somebody wants a run to pause. It is for one execution of it, and means nothing to a later one. `commit`: whether what is not
- * committed in a worktree of the run's own is to be. `requestedAt`: UTC, ISO 8601.
- *
- * @category model
- * @since 0.1.0
- */
-export interface PauseRequest {
-  readonly runId: string
-  readonly addressee: Addressee
-  readonly commit: boolean
-  readonly requestedAt: string
-}
 
 /**
  * Where a paused run goes on. A pointer for people, and for a resume that names no run: what counts is in the checkpoint.
@@ -107,28 +81,6 @@ const commitsOf = (records: Iterable<CompletedStep>): ReadonlyArray<string> => {
   for (const { evidence } of records) for (const one of evidence) if (one._tag === 'Commit') hashes.add(one.hash)
   return [...hashes]
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// refinements
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Whether a request is for the execution of this holder. One for an earlier execution is out of date.
- *
- * @category refinements
- * @since 0.1.0
- */
-export const isFor = ({ addressee }: PauseRequest, { host, pid, since }: Addressee): boolean =>
-  addressee.host === host && addressee.pid === pid && addressee.since === since
-
-/**
- * Whether two requests are one and the same.
- *
- * @category refinements
- * @since 0.1.0
- */
-export const isSame = (a: PauseRequest, b: PauseRequest): boolean =>
-  a.runId === b.runId && a.commit === b.commit && a.requestedAt === b.requestedAt && isFor(a, b.addressee)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors

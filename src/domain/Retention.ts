@@ -28,7 +28,7 @@ export type OnSuccess = 'keep' | 'archive' | 'delete'
 export type PrunableStatus = Exclude<Status, 'running'>
 
 /**
- * Which runs go. Of those that have one of `statuses` (default: completed ones alone):
+ * Which runs go. Of those that have one of `statuses` (default: {@link FINAL}):
  *
  * - `keep`: the newest so many of each workflow stay;
  * - `olderThanMillis`: those stay that ended, or last changed, no longer ago.
@@ -60,6 +60,14 @@ export interface RetainedRun {
   readonly endedAtMillis: number
 }
 
+/**
+ * The statuses of runs that are over: what a policy applies to by default.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export const FINAL: ReadonlyArray<PrunableStatus> = ['completed', 'cancelled']
+
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors
 // ---------------------------------------------------------------------------------------------------------------------
@@ -85,7 +93,7 @@ export interface RetainedRun {
  */
 export const expired = <Run extends RetainedRun>(
   runs: ReadonlyArray<Run>,
-  { keep, olderThanMillis, statuses = COMPLETED }: RetentionPolicy,
+  { keep, olderThanMillis, statuses = FINAL }: RetentionPolicy,
   nowMillis: number
 ): ReadonlyArray<Run> => {
   if (keep === undefined && olderThanMillis === undefined) return []
@@ -101,5 +109,3 @@ export const expired = <Run extends RetainedRun>(
     })
     .reverse()
 }
-
-const COMPLETED: ReadonlyArray<PrunableStatus> = ['completed']

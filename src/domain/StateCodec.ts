@@ -91,7 +91,13 @@ const failure: t.Type<Failure> = fields<Failure>('a failure', {
  * @category codecs
  * @since 0.1.0
  */
-export const interruptReason: t.Type<InterruptReason> = oneOf<InterruptReason>('signal', 'aborted', 'paused', 'pending')
+export const interruptReason: t.Type<InterruptReason> = oneOf<InterruptReason>(
+  'signal',
+  'aborted',
+  'paused',
+  'pending',
+  'cancelled'
+)
 
 const beforeStep: t.Type<BeforeStep> = fields<BeforeStep>('BeforeStep', {
   _tag: t.literal('BeforeStep'),

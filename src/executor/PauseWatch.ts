@@ -1,33 +1,36 @@
 /**
- * What an execution knows of requests to pause it.
+ * What an execution knows of requests to pause or cancel it.
  *
  * @since 0.1.0
  */
+import type { CancelRequest } from '../domain/Request.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 
 /**
- * What was asked for: a pause, and whether to `commit`. `unreadable`: why it can't be told who asked, and for what; then it is the least.
+ * What was asked for: to `cancel`, or else to pause, and whether to `commit`. `unreadable`: why the requests or their addressee
+ * cannot be read; then the execution pauses and commits nothing.
  *
  * @category model
  * @since 0.1.0
  */
 export interface Asked {
   readonly commit: boolean
+  readonly cancel?: CancelRequest
   readonly unreadable?: StorageError
 }
 
 /**
- * Looks out for requests while a run is executed. `look`: whether one is there, and a promise only if one may be; what was seen
- * once is seen for ever. `seen`: whether one was. `asked`: what the last of them asks for.
+ * Looks for requests while a run is executed. `look` returns a promise only if there may be one; a request that was seen once
+ * counts until the execution ends.
  *
  * @category model
  * @since 0.1.0
  */
 export interface PauseWatch {
-  /** Whether this execution is to pause. */
+  /** Whether this execution is to stop. */
   readonly look: () => false | Promise<boolean>
   /** Whether a request was seen. */
   readonly seen: () => boolean
-  /** What the newest request asks for, once one was seen. */
+  /** What the newest requests ask for, once one was seen. A cancel outweighs a pause. */
   readonly asked: () => Promise<Asked>
 }

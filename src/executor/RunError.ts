@@ -14,7 +14,7 @@ import type { Workspace } from '../domain/Workspace.js'
 import { top } from '../domain/Unit.js'
 import type { ArtifactError } from '../ports/ArtifactStore.js'
 import type { Fenced, HeldBy, ReadFailed, StorageError, WriteFailed } from '../ports/CheckpointStorage.js'
-import type { InvalidPointer } from '../ports/Pauses.js'
+import type { AlreadyAnswered, InvalidPointer } from '../ports/Requests.js'
 import type { TreeUnreadable } from '../ports/WorkingTree.js'
 import type { NoWorktree, WorkspaceError } from '../ports/Workspaces.js'
 
@@ -182,13 +182,24 @@ export interface NoWorkspaces {
 }
 
 /**
- * A run is to be asked to pause, and the environment has no `pauses`.
+ * A request is to be left for a run, and the environment has no `requests`.
  *
  * @category errors
  * @since 0.1.0
  */
-export interface NoPauses {
-  readonly _tag: 'NoPauses'
+export interface NoRequests {
+  readonly _tag: 'NoRequests'
+  readonly runId: string
+}
+
+/**
+ * The run was cancelled, and `reopen` is not set.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface RunCancelled {
+  readonly _tag: 'RunCancelled'
   readonly runId: string
 }
 
@@ -216,7 +227,9 @@ export type RunError =
   | WorkspaceError
   | WorkspaceGone
   | NoWorkspaces
-  | NoPauses
+  | NoRequests
+  | RunCancelled
+  | AlreadyAnswered
   | InvalidPointer
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -335,8 +348,12 @@ const sentence = (error: Short): string => {
       return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); fix its permissions (or git), then resume. Nothing was changed`
     case 'NoWorkspaces':
       return `Run ${error.runId} is to have a workspace of its own: give its environment \`workspaces\``
-    case 'NoPauses':
-      return `Run ${error.runId} can't be asked to pause: give the environment \`pauses\``
+    case 'NoRequests':
+      return `Cannot leave a request for run ${error.runId}: its environment has no inbox; set \`requests\``
+    case 'RunCancelled':
+      return `Run ${error.runId} was cancelled; to resume it all the same, set \`reopen\`, or start a new run`
+    case 'AlreadyAnswered':
+      return `"${error.unit}" of run ${error.runId} has an answer already, which stays; resume the run to use it`
     case 'InvalidPointer':
       return `${error.where} is no pointer to a paused run: ${error.why}. Name the run that is meant, or delete the file`
     case 'NoWorktree':
@@ -491,7 +508,7 @@ const withHint = (code: string, text: string): string => {
 }
 
 /**
- * Why a request to pause could not be read, as text for people.
+ * Why a request could not be read, as text for people.
  *
  * @category destructors
  * @since 0.1.0
@@ -499,9 +516,9 @@ const withHint = (code: string, text: string): string => {
 export const describeRequest = (error: StorageError): string => {
   switch (error._tag) {
     case 'Corrupt':
-      return `${error.where} is no request to pause: ${error.why}`
+      return `${error.where} is no valid request: ${error.why}`
     case 'TooLarge':
-      return `${error.where} is no request to pause: it has ${error.bytes} bytes`
+      return `${error.where} is no valid request: it has ${error.bytes} bytes`
     default:
       return describeStorage(error)
   }

@@ -40,7 +40,7 @@ export interface Failed {
 }
 
 /**
- * The run was stopped from outside. It can be resumed.
+ * The run was stopped from outside. It can be resumed; if it was cancelled (`reason`), only with `reopen`.
  *
  * @category model
  * @since 0.1.0

@@ -142,12 +142,13 @@ const REASONS: Readonly<Record<InterruptReason, boolean>> = {
   signal: true,
   aborted: true,
   paused: true,
-  pending: false
+  pending: false,
+  cancelled: false
 }
 
 /**
  * Only a reason that we know is written: a host in JavaScript may give any, and another could not be read again. That a run
- * waits for jobs nobody says from outside.
+ * waits for jobs, or is cancelled, no host says.
  */
 const reasonOf = (interrupt: Interrupt): InterruptReason => {
   try {

@@ -12,6 +12,7 @@ import { top } from '../domain/Unit.js'
 import { refuse } from './compositeChecks.js'
 import { goBack } from './goBack.js'
 import { completed } from './outputs.js'
+import { withdrawCancel } from './cancel.js'
 import { leavePointer } from './pause.js'
 import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
@@ -112,9 +113,12 @@ const rest = async (scope: RunScope, stepIndex: number, step: string): Promise<E
 
 const PAUSED: Stop = { _tag: 'Interrupted', reason: 'paused' }
 
+const CANCELLED: Stop = { _tag: 'Interrupted', reason: 'cancelled' }
+
 /** Records the interruption. A run that was taken over records nothing; that it was is reported once, where it is seen. */
 const interrupt = async (scope: RunScope, stepIndex: number, step: string): Promise<E.Either<RunError, RunOutcome>> => {
-  const stop = scope.stop() ?? (scope.pauses.seen() ? PAUSED : undefined)
+  const asked = scope.pauses.seen() ? await scope.pauses.asked() : undefined
+  const stop = scope.stop() ?? (asked === undefined ? undefined : asked.cancel === undefined ? PAUSED : CANCELLED)
   const { runId } = scope.recorder.checkpoint()
   if (stop === undefined || stop._tag === 'Fenced') return E.right({ _tag: 'Fenced', runId })
   const at = timestamp(scope.environment.clock.now())
@@ -124,6 +128,7 @@ const interrupt = async (scope: RunScope, stepIndex: number, step: string): Prom
   const checkpoint = saved.right
   const inProgress = checkpoint.state._tag === 'Interrupted' && checkpoint.state.inProgress
   report(scope.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
+  if (stop === CANCELLED && asked?.cancel !== undefined) await withdrawCancel(scope.environment, asked.cancel)
   // Whoever has taken the run over may be at work where we would commit.
   if (stop === PAUSED && scope.stop()?._tag !== 'Fenced')
     await leavePointer(scope.environment, checkpoint, await scope.pauses.asked())

@@ -22,6 +22,7 @@ import { lookingOnly } from './artifacts.js'
 import type { AttemptResult } from './AttemptResult.js'
 import { redacted } from './AttemptResult.js'
 import { runAttempt } from './attempts.js'
+import { owning, takeCancelIn } from './cancel.js'
 import { taskCompleted } from './changes.js'
 import type { Executor } from './Executor.js'
 import { disposing } from './onSuccess.js'
@@ -35,7 +36,7 @@ import { NO_SUB_STEPS, report, timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
 import type { Secured } from './secrets.js'
 import { secure } from './secrets.js'
-import { answering, holding, lossOf, restoreStored } from './stored.js'
+import { answering, lossOf, restoreStored } from './stored.js'
 import { goneOf } from './workspace.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -142,7 +143,7 @@ const askForAll =
     const said: Said = new Map()
     const looked = await pollStored(secured.right, program, unclaimed(runId), there.right, { said, mayRecord: false })
     if (E.isLeft(looked) || looked.right !== NEEDS_CLAIM) return looked as E.Either<RunError, PollOutcome>
-    return await holding(environment, runId, async (claim, stored) => {
+    return await owning(environment, runId, async (claim, stored) => {
       const polled = await pollStored(secured.right, program, claim, stored, { said, mayRecord: true })
       return polled as E.Either<RunError, PollOutcome>
     })
@@ -181,6 +182,9 @@ const pollStored = async <Outputs, Input>(
     report(environment, { _tag: 'CheckpointRecovered', runId, from, lost })
     return E.left({ _tag: 'RecoveryRefused', runId, from, lost, cause: undefined })
   }
+  const cancelled = asking.mayRecord ? await takeCancelIn(environment, claim, restored.right) : E.right(O.none)
+  if (E.isLeft(cancelled)) return cancelled
+  if (O.isSome(cancelled.right)) return E.left({ _tag: 'RunCancelled', runId })
   const state = { checkpoint: restored.right, found: stored.found }
   const surveyed = await survey(program, state, { evidence: [] })(environment)()
   if (E.isLeft(surveyed)) return surveyed

@@ -8,17 +8,18 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint, Status } from '../domain/Checkpoint.js'
 import { status } from '../domain/Checkpoint.js'
-import type { PauseRequest } from '../domain/Pause.js'
-import { continueHere, isFor, isSame } from '../domain/Pause.js'
+import { continueHere } from '../domain/Pause.js'
+import type { PauseRequest } from '../domain/Request.js'
+import { isFor, isSame } from '../domain/Request.js'
 import type { Holder, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
-import type { PointerError } from '../ports/Pauses.js'
+import type { PointerError } from '../ports/Requests.js'
 import type { WorkspaceError } from '../ports/Workspaces.js'
+import { askOwner } from './asking.js'
 import type { Executor } from './Executor.js'
 import type { Asked, PauseWatch } from './PauseWatch.js'
-import type { RunError } from './RunError.js'
 import { report, timestamp } from './RunScope.js'
-import { answering, restoreStored } from './stored.js'
+import { answering } from './stored.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -51,17 +52,17 @@ export type PauseAnswer =
 
 /**
  * Asks the process that runs a run to pause it: it lets end what it runs, starts nothing more, records that, and gives the run
- * back. From any process; the environment needs `pauses`.
+ * back. From any process; the environment needs `requests`.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
  * import { pause } from 'dogear'
- * import { memoryPauses, memoryStorage } from 'dogear/memory'
+ * import { memoryRequests, memoryStorage } from 'dogear/memory'
  * import { nodeEnvironment } from 'dogear/node'
  * import { resume, runOutcome, workflow } from 'dogear/promise'
  * import assert from 'node:assert/strict'
  *
- * const environment = nodeEnvironment(memoryStorage(), { pauses: memoryPauses() })
+ * const environment = nodeEnvironment(memoryStorage(), { requests: memoryRequests() })
  * const options = { id: 'nightly-1', storage: environment.storage, environment }
  * const nightly = workflow('nightly')
  *   .step('fetch', async () => {
@@ -81,48 +82,30 @@ export const pause =
   (runId: string, { commit = true }: PauseOptions = {}): Executor<PauseAnswer> =>
   (environment) =>
   async () => {
-    const { pauses, clock } = environment
-    if (pauses === undefined) return E.left({ _tag: 'NoPauses', runId })
-    const before = await holderOf(environment, runId)
-    if (E.isLeft(before)) return before
-    const { holder } = before.right
-    if (O.isNone(holder)) return atRest(runId, before.right)
-    const { host, pid, since } = holder.value
-    const addressee = { host, pid, since }
-    const request = { runId, addressee, commit, requestedAt: timestamp(clock.now()) }
-    const left = await answering('pause', () => pauses.request(request))
-    // It may have come to rest in the meantime, or be gone; then nobody is left who would take the request away.
-    const after = await holderOf(environment, runId)
-    if (E.isLeft(after)) return after
-    if (E.isLeft(left)) return left
-    if (O.isSome(after.right.holder) && isFor(request, after.right.holder.value))
-      return E.right({ _tag: 'Requested', runId, holder: holder.value })
-    const gone = await answering('pause', () => pauses.withdraw(runId, request))
-    return E.isLeft(gone) ? gone : atRest(runId, after.right)
+    const { requests, clock } = environment
+    const requestTo = ({ host, pid, since }: Holder): PauseRequest => {
+      const addressee = { host, pid, since }
+      return { _tag: 'Pause', runId, addressee, commit, requestedAt: timestamp(clock.now()) }
+    }
+    const asked = await askOwner(environment, runId, requestTo, () => false)
+    if (E.isLeft(asked)) return asked
+    if (asked.right._tag === 'Requested') return E.right({ ...asked.right, runId })
+    const { seen, left } = asked.right
+    // Nobody is left who would withdraw it.
+    const withdrawn =
+      requests === undefined || O.isNone(left)
+        ? E.right(undefined)
+        : await answering('request', () => requests.withdraw(left.value))
+    if (E.isLeft(withdrawn)) return withdrawn
+    return E.right({ _tag: 'AtRest', runId, status: status(seen.checkpoint, O.isSome(seen.holder)) })
   }
-
-interface Seen {
-  readonly checkpoint: Checkpoint
-  readonly holder: O.Option<Holder>
-}
-
-const holderOf = async ({ storage }: Environment, runId: string): Promise<E.Either<RunError, Seen>> => {
-  const stored = await answering('load', () => storage.load(runId))
-  if (E.isLeft(stored)) return stored
-  if (O.isNone(stored.right)) return E.left({ _tag: 'NoSuchRun', runId })
-  const { heldBy: holder } = stored.right.value
-  return E.map((checkpoint: Checkpoint) => ({ checkpoint, holder }))(restoreStored(stored.right.value, runId))
-}
-
-const atRest = (runId: string, { checkpoint, holder }: Seen): E.Either<never, PauseAnswer> =>
-  E.right({ _tag: 'AtRest', runId, status: status(checkpoint, O.isSome(holder)) })
 
 // ---------------------------------------------------------------------------------------------------------------------
 // seeing
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Looks out for requests to pause a run that this process holds. One for an earlier execution is taken away.
+ * Looks for requests to pause or cancel a run that this process owns, and withdraws a pause request for an earlier execution.
  *
  * @category constructors
  * @since 0.1.0
@@ -134,7 +117,7 @@ export const watchFor = (environment: Environment, runId: string): PauseWatch =>
     return seen !== undefined
   }
   return {
-    look: () => (seen !== undefined ? YES : isRequested(environment, runId) ? verify() : false),
+    look: () => (seen !== undefined ? YES : isAny(environment, runId) ? verify() : false),
     seen: () => seen !== undefined,
     // Another may have come since, while what ran was waited for.
     asked: async () => {
@@ -149,9 +132,15 @@ const YES = Promise.resolve(true)
 /** A pause, and nothing else: what is done where nobody knows what was asked for. */
 const LEAST: Asked = { commit: false }
 
-const isRequested = ({ pauses }: Environment, runId: string): boolean => {
+/**
+ * Whether a run may have requests. A port that throws has none.
+ *
+ * @category looking
+ * @since 0.1.0
+ */
+export const isAny = ({ requests }: Environment, runId: string): boolean => {
   try {
-    return pauses?.isRequested(runId) === true
+    return requests?.isAny(runId) === true
   } catch {
     return false
   }
@@ -162,17 +151,19 @@ interface Found extends Asked {
   readonly request?: PauseRequest
 }
 
-/** What is asked of the execution that holds the run now, if anything is. What is `known` to be for it need not be found out again. */
+/** What is asked of the execution that owns the run now, if anything is. A request that is `known` to be for it is not verified again. */
 const forThis = async (
-  { pauses, storage }: Environment,
+  { requests, storage }: Environment,
   runId: string,
   known: PauseRequest | undefined
 ): Promise<Found | undefined> => {
-  if (pauses === undefined) return undefined
-  const request = await answering('pause', () => pauses.requested(runId))
-  if (E.isLeft(request)) return { ...LEAST, unreadable: request.left }
-  if (O.isNone(request.right)) return undefined
-  const { value } = request.right
+  if (requests === undefined) return undefined
+  const all = await answering('request', () => requests.list(runId))
+  if (E.isLeft(all)) return { ...LEAST, unreadable: all.left }
+  const cancel = all.right.find((one) => one._tag === 'Cancel')
+  if (cancel !== undefined) return { ...LEAST, cancel }
+  const value = all.right.find((one) => one._tag === 'Pause')
+  if (value === undefined) return undefined
   const { commit } = value
   if (known !== undefined && isSame(value, known)) return { commit, request: known }
   const stored: E.Either<StorageError, O.Option<Stored>> = await answering('load', () => storage.load(runId))
@@ -180,7 +171,7 @@ const forThis = async (
   const holder = O.isSome(stored.right) ? stored.right.value.heldBy : O.none
   if (O.isNone(holder)) return { commit }
   if (isFor(value, holder.value)) return { commit, request: value }
-  await answering('pause', () => pauses.withdraw(runId, value))
+  await answering('request', () => requests.withdraw(value))
   return undefined
 }
 
@@ -200,7 +191,7 @@ export const leavePointer = async (
   checkpoint: Checkpoint,
   { commit, unreadable }: Asked
 ): Promise<void> => {
-  const { pauses, workspaces } = environment
+  const { requests, workspaces } = environment
   const { runId, workspace } = checkpoint
   const problems: Array<PointerError | WorkspaceError> = []
   const told = <Problem extends PointerError | WorkspaceError, A>(result: E.Either<Problem, A>): A | undefined => {
@@ -213,7 +204,7 @@ export const leavePointer = async (
       ? told(await caught('commit', () => workspaces.commit(runId, workspace)))
       : undefined
   const pointer = continueHere(checkpoint, made === undefined ? undefined : O.toUndefined(made))
-  const where = pauses === undefined ? undefined : told(await caught('pointer', () => pauses.point(pointer)))
+  const where = requests === undefined ? undefined : told(await caught('pointer', () => requests.point(pointer)))
   report(environment, {
     _tag: 'RunPaused',
     runId,
@@ -242,19 +233,19 @@ const caught = async <Problem, A>(
  * @category effects
  * @since 0.1.0
  */
-export const removePointer = async ({ pauses }: Environment, runId: string): Promise<void> => {
-  if (pauses !== undefined) await caught('pointer', () => pauses.unpoint(runId))
+export const removePointer = async ({ requests }: Environment, runId: string): Promise<void> => {
+  if (requests !== undefined) await caught('pointer', () => requests.unpoint(runId))
 }
 
 /**
- * Takes away the request to an execution that ends, however it ends. Whoever lost the run leaves it: it is for nobody any more, and the
- * next one sees that.
+ * Removes the pause request of an execution that ends, however it ends. An owner that was superseded leaves it: the next one
+ * sees that it is outdated.
  *
  * @category effects
  * @since 0.1.0
  */
 export const clearRequest = async (environment: Environment, runId: string): Promise<void> => {
-  const { pauses } = environment
-  if (pauses === undefined || !isRequested(environment, runId)) return
-  await answering('pause', () => pauses.withdraw(runId))
+  const { requests } = environment
+  if (requests === undefined || !isAny(environment, runId)) return
+  await answering('request', () => requests.clearPause(runId))
 }

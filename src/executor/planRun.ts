@@ -7,6 +7,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
+import { status } from '../domain/Checkpoint.js'
 import { unitsInNeed } from '../domain/evidenceOf.js'
 import type { Json } from '../domain/Json.js'
 import type { Confirm, PlanError, PlanOptions, PlanProblem, ResumePlan } from '../domain/Plan.js'
@@ -52,11 +53,16 @@ export interface Planned {
 export interface PlanRunOptions<Input = Json> extends Omit<PlanOptions, 'input' | 'recovered'> {
   /** With `fromStep`: replaces the input for that step and what follows. */
   readonly input?: Input | undefined
+  /** Plan the run although it was cancelled. */
+  readonly reopen?: boolean
 }
+
+/** The planner's options, and whether a cancelled run is to be planned. */
+export type SurveyOptions = PlanOptions & Pick<PlanRunOptions, 'reopen'>
 
 /**
  * What a resume would do, and why. Runs and writes nothing. Fails with the error that the resume would fail with before it asks
- * or runs anything: `NoSuchRun`, `PlanError`, `InvalidInput`, `WorkspaceGone`, a storage error.
+ * or runs anything: `NoSuchRun`, `RunCancelled`, `PlanError`, `InvalidInput`, `WorkspaceGone`, a storage error.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -115,15 +121,17 @@ export interface Survey extends State {
   readonly plan: E.Either<PlanError, ResumePlan>
 }
 
-/** Surveys a state that is loaded, for an input that is JSON. */
+/** Surveys a state that is loaded, for an input that is JSON. Every resume, plan and poll of a cancelled run is refused here. */
 export const survey =
   <Outputs, Input>(
     program: Program<Outputs, Input, unknown, unknown>,
     { checkpoint, found }: State,
-    given: PlanOptions
+    given: SurveyOptions
   ): Executor<Survey> =>
   (environment) =>
   async () => {
+    if (status(checkpoint, false) === 'cancelled' && given.reopen !== true)
+      return E.left({ _tag: 'RunCancelled', runId: checkpoint.runId })
     const input = program.decodeInput(given.input === undefined ? checkpoint.input : given.input)
     if (E.isLeft(input)) return E.left({ _tag: 'InvalidInput', ...input.left })
     const there = await hasWorkspace(checkpoint)(environment)()
@@ -162,7 +170,7 @@ export const planStored =
   <Outputs, Input>(
     program: Program<Outputs, Input, unknown, unknown>,
     state: State,
-    given: PlanOptions
+    given: SurveyOptions
   ): Executor<Planned> =>
   (environment) =>
   async () => {

@@ -16,6 +16,7 @@ import { runsAgain } from '../domain/Plan.js'
 import type { WantedWorkspace, Workspace } from '../domain/Workspace.js'
 import type { Claim, ClaimOptions, Revision, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
+import { owning, takeCancelIn } from './cancel.js'
 import { eventsOf } from './changes.js'
 import { disposing } from './onSuccess.js'
 import type { Executor } from './Executor.js'
@@ -28,12 +29,12 @@ import type { Planned } from './planRun.js'
 import { checkDefinition, EXACT, planStored, survey, usable } from './planRun.js'
 import { make as makeRecorder, revisionOf } from './Recorder.js'
 import type { RunError } from './RunError.js'
-import type { RunOutcome } from './RunOutcome.js'
+import type { Fenced, Interrupted, RunOutcome } from './RunOutcome.js'
 import type { RunScope } from './RunScope.js'
 import { report, stopOn, timestamp } from './RunScope.js'
 import type { Secured } from './secrets.js'
 import { secure } from './secrets.js'
-import { holding, lossOf, restoreStored } from './stored.js'
+import { lossOf, restoreStored } from './stored.js'
 import { make as makeValues, reset } from './Values.js'
 import { makeReady, treeOf, workspaceFor } from './workspace.js'
 
@@ -66,7 +67,8 @@ export interface Recovery {
  *   Without it, the resume is declined;
  * - `takeOver`: supersede an owner whose liveness the store cannot decide. An owner that is proven alive still fails the call
  *   with `HeldBy`. Fencing protects the record, not the world: the old owner's step may still be running. A unit in flight that
- *   is not idempotent therefore needs an answer, as always; any other unit runs again.
+ *   is not idempotent therefore needs an answer, as always; any other unit runs again;
+ * - `reopen`: resume a cancelled run, as an interrupted one. Without it the call fails with `RunCancelled`.
  *
  * @category model
  * @since 0.1.0
@@ -78,6 +80,8 @@ export interface ResumeOptions<Input = Json> extends Omit<PlanOptions, 'input'> 
   readonly onRecovered?: (recovery: Recovery) => Promise<O.Option<string>>
   /** Supersede an owner whose liveness the store cannot decide. */
   readonly takeOver?: boolean
+  /** Resume the run although it was cancelled. */
+  readonly reopen?: boolean
 }
 
 /**
@@ -186,10 +190,14 @@ const perform =
     const take = async (claim: Claim, stored: O.Option<Stored>): Promise<E.Either<RunError, RunOutcome<Outputs>>> => {
       const prepared = O.isNone(stored)
         ? await begin(secured.right, program, runId, request, input.right.initial, workspace.right)
-        : await goOn(secured.right, program, runId, stored.value, request, input.right.given)
-      return E.isLeft(prepared) ? prepared : await executePrepared(secured.right, program, claim, prepared.right)
+        : await goOn(secured.right, program, claim, stored.value, request, input.right.given)
+      if (E.isLeft(prepared))
+        return prepared.left._tag === 'Fenced' ? fenced(environment, claim, prepared.left) : prepared
+      return '_tag' in prepared.right
+        ? E.right(prepared.right)
+        : await executePrepared(secured.right, program, claim, prepared.right)
     }
-    return await holding(environment, runId, take, howToClaim(request))
+    return await owning(environment, runId, take, howToClaim(request))
   }
 
 /** A new run has no owner to supersede. */
@@ -242,15 +250,16 @@ const begin = async <Outputs, Input>(
   })
 }
 
-/** A stored run: restored, agreed on if damaged, planned, and the plan checked against what was asked. */
+/** A stored run: restored, agreed on if damaged, cancelled if that was asked for, planned, and the plan checked against what was asked. */
 const goOn = async <Outputs, Input>(
   environment: Environment,
   program: Program<Outputs, Input, unknown, unknown>,
-  runId: string,
+  claim: Claim,
   stored: Stored,
   request: Request<Input>,
   input: Json | undefined
-): Promise<E.Either<RunError, Prepared>> => {
+): Promise<E.Either<RunError, Prepared | Interrupted>> => {
+  const { runId } = claim
   const restored = restoreStored(stored, runId)
   if (E.isLeft(restored)) return restored
   const checkpoint = restored.right
@@ -259,6 +268,9 @@ const goOn = async <Outputs, Input>(
   if (E.isLeft(asked)) return asked
   const agreed = await agree(environment, stored, checkpoint, request.options)
   if (E.isLeft(agreed)) return agreed
+  const cancelled = await takeCancelIn(environment, claim, checkpoint, agreed.right)
+  if (E.isLeft(cancelled)) return cancelled
+  if (O.isSome(cancelled.right)) return E.right(cancelled.right.value)
   const planned = await planStored(program, { checkpoint, found: stored.found }, asked.right)(environment)()
   if (E.isLeft(planned)) return planned
   const answered = unlessOpen(planned.right, request.options)
@@ -328,12 +340,16 @@ const executePrepared = async <Outputs, Input>(
     if (E.isLeft(ended) && ended.left._tag !== 'Fenced') return ended
     // The executed program is this one, so the outputs have its types.
     if (E.isRight(ended) && ended.right._tag !== 'Fenced') return E.right(ended.right as RunOutcome<Outputs>)
-    const loss = lossOf(claim, E.isLeft(ended) ? ended.left : undefined)
-    report(environment, { _tag: 'RunFenced', ...loss })
-    return E.right({ _tag: 'Fenced', ...loss })
+    return fenced(environment, claim, E.isLeft(ended) ? ended.left : undefined)
   } finally {
     dispose()
   }
+}
+
+const fenced = (environment: Environment, claim: Claim, told: RunError | undefined): E.Either<never, Fenced> => {
+  const loss = lossOf(claim, told)
+  report(environment, { _tag: 'RunFenced', ...loss })
+  return E.right({ _tag: 'Fenced', ...loss })
 }
 
 /**

@@ -30,10 +30,10 @@ import { recall, remember } from './unreleased.js'
  * @category effects
  * @since 0.1.0
  */
-export const answering = async <A>(
+export const answering = async <A, Failure = never>(
   operation: string,
-  ask: () => TaskEither<StorageError, A>
-): Promise<E.Either<StorageError, A>> => {
+  ask: () => TaskEither<StorageError | Failure, A>
+): Promise<E.Either<StorageError | Failure, A>> => {
   try {
     return await ask()()
   } catch (cause) {

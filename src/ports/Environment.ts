@@ -11,7 +11,7 @@ import type { OnCheckFailed } from './Checks.js'
 import type { Clock } from './Clock.js'
 import type { Events } from './Events.js'
 import type { Interrupt } from './Interrupt.js'
-import type { Pauses } from './Pauses.js'
+import type { Requests } from './Requests.js'
 import type { Secrets } from './Secrets.js'
 import type { WorkingTree } from './WorkingTree.js'
 import type { Workspaces } from './Workspaces.js'
@@ -25,7 +25,7 @@ import type { Workspaces } from './Workspaces.js'
  * - `artifacts`: where steps keep what they put. A run whose steps put nothing needs none.
  * - `secrets`: who keeps the secrets that a program declares. A program that declares none needs none.
  * - `archive`: where completed runs go, of a program that says so (`onSuccess: 'archive'`).
- * - `pauses`: where requests to pause are left and found. Without it nobody can ask a run to pause.
+ * - `requests`: where other processes leave requests: to pause a run or to cancel it. Without it both are refused.
  * - `asyncContext`: tells that a sub-step is called inside of another one. Without it such a call is not refused.
  * - `workspaces`: makes the workspaces that runs and steps have of their own. Without these it is not needed.
  *
@@ -47,7 +47,7 @@ export interface Environment {
   readonly artifacts?: ArtifactStore
   readonly secrets?: Secrets
   readonly archive?: Archive
-  readonly pauses?: Pauses
+  readonly requests?: Requests
   readonly asyncContext?: AsyncContext
   readonly workspaces?: Workspaces
 }

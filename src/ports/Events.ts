@@ -14,7 +14,7 @@ import type { Unit } from '../domain/Unit.js'
 import type { OwnWorkspace } from '../domain/Workspace.js'
 import type { CheckAnswer, FailedCheck } from './Checks.js'
 import type { LostFiles, StorageError } from './CheckpointStorage.js'
-import type { PointerError } from './Pauses.js'
+import type { PointerError } from './Requests.js'
 import type { WorkspaceError } from './Workspaces.js'
 
 /**

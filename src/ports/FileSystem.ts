@@ -104,6 +104,8 @@ export interface FileSystem {
   readonly renameSync: (from: string, to: string) => void
   /** Takes a name away. */
   readonly unlinkSync: (path: string) => void
+  /** Deletes an empty folder; `ENOTEMPTY` if something is in it. */
+  readonly rmdirSync: (path: string) => void
   /** Deletes a folder with all that is in it; nothing there is fine. */
   readonly removeTree: (path: string) => Promise<void>
   /** Replaces a file's content at once (write-file-atomic), mode 0600. */

@@ -9,6 +9,8 @@ import type * as TE from 'fp-ts/lib/TaskEither.js'
 import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
 import type { Json } from '../domain/Json.js'
 import { nameOf } from '../domain/Unit.js'
+import type { CancelAnswer } from '../executor/cancel.js'
+import { cancel as askToCancel } from '../executor/cancel.js'
 import type { PollOutcome } from '../executor/jobs.js'
 import { poll as pollJobs } from '../executor/jobs.js'
 import type { PauseAnswer, PauseOptions } from '../executor/pause.js'
@@ -231,15 +233,15 @@ export const poll = async <Outputs, Input>(
 }
 
 /**
- * Asks the process that runs a run to pause it; see `pause` of `dogear`. The environment needs `pauses`. Rejects with a
+ * Asks the process that runs a run to pause it; see `pause` of `dogear`. The environment needs `requests`. Rejects with a
  * {@link RunFailure} if there is no such run, or the request can't be left.
  *
  * @example
- * import { memoryPauses, memoryStorage } from 'dogear/memory'
+ * import { memoryRequests, memoryStorage } from 'dogear/memory'
  * import { pause, run, workflow } from 'dogear/promise'
  * import assert from 'node:assert/strict'
  *
- * const options = { id: 'tidy-1', storage: memoryStorage(), environment: { pauses: memoryPauses() } }
+ * const options = { id: 'tidy-1', storage: memoryStorage(), environment: { requests: memoryRequests() } }
  * await run(workflow('tidy').step('sweep', () => 'swept'), options)
  * assert.deepEqual(await pause(options), { _tag: 'AtRest', runId: 'tidy-1', status: 'completed' })
  *
@@ -248,6 +250,28 @@ export const poll = async <Outputs, Input>(
  */
 export const pause = async (options: Options & PauseOptions): Promise<PauseAnswer> => {
   const asked = await askToPause(options.id, options)(environmentOf(options))()
+  if (E.isLeft(asked)) throw new RunFailure(refusedWith(options.id, asked.left))
+  return asked.right
+}
+
+/**
+ * Cancels a run; see `cancel` of `dogear`. The environment needs `requests`. Rejects with a {@link RunFailure} if there is no such
+ * run, or the request can't be left.
+ *
+ * @example
+ * import { memoryRequests, memoryStorage } from 'dogear/memory'
+ * import { cancel, run, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const options = { id: 'tidy-1', storage: memoryStorage(), environment: { requests: memoryRequests() } }
+ * await run(workflow('tidy').step('sweep', () => 'swept'), options)
+ * assert.deepEqual(await cancel(options), { _tag: 'AtRest', runId: 'tidy-1', status: 'completed' })
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const cancel = async (options: Options): Promise<CancelAnswer> => {
+  const asked = await askToCancel(options.id)(environmentOf(options))()
   if (E.isLeft(asked)) throw new RunFailure(refusedWith(options.id, asked.left))
   return asked.right
 }

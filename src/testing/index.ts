@@ -26,7 +26,7 @@ export {
   runArtifactConformance,
   runConformance
 } from './conformance/run.js'
-export type { AtCall, AtEffect, AtPause, AtUnit, CrashPoint, CrashSchedule, PauseCall } from './crash/CrashPoint.js'
+export type { AtCall, AtEffect, AtRequest, AtUnit, CrashPoint, CrashSchedule, RequestCall } from './crash/CrashPoint.js'
 export { crashSchedule, describePoint } from './crash/CrashPoint.js'
 export { crashCase } from './crash/crashCase.js'
 export type { CrashStorage } from './crash/CrashStorage.js'
@@ -36,6 +36,8 @@ export type {
   Gone,
   Intervention,
   Override,
+  Ask,
+  Cancel,
   Pause,
   PauseAtCall,
   RestartWave

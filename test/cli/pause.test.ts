@@ -58,7 +58,7 @@ test('a pause lets the group that runs end, and says where the run stands, in wh
     unit: 'checks/G3',
     commits: []
   })
-  expect(place.exists('.dogear/runs/r/pause.json')).toBe(false)
+  expect(place.exists('.dogear/runs/r/requests')).toBe(false)
 })
 
 test('a resume without an id follows the pointer, past other unfinished runs, and removes it', async () => {
@@ -149,14 +149,14 @@ test('a run that rests is not paused: it is said how it rests, and nothing is wr
 test('a request that is damaged pauses the run, and what is wrong with it is said', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = await started()
-  const path = place.write('.dogear/runs/r/pause.json', '{')
+  const path = place.write('.dogear/runs/r/requests/pause.json', '{')
   place.write('go', '')
   const ended = await running.ended
   expect(ended.code).toBe(75)
   expect(ended.stderr).toContain(
-    `warning: nothing was committed, because the pause request cannot be attributed: ${path} is no request to pause: at $ expected a JSON object\n`
+    `warning: nothing was committed, because the pause request cannot be attributed: ${path} is no valid request: at $ expected a JSON object\n`
   )
-  expect(place.exists('.dogear/runs/r/pause.json')).toBe(false)
+  expect(place.exists('.dogear/runs/r/requests')).toBe(false)
 })
 
 test('Ctrl+C during a pause is a stop, and leaves no request', async () => {
@@ -166,7 +166,7 @@ test('Ctrl+C during a pause is a stop, and leaves no request', async () => {
   process.kill(running.pid, 'SIGINT')
   expect((await running.ended).code).toBe(130)
   expect(await statusOf()).toBe('interrupted')
-  expect(place.exists('.dogear/runs/r/pause.json')).toBe(false)
+  expect(place.exists('.dogear/runs/r/requests')).toBe(false)
   expect(place.exists('.dogear/continue-here.json')).toBe(false)
 })
 

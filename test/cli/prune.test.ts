@@ -88,7 +88,7 @@ describe('dogear prune', () => {
     [['--older-than', '30'], '--older-than is a duration like 12h or 30d, not "30"'],
     [
       ['--keep', '1', '--status', 'running'],
-      '--status is one of completed, failed, interrupted, paused, pending, queued'
+      '--status is one of completed, cancelled, failed, interrupted, paused, pending, queued'
     ],
     [['--keep', '1', '--status', 'complete'], 'Did you mean "completed"?']
   ])('with %j is wrong use', async (flags, message) => {

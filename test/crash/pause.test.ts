@@ -1,7 +1,7 @@
 /** A process that is killed while it pauses, or while it takes a pause up, loses nothing and does nothing twice. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -58,15 +58,24 @@ const endsWell = async (folder: string): Promise<void> => {
   ].flatMap(([unit = '', effect]) => (recorded.has(unit) ? [] : [effect]))
   assert.deepEqual([...after].sort(), [...due].sort())
   assert.ok((await completedIn(folder)).has('three'))
-  assert.equal(existsSync(join(folder, 'state/runs/r/pause.json')), false)
+  assert.equal(existsSync(join(folder, 'state/runs/r/requests')), false)
   assert.equal(existsSync(join(folder, 'state/continue-here.json')), false)
 }
 
 /** A request to an owner that is dead by now. */
 const leaveOutdated = (folder: string): void => {
   const addressee = { host: 'build-1', pid: 1, since: '2026-01-02T03:04:05.000Z' }
-  const request = { format: 1, runId: 'r', addressee, commit: true, requestedAt: '2026-01-02T03:04:06.000Z' }
-  writeFileSync(join(folder, 'state/runs/r/pause.json'), JSON.stringify(request))
+  const request = {
+    format: 1,
+    _tag: 'Pause',
+    runId: 'r',
+    addressee,
+    commit: true,
+    requestedAt: '2026-01-02T03:04:06.000Z'
+  }
+  const inbox = join(folder, 'state/runs/r/requests')
+  mkdirSync(inbox, { recursive: true })
+  writeFileSync(join(inbox, 'pause.json'), JSON.stringify(request))
 }
 
 const callsOf = (how: 'run' | 'resume'): Promise<number> =>

@@ -6,7 +6,7 @@ import type { PrunableStatus, RetainedRun, RetentionPolicy } from '../../src/dom
 import { expired } from '../../src/domain/Retention.js'
 import { law } from './law.js'
 
-const STATUSES = ['queued', 'running', 'completed', 'failed', 'interrupted', 'paused', 'pending'] as const
+const STATUSES = ['queued', 'running', 'completed', 'failed', 'interrupted', 'paused', 'pending', 'cancelled'] as const
 
 const PRUNABLE = STATUSES.filter((one): one is PrunableStatus => one !== 'running')
 
@@ -45,7 +45,7 @@ describe('a run', () => {
     ([all, policy, now]) => {
       for (const run of expired(all, policy, now)) {
         assert.ok(!run.isHeld && !run.isDamaged)
-        assert.ok((policy.statuses ?? ['completed']).some((one) => one === run.status))
+        assert.ok((policy.statuses ?? ['completed', 'cancelled']).some((one) => one === run.status))
         assert.ok(now - run.endedAtMillis > (policy.olderThanMillis ?? -Infinity))
       }
     }

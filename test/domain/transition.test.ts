@@ -675,6 +675,7 @@ describe('the status of a run', () => {
     ['stopped by a signal', stopped('signal'), 'interrupted', 'interrupted'],
     ['stopped by its host', stopped('aborted'), 'interrupted', 'interrupted'],
     ['paused', stopped('paused'), 'paused', 'paused'],
+    ['cancelled', stopped('cancelled'), 'cancelled', 'cancelled'],
     ['waiting for outside work', stopped('pending'), 'pending', 'pending'],
     [
       'rewound to its start',

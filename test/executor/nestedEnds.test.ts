@@ -1,9 +1,9 @@
-/** Jobs, pauses, stops, evidence, checks and doubt of units that are parts of parts. */
+/** Jobs, requests, stops, evidence, checks and doubt of units that are parts of parts. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
-import { memoryPauses } from '../../src/adapters/memory.js'
+import { memoryRequests } from '../../src/adapters/memory.js'
 import { pause } from '../../src/executor/pause.js'
 import type { Program as ProgramType } from '../../src/index.js'
 import { planResume, poll, Program, resume, run } from '../../src/index.js'
@@ -78,14 +78,14 @@ describe('a step of a group', () => {
 
   test('that is running when the run is to pause ends, and nothing starts after it', async () => {
     const world = newWorld()
-    const pauses = memoryPauses()
-    const process = newProcess(world, { pauses })
+    const requests = memoryRequests()
+    const process = newProcess(world, { requests })
     const asks = task('ask', {
       run: () => TE.fromTask(async () => void right(await pause('r', {})(process.environment)()))
     })
     const outcome = ended(await process.perform(run(release(world, asks), 'r', {})), 'Interrupted')
     assert.deepEqual([outcome.reason, outcome.step], ['paused', 'deploy'])
-    assert.equal(right(await pauses.pointer())._tag, 'Some')
+    assert.equal(right(await requests.pointer())._tag, 'Some')
     assert.ok(!world.log.includes('deploy/asia/warm'))
     assert.deepEqual(await restarted(world, release(world, asks)), AFTER)
   })

@@ -4,13 +4,13 @@ import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
-import { memoryPauses, memoryStorage } from '../../src/adapters/memory.js'
+import { memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
 import type {
   Checkpoint,
   CheckpointStorage,
   Environment,
   Event,
-  Pauses,
+  Requests,
   Program as ProgramType
 } from '../../src/index.js'
 import { pause, poll, Program, resume, run } from '../../src/index.js'
@@ -58,8 +58,8 @@ const asks = (process: () => Process) => async (): Promise<void> =>
   assert.equal(right(await asking(process()))._tag, 'Requested')
 
 /** A process whose second step asks for a pause, and what came of it. */
-const paused = async (pauses: Pauses, world = newWorld(), events?: Environment['events']) => {
-  const process: Process = newProcess(world, { pauses, ...(events === undefined ? {} : { events }) })
+const paused = async (requests: Requests, world = newWorld(), events?: Environment['events']) => {
+  const process: Process = newProcess(world, { requests, ...(events === undefined ? {} : { events }) })
   const outcome = ended(
     await process.perform(
       run(
@@ -76,76 +76,76 @@ const paused = async (pauses: Pauses, world = newWorld(), events?: Environment['
   return { process, outcome }
 }
 
-const nothingIsLeft = (pauses: Pauses): void => assert.equal(pauses.isRequested('r'), false)
+const nothingIsLeft = (requests: Requests): void => assert.equal(requests.isAny('r'), false)
 
 describe('a pause', () => {
   test('lets the step that runs end, starts no other, and is on record as paused', async () => {
-    const pauses = memoryPauses()
-    const { process, outcome } = await paused(pauses)
+    const requests = memoryRequests()
+    const { process, outcome } = await paused(requests)
     assert.deepEqual(
       [outcome.stepIndex, outcome.step, outcome.inProgress, outcome.reason],
       [2, 'three', false, 'paused']
     )
     assert.deepEqual(process.world.log, ['one', 'two'])
     assert.deepEqual((await historyOf(process.storage)).slice(-2), ['UnitCompleted', 'Interrupted'])
-    nothingIsLeft(pauses)
+    nothingIsLeft(requests)
   })
 
   test('is taken up once: a resume goes on to the end, and does again nothing that was done', async () => {
-    const pauses = memoryPauses()
-    const { process } = await paused(pauses)
-    assert.equal(O.toUndefined(right(await pauses.pointer()))?.unit, 'three')
-    const next = newProcess(process.world, { pauses })
+    const requests = memoryRequests()
+    const { process } = await paused(requests)
+    assert.equal(O.toUndefined(right(await requests.pointer()))?.unit, 'three')
+    const next = newProcess(process.world, { requests })
     ended(await next.perform(resume(threeSteps(process.world), 'r')), 'Completed')
     assert.deepEqual(process.world.log, ['one', 'two', 'three'])
-    assert.deepEqual(right(await pauses.pointer()), O.none)
+    assert.deepEqual(right(await requests.pointer()), O.none)
   })
 
   test('leaves its pointer when it is on record, and takes its request away after that', async () => {
     const order: Array<string> = []
-    const kept = memoryPauses()
-    const pauses: Pauses = {
+    const kept = memoryRequests()
+    const requests: Requests = {
       ...kept,
       point: (pointer) => async () => {
         order.push('point')
         return kept.point(pointer)()
       },
-      withdraw: (runId) => {
-        order.push('withdraw')
-        return kept.withdraw(runId)
+      clearPause: (runId) => {
+        order.push('clear')
+        return kept.clearPause(runId)
       }
     }
     const report = ({ _tag }: Event): void => {
       if (_tag === 'RunInterrupted' || _tag === 'RunPaused') order.push(_tag)
     }
-    await paused(pauses, newWorld(), { report })
-    assert.deepEqual(order, ['RunInterrupted', 'point', 'RunPaused', 'withdraw'])
+    await paused(requests, newWorld(), { report })
+    assert.deepEqual(order, ['RunInterrupted', 'point', 'RunPaused', 'clear'])
   })
 
   test('that is asked for while the last step runs leaves a completed run, and nothing else', async () => {
-    const pauses = memoryPauses()
-    const process: Process = newProcess(newWorld(), { pauses })
+    const requests = memoryRequests()
+    const process: Process = newProcess(newWorld(), { requests })
     const only = Program.fromSteps('w', [task('only', { run: asks(() => process) })])
     ended(await process.perform(run(only, 'r', {})), 'Completed')
-    nothingIsLeft(pauses)
-    assert.deepEqual(right(await pauses.pointer()), O.none)
+    nothingIsLeft(requests)
+    assert.deepEqual(right(await requests.pointer()), O.none)
   })
 
   test('during which a stop comes is a stop, and leaves nothing of the pause', async () => {
-    const pauses = memoryPauses()
-    const process: Process = newProcess(newWorld(), { pauses })
+    const requests = memoryRequests()
+    const process: Process = newProcess(newWorld(), { requests })
     const program = threeSteps(process.world, async () => {
       await asks(() => process)()
       process.stop('signal')
     })
     assert.equal(ended(await process.perform(run(program, 'r', {})), 'Interrupted').reason, 'signal')
-    nothingIsLeft(pauses)
-    assert.deepEqual(right(await pauses.pointer()), O.none)
+    nothingIsLeft(requests)
+    assert.deepEqual(right(await requests.pointer()), O.none)
   })
 
   test('that a stop overtakes while groups still run is a stop', async () => {
-    const pauses = memoryPauses()
-    const process: Process = newProcess(newWorld(), { pauses })
+    const requests = memoryRequests()
+    const process: Process = newProcess(newWorld(), { requests })
     const until: LooseSpec['run'] = ({ signal }) =>
       TE.tryCatch(
         () => new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('told to stop')))),
@@ -156,23 +156,23 @@ describe('a pause', () => {
       [group('a', { run: until }), group('b', { run: asks(() => process) }), group('c', { run: until })],
       { concurrency: 2 }
     )
-    const seen: Pauses = {
-      ...pauses,
-      requested: (runId) => async () => {
+    const seen: Requests = {
+      ...requests,
+      list: (runId) => async () => {
         setImmediate(() => setImmediate(() => process.stop('signal')))
-        return pauses.requested(runId)()
+        return requests.list(runId)()
       }
     }
     const program = Program.fromSteps('w', [wave])
-    const running = run(program, 'r', {})({ ...process.environment, pauses: seen })
+    const running = run(program, 'r', {})({ ...process.environment, requests: seen })
     assert.equal(ended(await running(), 'Interrupted').reason, 'signal')
-    nothingIsLeft(pauses)
-    assert.deepEqual(right(await pauses.pointer()), O.none)
+    nothingIsLeft(requests)
+    assert.deepEqual(right(await requests.pointer()), O.none)
   })
 
   test('of a wave lets its running groups end and starts no other; a resume runs only those', async () => {
-    const pauses = memoryPauses()
-    const process: Process = newProcess(newWorld(), { pauses })
+    const requests = memoryRequests()
+    const process: Process = newProcess(newWorld(), { requests })
     const { log } = process.world
     const wave = (asked: boolean) =>
       Program.fromSteps('w', [
@@ -193,12 +193,12 @@ describe('a pause', () => {
     assert.deepEqual([outcome.reason, outcome.inProgress], ['paused', true])
     const done = [...log]
     assert.ok(done.includes('b') && done.length < 4, done.join())
-    const pointer = O.toUndefined(right(await pauses.pointer()))
+    const pointer = O.toUndefined(right(await requests.pointer()))
     assert.equal(
       nameOf(pointer?.unit ?? ''),
       ['a', 'b', 'c', 'd'].find((name) => !done.includes(name))
     )
-    ended(await newProcess(process.world, { pauses }).perform(resume(wave(false), 'r')), 'Completed')
+    ended(await newProcess(process.world, { requests }).perform(resume(wave(false), 'r')), 'Completed')
     assert.deepEqual([...log].sort(), ['a', 'b', 'c', 'd'])
   })
 })
@@ -210,8 +210,8 @@ describe('a pause that is asked for', () => {
   test.each(['list', 'a'])(
     'while %s of a map runs does nothing twice, and its items are found out once',
     async (when) => {
-      const pauses = memoryPauses()
-      const process: Process = newProcess(newWorld(), { pauses })
+      const requests = memoryRequests()
+      const process: Process = newProcess(newWorld(), { requests })
       const { log } = process.world
       let lists = 0
       const crawl = (asked: boolean) => {
@@ -242,16 +242,16 @@ describe('a pause that is asked for', () => {
       const outcome = ended(await process.perform(run(crawl(true), 'r', {})), 'Interrupted')
       assert.deepEqual([outcome.step, outcome.reason], ['fetch', 'paused'])
       assert.deepEqual(log, when === 'list' ? ['list'] : ['list', 'a'])
-      const pointer = O.toUndefined(right(await pauses.pointer()))
+      const pointer = O.toUndefined(right(await requests.pointer()))
       assert.equal(pointer?.unit, when === 'list' ? 'fetch' : 'fetch/b')
-      ended(await newProcess(process.world, { pauses }).perform(resume(crawl(false), 'r')), 'Completed')
+      ended(await newProcess(process.world, { requests }).perform(resume(crawl(false), 'r')), 'Completed')
       assert.deepEqual([log, lists], [['list', 'a', 'b', 'c'], 1])
     }
   )
 
   test('while a job is submitted leaves the job on record, and a resume submits it no second time', async () => {
-    const pauses = memoryPauses()
-    const process: Process = newProcess(newWorld(), { pauses })
+    const requests = memoryRequests()
+    const process: Process = newProcess(newWorld(), { requests })
     const { log } = process.world
     const batches = (asked: boolean) =>
       pipe(
@@ -281,15 +281,15 @@ describe('a pause that is asked for', () => {
     assert.deepEqual(log, ['submitted'])
     assert.equal((await stored(process.storage)).pending.length, 1)
     right(await patiently(process.clock, poll(batches(false), 'r')(process.environment)()))
-    const next = newProcess(process.world, { pauses })
+    const next = newProcess(process.world, { requests })
     ended(await next.perform(resume(batches(false), 'r')), 'Completed')
     assert.deepEqual(log, ['submitted', 'lint'])
     assert.deepEqual(await dones(next), ['all', 'all/lint', 'all/train'])
   })
 
   test('while a step waits for its next attempt waits for that, and the step counts', async () => {
-    const pauses = memoryPauses()
-    const process: Process = newProcess(newWorld(), { pauses })
+    const requests = memoryRequests()
+    const process: Process = newProcess(newWorld(), { requests })
     let attempts = 0
     const attempt = TE.fromTask(async () => {
       attempts += 1
@@ -311,25 +311,25 @@ describe('a pause that is asked for', () => {
 
 describe('a request to pause', () => {
   test('for an earlier execution pauses no later one, and is taken away', async () => {
-    const kept = memoryPauses()
+    const kept = memoryRequests()
     // The process dies before it takes the request away.
-    const { process } = await paused({ ...kept, withdraw: () => TE.right(undefined) })
-    assert.equal(kept.isRequested('r'), true)
-    const next = newProcess(process.world, { pauses: kept, owner: { host: 'build-1', pid: 200 } })
+    const { process } = await paused({ ...kept, clearPause: () => TE.right(undefined) })
+    assert.equal(kept.isAny('r'), true)
+    const next = newProcess(process.world, { requests: kept, owner: { host: 'build-1', pid: 200 } })
     ended(await next.perform(resume(threeSteps(process.world), 'r')), 'Completed')
     assert.deepEqual(process.world.log, ['one', 'two', 'three'])
     nothingIsLeft(kept)
   })
 
   test('that comes while an outdated one is looked at is obeyed', async () => {
-    const kept = memoryPauses()
-    const { process } = await paused({ ...kept, withdraw: () => TE.right(undefined) })
-    const next: Process = newProcess(process.world, { pauses: kept, owner: { host: 'build-1', pid: 200 } })
+    const kept = memoryRequests()
+    const { process } = await paused({ ...kept, clearPause: () => TE.right(undefined) })
+    const next: Process = newProcess(process.world, { requests: kept, owner: { host: 'build-1', pid: 200 } })
     let looking = false
-    const pauses: Pauses = {
+    const requests: Requests = {
       ...kept,
-      requested: (runId) => async () => {
-        const found = await kept.requested(runId)()
+      list: (runId) => async () => {
+        const found = await kept.list(runId)()
         if (!looking) {
           looking = true
           assert.equal(right(await asking(next))._tag, 'Requested')
@@ -341,16 +341,16 @@ describe('a request to pause', () => {
       'w',
       ['one', 'two', 'three', 'four'].map((name) => task(name, { run: () => TE.right(name) }))
     )
-    const outcome = await resume(program, 'r', { changes: 'ignore' })({ ...next.environment, pauses })()
+    const outcome = await resume(program, 'r', { changes: 'ignore' })({ ...next.environment, requests })()
     assert.equal(ended(outcome, 'Interrupted').reason, 'paused')
   })
 
   test('of a run that is removed meanwhile says that there is none', async () => {
-    const kept = memoryPauses()
-    const process: Process = newProcess(newWorld(), { pauses: kept })
-    const gone: Pauses = {
+    const kept = memoryRequests()
+    const process: Process = newProcess(newWorld(), { requests: kept })
+    const gone: Requests = {
       ...kept,
-      request: () => async () => {
+      leave: () => async () => {
         process.stop()
         await running
         right(await process.storage.remove('r')())
@@ -360,7 +360,7 @@ describe('a request to pause', () => {
     let answer: ReturnType<ReturnType<ReturnType<typeof pause>>> | undefined
     const program = threeSteps(process.world, () =>
       TE.fromTask(async () => {
-        answer = pause('r')({ ...process.environment, pauses: gone })()
+        answer = pause('r')({ ...process.environment, requests: gone })()
         await new Promise((resolve) => setImmediate(resolve))
       })
     )
@@ -371,26 +371,26 @@ describe('a request to pause', () => {
   })
 
   test('of a run that rests is not left, and says how the run rests', async () => {
-    const pauses = memoryPauses()
-    const { process } = await paused(pauses)
+    const requests = memoryRequests()
+    const { process } = await paused(requests)
     assert.deepEqual(right(await asking(process)), { _tag: 'AtRest', runId: 'r', status: 'paused' })
-    nothingIsLeft(pauses)
+    nothingIsLeft(requests)
   })
 
   test('that comes too late, when the run has come to rest, is taken back', async () => {
-    const kept = memoryPauses()
-    const process: Process = newProcess(newWorld(), { pauses: kept })
-    const late: Pauses = {
+    const kept = memoryRequests()
+    const process: Process = newProcess(newWorld(), { requests: kept })
+    const late: Requests = {
       ...kept,
-      request: (request) => async () => {
+      leave: (request) => async () => {
         process.stop()
         await running
-        return kept.request(request)()
+        return kept.leave(request)()
       }
     }
     const program = threeSteps(process.world, () =>
       TE.fromTask(async () => {
-        answer = pause('r')({ ...process.environment, pauses: late })()
+        answer = pause('r')({ ...process.environment, requests: late })()
         await new Promise((resolve) => setImmediate(resolve))
       })
     )
@@ -404,8 +404,8 @@ describe('a request to pause', () => {
 
   test('that can not be read pauses the run, commits nothing, and is told of', async () => {
     const damaged = { _tag: 'Corrupt', runId: 'r', where: 'pause.json', why: 'it is damaged' } as const
-    const pauses: Pauses = { ...memoryPauses(), isRequested: () => true, requested: () => TE.left(damaged) }
-    const process = newProcess(newWorld(), { pauses })
+    const requests: Requests = { ...memoryRequests(), isAny: () => true, list: () => TE.left(damaged) }
+    const process = newProcess(newWorld(), { requests })
     assert.equal(ended(await process.perform(run(threeSteps(process.world), 'r', {})), 'Interrupted').reason, 'paused')
     assert.deepEqual(process.world.log, [])
     assert.deepEqual(
@@ -416,11 +416,17 @@ describe('a request to pause', () => {
 
   test('that the store can’t tell whom it is for pauses the run, commits nothing, and that is told', async () => {
     const failed = { _tag: 'ReadFailed', where: 'the store', operation: 'load', code: 'EIO', cause: undefined } as const
-    const pauses = memoryPauses()
+    const requests = memoryRequests()
     const addressee = { host: 'elsewhere', pid: 1, since: '2026-01-02T03:04:05.000Z' }
-    await pauses.request({ runId: 'r', addressee, commit: true, requestedAt: '2026-01-02T03:04:05.000Z' })()
+    await requests.leave({
+      _tag: 'Pause',
+      runId: 'r',
+      addressee,
+      commit: true,
+      requestedAt: '2026-01-02T03:04:05.000Z'
+    })()
     const around = (storage: CheckpointStorage): CheckpointStorage => ({ ...storage, load: () => TE.left(failed) })
-    const process = newProcess(newWorld(), { pauses, around })
+    const process = newProcess(newWorld(), { requests, around })
     assert.equal(ended(await process.perform(run(threeSteps(process.world), 'r', {})), 'Interrupted').reason, 'paused')
     assert.deepEqual(process.world.log, [])
     assert.deepEqual(
@@ -430,25 +436,26 @@ describe('a request to pause', () => {
   })
 
   test('of a run that is not there is refused, and so is one without the port', async () => {
-    refused(await asking(newProcess(newWorld(), { pauses: memoryPauses() })), 'NoSuchRun')
-    refused(await asking(newProcess()), 'NoPauses')
+    refused(await asking(newProcess(newWorld(), { requests: memoryRequests() })), 'NoSuchRun')
+    refused(await asking(newProcess()), 'NoRequests')
   })
 
   test('is looked for before each step, and nothing else is done for it', async () => {
     let looks = 0
     const untouched = (): never => assert.fail('there is no request')
-    const pauses: Pauses = {
-      request: untouched,
-      isRequested: () => ((looks += 1), false),
-      requested: untouched,
+    const requests: Requests = {
+      leave: untouched,
+      isAny: () => ((looks += 1), false),
+      list: untouched,
       withdraw: untouched,
+      clearPause: untouched,
       point: untouched,
       pointer: () => untouched(),
       unpoint: untouched
     }
-    const process = newProcess(newWorld(), { pauses })
+    const process = newProcess(newWorld(), { requests })
     ended(await process.perform(run(threeSteps(process.world), 'r', {})), 'Completed')
-    assert.equal(looks, 4)
+    assert.equal(looks, 5)
   })
 })
 
@@ -457,16 +464,16 @@ describe('a pointer that can not be left', () => {
     const throws = (): never => {
       throw new Error('no room')
     }
-    const pauses: Pauses = { ...memoryPauses(), [call]: throws }
-    const { process, outcome } = await paused(pauses)
+    const requests: Requests = { ...memoryRequests(), [call]: throws }
+    const { process, outcome } = await paused(requests)
     assert.equal(outcome.reason, 'paused')
-    ended(await newProcess(process.world, { pauses }).perform(resume(threeSteps(process.world), 'r')), 'Completed')
+    ended(await newProcess(process.world, { requests }).perform(resume(threeSteps(process.world), 'r')), 'Completed')
     assert.deepEqual(process.world.log, ['one', 'two', 'three'])
   })
 
   test('is told of, and the run is paused all the same', async () => {
     const full = { _tag: 'WriteFailed', where: '/state', operation: 'open', code: 'ENOSPC', cause: 0 } as const
-    const { process, outcome } = await paused({ ...memoryPauses(), point: () => TE.left(full) })
+    const { process, outcome } = await paused({ ...memoryRequests(), point: () => TE.left(full) })
     assert.equal(outcome.reason, 'paused')
     const told = process.events.flatMap((event) => (event._tag === 'RunPaused' ? event.problems : []))
     assert.deepEqual(told, [full])
@@ -494,7 +501,7 @@ describe('work that is not committed', () => {
   const hash = 'a'.repeat(40)
 
   const pausedIn = async ({ commit, later, loads = Infinity, onInterrupted = () => undefined }: Pausing) => {
-    const pauses = memoryPauses()
+    const requests = memoryRequests()
     let answers = Infinity
     const failed = { _tag: 'ReadFailed', where: 'the store', operation: 'load', code: 'EIO', cause: undefined } as const
     const around = (storage: CheckpointStorage): CheckpointStorage => ({
@@ -505,7 +512,7 @@ describe('work that is not committed', () => {
     const committed: Array<Checkpoint.Checkpoint['state']['_tag']> = []
     const none = (): never => assert.fail('not asked for')
     const process: Process = newProcess(world, {
-      pauses,
+      requests,
       around,
       workspaces: {
         plan: () => TE.right(worktree),
@@ -546,7 +553,7 @@ describe('work that is not committed', () => {
     const events: Environment['events'] = { report: ({ _tag }) => _tag === 'RunInterrupted' && onInterrupted(world) }
     const running = run(program, 'r', {}, { workspace: 'worktree' })({ ...process.environment, events })
     ended(await running(), 'Interrupted')
-    return { committed, pointer: O.toUndefined(right(await pauses.pointer())) }
+    return { committed, pointer: O.toUndefined(right(await requests.pointer())) }
   }
 
   test('is committed once the pause is on record, and the pointer says in which commit', async () => {

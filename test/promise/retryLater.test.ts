@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
-import { memoryPauses, memoryStorage } from '../../src/adapters/memory.js'
+import { memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
 import type { RunError as Errors } from '../../src/index.js'
 import { RunError } from '../../src/index.js'
 import type { Refused } from '../../src/promise/index.js'
@@ -55,7 +55,7 @@ describe('retryLater of a refusal', () => {
   })
 
   test('retryLater is false if the same call would be refused again', async () => {
-    const options = { id: 'order-1', storage: memoryStorage(), environment: { pauses: memoryPauses() } }
+    const options = { id: 'order-1', storage: memoryStorage(), environment: { requests: memoryRequests() } }
     const order = workflow('order').step('charge', () => 'charged')
     for (const call of [
       resume(order, options),

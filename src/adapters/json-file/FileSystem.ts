@@ -136,6 +136,7 @@ export const nodeFileSystem: FileSystem = {
   link: (from, to) => fsp.link(from, to),
   renameSync: (from, to) => fs.renameSync(from, to),
   unlinkSync: (path) => fs.unlinkSync(path),
+  rmdirSync: (path) => fs.rmdirSync(path),
   removeTree: (path) => fsp.rm(path, { recursive: true, force: true }),
   replace,
   heartbeat

@@ -243,7 +243,13 @@ export const replaceWhole = async (
   return named
 }
 
-const writeNew = async (fs: FileSystem, path: string, bytes: Buffer): Promise<E.Either<FileError, void>> => {
+/**
+ * Writes a new file and makes its content durable.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const writeNew = async (fs: FileSystem, path: string, bytes: Buffer): Promise<E.Either<FileError, void>> => {
   const fd = await writing(path, 'open', () => fs.open(path, 'create'))
   if (E.isLeft(fd)) return fd
   const written = await writeFully(fs, path, fd.right, bytes, 0)

@@ -5,6 +5,8 @@
  */
 import { dirname, join, resolve } from 'node:path'
 import { isSystem } from '../../domain/ArtifactId.js'
+import { sha256 } from '../../domain/Digest.js'
+import type { Request } from '../../domain/Request.js'
 import * as RunId from '../../domain/RunId.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -121,13 +123,31 @@ export const socket = (self: Layout, token: string): string => join(self.run, `a
 /** The path where that socket is bound before it listens. */
 export const socketInTheMaking = (self: Layout, token: string): string => join(self.run, `.alive-${token}`)
 
-/**
- * Where a request to pause a run is.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const pauseRequest = (self: Layout): string => join(self.run, 'pause.json')
+/** The inbox of a run: a folder that exists only while something is in it. */
+export const requests = (self: Layout): string => join(self.run, 'requests')
+
+/** The file name of a request. Another request of the same name takes its place, or is refused. */
+export const requestName = (request: Request): string => {
+  switch (request._tag) {
+    case 'Pause':
+      return PAUSE
+    case 'Cancel':
+      return 'cancel.json'
+    case 'Answer':
+      return `answer-${sha256(request.unit).slice(0, 32)}.json`
+  }
+}
+
+const PAUSE = 'pause.json'
+
+/** The path of the request with this name. */
+export const request = (self: Layout, name: string): string => join(requests(self), name)
+
+/** The path of the pause request. */
+export const pauseRequest = (self: Layout): string => request(self, PAUSE)
+
+/** Where a request is written before it gets its name, and where one is moved that is to be removed. */
+export const requestInTheMaking = (self: Layout, token: string): string => join(self.run, `request-${token}.tmp`)
 
 /**
  * Where the pointer is to the run that paused last.
@@ -137,13 +157,8 @@ export const pauseRequest = (self: Layout): string => join(self.run, 'pause.json
  */
 export const pointer = (root: string): string => join(dirname(runsOf(root)), 'continue-here.json')
 
-/**
- * Where a request or the pointer is written before it has its name.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const pauseInTheMaking = (path: string, token: string): string => `${path}.${token}`
+/** Where the pointer is written before it gets its name. */
+export const pointerInTheMaking = (root: string, token: string): string => `${pointer(root)}.${token}`
 
 /**
  * The folder that holds a run's artifacts.
@@ -238,13 +253,12 @@ export const tokenIn = (name: string): string | undefined =>
  */
 export const isCopyInTheMaking = (name: string): boolean => /^checkpoint\.json\.(?:[0-9a-f]{32}\.)?\d+$/.test(name)
 
-/**
- * Whether a name is that of a request or a pointer that has not got its name yet.
- *
- * @category destructors
- * @since 0.1.0
- */
-export const isPauseInTheMaking = (name: string): boolean => /^(?:pause|continue-here)\.json\.[0-9a-f]{32}$/.test(name)
+/** Whether a name in the inbox is that of a request. */
+export const isRequest = (name: string): boolean => /^(?:pause|cancel|answer-[0-9a-f]{32})\.json$/.test(name)
+
+/** Whether a name is that of an unfinished request or pointer. */
+export const isRequestInTheMaking = (name: string): boolean =>
+  /^(?:request-[0-9a-f]{32}\.tmp|continue-here\.json\.[0-9a-f]{32})$/.test(name)
 
 /**
  * Whether a name in the archive is that of a run in the making.

@@ -11,7 +11,7 @@ import {
   describeExposure,
   fileArchive,
   fileArtifacts,
-  filePauses,
+  fileRequests,
   jsonFileStorage
 } from '../../adapters/json-file/index.js'
 import { environmentSecrets, nodeEnvironment, workspaces } from '../../adapters/node/index.js'
@@ -100,7 +100,7 @@ export const environmentFor = (
     artifacts: fileArtifacts(home),
     archive: fileArchive(home),
     secrets: environmentSecrets(inherited),
-    pauses: filePauses(home),
+    requests: fileRequests(home),
     workspaces: workspaces(home, folder),
     ...given
   })

@@ -168,14 +168,17 @@ export const execute = async (
   const ownFolders = await ownFoldersOf(environment, outcome, execution.workflow.file)
   const { questions, evidence } = await outlookAfter(context, outcome, program)
   const { screen } = context
-  const lead = leadOf(outcome, program)
+  const isCancelled = outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
+  const goesOn = resumeLine(context, runId, isCancelled ? { reopen: true } : {})
   const restarts = ofFailedCheck(context, program, outcome, evidence)
   const hints =
     outcome._tag === 'Fenced'
       ? [await afterLoss(context, runId)]
       : outcome._tag === 'Pending'
         ? ofPending(context, runId)
-        : [...goOn(context, runId, program, questions, lead), ...restarts]
+        : isCancelled
+          ? [{ text: 'To resume it all the same:', command: goesOn }]
+          : [...goOn(context, runId, program, questions, leadOf(outcome, program)), ...restarts]
   for (const line of endingOf(outcome, execution.workflow.file, hints, screen.style, ownFolders)) screen.line(line)
   const place =
     outcome._tag === 'Completed'
@@ -186,7 +189,7 @@ export const execute = async (
   if (context.json)
     screen.out(
       printed({
-        ...outcomeJson(outcome, resumeLine(context, runId), questions, [...again.values()]),
+        ...outcomeJson(outcome, goesOn, questions, [...again.values()]),
         ...Object.fromEntries(restarts.map(({ command }) => ['restart_wave_command', command ?? null])),
         ...place
       })

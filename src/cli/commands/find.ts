@@ -7,6 +7,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import { isFinal } from '../../domain/Checkpoint.js'
 import * as RunId from '../../domain/RunId.js'
 import { describeStorage } from '../../executor/RunError.js'
 import type { ListedRun, RunSummary, RunView } from '../../executor/runs.js'
@@ -143,9 +144,9 @@ export const findOrOnly = async (context: Context, id: string | undefined): Prom
   const unfinished = free.length > 0 ? free : runs.right.runs.filter(isUndecided)
   const [only, ...others] = unfinished
   if (only === undefined) {
-    const active = runs.right.runs.filter((run) => run.status !== 'completed').map(summaryLine)
+    const active = runs.right.runs.filter((run) => !isFinal(run.status)).map(summaryLine)
     const hints = ofNothing(context, active, runs.right.runs.length)
-    const [newest] = runs.right.runs
+    const newest = runs.right.runs.find(({ status }) => status === 'completed')
     const completed =
       newest === undefined || active.length > 0 || runs.right.damaged.length > 0 ? {} : { completed: newest.runId }
     return E.left({ _tag: 'NothingToResume', hints, ...completed, unreadable: runs.right.damaged.length })
@@ -159,16 +160,16 @@ export const findOrOnly = async (context: Context, id: string | undefined): Prom
 }
 
 /**
- * Whether a run waits to be resumed: neither completed nor in the hands of a live process.
+ * Whether a run waits to be resumed: neither over nor in the hands of a live process.
  *
  * @category refinements
  * @since 0.1.0
  */
-export const isUnfinished = ({ status, heldBy }: RunSummary): boolean => status !== 'completed' && O.isNone(heldBy)
+export const isUnfinished = ({ status, heldBy }: RunSummary): boolean => !isFinal(status) && O.isNone(heldBy)
 
 /** Whether a run may be resumable because its owner's liveness is undecided. */
 const isUndecided = ({ status, heldBy }: RunSummary): boolean =>
-  status !== 'completed' && O.isSome(heldBy) && heldBy.value.liveness === 'undecided'
+  !isFinal(status) && O.isSome(heldBy) && heldBy.value.liveness === 'undecided'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // showing

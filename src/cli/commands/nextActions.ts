@@ -103,6 +103,11 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'PlanChanged':
     case 'Unconfirmed':
       return runId === undefined ? [look] : [planning(typed, runId)]
+    case 'RunCancelled':
+      return [
+        { text: 'To resume it all the same:', command: dogearCommand(typed, ['resume', error.runId, '--reopen']) }
+      ]
+    case 'AlreadyAnswered':
     case 'Fenced':
     case 'RevisionConflict':
     case 'TransitionError':
@@ -113,7 +118,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'NoArchive':
     case 'NoWorktree':
     case 'NoWorkspaces':
-    case 'NoPauses':
+    case 'NoRequests':
     case 'RecoveryRefused':
     case 'TooLarge':
     case 'Insecure':

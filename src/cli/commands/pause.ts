@@ -59,6 +59,7 @@ const nextFor = (context: Context, runId: string, status: Status): Hint => {
     case 'pending':
       return { text: 'Poll it with:', command: dogearCommand(context, ['poll', runId]) }
     case 'completed':
+    case 'cancelled':
       return looking(context, runId)
     case 'running':
       return { text: 'Ask again with:', command: dogearCommand(context, ['pause', runId]) }
@@ -77,5 +78,6 @@ const AT_REST: Readonly<Record<Status, string>> = {
   failed: 'has failed and rests: there is nothing to pause',
   interrupted: 'was interrupted and rests: there is nothing to pause',
   paused: 'is paused already',
-  pending: 'waits for its jobs and rests: there is nothing to pause'
+  pending: 'waits for its jobs and rests: there is nothing to pause',
+  cancelled: 'was cancelled: there is nothing to pause'
 }

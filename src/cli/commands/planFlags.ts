@@ -4,8 +4,9 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Answer, Changes, PlanOptions } from '../../domain/Plan.js'
+import type { Answer, Changes } from '../../domain/Plan.js'
 import * as Redaction from '../../domain/Redaction.js'
+import type { SurveyOptions } from '../../executor/planRun.js'
 import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
 import { didYouMean } from '../workflow/Suggestion.js'
@@ -24,6 +25,7 @@ export interface PlanFlags {
   readonly restartWave?: string
   readonly confirm?: ReadonlyArray<string>
   readonly changes?: string
+  readonly reopen?: boolean
 }
 
 const CHANGES: ReadonlyArray<Changes> = ['strict', 'completed', 'ignore']
@@ -34,7 +36,7 @@ const CHANGES: ReadonlyArray<Changes> = ['strict', 'completed', 'ignore']
  * @category constructors
  * @since 0.1.0
  */
-export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either<CliError, PlanOptions> => {
+export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either<CliError, SurveyOptions> => {
   const restarts = [
     ...(flags.force === true ? ['--force'] : []),
     ...(flags.fromStep === undefined ? [] : ['--from-step']),
@@ -53,6 +55,7 @@ export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either
     ...(fromStep === undefined ? {} : { fromStep }),
     ...(flags.restartWave === undefined ? {} : { restartWave: flags.restartWave }),
     ...(changes === undefined ? {} : { changes }),
+    ...(flags.reopen === true ? { reopen: true } : {}),
     confirm: confirm.right
   })
 }
@@ -103,5 +106,6 @@ export const wordsOf = (flags: PlanFlags): ReadonlyArray<string> => [
   ...(flags.restartWave === undefined ? [] : ['--restart-wave', flags.restartWave]),
   ...(flags.input ?? []).flatMap((value) => ['--input', value]),
   ...(flags.changes === undefined ? [] : ['--changes', flags.changes]),
+  ...(flags.reopen === true ? ['--reopen'] : []),
   ...(flags.confirm ?? []).flatMap((answer) => ['--confirm', answer])
 ]

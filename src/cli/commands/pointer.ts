@@ -6,6 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
+import { isFinal } from '../../domain/Checkpoint.js'
 import type { ContinueHere } from '../../domain/Pause.js'
 import { continueHere, describePosition } from '../../domain/Pause.js'
 import type { ResumePlan } from '../../domain/Plan.js'
@@ -18,7 +19,7 @@ import type { Context } from './Context.js'
 import { environmentFor } from './Context.js'
 
 /**
- * The run that paused last, if it is there and not completed. Of the pointer only the id is used. One that leads nowhere is taken
+ * The run that paused last, if it is there and neither completed nor cancelled. Of the pointer only the id is used. One that leads nowhere is taken
  * away.
  *
  * @category effects
@@ -26,9 +27,9 @@ import { environmentFor } from './Context.js'
  */
 export const pointedRun = async (context: Context): Promise<E.Either<CliError, O.Option<RunView>>> => {
   const environment = environmentFor(context)
-  const { pauses } = environment
-  if (pauses === undefined) return E.right(O.none)
-  const pointer = await pauses.pointer()
+  const { requests } = environment
+  if (requests === undefined) return E.right(O.none)
+  const pointer = await requests.pointer()
   if (E.isLeft(pointer)) return E.left(notDone(pointer.left))
   if (O.isNone(pointer.right)) return E.right(O.none)
   const { runId } = pointer.right.value
@@ -36,13 +37,14 @@ export const pointedRun = async (context: Context): Promise<E.Either<CliError, O
   if (E.isLeft(view)) return E.left(notDone(view.left))
   // Somebody else goes on with it.
   if (O.isSome(view.right) && O.isSome(view.right.value.heldBy)) return E.right(O.none)
-  if (O.isSome(view.right) && view.right.value.status !== 'completed') {
+  if (O.isSome(view.right) && !isFinal(view.right.value.status)) {
     await warnOfLostCommit(context, pointer.right.value, view.right.value.checkpoint)
     return E.right(view.right)
   }
-  const why = O.isNone(view.right) ? 'is gone' : 'has completed'
+  const isCancelled = O.isSome(view.right) && view.right.value.status === 'cancelled'
+  const why = O.isNone(view.right) ? 'is gone' : isCancelled ? 'was cancelled' : 'has completed'
   context.screen.line(`Run ${runId}, which was paused last, ${why}. The pointer to it is removed`)
-  const removed = await pauses.unpoint(runId)()
+  const removed = await requests.unpoint(runId)()
   return E.isLeft(removed) ? E.left(notDone(removed.left)) : E.right(O.none)
 }
 

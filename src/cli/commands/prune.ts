@@ -7,6 +7,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { exitCode as ofSignal } from '../../adapters/node/index.js'
 import type { PrunableStatus, RetentionPolicy } from '../../domain/Retention.js'
+import { FINAL } from '../../domain/Retention.js'
 import type { Pruned } from '../../executor/prune.js'
 import { findExpired, removeRuns } from '../../executor/prune.js'
 import type { RunSummary } from '../../executor/runs.js'
@@ -37,7 +38,15 @@ export interface PruneFlags {
 }
 
 /** What can be asked for. A run in the hands of a live process stays, whatever is asked. */
-const STATUSES: ReadonlyArray<PrunableStatus> = ['completed', 'failed', 'interrupted', 'paused', 'pending', 'queued']
+const STATUSES: ReadonlyArray<PrunableStatus> = [
+  'completed',
+  'cancelled',
+  'failed',
+  'interrupted',
+  'paused',
+  'pending',
+  'queued'
+]
 
 /**
  * Deletes the runs that the flags let go, once somebody has agreed.
@@ -73,7 +82,7 @@ const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, R
   if (olderThan !== undefined && O.isNone(age))
     return E.left(usage(`--older-than is a duration like 12h or 30d, not "${olderThan}"`))
   const statuses: Array<PrunableStatus> = []
-  for (const word of status ?? ['completed']) {
+  for (const word of status ?? FINAL) {
     const known = STATUSES.find((one) => one === word)
     if (known === undefined) {
       const hint = didYouMean(word, STATUSES)

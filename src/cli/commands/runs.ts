@@ -33,7 +33,16 @@ export interface RunsFlags {
 }
 
 /** What a run of a workflow file can be. */
-const STATUSES: ReadonlyArray<Status> = ['queued', 'running', 'completed', 'failed', 'interrupted', 'paused', 'pending']
+const STATUSES: ReadonlyArray<Status> = [
+  'queued',
+  'running',
+  'completed',
+  'failed',
+  'interrupted',
+  'paused',
+  'pending',
+  'cancelled'
+]
 
 /**
  * Lists runs, newest first.

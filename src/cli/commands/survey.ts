@@ -6,8 +6,7 @@
 import { relative } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import { workingTree } from '../../adapters/node/index.js'
-import type { PlanOptions } from '../../domain/Plan.js'
-import type { State, Survey } from '../../executor/planRun.js'
+import type { State, Survey, SurveyOptions } from '../../executor/planRun.js'
 import { survey, usable } from '../../executor/planRun.js'
 import type { Planned } from '../../executor/planRun.js'
 import type { Program } from '../../executor/Program.js'
@@ -34,7 +33,7 @@ export const surveyRun = async (
   context: Context,
   program: Program<Readonly<Record<string, unknown>>>,
   state: State,
-  given: PlanOptions = {},
+  given: SurveyOptions = {},
   tree: WorkingTree = treeFor(context, state)
 ): Promise<E.Either<CliError, Survey>> => {
   const surveyed = await survey(program, state, given)(environmentFor(context, { tree }))()

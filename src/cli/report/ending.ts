@@ -51,6 +51,8 @@ export const endingOf = (
       const { workspace } = outcome.checkpoint
       const place = isOwn(workspace) ? [workspaceLine(workspace)] : []
       if (outcome.reason === 'paused') return [...place, ...goOn]
+      if (outcome.reason === 'cancelled')
+        return [style.yellow(`Cancelled ${outcome.inProgress ? 'in' : 'before'} ${where}`), ...place, ...goOn]
       return [style.yellow(`Interrupted ${outcome.inProgress ? 'in' : 'before'} ${where}`), ...place, ...goOn]
     }
     case 'Pending': {

@@ -66,12 +66,12 @@ export interface AtEffect {
 }
 
 /**
- * A call by which a process changes what `Pauses` keeps, by the name of its method.
+ * A call by which a process changes what `Requests` keeps, by the name of its method.
  *
  * @category model
  * @since 0.1.0
  */
-export type PauseCall = 'withdraw' | 'point' | 'unpoint'
+export type RequestCall = 'withdraw' | 'clearPause' | 'point' | 'unpoint'
 
 /**
  * Something goes wrong at the `n`-th such call (from 1) in the life of a process: it dies `before` it or `after`, or it lives, nothing was
@@ -80,11 +80,11 @@ export type PauseCall = 'withdraw' | 'point' | 'unpoint'
  * @category model
  * @since 0.1.0
  */
-export interface AtPause {
-  readonly _tag: 'AtPause'
+export interface AtRequest {
+  readonly _tag: 'AtRequest'
   readonly n: number
   readonly how: 'before' | 'after' | 'fails'
-  readonly call?: PauseCall
+  readonly call?: RequestCall
 }
 
 /**
@@ -93,7 +93,7 @@ export interface AtPause {
  * @category model
  * @since 0.1.0
  */
-export type CrashPoint = AtCall | AtUnit | AtEffect | AtPause
+export type CrashPoint = AtCall | AtUnit | AtEffect | AtRequest
 
 /**
  * The first process dies at the first point, the next one at the second, and so on; the one after the last point lives.
@@ -139,8 +139,8 @@ export const describePoint = (point: CrashPoint): string => {
       return `${point.how === 'waits' ? 'others went before' : `killed ${point.how}`} ${point.unit}${point.n === 1 ? '' : `, the ${point.n}. time it ran`}`
     case 'AtEffect':
       return `killed ${point.how} effect ${point.n}${point.name === undefined ? '' : ` (${point.name})`}`
-    case 'AtPause':
-      return `${AT_CALL[point.how]} call ${point.n} of its pauses${point.call === undefined ? '' : ` (${point.call})`}`
+    case 'AtRequest':
+      return `${AT_CALL[point.how]} call ${point.n} of its requests${point.call === undefined ? '' : ` (${point.call})`}`
   }
 }
 
@@ -161,8 +161,8 @@ const HOW: ReadonlyArray<AtCall['how']> = [
 
 /**
  * An arbitrary schedule of up to `maxCrashes` (4) crashes within the first `maxCalls` (16) calls of each process, if
- * `units` are given (`step` or `step/group`) at those, at the first `maxEffects` (0) effects, and at the first `maxPauses` (0) calls that change
- * what its pauses keep. It shrinks towards no crash and the first call.
+ * `units` are given (`step` or `step/group`) at those, at the first `maxEffects` (0) effects, and at the first `maxRequests` (0) calls that change
+ * what its requests keep. It shrinks towards no crash and the first call.
  *
  * @example
  * import * as fc from 'fast-check'
@@ -185,10 +185,10 @@ export const crashSchedule = (
     readonly maxCrashes?: number
     readonly maxCalls?: number
     readonly maxEffects?: number
-    readonly maxPauses?: number
+    readonly maxRequests?: number
   } = {}
 ): fc.Arbitrary<CrashSchedule> => {
-  const { units = [], maxCrashes = 4, maxCalls = 16, maxEffects = 0, maxPauses = 0 } = options
+  const { units = [], maxCrashes = 4, maxCalls = 16, maxEffects = 0, maxRequests = 0 } = options
   const atCall: fc.Arbitrary<CrashPoint> = fc.record(
     {
       _tag: fc.constant('AtCall' as const),
@@ -215,10 +215,10 @@ export const crashSchedule = (
     },
     PLAIN
   )
-  const atPause: fc.Arbitrary<CrashPoint> = fc.record(
+  const atRequest: fc.Arbitrary<CrashPoint> = fc.record(
     {
-      _tag: fc.constant('AtPause' as const),
-      n: fc.integer({ min: 1, max: Math.max(1, maxPauses) }),
+      _tag: fc.constant('AtRequest' as const),
+      n: fc.integer({ min: 1, max: Math.max(1, maxRequests) }),
       how: fc.constantFrom('before' as const, 'after' as const, 'fails' as const)
     },
     PLAIN
@@ -227,7 +227,7 @@ export const crashSchedule = (
     atCall,
     ...(units.length === 0 ? [] : [atUnit()]),
     ...(maxEffects === 0 ? [] : [atEffect]),
-    ...(maxPauses === 0 ? [] : [atPause])
+    ...(maxRequests === 0 ? [] : [atRequest])
   ]
   return fc.array(fc.oneof(...points), { maxLength: maxCrashes })
 }

@@ -31,6 +31,8 @@ import { describeEntry } from './Trace.js'
  * - `PauseKept`: a process agreed to pause and started something more, cut off what ran, ended otherwise, or did not record it; or who
  *   asked was told what is not so; or the request or the pointer are not as a process leaves them that ends by itself.
  * - `PauseMeant`: a process has paused, and nobody had asked it to, though its store could tell it whom a request is for.
+ * - `CancelKept`: a run was cancelled, and a unit that had not started began all the same, or an owner ended by itself and left the
+ *   run with another status.
  * - `NothingForgotten`: a unit is neither recorded nor scheduled, or no plan can be made.
  * - `SameEnd`: the run ended otherwise than undisturbed: not completed, or with other outputs or variables.
  * - `AtLeastOnce`: a unit is recorded completed, nobody said that it is done, and it never ended well, or not since it was taken
@@ -55,6 +57,7 @@ export type CrashLaw =
   | 'EvidenceSeen'
   | 'PauseKept'
   | 'PauseMeant'
+  | 'CancelKept'
   | 'NothingForgotten'
   | 'SameEnd'
   | 'AtLeastOnce'

@@ -3,9 +3,9 @@
  *
  * @since 0.1.0
  */
-import { memoryPauses } from '../../adapters/memory.js'
+import { memoryRequests } from '../../adapters/memory.js'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
-import type { Pauses } from '../../ports/Pauses.js'
+import type { Requests } from '../../ports/Requests.js'
 import type { StorageSpec } from '../conformance/Spec.js'
 
 /**
@@ -22,18 +22,18 @@ import type { StorageSpec } from '../conformance/Spec.js'
 export interface CrashStorage<Data> extends Pick<StorageSpec<Data>, 'create' | 'reopen' | 'destroy'> {
   /** Opens the store as the simulated process with this number has it, from 1. */
   readonly start?: (data: Data, life: number) => Promise<CheckpointStorage>
-  /** Opens where requests to pause are left, for a process and for whoever asks one; default in memory. */
-  readonly pauses?: (data: Data) => Pauses
+  /** Opens where requests to runs are left, for a process and for whoever asks one; default in memory. */
+  readonly requests?: (data: Data) => Requests
 }
 
 /**
- * Where requests to pause are left: by the store's own, opened each time, or else in memory, once for the run.
+ * Where requests to runs are left: by the store's own, opened each time, or else in memory, once for the run.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const pausesOn = <Data>({ pauses }: CrashStorage<Data>, data: Data): (() => Pauses) => {
-  if (pauses !== undefined) return () => pauses(data)
-  const inMemory = memoryPauses()
+export const requestsOn = <Data>({ requests }: CrashStorage<Data>, data: Data): (() => Requests) => {
+  if (requests !== undefined) return () => requests(data)
+  const inMemory = memoryRequests()
   return () => inMemory
 }

@@ -108,12 +108,33 @@ export interface PauseAtCall {
 }
 
 /**
- * What somebody does between two processes, or while one runs (`Pause`, `PauseAtCall`).
+ * While process number `life` (from 1) runs this unit for the first time, another process cancels the run. A later process that is
+ * refused reopens it. Nothing happens if the process dies before that.
  *
  * @category model
  * @since 0.1.0
  */
-export type Intervention = Override | Gone | Edited | Pause | PauseAtCall
+export interface Cancel {
+  readonly _tag: 'Cancel'
+  readonly life: number
+  readonly unit: string
+}
+
+/**
+ * What another process asks of the one that runs.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Ask = Pause | PauseAtCall | Cancel
+
+/**
+ * What somebody does between two processes, or while one runs (`Pause`, `PauseAtCall`, `Cancel`).
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Intervention = Override | Gone | Edited | Ask
 
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors
@@ -146,6 +167,8 @@ export const describeIntervention = (one: Intervention): string => {
       const asked = `process ${one.life} is asked to pause while ${one.unit} runs`
       return one.when === 'late' ? `${asked}, and the request comes only to the next process` : asked
     }
+    case 'Cancel':
+      return `process ${one.life} is asked to cancel while ${one.unit} runs`
     case 'PauseAtCall':
       return `process ${one.life} is asked to pause ${one.how} call ${one.n} of its store takes effect`
   }
@@ -157,8 +180,8 @@ export const describeIntervention = (one: Intervention): string => {
 
 /**
  * Arbitrary interventions in the first `maxLives` (3) processes of a run of this workflow: at most one override for each process,
- * from no step behind a map; up to two units whose evidence is deleted or edited, from `leaving`, by default any; and up to two
- * pauses, while one of `units` runs, by default any known before the run, or in one of the first `maxCalls` (16) store calls.
+ * from no step behind a map; up to two units whose evidence is deleted or edited, from `leaving`, by default any; and up to three
+ * pauses or cancels, while one of `units` runs, by default any known before the run, or in one of the first `maxCalls` (16) store calls.
  * They shrink towards none.
  *
  * @example
@@ -249,7 +272,7 @@ const pausesOf = (
   units: ReadonlyArray<string>,
   maxCalls: number,
   lives: fc.Arbitrary<number>
-): fc.Arbitrary<ReadonlyArray<Pause | PauseAtCall>> => {
+): fc.Arbitrary<ReadonlyArray<Ask>> => {
   // Most happens in the first process.
   const life = fc.oneof({ weight: 2, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: lives })
   const during = (): fc.Arbitrary<Pause> =>
@@ -262,6 +285,8 @@ const pausesOf = (
       },
       PLAIN
     )
+  const cancelled = (): fc.Arbitrary<Cancel> =>
+    fc.record({ _tag: fc.constant('Cancel' as const), life, unit: fc.constantFrom(...units) }, PLAIN)
   const atCall: fc.Arbitrary<PauseAtCall> = fc.record(
     {
       _tag: fc.constant('PauseAtCall' as const),
@@ -272,8 +297,13 @@ const pausesOf = (
     PLAIN
   )
   const weighted = [
-    ...(units.length === 0 ? [] : [{ weight: 3, arbitrary: during() }]),
+    ...(units.length === 0
+      ? []
+      : [
+          { weight: 3, arbitrary: during() },
+          { weight: 1, arbitrary: cancelled() }
+        ]),
     { weight: 1, arbitrary: atCall }
   ]
-  return fc.array(fc.oneof<Array<fc.WeightedArbitrary<Pause | PauseAtCall>>>(...weighted), { maxLength: 2 })
+  return fc.array(fc.oneof<Array<fc.WeightedArbitrary<Ask>>>(...weighted), { maxLength: 3 })
 }

@@ -7,18 +7,20 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/Change.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
+import { isFinal, status } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { Unit } from '../../domain/Unit.js'
 import { ancestors, isWithin, parent } from '../../domain/Unit.js'
+import type { CancelAnswer } from '../../executor/cancel.js'
 import type { PauseAnswer } from '../../executor/pause.js'
 import type { RunError } from '../../executor/RunError.js'
 import { describe } from '../../executor/RunError.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { Revision } from '../../ports/CheckpointStorage.js'
-import type { Pauses } from '../../ports/Pauses.js'
+import type { Requests } from '../../ports/Requests.js'
 import type { StorageCall } from '../faults.js'
 import type { CrashLaw } from './CrashReport.js'
-import type { Pause, PauseAtCall } from './Intervention.js'
+import type { Ask } from './Intervention.js'
 import type { Standing } from './Ledger.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -28,17 +30,23 @@ import type { Standing } from './Ledger.js'
 /** Somebody asks. `leaves`: the request is left; `answered`: whether the process still lives then. */
 export interface Asked {
   readonly leaves: () => void
-  readonly answered: (answer: E.Either<RunError, PauseAnswer>, alive: boolean) => void
+  readonly answered: (answer: Answer, alive: boolean) => void
 }
+
+type Answer = E.Either<RunError, PauseAnswer | CancelAnswer>
 
 /** What the witness is told. */
 export interface PauseWitness {
   /** A process executes the run, or asks for its jobs, from the beginning. */
   readonly begins: (life: number) => void
   /** `call`: that of the process that is under way meanwhile; else it runs a unit. */
-  readonly asks: (by: Pause | PauseAtCall, call?: StorageCall) => Asked
+  readonly asks: (by: Ask, call?: StorageCall) => Asked
   /** A request that is for nobody any more comes late. There is one for each run, the newest: it takes the place of what was agreed. */
   readonly replaced: () => void
+  /** What is stored between two processes. */
+  readonly looked: (checkpoint: Checkpoint | undefined) => void
+  /** A process resumes the run although it is cancelled. */
+  readonly reopens: () => void
   /** What a process gives to the store. */
   readonly saves: (life: number, revisions: ReadonlyArray<Revision>) => void
   readonly acknowledged: (life: number, revisions: ReadonlyArray<Revision>) => void
@@ -49,11 +57,15 @@ export interface PauseWitness {
   readonly points: () => void
   /** The process was told that a call of its store failed: it may not know then whom a request is for. */
   readonly storeFailed: () => void
-  /** A process was told that a call of its pauses failed. */
+  /** A process was told that a call of its requests failed. */
   readonly failed: () => void
   readonly ended: (result: E.Either<RunError, RunOutcome>, standing: Standing) => void
-  /** What a process has left that ended by itself: because it paused, or because the run was over. */
-  readonly left: (pauses: Pauses, checkpoint: Checkpoint, how: 'paused' | 'completed') => Promise<void>
+  /** What a process has left that ended by itself: because it paused, or because the run is over. */
+  readonly left: (
+    requests: Requests,
+    checkpoint: Checkpoint,
+    how: 'paused' | 'completed' | 'cancelled'
+  ) => Promise<void>
 }
 
 /**
@@ -106,6 +118,7 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
   let asking = 0
   let troubled = false
   let tooLate = false
+  let cancelled: string | undefined
   return {
     // Executions in one process are told apart by the millisecond in which they claimed, which may be the same.
     begins: (life) => {
@@ -122,6 +135,8 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
         },
         answered: (answer, alive) => {
           asking -= 1
+          // The next process takes it in.
+          if (by._tag === 'Cancel' && E.isRight(answer) && course === current && !course.over) cancelled = timeOf(by)
           if (!alive || course.over || course !== current) return
           if (E.isRight(answer) && answer.right._tag === 'Requested') {
             course[call === 'load' ? 'looking' : 'agreed'] = timeOf(by)
@@ -134,8 +149,16 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
       current.agreed = undefined
       current.looking = undefined
     },
+    // The cancel came too late.
+    looked: (checkpoint) => {
+      if (checkpoint !== undefined && status(checkpoint, false) === 'completed') cancelled = undefined
+    },
+    reopens: () => {
+      cancelled = undefined
+      current.agreed = undefined
+    },
     saves: (life, revisions) => {
-      if (life === current.life) startsIn(found, current, revisions)
+      if (life === current.life) startsIn(found, current, revisions, cancelled)
     },
     acknowledged: (life, revisions) => {
       if (life === current.life && revisions.some(({ change }) => isPause(change))) current.recorded = true
@@ -150,34 +173,32 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
     failed: () => (troubled = true),
     ended: (result, standing) => {
       current.over = true
-      if (E.isRight(result)) endsAs(found, current, result.right, standing)
+      if (E.isLeft(result)) return
+      endsAs(found, current, result.right, standing, cancelled)
     },
-    left: async (pauses, checkpoint, how) => {
+    left: async (requests, checkpoint, how) => {
       if (asking > 0 || troubled) return
       const { runId, state } = checkpoint
-      if (!tooLate && pauses.isRequested(runId))
+      if (cancelled !== undefined && !isFinal(status(checkpoint, false)))
+        found('CancelKept', `the run was cancelled ${cancelled}, and is ${status(checkpoint, false)}`)
+      if (!tooLate && requests.isAny(runId))
         found('PauseKept', 'a process has ended by itself, and the request is still there')
-      const pointer = await pauses.pointer()
+      const pointer = await requests.pointer()
       if (E.isLeft(pointer)) return found('PauseKept', `the pointer can't be read: ${pointer.left._tag}`)
       const to = O.isSome(pointer.right) && pointer.right.value.runId === runId ? pointer.right.value : undefined
-      if (how === 'completed' && to !== undefined) found('PauseKept', 'the run is over, and the pointer leads to it')
+      if (how !== 'paused' && to !== undefined) found('PauseKept', 'the run is over, and the pointer leads to it')
       if (how === 'paused' && (to === undefined || !isWithin(to.unit, state.step)))
         found('PauseKept', `the run is paused at ${state.step}, and the pointer leads to ${to?.unit ?? 'nothing'}`)
     }
   }
 }
 
-const timeOf = (by: Pause | PauseAtCall): string =>
-  by._tag === 'Pause' ? `while ${by.unit} ran` : `${by.how} call ${by.n} took effect`
+const timeOf = (by: Ask): string =>
+  by._tag === 'PauseAtCall' ? `${by.how} call ${by.n} took effect` : `while ${by.unit} ran`
 
 /** Who runs a unit holds the run, and can be asked. Before its first save a run is not there. */
-const answeredElse = (
-  found: Note,
-  by: Pause | PauseAtCall,
-  answer: E.Either<RunError, PauseAnswer>,
-  mayFail: boolean
-): void => {
-  if (by._tag === 'Pause' && E.isRight(answer))
+const answeredElse = (found: Note, by: Ask, answer: Answer, mayFail: boolean): void => {
+  if (by._tag !== 'PauseAtCall' && E.isRight(answer))
     found('PauseKept', `${by.unit} runs, and who asked was told that nobody runs it`, by.unit)
   if (E.isRight(answer) || mayFail || (by._tag === 'PauseAtCall' && answer.left._tag === 'NoSuchRun')) return
   found('PauseKept', `who asked was told: ${describe(answer.left)}`)
@@ -186,7 +207,12 @@ const answeredElse = (
 const isPause = (change: Change): boolean => change._tag === 'Interrupted' && change.reason === 'paused'
 
 /** Whoever runs already may be tried again; nothing else starts, but what a look that was under way has allowed. */
-const startsIn = (found: Note, course: Course, revisions: ReadonlyArray<Revision>): void => {
+const startsIn = (
+  found: Note,
+  course: Course,
+  revisions: ReadonlyArray<Revision>,
+  cancelled: string | undefined
+): void => {
   const { started, agreed, looking, saving } = course
   const starting = revisions.flatMap(({ change }) => unitsStartedBy(change)).filter((unit) => !started.has(unit))
   for (const unit of starting) {
@@ -194,7 +220,9 @@ const startsIn = (found: Note, course: Course, revisions: ReadonlyArray<Revision
     // A task that runs may go on with its sub-steps.
     if ([...ancestors(unit)].some((one) => started.has(one))) continue
     const isBeside = parent(unit) !== undefined && saving?.has(parent(unit)) === false
-    if (agreed !== undefined && !isBeside)
+    if (cancelled !== undefined && !isBeside)
+      found('CancelKept', `${unit} is started, though the run was cancelled ${cancelled}`, unit)
+    else if (agreed !== undefined && !isBeside)
       found('PauseKept', `${unit} is started, though it was agreed to pause ${agreed}`, unit)
   }
   if (starting.length > 0) course.agreed = agreed ?? looking
@@ -205,17 +233,27 @@ const startsIn = (found: Note, course: Course, revisions: ReadonlyArray<Revision
 const unitsStartedBy = (change: Change): ReadonlyArray<string> =>
   change._tag === 'AttemptStarted' ? change.attempts.map(({ unit }) => unit) : []
 
-const endsAs = (found: Note, course: Course, outcome: RunOutcome, { records, jobs }: Standing): void => {
+const endsAs = (
+  found: Note,
+  course: Course,
+  outcome: RunOutcome,
+  { records, jobs }: Standing,
+  cancelled: string | undefined
+): void => {
   const { life, asked, inDoubt, agreed, recorded, open } = course
-  if (outcome._tag !== 'Interrupted' || outcome.reason !== 'paused') {
+  const isPaused = outcome._tag === 'Interrupted' && outcome.reason === 'paused'
+  const isCancelled = outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
+  if (isPaused && cancelled !== undefined)
+    found('CancelKept', `process ${life} has paused, though the run was cancelled ${cancelled}`)
+  if (!isPaused && !isCancelled) {
     if (agreed !== undefined && (outcome._tag === 'Interrupted' || outcome._tag === 'Fenced'))
       found('PauseKept', `it was agreed to pause ${agreed}, and it ended as ${outcome._tag} otherwise`)
     return
   }
-  if (!asked && !inDoubt) found('PauseMeant', `process ${life} has paused, and nobody has asked it to`)
-  if (!recorded) found('PauseKept', `process ${life} has paused, and that is not on record`)
+  if (isPaused && !asked && !inDoubt) found('PauseMeant', `process ${life} has paused, and nobody has asked it to`)
+  if (isPaused && !recorded) found('PauseKept', `process ${life} has paused, and that is not on record`)
   const failed = new Set(State.failures(outcome.checkpoint.state).map(({ unit }) => unit))
   for (const unit of open)
     if (!records.has(unit) && !jobs.has(unit) && !failed.has(unit))
-      found('PauseKept', `${unit} was under way, and was not let end before the pause`, unit)
+      found('PauseKept', `${unit} was under way, and was not let end before the run stopped`, unit)
 }

@@ -7,7 +7,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Program } from '../../executor/Program.js'
 import type { CheckpointStorage, Claim, Claimed } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
-import type { Pauses } from '../../ports/Pauses.js'
+import type { Requests } from '../../ports/Requests.js'
 import { withFaults } from '../faults.js'
 import type { TreeData } from '../memoryTree.js'
 import { memoryTree } from '../memoryTree.js'
@@ -15,11 +15,11 @@ import type { CrashPoint } from './CrashPoint.js'
 import { describePoint } from './CrashPoint.js'
 import type { Asker } from './asking.js'
 import { whileCalled, whileRunning } from './asking.js'
-import type { Pause, PauseAtCall } from './Intervention.js'
+import type { Ask } from './Intervention.js'
 import type { CallWatch, DeathAtCall } from './Life.js'
 import { mortal, never, newLife } from './Life.js'
-import type { PauseCallWatch } from './MortalPauses.js'
-import { mortalPauses } from './MortalPauses.js'
+import type { RequestCallWatch } from './MortalRequests.js'
+import { mortalRequests } from './MortalRequests.js'
 import type { TraceEntry } from './Trace.js'
 import type { Witness } from './Witness.js'
 import { START, virtualClock } from './VirtualClock.js'
@@ -95,12 +95,12 @@ export interface ProcessParts<World> {
   readonly programOf: (scene: Scene<World>) => Program<unknown, unknown>
   readonly note: (entry: TraceEntry) => void
   readonly witness: Witness
-  /** Opens where requests to pause are left. */
-  readonly pauses: () => Pauses
+  /** Opens where requests to runs are left. */
+  readonly requests: () => Requests
   /** Whether somebody asks for a pause in this run: then its calls of these are points to die at. */
   readonly pausing: boolean
-  /** When somebody asks this process to pause. */
-  readonly asked: ReadonlyArray<Pause | PauseAtCall>
+  /** What others ask of this process. */
+  readonly asked: ReadonlyArray<Ask>
   /** A request that arrives only when another process has claimed the run. */
   readonly late: Asker['late']
   /** A call that is made when the next process claims: right before that, at the same time, or after it. */
@@ -154,7 +154,7 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
     environment: {
       ...portsOf(inside),
       storage: storageIn(inside, whileCalled(asker, parts.storage)),
-      pauses: pausesIn(inside),
+      requests: requestsIn(inside),
       owner: { host: 'simulated', pid: parts.life }
     },
     program: programIn(inside, parts.programOf(scene)),
@@ -168,7 +168,7 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
 }
 
 /** What a process shares with who asks it to pause. */
-const portsOf = <World>(inside: Inside<World>): Omit<Environment, 'storage' | 'pauses' | 'owner'> => ({
+const portsOf = <World>(inside: Inside<World>): Omit<Environment, 'storage' | 'requests' | 'owner'> => ({
   clock: inside.clock,
   tree: memoryTree(inside.tree),
   interrupt: { signal: new AbortController().signal, reason: () => 'aborted' },
@@ -224,8 +224,11 @@ const storageIn = <World>(inside: Inside<World>, opened: CheckpointStorage): Che
   }
 }
 
-/** Counts the calls that are under way, of the store as of the pauses. */
-const underWay = (state: { calls: number; progress: number }): Pick<CallWatch & PauseCallWatch, 'begun' | 'ended'> => ({
+/** Counts the calls that are under way, of the store as of the requests. */
+const underWay = (state: {
+  calls: number
+  progress: number
+}): Pick<CallWatch & RequestCallWatch, 'begun' | 'ended'> => ({
   begun: () => {
     state.calls += 1
     state.progress += 1
@@ -247,13 +250,13 @@ const noting = ({ witness, life }: Surroundings, storage: CheckpointStorage): Ch
   }
 })
 
-const pausesIn = <World>(inside: Inside<World>): Pauses => {
+const requestsIn = <World>(inside: Inside<World>): Requests => {
   const { point, points, witness, state } = inside
-  return mortalPauses({ ...inside.life_, kill: inside.die }, inside.pauses(), {
+  return mortalRequests({ ...inside.life_, kill: inside.die }, inside.requests(), {
     at: (call, n) => {
       if (call === 'point') witness.pauses.points()
-      if (inside.pausing) points.push({ _tag: 'AtPause', n, how: 'before', call })
-      const how = point?._tag === 'AtPause' && point.n === n ? point.how : undefined
+      if (inside.pausing) points.push({ _tag: 'AtRequest', n, how: 'before', call })
+      const how = point?._tag === 'AtRequest' && point.n === n ? point.how : undefined
       if (how === 'fails') witness.pauses.failed()
       return how
     },
@@ -267,7 +270,7 @@ const askerOf = <World>(inside: Inside<World>): Asker => {
   return {
     runId,
     due: asked,
-    environment: { ...portsOf(inside), storage, pauses: inside.pauses(), owner: { host: 'simulated', pid: 0 } },
+    environment: { ...portsOf(inside), storage, requests: inside.requests(), owner: { host: 'simulated', pid: 0 } },
     alive: life_.alive,
     witness: witness.pauses,
     note: (by) => note({ _tag: 'Intervened', life, by }),

@@ -16,18 +16,18 @@ import type { RunError } from '../../executor/RunError.js'
 import { describe } from '../../executor/RunError.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { CheckpointStorage, Claimed, StorageError } from '../../ports/CheckpointStorage.js'
-import type { Pauses } from '../../ports/Pauses.js'
+import type { Requests } from '../../ports/Requests.js'
 import type { StorageCall } from '../faults.js'
 import type { TreeData } from '../memoryTree.js'
 import { treeData } from '../memoryTree.js'
 import type { CrashCase } from './CrashReport.js'
 import type { CrashStorage } from './CrashStorage.js'
-import { pausesOn } from './CrashStorage.js'
+import { requestsOn } from './CrashStorage.js'
 import type { CrashPoint } from './CrashPoint.js'
 import type { Limits } from './drive.js'
 import { drive } from './drive.js'
 import { MOST_TROUBLE, saidBy, STUCK, TROUBLE } from './endings.js'
-import { answerToChange, intervene, isPause, optionsOf, pausesIn } from './intervene.js'
+import { answerToChange, asksIn, intervene, isAsk, optionsOf } from './intervene.js'
 import type { Override } from './Intervention.js'
 import type { Delayed } from './Life.js'
 import type { Process, Scene } from './Process.js'
@@ -93,8 +93,8 @@ interface Course<World, Data> {
   readonly data: Data
   readonly trace: Array<TraceEntry>
   readonly findings: Array<Finding>
-  /** Opens where requests to pause are left. */
-  readonly pauses: () => Pauses
+  /** Opens where requests to runs are left. */
+  readonly requests: () => Requests
   /** Requests that reach the run only when another process than the one with this number has claimed it. */
   readonly late: Array<{ readonly life: number; readonly arrive: () => Promise<unknown> }>
   readonly witness: Witness
@@ -141,7 +141,7 @@ export const simulateRun = async <World, Data>(
     data,
     trace,
     findings,
-    pauses: pausesOn(setting.storage, data),
+    requests: requestsOn(setting.storage, data),
     late: [],
     witness: makeWitness(tree, findings, (entry) => trace.push(entry), setting.storage.start !== undefined),
     points: [],
@@ -162,7 +162,7 @@ export const simulateRun = async <World, Data>(
 const liveOn = async <World, Data>(course: Course<World, Data>): Promise<Checkpoint | undefined> => {
   const { setting, trace, findings, witness } = course
   const { schedule, interventions = [] } = course.one
-  const lastTold = Math.max(0, ...interventions.map((by) => (isPause(by) ? 0 : by.life)))
+  const lastTold = Math.max(0, ...interventions.map((by) => (isAsk(by) ? 0 : by.life)))
   let before: Checkpoint | undefined
   let startsAt: number | undefined
   const { reopen, start } = setting.storage
@@ -186,9 +186,9 @@ const liveOn = async <World, Data>(course: Course<World, Data>): Promise<Checkpo
     const completed = over === 'completed'
     witness.looked(checkpoint)
     findings.push(...setting.judge({ program, world, trace, checkpoint, completed }))
-    if (checkpoint !== undefined && (completed || over === 'paused'))
-      await witness.pauses.left(course.pauses(), checkpoint, over)
-    const goesOn = over === 'cut short' || over === 'paused' || (completed && life < lastTold)
+    if (checkpoint !== undefined && over !== 'cut short' && over !== 'wrong')
+      await witness.pauses.left(course.requests(), checkpoint, over)
+    const goesOn = over === 'cut short' || over === 'paused' || over === 'cancelled' || (completed && life < lastTold)
     if (!goesOn || findings.length > 0) return checkpoint
     before = checkpoint
     startsAt = checkpoint === undefined ? undefined : process.clock.now()
@@ -213,9 +213,9 @@ const processOf = <World, Data>(
     programOf: course.setting.programOf,
     note: (entry) => course.trace.push(entry),
     witness: course.witness,
-    pauses: course.pauses,
-    pausing: pausesIn(course.one).length > 0,
-    asked: pausesIn(course.one).filter((by) => by.life === life),
+    requests: course.requests,
+    pausing: asksIn(course.one).length > 0,
+    asked: asksIn(course.one).filter((by) => by.life === life),
     late: (arrive) => course.late.push({ life, arrive }),
     delayed: (call, how, make) => course.delayed.push({ call, how, make }),
     claiming: () => claiming(course),
@@ -271,8 +271,8 @@ const bury = async <World, Data>({ dead, setting }: Course<World, Data>): Promis
 
 type Ended = E.Either<RunError, RunOutcome>
 
-/** Whether the run is completed, or this process has paused or was cut short and the next is to go on, or something is wrong. */
-type Over = 'completed' | 'paused' | 'cut short' | 'wrong'
+/** Whether the run is completed or cancelled, or this process has paused or was cut short and the next is to go on, or something is wrong. */
+type Over = 'completed' | 'paused' | 'cancelled' | 'cut short' | 'wrong'
 
 const liveOnce = async <World, Data>(
   course: Course<World, Data>,
@@ -307,7 +307,7 @@ const liveOnce = async <World, Data>(
     return 'wrong'
   }
   const said = E.isLeft(ended) ? describe(ended.left) : saidBy(ended.right)
-  const over = E.isRight(ended) ? overBy(ended.right) : undefined
+  const over = E.isRight(ended) ? overBy(ended.right) : ended.left._tag === 'RunCancelled' ? 'cancelled' : undefined
   if (over !== undefined) {
     trace.push({ _tag: 'Ended', life, how: said })
     return over
@@ -331,9 +331,10 @@ const liveOnce = async <World, Data>(
 }
 
 /** What is well whatever was planned. Whether a pause was asked for the witness says. */
-const overBy = (outcome: RunOutcome): 'completed' | 'paused' | undefined => {
+const overBy = (outcome: RunOutcome): 'completed' | 'paused' | 'cancelled' | undefined => {
   if (outcome._tag === 'Completed') return 'completed'
-  return outcome._tag === 'Interrupted' && outcome.reason === 'paused' ? 'paused' : undefined
+  const reason = outcome._tag === 'Interrupted' ? outcome.reason : undefined
+  return reason === 'paused' || reason === 'cancelled' ? reason : undefined
 }
 
 /** A step may fail, a few times, and what a process was told may be refused; whether it was refused rightly the witness says. */
@@ -361,9 +362,14 @@ const askAndRun = async <World, Data>(
   const units = tasksOf(program)
   const confirm = new Map<string, Answer>()
   let override = told
+  let reopen = false
   for (;;) {
     witness.begins({ life, how: 'run', program, override, answers: confirm })
-    const options = { confirm, ...optionsOf(program, override, (unit) => units.has(unit), setting.outputs, before) }
+    const options = {
+      confirm,
+      reopen,
+      ...optionsOf(program, override, (unit) => units.has(unit), setting.outputs, before)
+    }
     const ended = await runOrResume(program, RUN_ID, setting.input, options)(process.environment)()
     if (process.alive()) witness.ended(ended)
     if (E.isRight(ended) && ended.right._tag === 'Pending') {
@@ -374,6 +380,11 @@ const askAndRun = async <World, Data>(
       // What was answered is on record.
       confirm.clear()
       await process.scene.sleep(POLL_MILLIS)
+      continue
+    }
+    if (E.isLeft(ended) && ended.left._tag === 'RunCancelled' && !reopen) {
+      witness.pauses.reopens()
+      reopen = true
       continue
     }
     if (E.isRight(ended) || ended.left._tag !== 'Unconfirmed') return ended

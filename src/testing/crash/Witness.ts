@@ -69,6 +69,13 @@ export interface Witness {
   readonly looked: (checkpoint: Checkpoint | undefined) => void
 }
 
+/** Records that the run is cancelled. */
+const isCancel = (change: Change): boolean => change._tag === 'Interrupted' && change.reason === 'cancelled'
+
+/** Whether a process only recorded a cancel that its predecessor did not live to see. */
+const isUnplanned = ({ saves }: Course, outcome: RunOutcome): boolean =>
+  saves === 0 && outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
+
 /** A call as it goes on. `given`: what was on record when it claimed the run. */
 interface Course extends Omit<Call, 'program'> {
   /** With the groups of its maps, as far as they are on record. */
@@ -134,9 +141,10 @@ export const makeWitness = (
       const course = byEpoch.get(claim.epoch)
       ledger.attempt(life, revisions, course?.due.isDue)
       pauses.saves(life, revisions)
-      if (course === undefined) return
-      course.saves += 1
       const changes = revisions.map(({ change }) => change)
+      // A cancel decides about no unit.
+      if (course === undefined || changes.every(isCancel)) return
+      course.saves += 1
       if (course.saves === 1) atFirst(found, course, changes)
       else afterwards(found, changes)
     },
@@ -171,9 +179,11 @@ export const makeWitness = (
       if (current === undefined || current.how === 'poll') return
       pauses.ended(result, ledger.standing())
       if (E.isLeft(result)) refused(found, current, result.left)
-      else if (result.right._tag !== 'Fenced') atLast(found, current, result.right, ledger.standing())
+      else if (result.right._tag !== 'Fenced' && !isUnplanned(current, result.right))
+        atLast(found, current, result.right, ledger.standing())
     },
     looked: (checkpoint) => {
+      pauses.looked(checkpoint)
       const revision = checkpoint?.revision ?? -1
       if (revision >= ledger.known()) {
         known(ledger.advance(revision))

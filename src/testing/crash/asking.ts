@@ -1,15 +1,16 @@
 /**
- * Somebody who asks a process to pause while it runs.
+ * Somebody who asks a process to pause or cancel while it runs.
  *
  * @since 0.1.0
  */
+import { cancel } from '../../executor/cancel.js'
 import { pause } from '../../executor/pause.js'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
-import type { Pauses } from '../../ports/Pauses.js'
+import type { Requests } from '../../ports/Requests.js'
 import type { StorageCall } from '../faults.js'
 import { aroundEach } from '../faults.js'
-import type { Pause, PauseAtCall } from './Intervention.js'
+import type { Ask, Pause, PauseAtCall } from './Intervention.js'
 import { never } from './Life.js'
 import type { PauseWitness } from './PauseWitness.js'
 import { quiet } from './VirtualClock.js'
@@ -17,22 +18,24 @@ import { quiet } from './VirtualClock.js'
 /** Who asks, and in what environment. `late`: a request that arrives only when another process has claimed the run. */
 export interface Asker {
   readonly runId: string
-  readonly due: ReadonlyArray<Pause | PauseAtCall>
-  readonly environment: Environment & { readonly pauses: Pauses }
+  readonly due: ReadonlyArray<Ask>
+  readonly environment: Environment & { readonly requests: Requests }
   readonly alive: () => boolean
   readonly witness: PauseWitness
-  readonly note: (by: Pause | PauseAtCall) => void
+  readonly note: (by: Ask) => void
   readonly late: (arrive: () => Promise<unknown>) => void
 }
 
 /** Told of each unit that runs; if somebody asks meanwhile, when that is done. */
 export const whileRunning = (asker: Asker): ((unit: string) => Promise<void> | undefined) => {
-  let open = asker.due.filter((one) => one._tag === 'Pause')
+  let open = asker.due.filter((one) => one._tag !== 'PauseAtCall')
   return (unit) => {
     const now = open.filter((one) => one.unit === unit)
     if (now.length === 0) return undefined
     open = open.filter((one) => one.unit !== unit)
-    return inTurn(now, (one) => (one.when === 'late' ? askLate(asker, one) : askNow(asker, one)))
+    return inTurn(now, (one) =>
+      one._tag === 'Pause' && one.when === 'late' ? askLate(asker, one) : askNow(asker, one)
+    )
   }
 }
 
@@ -62,19 +65,20 @@ const inTurn = async <A>(all: ReadonlyArray<A>, act: (one: A) => Promise<void>):
 
 const askNow = async (
   { runId, environment, alive, witness, note }: Asker,
-  by: Pause | PauseAtCall,
+  by: Ask,
   call?: StorageCall
 ): Promise<void> => {
   note(by)
   const asked = witness.asks(by, call)
-  const pauses: Pauses = {
-    ...environment.pauses,
-    request: (request) => () => {
+  const requests: Requests = {
+    ...environment.requests,
+    leave: (request) => () => {
       asked.leaves()
-      return environment.pauses.request(request)()
+      return environment.requests.leave(request)()
     }
   }
-  const answer = await pause(runId)({ ...environment, pauses })()
+  const ask = by._tag === 'Cancel' ? cancel(runId) : pause(runId)
+  const answer = await ask({ ...environment, requests })()
   // Whatever had looked before the request came, and was about to start something, has gone on by now.
   await quiet()
   asked.answered(answer, alive())
@@ -84,13 +88,13 @@ const askNow = async (
 const askLate = ({ runId, environment, note, late }: Asker, by: Pause): Promise<void> =>
   new Promise((resolve) => {
     note(by)
-    const pauses: Pauses = {
-      ...environment.pauses,
-      request: (request) => () => {
-        late(environment.pauses.request(request))
+    const requests: Requests = {
+      ...environment.requests,
+      leave: (request) => () => {
+        late(environment.requests.leave(request))
         resolve()
         return never()
       }
     }
-    void pause(runId)({ ...environment, pauses })().then(() => resolve())
+    void pause(runId)({ ...environment, requests })().then(() => resolve())
   })

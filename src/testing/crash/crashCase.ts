@@ -44,7 +44,7 @@ export const crashCase = (
   } = {}
 ): fc.Arbitrary<CrashCase> => {
   const units = [...tasksOf(workflow).keys(), ...items]
-  const calls = { units, maxCalls: 4 + 2 * units.length, maxEffects: units.length, maxPauses: 4 }
+  const calls = { units, maxCalls: 4 + 2 * units.length, maxEffects: units.length, maxRequests: 4 }
   return fc.record(
     {
       schedule: crashSchedule(calls),

@@ -293,7 +293,7 @@ const waysToDie = (point: CrashPoint): ReadonlyArray<CrashPoint> => {
       )
     case 'AtEffect':
       return (['before', 'after'] as const).map((how) => ({ ...point, how }))
-    case 'AtPause':
+    case 'AtRequest':
       return (['before', 'after', 'fails'] as const).map((how) => ({ ...point, how }))
   }
 }

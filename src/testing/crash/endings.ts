@@ -39,7 +39,7 @@ export const saidBy = (outcome: RunOutcome): string => {
     case 'Failed':
       return `${outcome.step} failed: ${outcome.failures.map(({ error }) => error.message).join('; ')}`
     case 'Interrupted':
-      return `${outcome.reason === 'paused' ? 'paused' : 'interrupted'} at ${outcome.step}`
+      return `${outcome.reason === 'aborted' || outcome.reason === 'signal' ? 'interrupted' : outcome.reason} at ${outcome.step}`
     case 'Pending':
       return `it waits for the jobs of ${outcome.jobs.map(({ unit }) => unit).join(', ')}`
     case 'Fenced':

@@ -11,10 +11,10 @@ import type { Workflow } from '../../domain/Workflow.js'
 import type { TreeData } from '../memoryTree.js'
 import { placeOf } from '../planning/tree.js'
 import type { CrashCase } from './CrashReport.js'
-import type { Edited, Intervention, Override, Pause, PauseAtCall } from './Intervention.js'
+import type { Ask, Edited, Intervention, Override } from './Intervention.js'
 import type { TraceEntry } from './Trace.js'
 
-/** What is done, pauses apart, before a process starts that finds this checkpoint; gives what the process is told. */
+/** What is done, requests apart, before a process starts that finds this checkpoint; gives what the process is told. */
 export const intervene = (
   { interventions = [] }: CrashCase,
   life: number,
@@ -24,7 +24,7 @@ export const intervene = (
 ): Override | undefined => {
   let override: Override | undefined
   for (const by of interventions) {
-    if (by.life !== life || isPause(by)) continue
+    if (by.life !== life || isAsk(by)) continue
     if (by._tag === 'Gone' || by._tag === 'Edited') {
       const what = by._tag === 'Gone' ? vanish(checkpoint, by.unit, tree) : rewrite(checkpoint, by, tree)
       if (what.length > 0) note({ _tag: 'Intervened', life, by, what })
@@ -36,12 +36,12 @@ export const intervene = (
   return override
 }
 
-/** When somebody asks for a pause. */
-export const pausesIn = ({ interventions = [] }: CrashCase): ReadonlyArray<Pause | PauseAtCall> =>
-  interventions.filter(isPause)
+/** What other processes ask for. */
+export const asksIn = ({ interventions = [] }: CrashCase): ReadonlyArray<Ask> => interventions.filter(isAsk)
 
 /** Whether it is something that happens while a process runs. */
-export const isPause = (by: Intervention): by is Pause | PauseAtCall => by._tag === 'Pause' || by._tag === 'PauseAtCall'
+export const isAsk = (by: Intervention): by is Ask =>
+  by._tag === 'Pause' || by._tag === 'PauseAtCall' || by._tag === 'Cancel'
 
 /** Takes away what a unit has left; gives what that was. */
 const vanish = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData): ReadonlyArray<string> => {

@@ -155,6 +155,13 @@ const isWithin = (disk: Disk, ino: number, above: number): boolean => {
   return place !== undefined && isWithin(disk, place.folder, above)
 }
 
+const rmdir = (disk: Disk, path: string): void => {
+  const found = find(disk, path)
+  if (found.node?.kind !== 'folder') return refuse(found.node === undefined ? 'ENOENT' : 'ENOTDIR', path)
+  if (found.node.names.size > 0) return refuse('ENOTEMPTY', path)
+  unlink(disk, found)
+}
+
 const removeTree = (disk: Disk, path: string): void => {
   const found = findIfThere(disk, path)
   if (found?.node === undefined) return
@@ -326,6 +333,7 @@ export const callsOf = (disk: Disk): FileSystem => ({
     if (found.node === undefined) return refuse('ENOENT', path)
     return found.node.kind === 'folder' ? refuse('EISDIR', path) : unlink(disk, found)
   },
+  rmdirSync: (path) => rmdir(disk, path),
   removeTree: (path) => promised(() => removeTree(disk, path)),
   replace: (path, text) => promised(() => replace(disk, path, text)),
   heartbeat: (path, { staleMillis }) =>

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, test } from 'vitest'
 import type { Exposure } from '../../../src/adapters/json-file/index.js'
-import { fileArchive, fileArtifacts, filePauses, jsonFileStorage } from '../../../src/adapters/json-file/index.js'
+import { fileArchive, fileArtifacts, fileRequests, jsonFileStorage } from '../../../src/adapters/json-file/index.js'
 import { RunError } from '../../../src/index.js'
 import { assertLoads, left, OTHER, right, seed } from '../../../src/testing/conformance/fixtures.js'
 import { digestOf, folder, journalOf, next, placesOf } from './kit.js'
@@ -82,7 +82,7 @@ describe.runIf(IS_ROOT)('a path that belongs to another user is Insecure and sta
     const pointer = join(root, 'continue-here.json')
     execFileSync('cp', ['/dev/null', pointer])
     lchownSync(pointer, NOBODY, NOBODY)
-    assert.match((await left(filePauses(root).pointer, 'InvalidPointer')).why, /belongs to user 65534/)
+    assert.match((await left(fileRequests(root).pointer, 'InvalidPointer')).why, /belongs to user 65534/)
   })
 })
 

@@ -7,12 +7,13 @@
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pause } from 'dogear'
-import { filePauses, jsonFileStorage, nodeFileSystem } from 'dogear/json-file'
+import { fileRequests, jsonFileStorage, nodeFileSystem } from 'dogear/json-file'
 import { nodeEnvironment } from 'dogear/node'
 import { resume, runOutcome, workflow } from 'dogear/promise'
 
 const [folder, how, at] = process.argv.slice(2)
 const CHANGING = new Set([
+  'mkdir',
   'open',
   'link',
   'write',
@@ -20,6 +21,7 @@ const CHANGING = new Set([
   'fdatasync',
   'renameSync',
   'unlinkSync',
+  'rmdirSync',
   'fsyncFolder',
   'replace'
 ])
@@ -39,7 +41,7 @@ const fs = Object.fromEntries(
 const state = join(folder, 'state')
 // While a pause is taken up, those calls count that are made for the pause: the others are made by every resume.
 const storage = jsonFileStorage(state, how === 'resume' ? {} : { fs })
-const environment = nodeEnvironment(storage, { pauses: filePauses(state, { fs }) })
+const environment = nodeEnvironment(storage, { requests: fileRequests(state, { fs }) })
 const effect = (name) => appendFileSync(join(folder, 'effects'), `${name}\n`)
 
 const program = workflow('w')

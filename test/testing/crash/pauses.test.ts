@@ -6,22 +6,22 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
-import { filePauses } from '../../../src/adapters/json-file/index.js'
+import { fileRequests } from '../../../src/adapters/json-file/index.js'
 import type { MemoryData } from '../../../src/adapters/memory.js'
-import { memoryData, memoryPauses, memoryStorage } from '../../../src/adapters/memory.js'
-import type { CheckpointStorage, Pauses } from '../../../src/index.js'
+import { memoryData, memoryRequests, memoryStorage } from '../../../src/adapters/memory.js'
+import type { CheckpointStorage, Requests } from '../../../src/index.js'
 import { workflow } from '../../../src/promise/index.js'
 import type { CrashCase, CrashReport } from '../../../src/testing/crash/CrashReport.js'
 import { toText } from '../../../src/testing/crash/CrashReport.js'
 import type { CrashOptions } from '../../../src/testing/crash/crashEverywhere.js'
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
-import type { AtPause, CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
+import type { AtRequest, CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
 import { describePoint } from '../../../src/testing/crash/CrashPoint.js'
 import type { Pause, PauseAtCall } from '../../../src/testing/crash/Intervention.js'
 import { describeIntervention } from '../../../src/testing/crash/Intervention.js'
 import { newLife } from '../../../src/testing/crash/Life.js'
-import type { PauseCallWatch } from '../../../src/testing/crash/MortalPauses.js'
-import { mortalPauses } from '../../../src/testing/crash/MortalPauses.js'
+import type { RequestCallWatch } from '../../../src/testing/crash/MortalRequests.js'
+import { mortalRequests } from '../../../src/testing/crash/MortalRequests.js'
 import type { Scene } from '../../../src/testing/crash/Process.js'
 import type { Trace } from '../../../src/testing/crash/Trace.js'
 import { describeEntry } from '../../../src/testing/crash/Trace.js'
@@ -164,9 +164,9 @@ describe('a process that is asked to pause', () => {
 
   test('dies before and after each call by which it pauses, and goes on if one fails', async () => {
     for (const how of ['before', 'after', 'fails'] as const) {
-      for (const [n, call] of (['point', 'withdraw'] as const).entries()) {
-        const { lines } = await tell([pauseIn('version')], [{ _tag: 'AtPause', n: n + 1, how, call }])
-        const died = `process 1 ends: killed ${how} call ${n + 1} of its pauses`
+      for (const [n, call] of (['point', 'clearPause'] as const).entries()) {
+        const { lines } = await tell([pauseIn('version')], [{ _tag: 'AtRequest', n: n + 1, how, call }])
+        const died = `process 1 ends: killed ${how} call ${n + 1} of its requests`
         assert.equal(
           lines.some((line) => line.startsWith(died)),
           how !== 'fails',
@@ -178,7 +178,7 @@ describe('a process that is asked to pause', () => {
 
   test('is followed by one that may die before and after it takes the pointer away, or fail to', async () => {
     for (const how of ['before', 'after', 'fails'] as const) {
-      const point: AtPause = { _tag: 'AtPause', n: 1, how, call: 'unpoint' }
+      const point: AtRequest = { _tag: 'AtRequest', n: 1, how, call: 'unpoint' }
       const { trace }: Told = await tell([pauseIn('version')], [NOWHERE, point])
       const died = trace.some((entry) => entry._tag === 'Died' && entry.where.endsWith('(unpoint)'))
       assert.deepEqual([died, Math.max(...trace.map(({ life }) => life))], how === 'fails' ? [false, 2] : [true, 3])
@@ -225,13 +225,13 @@ describe('a workflow on JSON files', () => {
   const storage = {
     create: () => Promise.resolve(folder()),
     reopen: (root: string) => Promise.resolve(next(root)),
-    pauses: (root: string) => filePauses(root),
+    requests: (root: string) => fileRequests(root),
     destroy: (root: string) => rm(root, { recursive: true, force: true, maxRetries: 20 })
   }
 
   test('that dies before or after a call by which it pauses comes to the same end', async () => {
     const pausing: ReadonlyArray<CrashPoint> = [1, 2].flatMap((n) =>
-      (['before', 'after', 'fails'] as const).map((how) => ({ _tag: 'AtPause', n, how }) as const)
+      (['before', 'after', 'fails'] as const).map((how) => ({ _tag: 'AtRequest', n, how }) as const)
     )
     const saving: ReadonlyArray<CrashPoint> = [2, 3, 4].map((n) => ({ _tag: 'AtCall', n, how: 'torn' }) as const)
     for (const point of [...pausing, ...saving]) await tell([pauseIn('version')], [point], { storage })
@@ -243,13 +243,13 @@ describe('what a simulated pause finds', () => {
   const wrong = () => () => Promise.resolve(E.left(UNREADABLE))
 
   const findsWith = async (
-    pauses: Partial<Pauses>,
+    given: Partial<Requests>,
     around: (storage: CheckpointStorage) => CheckpointStorage = (storage) => storage
   ): Promise<ReadonlyArray<string>> => {
     const storage = {
-      create: () => Promise.resolve({ data: memoryData(), pauses: { ...memoryPauses(), ...pauses } }),
+      create: () => Promise.resolve({ data: memoryData(), requests: { ...memoryRequests(), ...given } }),
       reopen: ({ data }: { readonly data: MemoryData }) => Promise.resolve(around(memoryStorage(data))),
-      pauses: (data: { readonly pauses: Pauses }) => data.pauses
+      requests: (data: { readonly requests: Requests }) => data.requests
     }
     const only: CrashCase = { schedule: [], answer: 'again', interventions: [pauseIn('version')] }
     const { violations } = await crashEverywhere(release, { world: () => [], storage, only })
@@ -257,7 +257,7 @@ describe('what a simulated pause finds', () => {
   }
 
   test('is a request that is never taken away, and a pointer that is lost, stays or cannot be read', async () => {
-    assert.deepEqual(await findsWith({ withdraw: nothing }), [
+    assert.deepEqual(await findsWith({ clearPause: nothing }), [
       'PauseKept: a process has ended by itself, and the request is still there'
     ])
     assert.deepEqual(await findsWith({ point: () => () => Promise.resolve(E.right('nowhere')) }), [
@@ -273,19 +273,20 @@ describe('what a simulated pause finds', () => {
       load: (runId) => pipe(storage.load(runId), TE.map(O.map((stored) => ({ ...stored, heldBy: O.none }))))
     })
     assert.deepEqual(await findsWith({}, free), ['PauseKept: version runs, and who asked was told that nobody runs it'])
-    const [refused] = await findsWith({ request: wrong })
+    const [refused] = await findsWith({ leave: wrong })
     assert.match(refused ?? '', /^PauseKept: who asked was told: /)
   })
 })
 
-describe('the pauses of a process that was killed', () => {
+describe('the requests of a process that was killed', () => {
   const request = {
+    _tag: 'Pause' as const,
     runId: 'r',
     addressee: { host: 'h', pid: 1, since: '2026-01-02T03:04:05.000Z' },
     commit: false,
     requestedAt: '2026-01-02T03:04:05.000Z'
   }
-  const watching = (at: PauseCallWatch['at']): PauseCallWatch => ({
+  const watching = (at: RequestCallWatch['at']): RequestCallWatch => ({
     at,
     begun: () => undefined,
     ended: () => undefined
@@ -297,34 +298,34 @@ describe('the pauses of a process that was killed', () => {
 
   test('change nothing any more, and nothing comes back from them', async () => {
     const life = newLife()
-    const made = memoryPauses()
-    const pauses = mortalPauses(
+    const made = memoryRequests()
+    const requests = mortalRequests(
       life,
       made,
       watching(() => undefined)
     )
-    assert.deepEqual(await soon(pauses.request(request)), E.right(undefined))
-    assert.equal(pauses.isRequested('r'), true)
+    assert.deepEqual(await soon(requests.leave(request)), E.right(undefined))
+    assert.equal(requests.isAny('r'), true)
     life.kill()
-    assert.equal(pauses.isRequested('r'), false)
-    for (const call of [pauses.withdraw('r'), pauses.requested('r'), pauses.pointer, pauses.unpoint('r')])
+    assert.equal(requests.isAny('r'), false)
+    for (const call of [requests.withdraw(request), requests.list('r'), requests.pointer, requests.unpoint('r')])
       assert.equal(await soon(call), 'nothing')
-    assert.equal(made.isRequested('r'), true)
+    assert.equal(made.isAny('r'), true)
   })
 
   test('have done what was asked of them if it died after that, and not if it died before, or was told so', async () => {
-    const withdrawn = async (how: AtPause['how']): Promise<readonly [unknown, boolean, boolean]> => {
+    const withdrawn = async (how: AtRequest['how']): Promise<readonly [unknown, boolean, boolean]> => {
       const life = newLife()
-      const made = memoryPauses()
-      await made.request(request)()
-      const pauses = mortalPauses(
+      const made = memoryRequests()
+      await made.leave(request)()
+      const requests = mortalRequests(
         life,
         made,
         watching((call, n) => (call === 'withdraw' && n === 2 ? how : undefined))
       )
-      await pauses.unpoint('r')()
-      const came = await soon(pauses.withdraw('r'))
-      return [came === 'nothing', life.alive(), made.isRequested('r')]
+      await requests.unpoint('r')()
+      const came = await soon(requests.withdraw(request))
+      return [came === 'nothing', life.alive(), made.isAny('r')]
     }
     assert.deepEqual(await withdrawn('before'), [true, false, true])
     assert.deepEqual(await withdrawn('after'), [true, false, false])
@@ -344,8 +345,8 @@ describe('in words', () => {
       'process 1 is asked to pause after call 3 of its store takes effect'
     )
     assert.equal(
-      describePoint({ _tag: 'AtPause', n: 2, how: 'after', call: 'withdraw' }),
-      'killed after call 2 of its pauses (withdraw)'
+      describePoint({ _tag: 'AtRequest', n: 2, how: 'after', call: 'clearPause' }),
+      'killed after call 2 of its requests (clearPause)'
     )
   })
 })

@@ -69,6 +69,8 @@ const edited = (what: string, answer: Edited['answer'], life = 2): Intervention 
 
 const pause = (what: string, life = 1): Intervention => ({ _tag: 'Pause', life, unit: what })
 
+const cancel = (what: string, life = 1): Intervention => ({ _tag: 'Cancel', life, unit: what })
+
 const atCall = (n: number): CrashPoint => ({ _tag: 'AtCall', n, how: 'before' })
 
 const atUnit = (name: string, how: 'before' | 'after'): CrashPoint => ({ _tag: 'AtUnit', unit: name, n: 1, how })
@@ -117,7 +119,7 @@ const PAUSING: ReadonlyArray<Fault> = [
   let ended = false
   const { runId } = scope.recorder.checkpoint()
   const watch = () => {
-    if (scope.environment.pauses.isRequested(runId)) halt.abort()
+    if (scope.environment.requests.isAny(runId)) halt.abort()
     else if (!ended) setImmediate(watch)
   }
   watch()
@@ -134,7 +136,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'pauses for a request to its predecessor',
     spec: [task(), task()],
     only: told([pause('s0')], atUnit('s0', 'after')),
-    module: 'domain/Pause.ts',
+    module: 'domain/Request.ts',
     text: ' && addressee.pid === pid && addressee.since === since',
     instead: '',
     breaks: 'PauseMeant'
@@ -143,7 +145,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'pauses for a request that comes when its predecessor is gone',
     spec: [task(), task()],
     only: told([{ _tag: 'Pause', life: 1, unit: 's0', when: 'late' }], atUnit('s0', 'after')),
-    module: 'domain/Pause.ts',
+    module: 'domain/Request.ts',
     text: ' && addressee.pid === pid && addressee.since === since',
     instead: '',
     breaks: 'PauseMeant'
@@ -169,8 +171,8 @@ const PAUSING: ReadonlyArray<Fault> = [
       atUnit('s0', 'after')
     ),
     module: 'executor/pause.ts',
-    text: 'pauses.withdraw(runId, value)',
-    instead: 'pauses.withdraw(runId)',
+    text: 'requests.withdraw(value)',
+    instead: 'requests.clearPause(runId)',
     breaks: 'PauseKept'
   },
   {
@@ -220,6 +222,39 @@ const PAUSING: ReadonlyArray<Fault> = [
     text: "if (scope.stop()?._tag !== 'Fenced') await clearRequest(environment, runId)",
     instead: '',
     breaks: 'PauseKept'
+  }
+]
+
+/** What an executor must not do when its run is cancelled. */
+const CANCELLING: ReadonlyArray<Fault> = [
+  {
+    what: 'pauses a run that was cancelled',
+    spec: [task(), task()],
+    only: told([cancel('s0')]),
+    module: 'executor/execute.ts',
+    text: 'asked.cancel === undefined ? PAUSED : CANCELLED',
+    instead: 'PAUSED',
+    breaks: 'CancelKept'
+  },
+  {
+    what: 'withdraws a cancel of its predecessor and goes on',
+    spec: [task(), task()],
+    only: told([cancel('s0')], atUnit('s0', 'after')),
+    module: 'executor/cancel.ts',
+    text: 'const recorded = over ? E.right(checkpoint)',
+    instead: `await withdrawCancel(environment, request)
+  if (!over) return E.right(O.none)
+  const recorded = over ? E.right(checkpoint)`,
+    breaks: 'CancelKept'
+  },
+  {
+    what: 'forgets a cancel when a step fails',
+    spec: [task({ trouble: ['permanent'] }), task()],
+    only: told([cancel('s0')]),
+    module: 'executor/cancel.ts',
+    text: '  else await recordUnclaimed(environment, runId)',
+    instead: '  else await withdrawCancel(environment, request)',
+    breaks: 'CancelKept'
   }
 ]
 
@@ -458,6 +493,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'NothingTwice'
   },
   ...PAUSING,
+  ...CANCELLING,
   ...SUB_STEPS
 ]
 

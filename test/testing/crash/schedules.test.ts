@@ -1,4 +1,4 @@
-/** Random workflows, killed, asked to pause, told to run things again and robbed of their evidence at random: 10,000 times in a sweep. */
+/** Random workflows, killed, asked to pause or cancel, told to run things again and robbed of their evidence at random: 10,000 times in a sweep. */
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
@@ -76,9 +76,9 @@ const whatOf = (entry: TraceEntry): string => {
     case 'Recorded':
       return entry.what
     case 'Ended':
-      return entry.how.startsWith('paused at') ? 'paused' : entry._tag
+      return /^(paused|cancelled) at/.exec(entry.how)?.[1] ?? entry._tag
     case 'Died':
-      return entry.where.includes('of its pauses') ? 'died while pausing' : entry._tag
+      return entry.where.includes('of its requests') ? 'died while pausing' : entry._tag
     default:
       return entry._tag
   }
@@ -120,7 +120,8 @@ describe('a random workflow', () => {
     if (tried < COUNT) skip('not all parts were run')
     console.log(`${COUNT} schedules, seed ${seed}:`, Object.fromEntries(tally))
     for (const what of WHAT) assert.ok((tally.get(what) ?? 0) > 20, `${what} hardly ever happened`)
-    for (const what of ['Edited', 'kept']) assert.ok((tally.get(what) ?? 0) > 2, `${what} hardly ever happened`)
+    for (const what of ['Edited', 'kept', 'cancelled'])
+      assert.ok((tally.get(what) ?? 0) > 2, `${what} hardly ever happened`)
   })
 
   test('keeps its keys by what was taken back, though it is not known any more of what a map was', async () => {
@@ -178,6 +179,7 @@ const WHAT = [
   'Pause',
   'late Pause',
   'PauseAtCall',
+  'Cancel',
   'paused',
   'taken back',
   'taken as done',

@@ -100,6 +100,7 @@ const command: fc.Arbitrary<readonly [string, Command]> = fc.oneof(
   fc.tuple(path, path).map(([from, to]) => ['link', (w: World) => w.fs.link(from(w), to(w))] as const),
   fc.tuple(path, path).map(([from, to]) => ['renameSync', (w: World) => w.fs.renameSync(from(w), to(w))] as const),
   path.map((at) => ['unlinkSync', (w: World) => w.fs.unlinkSync(at(w))] as const),
+  path.map((at) => ['rmdirSync', (w: World) => w.fs.rmdirSync(at(w))] as const),
   path.map((at) => ['removeTree', (w: World) => w.fs.removeTree(at(w))] as const),
   fc.tuple(path, fc.string()).map(([at, text]) => ['replace', (w: World) => w.fs.replace(at(w), text)] as const)
 )

@@ -1,5 +1,5 @@
 /**
- * Requests to pause, and the pointer that a pause leaves, as JSON.
+ * Requests, and the pointer that a pause leaves, as JSON.
  *
  * @module
  * @since 0.1.0
@@ -7,9 +7,11 @@
 import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from './Json.js'
+import { fromUnknown } from './Json.js'
 import type { Malformed, Spec } from './JsonCodec.js'
-import { decodeWith, fields, list, matching, natural, optional, time } from './JsonCodec.js'
-import type { Addressee, ContinueHere, PauseRequest } from './Pause.js'
+import { decodeWith, fields, json, list, matching, natural, optional, tagged, time } from './JsonCodec.js'
+import type { ContinueHere } from './Pause.js'
+import type { Addressee, AnswerRequest, CancelRequest, PauseRequest, Request } from './Request.js'
 import * as RunId from './RunId.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -30,7 +32,7 @@ export const FORMAT = 1
  * @category errors
  * @since 0.1.0
  */
-export type PauseCodecError =
+export type RequestCodecError =
   Malformed | { readonly _tag: 'NewerFormat'; readonly found: number; readonly supported: number }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -50,11 +52,30 @@ const addressee: t.Type<Addressee> = fields<Addressee>('an addressee', {
   since: t.string
 })
 
-const request: t.Type<PauseRequest> = fields<PauseRequest>('a request to pause', {
-  runId,
-  addressee,
-  commit: t.boolean,
-  requestedAt: time
+/** A path has no other characters. */
+const unit: t.Type<string> = matching('the path of a unit', (text) => /^[A-Za-z0-9._%/#-]{1,16384}$/.test(text))
+
+const request: t.Type<Request> = tagged<Request>('a request', '_tag', {
+  Pause: fields<PauseRequest>('a pause request', {
+    _tag: t.literal('Pause'),
+    runId,
+    addressee,
+    commit: t.boolean,
+    requestedAt: time
+  }) as t.Type<Request>,
+  Cancel: fields<CancelRequest>('a cancel request', {
+    _tag: t.literal('Cancel'),
+    runId,
+    requestedAt: time
+  }) as t.Type<Request>,
+  Answer: fields<AnswerRequest>('an answer', {
+    _tag: t.literal('Answer'),
+    runId,
+    unit,
+    value: json,
+    by: name,
+    requestedAt: time
+  }) as t.Type<Request>
 })
 
 const pointer: t.Type<ContinueHere> = fields<ContinueHere>('a pointer to a paused run', {
@@ -77,17 +98,17 @@ const pointer: t.Type<ContinueHere> = fields<ContinueHere>('a pointer to a pause
  * @category encoding
  * @since 0.1.0
  */
-export const encode = (value: PauseRequest | ContinueHere): Json => ({ format: FORMAT, ...value }) as unknown as Json
+export const encode = (value: Request | ContinueHere): Json => ({ format: FORMAT, ...value }) as unknown as Json
 
 // ---------------------------------------------------------------------------------------------------------------------
 // decoding
 // ---------------------------------------------------------------------------------------------------------------------
 
-const NO_OBJECT: PauseCodecError = { _tag: 'Malformed', path: '$', expected: 'a JSON object' }
+const NO_OBJECT: RequestCodecError = { _tag: 'Malformed', path: '$', expected: 'a JSON object' }
 
 const supported =
   <A extends object>(codec: t.Type<A>) =>
-  (content: unknown): E.Either<PauseCodecError, A> => {
+  (content: unknown): E.Either<RequestCodecError, A> => {
     if (typeof content !== 'object' || content === null || Array.isArray(content)) return E.left(NO_OBJECT)
     const read = decodeWith(codec)(content)
     const found = 'format' in content ? content.format : undefined
@@ -98,13 +119,22 @@ const supported =
     return E.right(known as unknown as A)
   }
 
+const decodeAny = supported(request)
+
 /**
- * Decodes a request to pause.
+ * Decodes a request.
  *
  * @category decoding
  * @since 0.1.0
  */
-export const decodeRequest: (content: unknown) => E.Either<PauseCodecError, PauseRequest> = supported(request)
+export const decodeRequest = (content: unknown): E.Either<RequestCodecError, Request> => {
+  const read = decodeAny(content)
+  if (E.isLeft(read) || read.right._tag !== 'Answer') return read
+  const value = fromUnknown(read.right.value)
+  return E.isRight(value)
+    ? read
+    : E.left({ _tag: 'Malformed', path: value.left.path.replace('$', '$.value'), expected: 'JSON' })
+}
 
 /**
  * Decodes the pointer to a paused run.
@@ -112,7 +142,7 @@ export const decodeRequest: (content: unknown) => E.Either<PauseCodecError, Paus
  * @category decoding
  * @since 0.1.0
  */
-export const decodePointer: (content: unknown) => E.Either<PauseCodecError, ContinueHere> = supported(pointer)
+export const decodePointer: (content: unknown) => E.Either<RequestCodecError, ContinueHere> = supported(pointer)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors
@@ -124,7 +154,7 @@ export const decodePointer: (content: unknown) => E.Either<PauseCodecError, Cont
  * @category destructors
  * @since 0.1.0
  */
-export const describe = (error: PauseCodecError): string =>
+export const describe = (error: RequestCodecError): string =>
   error._tag === 'Malformed'
     ? `at ${error.path} expected ${error.expected}`
     : `it has format ${error.found}, this version of Dogear reads up to ${error.supported}: upgrade Dogear`

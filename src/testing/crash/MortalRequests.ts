@@ -1,25 +1,25 @@
 /**
- * Pauses as a process has them that can be killed.
+ * The requests port of a process that can be killed.
  *
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { WriteFailed } from '../../ports/CheckpointStorage.js'
-import type { Pauses } from '../../ports/Pauses.js'
-import type { AtPause, PauseCall } from './CrashPoint.js'
+import type { Requests } from '../../ports/Requests.js'
+import type { AtRequest, RequestCall } from './CrashPoint.js'
 import type { Life } from './Life.js'
 import { never } from './Life.js'
 
 /** What is told of the calls, and what is asked: the n-th one (from 1) that changes something is made; what goes wrong there? */
-export interface PauseCallWatch {
-  readonly at: (call: PauseCall, n: number) => AtPause['how'] | undefined
+export interface RequestCallWatch {
+  readonly at: (call: RequestCall, n: number) => AtRequest['how'] | undefined
   readonly begun: () => void
   readonly ended: () => void
 }
 
 /** From its death on nothing that the process calls takes effect or comes back. */
-export const mortalPauses = (life: Life, pauses: Pauses, { at, begun, ended }: PauseCallWatch): Pauses => {
+export const mortalRequests = (life: Life, requests: Requests, { at, begun, ended }: RequestCallWatch): Requests => {
   let count = 0
   const made =
     <Problem, A>(task: TaskEither<Problem, A>): TaskEither<Problem, A> =>
@@ -30,7 +30,7 @@ export const mortalPauses = (life: Life, pauses: Pauses, { at, begun, ended }: P
       return life.alive() ? result : await never()
     }
   const changing =
-    <Problem, A>(call: PauseCall, task: TaskEither<Problem, A>): TaskEither<Problem | WriteFailed, A> =>
+    <Problem, A>(call: RequestCall, task: TaskEither<Problem, A>): TaskEither<Problem | WriteFailed, A> =>
     async () => {
       if (!life.alive()) return await never()
       count += 1
@@ -44,19 +44,20 @@ export const mortalPauses = (life: Life, pauses: Pauses, { at, begun, ended }: P
       })()
     }
   return {
-    request: (request) => made(pauses.request(request)),
-    isRequested: (runId) => life.alive() && pauses.isRequested(runId),
-    requested: (runId) => made(pauses.requested(runId)),
-    withdraw: (...of) => changing('withdraw', pauses.withdraw(...of)),
-    point: (pointer) => changing('point', pauses.point(pointer)),
-    pointer: made(pauses.pointer),
-    unpoint: (runId) => changing('unpoint', pauses.unpoint(runId))
+    leave: (request) => made(requests.leave(request)),
+    isAny: (runId) => life.alive() && requests.isAny(runId),
+    list: (runId) => made(requests.list(runId)),
+    withdraw: (request) => changing('withdraw', requests.withdraw(request)),
+    clearPause: (runId) => changing('clearPause', requests.clearPause(runId)),
+    point: (pointer) => changing('point', requests.point(pointer)),
+    pointer: made(requests.pointer),
+    unpoint: (runId) => changing('unpoint', requests.unpoint(runId))
   }
 }
 
-const failed = (operation: PauseCall): WriteFailed => ({
+const failed = (operation: RequestCall): WriteFailed => ({
   _tag: 'WriteFailed',
-  where: 'the pauses',
+  where: 'the requests',
   operation,
   code: 'EIO',
   cause: undefined

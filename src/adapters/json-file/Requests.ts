@@ -1,0 +1,317 @@
+/**
+ * Requests to runs, and the pointer to the run that paused last, in files. `docs/file-format.md` §15 is the norm.
+ *
+ * @since 0.1.0
+ */
+import { randomBytes } from 'node:crypto'
+import { dirname } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { ContinueHere } from '../../domain/Pause.js'
+import type { Request } from '../../domain/Request.js'
+import { byTime, isSame } from '../../domain/Request.js'
+import { decodePointer, decodeRequest, describe, encode } from '../../domain/RequestCodec.js'
+import * as RunId from '../../domain/RunId.js'
+import type { WriteFailed } from '../../ports/CheckpointStorage.js'
+import type { FileSystem } from '../../ports/FileSystem.js'
+import type { AlreadyAnswered, PointerError, RequestError, Requests } from '../../ports/Requests.js'
+import type { FileError } from './Fault.js'
+import { quietly, writing } from './Fault.js'
+import { isFolder, namesIn, readWhole, replaceWhole, tidy, writeNew } from './Files.js'
+import { nodeFileSystem } from './FileSystem.js'
+import * as Layout from './Layout.js'
+
+// ---------------------------------------------------------------------------------------------------------------------
+// model
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * How requests are kept. `fs`: the outside world, for tests.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface FileRequestsOptions {
+  readonly fs?: FileSystem
+}
+
+/** The largest request apart from an answer's value. */
+const REQUEST_BYTES = 65_536
+
+/** The largest value of an answer. */
+const VALUE_BYTES = 16_777_216
+
+const POINTER_BYTES = 16_777_216
+
+// ---------------------------------------------------------------------------------------------------------------------
+// constructors
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * The inboxes of the runs of a {@link jsonFileStorage}, and the pointer `continue-here.json`, below the same root. Any process that
+ * may write there can leave a request.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { pause } from 'dogear'
+ * import { fileRequests, jsonFileStorage } from 'dogear/json-file'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const environment = nodeEnvironment(jsonFileStorage('state'), { requests: fileRequests('state') })
+ * const asked = await pause('nightly-1')(environment)()
+ * assert.ok(E.isLeft(asked) && asked.left._tag === 'NoSuchRun')
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fileRequests = (root: string, { fs = nodeFileSystem }: FileRequestsOptions = {}): Requests => {
+  /** Nothing touches a file before the run id is validated. */
+  const on =
+    <Failure, A>(
+      runId: string,
+      act: (layout: Layout.Layout) => Promise<E.Either<Failure | RequestError, A>>
+    ): TaskEither<Failure | RequestError, A> =>
+    () => {
+      const valid = RunId.parse(runId)
+      return E.isLeft(valid) ? Promise.resolve(valid) : act(Layout.of(root, runId))
+    }
+  /** Acts in the inbox, if there is one. */
+  const inInbox = <A>(
+    runId: string,
+    without: A,
+    act: (layout: Layout.Layout) => Promise<E.Either<RequestError, A>>
+  ): TaskEither<RequestError, A> =>
+    on(runId, async (layout) => {
+      const there = isThere(fs, [layout.runs, layout.run, Layout.requests(layout)])
+      if (E.isLeft(there)) return there
+      return there.right ? act(layout) : E.right(without)
+    })
+  const pointer = Layout.pointer(root)
+  return {
+    leave: (request) => on(request.runId, (layout) => leave(fs, layout, request)),
+    isAny: (runId) => E.isRight(RunId.parse(runId)) && isAny(fs, Layout.of(root, runId)),
+    list: (runId) => inInbox<ReadonlyArray<Request>>(runId, [], (layout) => list(fs, layout)),
+    withdraw: (request) => inInbox<void>(request.runId, undefined, (layout) => withdraw(fs, layout, request)),
+    clearPause: (runId) =>
+      inInbox<void>(runId, undefined, async (layout) => {
+        const removed = await remove(fs, Layout.pauseRequest(layout))
+        await removeIfEmpty(fs, layout)
+        return removed
+      }),
+    point: (to) => async () => {
+      const bytes = Buffer.from(`${JSON.stringify(encode(to), null, 2)}\n`)
+      const left = await replaceWhole(fs, pointer, Layout.pointerInTheMaking(root, newToken()), bytes)
+      await tidy(fs, dirname(pointer), Layout.isRequestInTheMaking)
+      return E.map(() => pointer)(pointed(pointer, left))
+    },
+    pointer: () => pointerAt(fs, pointer),
+    unpoint: (runId) => async () => {
+      const found = await pointerAt(fs, pointer)
+      if (E.isLeft(found)) return found
+      if (O.isNone(found.right) || found.right.value.runId !== runId) return E.right(undefined)
+      return pointed(pointer, await remove(fs, pointer))
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// the inbox
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** One look. A link or a file in place of the folder holds no requests, and neither does a folder that cannot be looked at. */
+const isAny = (fs: FileSystem, layout: Layout.Layout): boolean => {
+  try {
+    return fs.lstatSync(Layout.requests(layout))?.kind === 'folder'
+  } catch {
+    return false
+  }
+}
+
+/** A link in place of a folder would lead somewhere else. */
+const isThere = (fs: FileSystem, folders: ReadonlyArray<string>): E.Either<FileError, boolean> => {
+  for (const folder of folders) {
+    const there = isFolder(fs, folder)
+    if (E.isLeft(there) || !there.right) return there
+  }
+  return E.right(true)
+}
+
+const leave = async (
+  fs: FileSystem,
+  layout: Layout.Layout,
+  request: Request
+): Promise<E.Either<RequestError | AlreadyAnswered, void>> => {
+  const { runId, runs, run } = layout
+  const there = isThere(fs, [runs, run])
+  if (E.isLeft(there)) return there
+  const name = Layout.requestName(request)
+  const bytes = Buffer.from(`${JSON.stringify(encode(request))}\n`)
+  const limitBytes = limitOf(name)
+  if (bytes.length > limitBytes)
+    return E.left({
+      _tag: 'TooLarge',
+      runId,
+      where: Layout.request(layout, name),
+      bytes: bytes.length,
+      limitBytes,
+      biggest: []
+    })
+  const unfinished = Layout.requestInTheMaking(layout, newToken())
+  const written = await writeNew(fs, unfinished, bytes)
+  const how = request._tag === 'Answer' ? 'link' : 'rename'
+  const named = E.isLeft(written) ? written : await giveName(fs, layout, name, how, unfinished)
+  const left = E.isLeft(named) ? named : await syncInbox(fs, layout)
+  if (how === 'link' || E.isLeft(left)) await quietly(() => fs.unlinkSync(unfinished))
+  if (E.isLeft(left)) await removeIfEmpty(fs, layout)
+  await tidy(fs, run, Layout.isRequestInTheMaking)
+  const isTaken = E.isLeft(left) && left.left._tag === 'WriteFailed' && left.left.code === 'EEXIST'
+  return isTaken && request._tag === 'Answer' ? E.left({ _tag: 'AlreadyAnswered', runId, unit: request.unit }) : left
+}
+
+const limitOf = (name: string): number => REQUEST_BYTES + (name.startsWith('answer-') ? VALUE_BYTES : 0)
+
+/** How often the folder is made again when owners that took in the last request remove it. */
+const MOST_TRIES = 100
+
+/** Moves or links a finished request into the inbox, which is made if it is missing. A link replaces nothing: `EEXIST`. */
+const giveName = async (
+  fs: FileSystem,
+  layout: Layout.Layout,
+  name: string,
+  how: 'link' | 'rename',
+  finished: string
+): Promise<E.Either<FileError, void>> => {
+  const folder = Layout.requests(layout)
+  const path = Layout.request(layout, name)
+  for (let tries = 1; ; tries++) {
+    const made = await writing(folder, 'mkdir', () => fs.mkdir(folder))
+    if (E.isLeft(made) && made.left.code !== 'EEXIST') return made
+    const there = isFolder(fs, folder)
+    if (E.isLeft(there)) return there
+    const named = await writing(path, how, () =>
+      how === 'link' ? fs.link(finished, path) : fs.renameSync(finished, path)
+    )
+    if (E.isRight(named) || named.left.code !== 'ENOENT' || tries === MOST_TRIES) return named
+  }
+}
+
+/** Makes durable what the inbox holds. It is missing if an owner has taken in the last request. */
+const syncInbox = async (fs: FileSystem, layout: Layout.Layout): Promise<E.Either<WriteFailed, void>> => {
+  for (const folder of [Layout.requests(layout), layout.run]) {
+    const synced = await writing(folder, 'fsync', () => fs.fsyncFolder(folder))
+    if (E.isLeft(synced) && synced.left.code !== 'ENOENT') return synced
+  }
+  return E.right(undefined)
+}
+
+const list = async (fs: FileSystem, layout: Layout.Layout): Promise<E.Either<RequestError, ReadonlyArray<Request>>> => {
+  const names = await namesIn(fs, Layout.requests(layout))
+  if (E.isLeft(names)) return names
+  const found: Array<Request> = []
+  for (const name of [...O.getOrElse((): ReadonlyArray<string> => [])(names.right)].filter(Layout.isRequest).sort()) {
+    const request = await requestAt(fs, layout, Layout.request(layout, name), name)
+    if (E.isLeft(request)) return request
+    if (O.isSome(request.right)) found.push(request.right.value)
+  }
+  return E.right(found.sort(byTime))
+}
+
+const requestAt = async (
+  fs: FileSystem,
+  { runId }: Layout.Layout,
+  where: string,
+  name: string
+): Promise<E.Either<RequestError, O.Option<Request>>> => {
+  const bytes = await readWhole(fs, where, limitOf(name), runId)
+  if (E.isLeft(bytes)) return bytes
+  if (O.isNone(bytes.right)) return E.right(O.none)
+  const found = decodeRequest(parsed(bytes.right.value))
+  if (E.isLeft(found))
+    return found.left._tag === 'NewerFormat'
+      ? E.left({ ...found.left, _tag: 'UnsupportedFormat', runId, where })
+      : E.left({ _tag: 'Corrupt', runId, where, why: describe(found.left) })
+  const request = found.right
+  if (request.runId === runId && Layout.requestName(request) === name) return E.right(O.some(request))
+  const why = request.runId === runId ? `its name belongs to another request` : `it is for run ${request.runId}`
+  return E.left({ _tag: 'Corrupt', runId, where, why })
+}
+
+/** A file cannot be compared and removed at once. So it is moved first, and linked back if it is another request. */
+const withdraw = async (
+  fs: FileSystem,
+  layout: Layout.Layout,
+  request: Request
+): Promise<E.Either<RequestError, void>> => {
+  const name = Layout.requestName(request)
+  const path = Layout.request(layout, name)
+  const taken = Layout.requestInTheMaking(layout, newToken())
+  const moved = await writing(path, 'rename', () => fs.renameSync(path, taken))
+  if (E.isLeft(moved)) {
+    await removeIfEmpty(fs, layout)
+    return unlessGone(moved)
+  }
+  const found = await requestAt(fs, layout, taken, name)
+  const isIt = E.isRight(found) && O.isSome(found.right) && isSame(found.right.value, request)
+  // One that was left meanwhile has the name, and is newer still.
+  const back = isIt ? E.right(undefined) : await giveName(fs, layout, name, 'link', taken)
+  if (E.isLeft(back) && !(back.left._tag === 'WriteFailed' && back.left.code === 'EEXIST')) return back
+  const removed = await remove(fs, taken)
+  await removeIfEmpty(fs, layout)
+  return E.isLeft(removed) ? removed : syncInbox(fs, layout)
+}
+
+/** An empty inbox would cost its run a reading before each unit. */
+const removeIfEmpty = (fs: FileSystem, layout: Layout.Layout): Promise<void> =>
+  quietly(() => fs.rmdirSync(Layout.requests(layout)))
+
+// ---------------------------------------------------------------------------------------------------------------------
+// the pointer
+// ---------------------------------------------------------------------------------------------------------------------
+
+const pointerAt = async (fs: FileSystem, where: string): Promise<E.Either<PointerError, O.Option<ContinueHere>>> => {
+  const bytes = pointed(where, await readWhole(fs, where, POINTER_BYTES, ''))
+  if (E.isLeft(bytes)) return bytes
+  if (O.isNone(bytes.right)) return E.right(O.none)
+  const found = decodePointer(parsed(bytes.right.value))
+  return E.isRight(found)
+    ? E.right(O.some(found.right))
+    : E.left({ _tag: 'InvalidPointer', where, why: describe(found.left) })
+}
+
+const pointed = <A>(where: string, result: E.Either<FileError, A>): E.Either<PointerError, A> => {
+  if (E.isRight(result)) return result
+  switch (result.left._tag) {
+    case 'TooLarge':
+      return E.left({ _tag: 'InvalidPointer', where, why: `it has ${result.left.bytes} bytes` })
+    case 'Insecure':
+      return E.left({ _tag: 'InvalidPointer', where, why: result.left.why })
+    default:
+      return E.left(result.left)
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// files
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What is no JSON in UTF-8 is nothing that a codec takes. */
+const parsed = (bytes: Buffer): unknown => {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+const remove = async (fs: FileSystem, path: string): Promise<E.Either<FileError, void>> => {
+  const gone = await writing(path, 'unlink', () => fs.unlinkSync(path))
+  if (E.isLeft(gone)) return unlessGone(gone)
+  return writing(dirname(path), 'fsync', () => fs.fsyncFolder(dirname(path)))
+}
+
+const unlessGone = (failed: E.Left<WriteFailed>): E.Either<WriteFailed, void> =>
+  failed.left.code === 'ENOENT' ? E.right(undefined) : failed
+
+const newToken = (): string => randomBytes(16).toString('hex')

@@ -1,0 +1,144 @@
+/** What every inbox does, in memory and in files. */
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import { afterEach, beforeEach, describe, test } from 'vitest'
+import { fileRequests } from '../../src/adapters/json-file/index.js'
+import { memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
+import type { Request, Requests } from '../../src/index.js'
+import { seed } from '../../src/testing/conformance/fixtures.js'
+
+const at = (second: number): string => `2026-01-02T03:04:${String(second).padStart(2, '0')}.000Z`
+
+const pauseAt = (second: number, runId = 'r'): Request.PauseRequest => ({
+  _tag: 'Pause',
+  runId,
+  addressee: { host: 'build-1', pid: 100, since: at(0) },
+  commit: true,
+  requestedAt: at(second)
+})
+
+const cancelAt = (second: number, runId = 'r'): Request.CancelRequest => ({
+  _tag: 'Cancel',
+  runId,
+  requestedAt: at(second)
+})
+
+const answerAt = (second: number, unit = 'approve', by = 'alex'): Request.AnswerRequest => ({
+  _tag: 'Answer',
+  runId: 'r',
+  unit,
+  value: { ok: [true, null, 1.5] },
+  by,
+  requestedAt: at(second)
+})
+
+const right = <A>(result: E.Either<unknown, A>): A =>
+  E.isRight(result) ? result.right : assert.fail(JSON.stringify(result.left))
+
+let root: string
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'dogear-requests-'))
+  for (const run of ['r', 's']) mkdirSync(join(root, 'runs', run), { recursive: true })
+})
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+describe.each<[string, () => Requests]>([
+  ['memory', () => memoryRequests()],
+  ['files', () => fileRequests(root)]
+])('an inbox in %s', (_, open) => {
+  const listed = async (requests: Requests, runId = 'r'): Promise<ReadonlyArray<Request.Request>> =>
+    right(await requests.list(runId)())
+
+  test('is empty until a request is left, and after the last one is withdrawn', async () => {
+    const requests = open()
+    assert.equal(requests.isAny('r'), false)
+    assert.deepEqual(await listed(requests), [])
+    for (const one of [pauseAt(1), cancelAt(2)]) right(await requests.leave(one)())
+    assert.equal(requests.isAny('r'), true)
+    right(await requests.withdraw(pauseAt(1))())
+    assert.equal(requests.isAny('r'), true)
+    right(await requests.withdraw(cancelAt(2))())
+    assert.equal(requests.isAny('r'), false)
+    assert.deepEqual(await listed(requests), [])
+  })
+
+  test('returns all requests, oldest first', async () => {
+    const requests = open()
+    const all = [pauseAt(3), answerAt(4), cancelAt(1), answerAt(2, 'approve/other')]
+    for (const one of all) right(await requests.leave(one)())
+    assert.deepEqual(await listed(requests), [all[2], all[3], all[0], all[1]])
+  })
+
+  test('belongs to one run', async () => {
+    const requests = open()
+    right(await requests.leave(cancelAt(1, 's'))())
+    assert.equal(requests.isAny('r'), false)
+    right(await requests.withdraw(cancelAt(1))())
+    assert.deepEqual(await listed(requests, 's'), [cancelAt(1, 's')])
+  })
+
+  test.each([
+    ['pause', pauseAt],
+    ['cancel', cancelAt]
+  ])('has one %s, the newest', async (_kind, make) => {
+    const requests = open()
+    for (const second of [2, 1]) right(await requests.leave(make(second))())
+    assert.deepEqual(await listed(requests), [make(1)])
+  })
+
+  test.each<[string, (second: number) => Request.Request]>([
+    ['pause', pauseAt],
+    ['cancel', cancelAt],
+    ['answer', answerAt]
+  ])('withdraws exactly the given %s: another one stays', async (_kind, make) => {
+    const requests = open()
+    right(await requests.leave(make(2))())
+    right(await requests.withdraw(make(1))())
+    assert.deepEqual(await listed(requests), [make(2)])
+    right(await requests.withdraw(make(2))())
+    right(await requests.withdraw(make(2))())
+    assert.equal(requests.isAny('r'), false)
+  })
+
+  test('refuses a second answer for a unit, and keeps the first', async () => {
+    const requests = open()
+    right(await requests.leave(answerAt(1))())
+    assert.deepEqual(
+      await requests.leave(answerAt(2, 'approve', 'sam'))(),
+      E.left({ _tag: 'AlreadyAnswered', runId: 'r', unit: 'approve' })
+    )
+    assert.deepEqual(await listed(requests), [answerAt(1)])
+  })
+
+  test('takes exactly one of many answers for a unit that come at once', async () => {
+    const ports = open()
+    const left = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => ports.leave(answerAt(index, 'approve', `user-${index}`))())
+    )
+    const taken = left.flatMap((one, index) => (E.isRight(one) ? [index] : []))
+    assert.equal(taken.length, 1)
+    assert.deepEqual(await listed(ports), [answerAt(taken[0] ?? -1, 'approve', `user-${taken[0]}`)])
+  })
+
+  test('clears the pause of an execution that ended, and nothing else', async () => {
+    const requests = open()
+    for (const one of [pauseAt(1), cancelAt(2), answerAt(3)]) right(await requests.leave(one)())
+    right(await requests.clearPause('r')())
+    assert.deepEqual(await listed(requests), [cancelAt(2), answerAt(3)])
+    right(await requests.clearPause('r')())
+    right(await requests.clearPause('s')())
+  })
+})
+
+test('an inbox in memory is removed with its run', async () => {
+  const data = memoryData()
+  const storage = memoryStorage(data)
+  await seed(storage, 'r', [1])
+  const requests = memoryRequests(data)
+  right(await requests.leave(cancelAt(1))())
+  right(await storage.remove('r')())
+  assert.equal(requests.isAny('r'), false)
+})

@@ -1,0 +1,89 @@
+import { afterEach, expect, test } from 'vitest'
+import { linesOf, type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox
+afterEach(() => place.remove())
+
+const workflow = `
+name: w
+steps:
+  - { name: first, shell: 'echo first >> log; echo ready; while [ ! -e go ]; do sleep 0.02; done' }
+  - { name: last, shell: echo last >> log }
+`
+
+const failing = 'steps: [{ name: only, shell: test -e fixed }]'
+
+const jsonOf = async (words: readonly string[]): Promise<unknown> =>
+  JSON.parse((await place.dogear([...words, '--json'])).stdout) as unknown
+
+test('a live run ends its current steps, is cancelled, and is final for resume, runs and prune', async () => {
+  place = sandbox({ 'w.yml': workflow })
+  const running = place.start(['run', 'w.yml', '--id', 'r'])
+  await running.said('ready')
+  expect(await place.dogear(['cancel', 'r'])).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^Run r is cancelled once its current steps have ended \(process \d+ on .+\)\n$/
+    ) as string
+  })
+  place.write('go', '')
+  const ended = await running.ended
+  expect(ended.code).toBe(4)
+  expect(linesOf(ended.stderr).slice(-3)).toEqual([
+    'Cancelled before step 2/2 last',
+    'To resume it all the same:',
+    '  dogear resume r --reopen'
+  ])
+  expect(place.exists('.dogear/runs/r/requests')).toBe(false)
+  expect(await jsonOf(['runs', '--status', 'cancelled'])).toMatchObject([{ run_id: 'r', status: 'cancelled' }])
+  expect(await place.dogear(['cancel', 'r'])).toMatchObject({ code: 0, stdout: 'Run r is cancelled already\n' })
+  expect(await place.dogear(['pause', 'r'])).toMatchObject({ code: 4 })
+  expect((await place.dogear(['resume'])).code).toBe(3)
+  expect((await place.dogear(['prune', '--keep', '0', '--dry-run'])).stdout).toContain('r  w  cancelled')
+})
+
+test.each([['resume'], ['plan']])(
+  '%s of a cancelled run exits 4, and prints the command that goes on',
+  async (command) => {
+    place = sandbox({ 'bad.yml': failing })
+    expect((await place.dogear(['run', 'bad.yml', '--id', 'bad0'])).code).toBe(1)
+    expect(await place.dogear(['cancel', 'bad0'])).toMatchObject({ code: 0, stdout: 'Run bad0 is cancelled\n' })
+    const refused = await place.dogear([command, 'bad0'])
+    expect(refused.code).toBe(4)
+    expect(linesOf(refused.stderr)).toEqual([
+      'dogear: Run bad0 was cancelled',
+      'To resume it all the same:',
+      '  dogear resume bad0 --reopen'
+    ])
+    expect((await place.dogear(['plan', 'bad0', '--reopen'])).stdout).toContain('dogear resume bad0 --reopen')
+    place.write('fixed', '')
+    expect((await place.dogear(['resume', 'bad0', '--reopen'])).code).toBe(0)
+    expect(await place.dogear(['cancel', 'bad0'])).toMatchObject({
+      code: 4,
+      stdout: 'Run bad0 has completed: there is nothing to cancel\n'
+    })
+  }
+)
+
+test('as JSON it says whether the owner was asked, and the status', async () => {
+  place = sandbox({ 'bad.yml': failing })
+  await place.dogear(['run', 'bad.yml', '--id', 'bad0'])
+  expect(await jsonOf(['cancel', 'bad0'])).toEqual({ run_id: 'bad0', requested: false, status: 'cancelled' })
+  expect((await place.dogear(['cancel', 'none'])).code).toBe(3)
+})
+
+test('a pointer to a cancelled run is removed', async () => {
+  place = sandbox({ 'w.yml': workflow })
+  const running = place.start(['run', 'w.yml', '--id', 'r'])
+  await running.said('ready')
+  await place.dogear(['pause', 'r'])
+  place.write('go', '')
+  expect((await running.ended).code).toBe(75)
+  await place.shell('cp .dogear/continue-here.json kept')
+  expect((await place.dogear(['cancel', 'r'])).code).toBe(0)
+  expect(place.exists('.dogear/continue-here.json')).toBe(false)
+  await place.shell('mv kept .dogear/continue-here.json')
+  const resumed = await place.dogear(['resume'])
+  expect(resumed.stderr).toContain('Run r, which was paused last, was cancelled. The pointer to it is removed\n')
+  expect(resumed.code).toBe(3)
+})
