@@ -23,7 +23,7 @@ import type { CliError } from './CliError.js'
  * | 5 | state could not be read or written, or is damaged |
  * | 6 | fenced: another process has taken the run over |
  * | 70 | a bug in dogear |
- * | 75 | pending: jobs of the run have not ended; paused |
+ * | 75 | pending: the run waits for jobs, timers or answers; paused |
  * | 129, 130, 131, 143 | stopped by SIGHUP, SIGINT (Ctrl+C), SIGQUIT (Ctrl+\\), SIGTERM |
  *
  * @category model
@@ -123,6 +123,7 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'NoRequests':
     case 'RunCancelled':
     case 'AlreadyAnswered':
+    case 'AnswerRefused':
       return ExitCode.refused
     case 'RecoveryRefused':
     case 'RevisionConflict':

@@ -10,7 +10,7 @@ import type { Workspace } from './Workspace.js'
 import type { Evidence } from './CompletedStep.js'
 import type { Item } from './Items.js'
 import type { Json } from './Json.js'
-import type { Submission } from './PendingJob.js'
+import type { Submission, Wait } from './Pending.js'
 import type { StepError } from './StepError.js'
 import type { SubStep } from './SubStep.js'
 import type { Unit } from './Unit.js'
@@ -169,7 +169,7 @@ export interface JobSubmitted extends UnitFact {
 }
 
 /**
- * A pending job failed, is missing, or gave what can't be kept: the task fails with it, or the group. One that ended well
+ * A pending unit failed: its job failed, is missing or returned what cannot be stored, or nobody answered in time. One that ended well
  * is a `UnitCompleted` like any other.
  *
  * @category model
@@ -180,6 +180,39 @@ export interface JobEnded extends UnitFact {
   readonly error: StepError
   readonly outcome: Outcome
   readonly retryable: boolean
+}
+
+/**
+ * A unit waits: until a time, or for an answer. It waits anew if an answer did not fit, which is dropped.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface WaitStarted extends UnitFact {
+  readonly _tag: 'WaitStarted'
+  readonly wait: Wait
+}
+
+/**
+ * Somebody answered a unit that waits, or will. The unit takes the answer, and completes with it, when it runs.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Answered extends UnitFact {
+  readonly _tag: 'Answered'
+  readonly value: Json
+  readonly by: string
+}
+
+/**
+ * An attempt of a task ended without an outcome, because its code only waits. The attempt is repeated when a wait ends.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Suspended extends UnitFact {
+  readonly _tag: 'Suspended'
 }
 
 /**
@@ -249,6 +282,9 @@ export type Change =
   | UnitFailed
   | JobSubmitted
   | JobEnded
+  | WaitStarted
+  | Answered
+  | Suspended
   | Interrupted
   | Rewound
   | Assumed

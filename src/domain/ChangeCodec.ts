@@ -17,6 +17,7 @@ import {
   stepError,
   submission,
   subStep,
+  wait,
   workflowIdentity,
   workspace
 } from './StateCodec.js'
@@ -88,6 +89,9 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
     outcome,
     retryable: t.boolean
   }),
+  WaitStarted: member('WaitStarted', { ...place, wait }),
+  Answered: member('Answered', { ...place, value: json, by: t.string }),
+  Suspended: member('Suspended', place),
   Interrupted: member('Interrupted', { ...place, reason: interruptReason }),
   Rewound: member('Rewound', { at: time, units: list(t.string), why: t.string }),
   Assumed: member('Assumed', {

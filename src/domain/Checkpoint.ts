@@ -15,8 +15,8 @@ import type { Items } from './Items.js'
 import { around, none as noItems } from './Items.js'
 import type { Json } from './Json.js'
 import { isObject } from './Json.js'
-import type { PendingJob, Submission } from './PendingJob.js'
-import { none } from './PendingJob.js'
+import type { GivenAnswer, Pending, Submission } from './Pending.js'
+import { none } from './Pending.js'
 import type { WorkflowIdentity } from './WorkflowIdentity.js'
 import type { Workspace } from './Workspace.js'
 
@@ -46,7 +46,8 @@ export type Variables = ReadonlyMap<string, Json>
  * - `revision`: 0, 1, 2 … within the run, one more with each change.
  * - `generation`: how often completed work was taken back, to be done again.
  * - `items`: those of the maps whose items are known, stored if there are any.
- * - `pending`: the jobs that are waited for; `submissions`: the keys of those that may have been submitted, stored if there are any.
+ * - `pending`: the units that wait for a job, a timer or an answer; `answers`: the answers that no wait has taken yet, and
+ *   `submissions`: the keys of jobs that may have been submitted, each stored if there are any.
  * - `renewals`: how often units got another idempotency key, stored if any did.
  * - `createdAt`, `updatedAt`: UTC, ISO 8601.
  *
@@ -63,7 +64,8 @@ export interface Fields {
   readonly state: CheckpointState
   readonly completedSteps: CompletedSteps
   readonly items: Items
-  readonly pending: ReadonlyArray<PendingJob>
+  readonly pending: ReadonlyArray<Pending>
+  readonly answers: ReadonlyArray<GivenAnswer>
   readonly submissions: ReadonlyArray<Submission>
   readonly renewals: Renewals
   readonly workspace?: Workspace
@@ -111,6 +113,7 @@ export const make = (fields: Fields): Checkpoint => {
     completedSteps: fields.completedSteps,
     items: fields.items,
     pending: fields.pending,
+    answers: fields.answers,
     submissions: fields.submissions,
     renewals: fields.renewals,
     createdAt: fields.createdAt,
@@ -166,6 +169,7 @@ export const start = (started: Started): Checkpoint =>
     completedSteps: Steps.none,
     items: noItems,
     pending: none,
+    answers: none,
     submissions: none,
     renewals: noRenewals,
     ...(started.workspace === undefined ? {} : { workspace: started.workspace }),

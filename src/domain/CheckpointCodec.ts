@@ -18,9 +18,9 @@ import type { Json, JsonObject } from './Json.js'
 import { equals } from './Json.js'
 import type { Malformed } from './JsonCodec.js'
 import { decodeWith, fields, json, jsonObject, list, natural, optional, time } from './JsonCodec.js'
-import type { PendingJob, Submission } from './PendingJob.js'
-import { none } from './PendingJob.js'
-import { checkpointState, completedStep, item, submission, workflowIdentity, workspace } from './StateCodec.js'
+import type { GivenAnswer, Submission } from './Pending.js'
+import { none } from './Pending.js'
+import { checkpointState, completedStep, item, pending, submission, workflowIdentity, workspace } from './StateCodec.js'
 import type { TransitionError } from './Transition.js'
 import { replay } from './Transition.js'
 import type { Unit } from './Unit.js'
@@ -62,8 +62,9 @@ interface MapItems {
 }
 
 /** What stands in a file: the fields of a checkpoint with plain lists and objects. */
-interface Stored extends Omit<Fields, 'completedSteps' | 'format' | 'items' | 'submissions' | 'renewals'> {
+interface Stored extends Omit<Fields, 'completedSteps' | 'format' | 'items' | 'answers' | 'submissions' | 'renewals'> {
   readonly items?: ReadonlyArray<MapItems>
+  readonly answers?: ReadonlyArray<GivenAnswer>
   readonly submissions?: ReadonlyArray<Submission>
   readonly renewals?: ReadonlyArray<Renewal>
   readonly format: number
@@ -71,12 +72,11 @@ interface Stored extends Omit<Fields, 'completedSteps' | 'format' | 'items' | 's
   readonly variables: JsonObject
 }
 
-const pendingJob: t.Type<PendingJob> = fields<PendingJob>('a pending job', {
+const givenAnswer: t.Type<GivenAnswer> = fields<GivenAnswer>('an answer', {
   unit: t.string,
-  key: t.string,
-  job: optional(json),
-  attempt: optional(natural),
-  submittedAt: time
+  value: json,
+  by: t.string,
+  at: time
 })
 
 const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
@@ -90,7 +90,8 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
   completedSteps: list(completedStep),
   variables: jsonObject,
   items: optional(list(fields<MapItems>('a map', { unit: t.string, items: list(item) }))),
-  pending: list(pendingJob),
+  pending: list(pending),
+  answers: optional(list(givenAnswer)),
   submissions: optional(list(submission)),
   renewals: optional(list(fields<Renewal>('a renewal', { unit: t.string, times: natural }))),
   workspace: optional(workspace),
@@ -127,13 +128,22 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
  */
 export const encode = (checkpoint: Checkpoint): Json => {
   const { format, runId, revision, generation, workflow, input, state, completedSteps, variables, ...more } = checkpoint
-  const { items, submissions, renewals, ...rest } = more
+  const { items, answers, submissions, renewals, ...rest } = more
   const records = [...completedSteps]
   const plain = { format, runId, revision, generation, workflow, input, state, completedSteps: records }
   const known = items.size === 0 ? {} : { items: Array.from(items, ([unit, items]) => ({ unit, items })) }
+  const given = answers.length === 0 ? {} : { answers }
   const keys = submissions.length === 0 ? {} : { submissions }
   const renewed = renewals.size === 0 ? {} : { renewals: Array.from(renewals, ([unit, times]) => ({ unit, times })) }
-  return { ...plain, variables: fromMap(variables), ...known, ...rest, ...keys, ...renewed } as unknown as Json
+  return {
+    ...plain,
+    variables: fromMap(variables),
+    ...known,
+    ...rest,
+    ...given,
+    ...keys,
+    ...renewed
+  } as unknown as Json
 }
 
 /** `Object.fromEntries` defines its properties, so that a variable called `__proto__` is one. */
@@ -156,10 +166,11 @@ export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
   if (format !== undefined && format > FORMAT) return E.left({ _tag: 'NewerFormat', found: format, supported: FORMAT })
   const decoded = decodeStored(content)
   if (E.isLeft(decoded)) return decoded
-  const { variables, completedSteps, items = none, submissions = none, renewals = none, ...plain } = decoded.right
-  if (decoded.right.submissions?.length === 0) {
-    return E.left({ _tag: 'Malformed', path: '$.submissions', expected: 'a submission, or no such field' })
-  }
+  const { variables, completedSteps, items = none, submissions = none, renewals = none, ...more } = decoded.right
+  const { answers = none, ...plain } = more
+  for (const name of ['answers', 'submissions'] as const)
+    if (decoded.right[name]?.length === 0)
+      return E.left({ _tag: 'Malformed', path: `$.${name}`, expected: 'an element, or no such field' })
   const times = new Map(renewals.map(({ unit, times }) => [unit, times]))
   if (decoded.right.renewals?.length === 0 || times.size < renewals.length || renewals.some((one) => one.times === 0)) {
     return E.left({
@@ -179,6 +190,7 @@ export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
     make({
       ...plain,
       items: known,
+      answers,
       submissions,
       renewals: times,
       format: FORMAT,

@@ -21,7 +21,8 @@ import type { Unit } from './Unit.js'
 export type Outcome = 'notApplied' | 'unknown'
 
 /**
- * An attempt of a unit that was started and whose end is not recorded. Attempts are counted from 1.
+ * An attempt of a unit that was started and whose end is not recorded. Attempts are counted from 1. `suspended`: its code was dropped,
+ * because all that it still had to do was to wait.
  *
  * @category model
  * @since 0.1.0
@@ -29,6 +30,7 @@ export type Outcome = 'notApplied' | 'unknown'
 export interface InFlight {
   readonly unit: Unit
   readonly attempt: number
+  readonly suspended?: true
 }
 
 /**

@@ -4,6 +4,7 @@
  * @module
  * @since 0.1.0
  */
+import type { PollReason } from './Plan.js'
 import type { Evidence, ExpectedEvidence } from './CompletedStep.js'
 import type { Json } from './Json.js'
 import type { Changed, Confirm, Decision, DecisionTree, PlanProblem, ResumePlan } from './Plan.js'
@@ -147,9 +148,18 @@ const verb = (decision: Decision): string => {
 }
 
 const givenUp = (decision: Decision): string =>
-  decision._tag === 'Run' && decision.givesUp !== undefined
-    ? `; gives up the job that is pending since ${decision.givesUp.submittedAt}`
-    : ''
+  decision._tag === 'Run' && decision.givesUp !== undefined ? `; gives up ${describeGivenUp(decision.givesUp)}` : ''
+
+const describeGivenUp = (reason: PollReason): string => {
+  switch (reason._tag) {
+    case 'JobPending':
+      return `the job that is pending since ${reason.submittedAt}`
+    case 'TimerPending':
+      return `the wait until ${reason.wakeAt}`
+    case 'AnswerPending':
+      return 'the wait for an answer'
+  }
+}
 
 /**
  * The reason of a decision, in words.
@@ -187,10 +197,19 @@ export const describeReason = ({ _tag, reason }: Decision): string => {
       return `was stopped (${reason.reason})`
     case 'JobPending':
       return `its job is pending since ${reason.submittedAt}${reason.job === undefined ? '' : `: ${describeJob(reason.job)}`}`
+    case 'TimerPending':
+      return `sleeps until ${reason.wakeAt}`
+    case 'AnswerPending':
+      return describeWait(reason)
     case 'MaybeLost':
       return 'newer state was lost, so it may have run'
   }
 }
+
+const describeWait = ({ question, until, answered }: PollReason & { readonly _tag: 'AnswerPending' }): string =>
+  answered === true
+    ? 'its answer is recorded'
+    : `waits for an answer${question === undefined ? '' : `: ${firstLine(question)}`}${until === undefined ? '' : ` (until ${until})`}`
 
 /**
  * What should be there, in words.
@@ -321,7 +340,7 @@ export const describeProblem = (problem: PlanProblem): string => {
       if (problem.keep === true) return `"${problem.unit}" has nothing to keep: its evidence did not change`
       return `"${problem.unit}" can't be confirmed as done: there is no doubt that it has to run`
     case 'JobPending':
-      return `"${problem.unit}" can't be confirmed: its job is pending; poll it, or force the step to submit another`
+      return `"${problem.unit}" can't be confirmed: it is pending; poll its job, answer it, or run from that step`
     case 'UnknownStep':
       return unknownStep(problem.step, problem.available)
     case 'NotAWave':

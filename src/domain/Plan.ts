@@ -147,8 +147,8 @@ export interface Confirm extends About {
 }
 
 /**
- * Its job is pending: it neither runs nor is done. Somebody has to ask what became of the job. Of a wave: of its groups
- * none runs, and at least one waits for its job. The reason has what the submission gave (`job`, if it gave something).
+ * It waits, and neither runs nor is done: for a job, which `poll` asks about; for a timer or an answer, which a resume checks. A wave
+ * waits if none of its groups runs, and at least one waits; a task, if all that its code still had to do was to wait.
  *
  * @category model
  * @since 0.1.0
@@ -159,16 +159,21 @@ export interface Poll extends About {
 }
 
 /**
- * Why a unit waits: its job was submitted at this time (UTC, ISO 8601).
+ * Why a unit waits: its job was submitted at this time; it sleeps until this time; or it waits for an answer, until then if that is
+ * limited (UTC, ISO 8601). `answered`: the answer is recorded, and the unit takes it when the run resumes.
  *
  * @category model
  * @since 0.1.0
  */
-export interface PollReason {
-  readonly _tag: 'JobPending'
-  readonly submittedAt: string
-  readonly job?: Json
-}
+export type PollReason =
+  | { readonly _tag: 'JobPending'; readonly submittedAt: string; readonly job?: Json }
+  | { readonly _tag: 'TimerPending'; readonly wakeAt: string }
+  | {
+      readonly _tag: 'AnswerPending'
+      readonly question?: string
+      readonly until?: string
+      readonly answered?: true
+    }
 
 /**
  * What happens with one unit, and why.
@@ -303,7 +308,8 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  *   is waited for, and was submitted as it was defined then.
  * - `NotAsked`: an answer declares a unit done that is due to run and not in doubt, or keeps evidence (`keep`) that did not
  *   change.
- * - `JobPending`: somebody says that a unit is to run again or is done, but its job is pending.
+ * - `JobPending`: an answer says that a unit is to run again or is done, but the unit is pending: it waits for a job, a timer or an
+ *   answer of another kind.
  * - `UnknownStep`: an option names a step that there is not; `available` are those there are.
  * - `NotAWave`: `restartWave` does not name a wave; `available` are the waves, `steps` all steps.
  * - `InputWithoutStep`: the input differs from the recorded one, and `fromStep` is missing.

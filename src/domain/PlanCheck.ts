@@ -53,7 +53,7 @@ export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> 
   for (const [unit] of items)
     if (find(workflow, items, unit)?.definition.kind !== 'map')
       yield wrong(`"${unit}" has items, but there is no such map`)
-  for (const why of wrongJobs(checkpoint)) yield wrong(why)
+  for (const why of wrongPending(checkpoint)) yield wrong(why)
   const why = named === state.step ? wrongState(state, Steps.has(completedSteps, state.step)) : undefined
   if (why !== undefined) yield wrong(why)
 }
@@ -76,18 +76,26 @@ const wrongRecord = ({ unit, stepIndex, subStep }: CompletedStep, checkpoint: Ch
   return missing === undefined ? undefined : `"${unit}" is recorded completed, but its part "${missing}" is not`
 }
 
-/** A unit has one job at most, and what is done waits for none. */
-function* wrongJobs({ pending, submissions, workflow, items, state, completedSteps }: Checkpoint): Iterable<string> {
+/** A unit waits for one thing at most, and a completed one for nothing. */
+function* wrongPending(checkpoint: Checkpoint): Iterable<string> {
+  const { pending, submissions, workflow, items, state, completedSteps } = checkpoint
   if (pending.length === 0 && submissions.length === 0) return
   const seen = new Set<Unit>()
-  for (const { unit } of [...pending, ...submissions]) {
-    if (find(workflow, items, unit)?.definition.kind !== 'task') yield `"${unit}" has a job, but there is no such task`
-    if (Steps.has(completedSteps, unit)) yield `"${unit}" has a job, but is recorded completed`
-    if (seen.has(unit)) yield `"${unit}" has two jobs`
+  for (const one of [...pending, ...submissions]) {
+    const { unit } = one
+    const kind = '_tag' in one ? one._tag : 'Job'
+    const task = find(workflow, items, unit)?.definition
+    const isTask =
+      task === undefined
+        ? kind !== 'Job' && isUnit(checkpoint, unit, state.stepIndex)
+        : task.kind === 'task' && (task.wait ?? 'Job') === kind
+    if (!isTask) yield `"${unit}" is pending (${kind}), but there is no such task`
+    if (Steps.has(completedSteps, unit)) yield `"${unit}" is pending, but is recorded completed`
+    if (seen.has(unit)) yield `"${unit}" is pending twice`
     seen.add(unit)
   }
   const running = new Set(State.inFlight(state).map(({ unit }) => unit))
-  for (const { unit } of pending) if (running.has(unit)) yield `"${unit}" is in flight, but its job is pending`
+  for (const { unit } of pending) if (running.has(unit)) yield `"${unit}" is in flight, but is pending`
 }
 
 const wrongState = (state: State.CheckpointState, done: boolean): string | undefined => {
@@ -227,10 +235,11 @@ const moved = ({ checkpoint, workflow, placesNow }: Edited, edit: PlanProblem, f
   return movedTo === undefined ? edit : ({ ...edit, movedTo } as PlanProblem)
 }
 
-/** Units whose job is pending that are gone or are defined otherwise now, but for those that run again in any case. */
+/** Finds edited or removed units whose job is pending, but for those that run again in any case. A wait may be edited: what it recorded stays. */
 function* editsOfPending(edited: Edited): Iterable<PlanProblem> {
   const { checkpoint } = edited
-  for (const { unit } of checkpoint.pending) {
+  for (const { unit, _tag } of checkpoint.pending) {
+    if (_tag !== 'Job') continue
     const was = find(checkpoint.workflow, checkpoint.items, unit)
     if (was === undefined || isRedone(edited, unit)) continue
     const { fingerprint } = was.definition

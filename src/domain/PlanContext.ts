@@ -14,7 +14,7 @@ import type { Demands } from './demands.js'
 import { demandsOf } from './demands.js'
 import type { Items } from './Items.js'
 import type { Json } from './Json.js'
-import type { PendingJob } from './PendingJob.js'
+import type { GivenAnswer, Pending } from './Pending.js'
 import type { Answer, PlanOptions, PlanProblem } from './Plan.js'
 import { find, listedParts, partNames } from './Tree.js'
 import type { SubSteps } from './subSteps.js'
@@ -38,7 +38,8 @@ import type { Step, Workflow } from './Workflow.js'
  */
 export interface PlanContext {
   readonly checkpoint: Checkpoint
-  readonly jobs: ReadonlyMap<Unit, PendingJob>
+  readonly pending: ReadonlyMap<Unit, Pending>
+  readonly answers: ReadonlyMap<Unit, GivenAnswer>
   readonly begun: ReadonlySet<Unit>
   readonly inFlight: ReadonlyMap<Unit, InFlight>
   readonly failures: ReadonlyMap<Unit, Failure>
@@ -72,7 +73,8 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
   const { confirm = new Map(), outputs = new Map(), recovered = false } = options
   return {
     checkpoint,
-    jobs: byUnit(checkpoint.pending),
+    pending: byUnit(checkpoint.pending),
+    answers: byUnit(checkpoint.answers),
     begun: begunIn(checkpoint.completedSteps),
     inFlight: byUnit(State.inFlight(state)),
     failures: byUnit(State.failures(state)),

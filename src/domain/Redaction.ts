@@ -11,6 +11,7 @@ import type { Change } from './Change.js'
 import type { Evidence } from './CompletedStep.js'
 import type { Json, JsonArray, JsonObject } from './Json.js'
 import * as Search from './Search.js'
+import type { Wait } from './Pending.js'
 import type { StepError } from './StepError.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -256,12 +257,20 @@ export const change = (self: Redaction, one: Change): Change => {
       return { ...one, why: text(self, one.why) }
     case 'Confirmed':
       return one.evidence === undefined ? one : { ...one, evidence: one.evidence.map((left) => evidence(self, left)) }
+    case 'WaitStarted':
+      return { ...one, wait: wait(self, one.wait) }
+    case 'Answered':
+      return { ...one, value: json(self, one.value), by: text(self, one.by) }
     case 'WorkflowEdited':
     case 'AttemptStarted':
+    case 'Suspended':
     case 'Interrupted':
       return one
   }
 }
+
+const wait = (self: Redaction, one: Wait): Wait =>
+  one._tag === 'Timer' || one.question === undefined ? one : { ...one, question: text(self, one.question) }
 
 const withOutput = <A extends { readonly output?: Json }>(self: Redaction, one: A): A =>
   one.output === undefined ? one : { ...one, output: json(self, one.output) }

@@ -17,7 +17,7 @@ import type {
   Outcome
 } from './CheckpointState.js'
 import type { CompletedStep, Evidence } from './CompletedStep.js'
-import type { Submission } from './PendingJob.js'
+import type { Pending, PendingJob, PendingWait, Submission, Wait } from './Pending.js'
 import type { Item } from './Items.js'
 import { checked, fields, json, list, millis, natural, oneOf, optional, tagged, time } from './JsonCodec.js'
 import type { StepError } from './StepError.js'
@@ -56,7 +56,8 @@ export const outcome: t.Type<Outcome> = oneOf<Outcome>('notApplied', 'unknown')
  */
 export const inFlight: t.Type<InFlight> = fields<InFlight>('an attempt in flight', {
   unit: t.string,
-  attempt: natural
+  attempt: natural,
+  suspended: optional(t.literal(true))
 })
 
 const failedAttempt: t.Type<FailedAttempt> = fields<FailedAttempt>('a failed attempt', {
@@ -186,6 +187,44 @@ export const completedStep: t.Type<CompletedStep> = fields<CompletedStep>('a com
   inDoubt: optional(list(t.string))
 })
 
+const timer = { _tag: t.literal('Timer'), wakeAt: time }
+
+const answer = { _tag: t.literal('Answer'), question: optional(t.string), until: optional(time) }
+
+/**
+ * @category codecs
+ * @since 0.1.0
+ */
+export const wait: t.Type<Wait> = tagged<Wait>('a wait', '_tag', {
+  Timer: fields<Wait & { _tag: 'Timer' }>('Timer', timer) as t.Type<Wait>,
+  Answer: fields<Wait & { _tag: 'Answer' }>('Answer', answer) as t.Type<Wait>
+})
+
+/**
+ * @category codecs
+ * @since 0.1.0
+ */
+export const pending: t.Type<Pending> = tagged<Pending>('a pending unit', '_tag', {
+  Job: fields<PendingJob>('Job', {
+    _tag: t.literal('Job'),
+    unit: t.string,
+    key: t.string,
+    job: optional(json),
+    attempt: optional(natural),
+    submittedAt: time
+  }) as t.Type<Pending>,
+  Timer: fields<PendingWait & { _tag: 'Timer' }>('Timer', {
+    ...timer,
+    unit: t.string,
+    startedAt: time
+  }) as t.Type<Pending>,
+  Answer: fields<PendingWait & { _tag: 'Answer' }>('Answer', {
+    ...answer,
+    unit: t.string,
+    startedAt: time
+  }) as t.Type<Pending>
+})
+
 /**
  * @category codecs
  * @since 0.1.0
@@ -214,7 +253,8 @@ const taskIdentity: t.Type<TaskIdentity> = fields<TaskIdentity>('a task', {
   name: t.string,
   kind: t.literal('task'),
   fingerprint: t.string,
-  idempotent: t.boolean
+  idempotent: t.boolean,
+  wait: optional(oneOf<Wait['_tag']>('Timer', 'Answer'))
 })
 
 const stepIdentity: t.Type<StepIdentity> = t.recursion('a step', () =>

@@ -15,8 +15,9 @@ import * as Steps from './CompletedStep.js'
 import * as Items from './Items.js'
 import { isCollected, jobEnded, jobSubmitted, stateAfterJob, withKeys } from './jobChanges.js'
 import { renewed } from './IdempotencyKey.js'
-import * as Job from './PendingJob.js'
+import * as Job from './Pending.js'
 import { subStepCompleted, subStepFailed, withoutEarlier, wrongStart } from './subStepChanges.js'
+import { answered, suspended, waitStarted } from './waitChanges.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
   attemptOf,
@@ -26,6 +27,7 @@ import {
   isDone,
   isInFlight,
   notInFlight,
+  outside,
   recordOf,
   refuse,
   subStepAt,
@@ -33,7 +35,8 @@ import {
   unitAt,
   unrecorded,
   withAttempt,
-  without
+  without,
+  withoutPending
 } from './transitionParts.js'
 import type { Found } from './Tree.js'
 import type { Unit } from './Unit.js'
@@ -103,6 +106,7 @@ const changed = (self: Fields, change: Change.Change): E.Either<TransitionError,
     completedSteps: next.right.completedSteps ?? self.completedSteps,
     items: next.right.items ?? self.items,
     pending: next.right.pending ?? self.pending,
+    answers: next.right.answers ?? self.answers,
     submissions: next.right.submissions ?? self.submissions,
     renewals: next.right.renewals ?? self.renewals,
     createdAt: self.createdAt,
@@ -139,6 +143,12 @@ const replaced = (self: Fields, change: Change.Change): Result => {
       return jobSubmitted(self, change)
     case 'JobEnded':
       return jobEnded(self, change)
+    case 'WaitStarted':
+      return waitStarted(self, change)
+    case 'Answered':
+      return answered(self, change)
+    case 'Suspended':
+      return suspended(self, change)
     case 'Interrupted':
       return interrupted(self, change)
     case 'Rewound':
@@ -154,7 +164,7 @@ const replaced = (self: Fields, change: Change.Change): Result => {
 const inputReplaced = (self: Fields, change: Change.InputReplaced): Result => {
   const { state } = self
   const [job] = self.pending
-  if (job !== undefined) return refuse(self, change, 'JobPending', job.unit)
+  if (job !== undefined) return refuse(self, change, 'StillPending', job.unit)
   const isOpen = State.inFlight(state).length > 0 || State.failures(state).length > 0
   return isOpen ? refuse(self, change, 'AttemptOpen', state.step) : E.right({ input: change.input })
 }
@@ -201,7 +211,7 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
 const wrongAttempt = (self: Fields, unit: Unit, step: StepIdentity): TransitionError['why'] | undefined => {
   if (isDone(self, unit)) return 'AlreadyCompleted'
   if (top(unit) !== step.name || unitAt(self, unit)?.definition.kind !== 'task') return 'UnknownUnit'
-  return Job.find(self.pending, unit) === undefined ? undefined : 'JobPending'
+  return Job.find(self.pending, unit) === undefined ? undefined : 'StillPending'
 }
 
 const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
@@ -243,25 +253,15 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   return E.right({
     state,
     completedSteps: Steps.append(self.completedSteps, inDoubt.length === 0 ? record : { ...record, inDoubt }),
-    ...withoutJob(self, unit)
+    ...withoutPending(self, unit)
   })
 }
-
-/** Drops the entries of a unit and its sub-steps. */
-const outside = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>, unit: Unit): ReadonlyArray<A> =>
-  all.length === 0 ? all : all.filter((one) => !isWithin(one.unit, unit))
 
 /** Finds failed sub-steps that are not idempotent and may have had their effect. */
 const inDoubtOf = (failures: ReadonlyArray<Failure>, unit: Unit): ReadonlyArray<Unit> =>
   failures
     .filter((one) => one.subStep?.idempotent === false && one.outcome === 'unknown' && isWithin(one.unit, unit))
     .map((one) => one.unit)
-
-/** Nobody waits any more for a job of this unit, and none is being submitted. */
-const withoutJob = ({ pending, submissions }: Fields, unit: Unit): Pick<Fields, 'pending' | 'submissions'> => ({
-  pending: Job.without(pending, unit),
-  submissions: Job.without(submissions, unit)
-})
 
 const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
   const { unit, last, retryable } = change
@@ -331,6 +331,7 @@ const rewound = (self: Fields, change: Change.Rewound): Result => {
     completedSteps: Steps.filter(self.completedSteps, stays),
     items: Items.filter(self.items, (map) => !isNamed(map)),
     pending: self.pending.filter(stays),
+    answers: self.answers.filter(stays),
     submissions: self.submissions.filter(stays)
   })
 }
@@ -361,7 +362,7 @@ const assumed = (self: Fields, change: Change.Assumed): Result => {
   return E.right({
     state: stateAfterAssumption(self, found, unit),
     completedSteps: Steps.append(self.completedSteps, record),
-    ...withoutJob(self, unit)
+    ...withoutPending(self, unit)
   })
 }
 
@@ -381,7 +382,7 @@ const confirmed = (self: Fields, change: Change.Confirmed): Result => {
   const found = unitAt(self, unit) ?? subStepAt(self, unit)
   if (found === undefined || (found.definition.kind !== 'task' && evidence === undefined))
     return refuse(self, change, 'UnknownUnit', unit)
-  if (Job.find(self.pending, unit) !== undefined) return refuse(self, change, 'JobPending', unit)
+  if (Job.find(self.pending, unit) !== undefined) return refuse(self, change, 'StillPending', unit)
   if (evidence !== undefined) {
     const completedSteps = Steps.withEvidence(self.completedSteps, unit, evidence)
     return completedSteps === undefined ? refuse(self, change, 'NotCompleted', unit) : E.right({ completedSteps })

@@ -10,6 +10,7 @@ import { fingerprint } from './Digest.js'
 import type { Json, JsonObject } from './Json.js'
 import { listed } from './listed.js'
 import { inCycle } from './needs.js'
+import type { Wait } from './Pending.js'
 import { join } from './Unit.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -34,6 +35,7 @@ export interface OutputMismatch {
  * - `idempotent: false` means that running it twice may do harm: if it may have taken effect, we ask before it runs again.
  * - `captures`: the variables that its output becomes.
  * - `numbered`: its name is only its number, so after an edit another task may bear it.
+ * - `wait`: it runs nothing, and waits for a timer or an answer.
  * - `accepts` tells whether a recorded output (`undefined`: none) still fits.
  * - `leaves`: the paths of its artifacts, as far as they are known before it runs. While it is in flight or failed, changes at
  *   these paths are attributed to it.
@@ -49,6 +51,7 @@ export interface Task {
   readonly idempotent: boolean
   readonly captures: ReadonlyArray<string>
   readonly numbered: boolean
+  readonly wait?: Wait['_tag'] | undefined
   /** Whether a recorded output (`undefined`: none) still fits. */
   readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
   /** The paths of its artifacts, as far as they are known before it runs. */
@@ -193,6 +196,7 @@ export interface TaskOptions {
   readonly idempotent?: boolean
   readonly captures?: ReadonlyArray<string>
   readonly numbered?: boolean
+  readonly wait?: Wait['_tag']
   /** Whether a recorded output (`undefined`: none) still fits. */
   readonly accepts?: (output: Json | undefined) => E.Either<OutputMismatch, void>
   /** The paths of its artifacts, as far as they are known before it runs. */
@@ -232,6 +236,7 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
     idempotent,
     captures,
     numbered: options.numbered ?? false,
+    wait: options.wait,
     accepts: options.accepts ?? acceptsAnything,
     leaves: options.leaves ?? leavesNothing
   }

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import { fingerprint } from './Digest.js'
+import type { Wait } from './Pending.js'
 import type { Step, Workflow } from './Workflow.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -12,7 +13,7 @@ import type { Step, Workflow } from './Workflow.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * A task as it was defined.
+ * A task as it was defined. `wait`: what it waits for, if waiting is all that it does.
  *
  * @category model
  * @since 0.1.0
@@ -22,6 +23,7 @@ export interface TaskIdentity {
   readonly kind: 'task'
   readonly fingerprint: string
   readonly idempotent: boolean
+  readonly wait?: Wait['_tag']
 }
 
 /**
@@ -130,7 +132,9 @@ const ofStep = (step: Step): StepIdentity => {
   const { name, fingerprint } = step
   switch (step._tag) {
     case 'Task':
-      return { name, kind: 'task', fingerprint, idempotent: step.idempotent }
+      return step.wait === undefined
+        ? { name, kind: 'task', fingerprint, idempotent: step.idempotent }
+        : { name, kind: 'task', fingerprint, idempotent: step.idempotent, wait: step.wait }
     case 'Sequence':
       return { name, kind: 'sequence', fingerprint, own: step.own, steps: step.steps.map(ofStep) }
     case 'Wave':

@@ -10,7 +10,7 @@ import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
 import * as Steps from './CompletedStep.js'
 import { renewed } from './IdempotencyKey.js'
 import type { Item, Items } from './Items.js'
-import type { Submission } from './PendingJob.js'
+import type { Pending } from './Pending.js'
 import { hasBegun, unrecorded } from './transitionParts.js'
 import type { Found } from './Tree.js'
 import { find, taskAround } from './Tree.js'
@@ -25,7 +25,10 @@ import type { StepIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
 export const adopted = (
   self: Fields,
   workflow: WorkflowIdentity
-): Pick<Fields, 'workflow' | 'state' | 'completedSteps' | 'items' | 'pending' | 'submissions' | 'renewals'> => {
+): Pick<
+  Fields,
+  'workflow' | 'state' | 'completedSteps' | 'items' | 'pending' | 'answers' | 'submissions' | 'renewals'
+> => {
   const items = itemsIn(workflow, self.items)
   const records: Array<CompletedStep> = []
   const dropped = new Set<Unit>()
@@ -39,11 +42,19 @@ export const adopted = (
     records.push(stepIndex === record.stepIndex ? record : { ...record, stepIndex })
   }
   const completedSteps = finishedOnly(records, { workflow, items })
-  const taken = <A extends Submission>(all: ReadonlyArray<A>): ReadonlyArray<A> =>
-    all.filter(({ unit }) => {
-      const isThere = find(workflow, items, unit)?.definition.kind === 'task'
-      if (!isThere) dropped.add(unit)
-      return isThere
+  const isThere = (unit: Unit, kind: Pending['_tag'] | undefined): boolean => {
+    const whole = find(workflow, items, unit)?.definition
+    if (whole === undefined)
+      return kind !== undefined && kind !== 'Job' && taskAround(workflow, items, unit) !== undefined
+    return whole.kind === 'task' && (kind === undefined || (whole.wait ?? 'Job') === kind)
+  }
+  const taken = <A extends { readonly unit: Unit; readonly _tag?: Pending['_tag'] }>(
+    all: ReadonlyArray<A>
+  ): ReadonlyArray<A> =>
+    all.filter(({ unit, _tag }) => {
+      const stays = isThere(unit, _tag)
+      if (!stays) dropped.add(unit)
+      return stays
     })
   const [pending, submissions] = [taken(self.pending), taken(self.submissions)]
   return {
@@ -52,6 +63,7 @@ export const adopted = (
     items,
     state: stateAfterEdit({ ...self, pending }, { completedSteps, workflow, items }),
     pending,
+    answers: self.answers.filter(({ unit }) => isThere(unit, 'Answer')),
     submissions,
     // If a later edit restores a dropped unit, its old key would stand for other work.
     renewals: dropped.size === 0 ? self.renewals : renewed(self.renewals, dropped)

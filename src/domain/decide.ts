@@ -14,7 +14,7 @@ import { describeEvidence } from './Explain.js'
 import type { Item } from './Items.js'
 import type { Json } from './Json.js'
 import { fromUnknown } from './Json.js'
-import type { PendingJob } from './PendingJob.js'
+import type { Pending } from './Pending.js'
 import type { Decision, PlanProblem, Poll, PollReason, RetryReason, Run, RunReason, Skip, SkipReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { hasRecords, recordOf } from './PlanContext.js'
@@ -122,7 +122,9 @@ const decideWithSubSteps = (
   const restart = whole === undefined && at.demand !== 'assumed' ? restartOf(all, from, evidence.due) : undefined
   const restarted = restart === undefined ? undefined : restartedBy(all, restart)
   const demand = restart?.reason ?? at.demand
-  const decision = decideTask(context, { ...at, demand, task, record }, out)
+  const wait = demand === 'none' ? suspendedBy(context, at, all) : undefined
+  const placed: Placed<Task> = { ...at, demand, task, record, ...(wait === undefined ? {} : { pending: wait }) }
+  const decision = decideTask(context, placed, out)
   out.decisions.push(decision)
   // A question about the task may be answered together with those about its sub-steps.
   if (context.answerable !== undefined) for (const known of all) context.answerable.add(known.unit)
@@ -135,6 +137,13 @@ const decideWithSubSteps = (
     }
   const isDone = record !== undefined && whole === undefined && restart === undefined && !evidence.open.has(unit)
   return { decision, isDone }
+}
+
+/** Finds the first wait of a suspended task. */
+const suspendedBy = ({ inFlight, pending }: PlanContext, { unit }: At, all: ReadonlyArray<KnownSubStep>) => {
+  if (inFlight.get(unit)?.suspended !== true) return undefined
+  const first = all.find((known) => pending.has(known.unit))
+  return first === undefined ? undefined : pending.get(first.unit)
 }
 
 /** `again`: why the sub-step runs again, if it does; `isRepeated`: its task repeats an attempt that was cut short. */
@@ -241,7 +250,7 @@ const decideUnknown = (context: PlanContext, map: MapStep, at: At, out: Planned)
     accepts: hasNoOutput
   }
   const isInside = (one: Unit): boolean => isWithin(one, unit)
-  const job = context.checkpoint.pending.find((one) => isInside(one.unit))
+  const pending = context.checkpoint.pending.find((one) => isInside(one.unit))
   const edited = editedIn(context, unit)
   const placed: Placed<Task> = {
     ...at,
@@ -249,7 +258,7 @@ const decideUnknown = (context: PlanContext, map: MapStep, at: At, out: Planned)
     own: map.own,
     record: recordOf(context, unit),
     hasBegun: hasRecords(context, unit) || [...context.inDoubt].some(isInside),
-    ...(job === undefined ? {} : { job }),
+    ...(pending === undefined ? {} : { pending }),
     ...(edited === undefined ? {} : { edited })
   }
   const isDone = placed.record !== undefined && repeats(context, placed) === undefined
@@ -391,14 +400,14 @@ const compositeDecision = (
 
 /**
  * A unit with its definition and its record, if it has one. `own`: of a composite, the fingerprint that its record keeps. Of a map of unknown items, `hasBegun`: whether anything of it was begun;
- * `job`: the pending job of one of its parts; `edited`: evidence of its parts that would be overwritten.
+ * `pending`: what one of its parts waits for; `edited`: evidence of its parts that would be overwritten.
  */
 interface Placed<A extends Described = Described> extends At {
   readonly task: A
   readonly record: CompletedStep | undefined
   readonly hasBegun?: boolean
   readonly own?: string
-  readonly job?: PendingJob
+  readonly pending?: Pending
   readonly edited?: Edited
 }
 
@@ -459,12 +468,12 @@ const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): D
   if (placed.demand === 'assumed') {
     return assume(placed, given === undefined ? context.outputs.get(placed.unit) : given, out)
   }
-  const job = placed.job ?? (context.jobs.size === 0 ? undefined : context.jobs.get(placed.unit))
-  if (job !== undefined && scheduled === undefined) {
+  const pending = placed.pending ?? (context.pending.size === 0 ? undefined : context.pending.get(placed.unit))
+  if (pending !== undefined && scheduled === undefined) {
     if (answer !== undefined) out.problems.push({ _tag: 'JobPending', unit: placed.unit })
-    return poll(placed, job)
+    return poll(context, placed, pending)
   }
-  const due = schedule(context, placed, { record, scheduled, job }, answer?._tag === 'Again')
+  const due = schedule(context, placed, { record, scheduled, pending }, answer?._tag === 'Again')
   const isCovered = record !== undefined && context.evidence.covered.has(placed.unit)
   if (answer?._tag === 'Done' && (due._tag === 'Confirm' || isCovered)) {
     return assume(placed, given === undefined ? record?.output : given, out, evidenceNow(context, placed, record))
@@ -556,19 +565,37 @@ const repeats = (
   return due.get(unit) ?? (demand === 'none' ? undefined : demand)
 }
 
-const poll = (placed: Placed, job: PendingJob): Poll => ({ _tag: 'Poll', ...aboutOf(placed), reason: pollReason(job) })
-
-const pollReason = ({ submittedAt, job }: PendingJob): PollReason => ({
-  _tag: 'JobPending',
-  submittedAt,
-  ...(job === undefined ? {} : { job })
+const poll = (context: PlanContext, placed: Placed, pending: Pending): Poll => ({
+  _tag: 'Poll',
+  ...aboutOf(placed),
+  reason: pollReason(context, pending)
 })
+
+const pollReason = ({ answers }: PlanContext, pending: Pending): PollReason => {
+  switch (pending._tag) {
+    case 'Job': {
+      const { submittedAt, job } = pending
+      return { _tag: 'JobPending', submittedAt, ...(job === undefined ? {} : { job }) }
+    }
+    case 'Timer':
+      return { _tag: 'TimerPending', wakeAt: pending.wakeAt }
+    case 'Answer': {
+      const { unit, question, until } = pending
+      return {
+        _tag: 'AnswerPending',
+        ...(question === undefined ? {} : { question }),
+        ...(until === undefined ? {} : { until }),
+        ...(answers.has(unit) ? { answered: true } : {})
+      }
+    }
+  }
+}
 
 /** What is known of a unit that is due. */
 interface Known {
   readonly record: CompletedStep | undefined
   readonly scheduled: RunReason | undefined
-  readonly job: PendingJob | undefined
+  readonly pending: Pending | undefined
 }
 
 /**
@@ -578,27 +605,27 @@ interface Known {
 const schedule = (
   context: PlanContext,
   placed: Placed<Task>,
-  { record, scheduled, job }: Known,
+  { record, scheduled, pending }: Known,
   again: boolean
 ): Decision => {
-  const begun = job === undefined ? trace(context, placed) : undefined
+  const begun = pending === undefined ? trace(context, placed) : undefined
   const edited = placed.edited ?? context.evidence.edited.get(placed.unit)
   if (edited !== undefined && !again) return { _tag: 'Confirm', ...aboutOf(placed), reason: edited }
   const mayHaveActed =
     record !== undefined ||
-    job !== undefined ||
+    pending !== undefined ||
     begun?.mayHaveActed === true ||
     placed.hasBegun === true ||
     context.recovered
-  const asked = again || (scheduled?._tag === 'Forced' && job === undefined)
+  const asked = again || (scheduled?._tag === 'Forced' && pending === undefined)
   if (mayHaveActed && !asked && !mayRunTwice(context, placed)) {
-    const known = job === undefined ? (begun?.reason ?? scheduled) : pollReason(job)
+    const known = pending === undefined ? (begun?.reason ?? scheduled) : pollReason(context, pending)
     const reason = known ?? ({ _tag: 'MaybeLost' } as const)
     return { _tag: 'Confirm', ...aboutOf(placed), reason }
   }
   if (scheduled !== undefined) {
     const due = run(placed, scheduled)
-    return job === undefined ? due : { ...due, givesUp: pollReason(job) }
+    return pending === undefined ? due : { ...due, givesUp: pollReason(context, pending) }
   }
   if (begun === undefined) return run(placed, { _tag: 'NotStarted' })
   return { _tag: 'Retry', ...aboutOf(placed), attempt: begun.attempt, reason: begun.reason }

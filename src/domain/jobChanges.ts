@@ -10,7 +10,7 @@ import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
 import * as Steps from './CompletedStep.js'
 import { renewed } from './IdempotencyKey.js'
-import * as Job from './PendingJob.js'
+import * as Job from './Pending.js'
 import type { Result } from './transitionParts.js'
 import { attemptOf, here, isInFlight, notInFlight, refuse, unitAt, withAttempt, without } from './transitionParts.js'
 import type { Unit } from './Unit.js'
@@ -58,6 +58,7 @@ export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result 
   const submission = Job.find(self.submissions, unit)
   if (submission === undefined) return refuse(self, change, 'NoKey', unit)
   const submitted: Job.PendingJob = {
+    _tag: 'Job',
     ...submission,
     ...(job === undefined ? {} : { job }),
     ...(attempt === 1 ? {} : { attempt }),
@@ -83,7 +84,7 @@ export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result 
  */
 export const isCollected = ({ pending }: Fields, { unit, attempts }: Change.UnitCompleted): boolean => {
   const job = Job.find(pending, unit)
-  return job !== undefined && (job.attempt ?? 1) === attempts
+  return job !== undefined && Job.attemptOf(job) === attempts
 }
 
 /**
@@ -118,11 +119,11 @@ export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
   const { unit } = change
   const found = unitAt(self, unit)
   const job = Job.find(self.pending, unit)
-  if (job === undefined || found === undefined) return refuse(self, change, 'NoJob', unit)
+  if (job === undefined || found === undefined) return refuse(self, change, 'NotPending', unit)
   if (!mayStandAt(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
   const { step, stepIndex } = found
   const before = here(self.state, stepIndex)
-  const attempt = attemptOf({ ...change, attempt: job.attempt ?? 1, startedAt: job.submittedAt })
+  const attempt = attemptOf({ ...change, attempt: Job.attemptOf(job), startedAt: Job.since(job) })
   const failures = withAttempt(before.failures, unit, change, attempt)
   const retryable = change.retryable && !(self.state._tag === 'Failed' && !self.state.retryable)
   return E.right({

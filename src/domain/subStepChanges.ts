@@ -19,7 +19,8 @@ import {
   refuse,
   taskAt,
   withAttempt,
-  without
+  without,
+  withoutPending
 } from './transitionParts.js'
 import type { Unit } from './Unit.js'
 import { isWithin } from './Unit.js'
@@ -71,7 +72,8 @@ export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Re
       without(before.inFlight, unit),
       without(before.failures, unit)
     ),
-    completedSteps: Steps.append(self.completedSteps, { ...recordOf(change, task), subStep: change.subStep ?? {} })
+    completedSteps: Steps.append(self.completedSteps, { ...recordOf(change, task), subStep: change.subStep ?? {} }),
+    ...withoutPending(self, unit)
   })
 }
 
@@ -88,7 +90,10 @@ export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result =
   if (E.isLeft(ready)) return ready
   const { task, before } = ready.right
   const failures = withAttempt(before.failures, unit, { ...last, subStep }, attemptOf({ ...last, at: change.at }))
-  return E.right({ state: State.beforeStep(task.stepIndex, task.step.name, without(before.inFlight, unit), failures) })
+  return E.right({
+    state: State.beforeStep(task.stepIndex, task.step.name, without(before.inFlight, unit), failures),
+    ...withoutPending(self, unit)
+  })
 }
 
 type Ended = { readonly task: NonNullable<ReturnType<typeof taskAt>>; readonly before: ReturnType<typeof here> }

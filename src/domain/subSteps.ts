@@ -18,7 +18,7 @@ export interface KnownSubStep {
   readonly call: SubStep
 }
 
-/** By task: the recorded sub-steps in order, then those that failed, then those in flight. */
+/** By task: the recorded sub-steps in order, then those that failed, then those in flight, then those that wait. */
 export type SubSteps = ReadonlyMap<Unit, ReadonlyArray<KnownSubStep>>
 
 /**
@@ -27,7 +27,7 @@ export type SubSteps = ReadonlyMap<Unit, ReadonlyArray<KnownSubStep>>
  * @category destructors
  * @since 0.1.0
  */
-export const subStepsOf = ({ completedSteps, state, workflow, items }: Checkpoint): SubSteps => {
+export const subStepsOf = ({ completedSteps, state, pending, workflow, items }: Checkpoint): SubSteps => {
   const all = new Map<Unit, Array<KnownSubStep>>()
   const add = (unit: Unit, call: SubStep): void => {
     const task = taskAround(workflow, items, unit, state.stepIndex)?.unit
@@ -45,6 +45,8 @@ export const subStepsOf = ({ completedSteps, state, workflow, items }: Checkpoin
   for (const { unit, subStep } of State.failures(state)) if (subStep !== undefined) add(unit, subStep)
   for (const { unit } of State.inFlight(state))
     if (!isTop(unit) && find(workflow, items, unit, state.stepIndex) === undefined) add(unit, NOT_IDEMPOTENT)
+  for (const { unit, _tag } of pending)
+    if (_tag !== 'Job' && !isTop(unit) && find(workflow, items, unit, state.stepIndex) === undefined) add(unit, {})
   return all
 }
 

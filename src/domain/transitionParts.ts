@@ -13,8 +13,9 @@ import * as Steps from './CompletedStep.js'
 import { brief } from './StepError.js'
 import type { Found } from './Tree.js'
 import { find, listedParts, taskAround } from './Tree.js'
+import * as Pending from './Pending.js'
 import type { Unit } from './Unit.js'
-import { ancestors, join, top } from './Unit.js'
+import { ancestors, isWithin, join, top } from './Unit.js'
 import type { StepIdentity } from './WorkflowIdentity.js'
 import { printOf } from './WorkflowIdentity.js'
 
@@ -25,8 +26,8 @@ import { printOf } from './WorkflowIdentity.js'
 /**
  * Why a change cannot follow a checkpoint. `why`: the workflow has no such unit; the unit is already
  * recorded, or is not; the attempt is not in flight; groups of the wave are missing; the run has already started. Maps: the
- * step is not a map; its items are already known; the items are invalid. Jobs: the unit waits for one, or for none; it has no
- * key to submit under, or another one; the run stands at another step, and its open attempt would be lost; an open attempt saw
+ * step is not a map; its items are already known; the items are invalid. Pending units: the unit is pending, or is not; it does not wait
+ * for an answer, or has one. Jobs: the unit has no key to submit under, or another one; the run stands at another step, and its open attempt would be lost; an open attempt saw
  * the old input.
  *
  * @category model
@@ -46,8 +47,10 @@ export interface TransitionError {
     | 'NoMap'
     | 'AlreadyExpanded'
     | 'InvalidItems'
-    | 'JobPending'
-    | 'NoJob'
+    | 'StillPending'
+    | 'NotPending'
+    | 'NotAWait'
+    | 'AlreadyAnswered'
     | 'NoKey'
     | 'AnotherKey'
     | 'StandsElsewhere'
@@ -59,7 +62,16 @@ export interface TransitionError {
 export type Replaced = Partial<
   Pick<
     Fields,
-    'generation' | 'workflow' | 'input' | 'state' | 'completedSteps' | 'items' | 'pending' | 'submissions' | 'renewals'
+    | 'generation'
+    | 'workflow'
+    | 'input'
+    | 'state'
+    | 'completedSteps'
+    | 'items'
+    | 'pending'
+    | 'answers'
+    | 'submissions'
+    | 'renewals'
   >
 >
 
@@ -114,6 +126,20 @@ export const here = (
   state.stepIndex === stepIndex
     ? { inFlight: State.inFlight(state), failures: State.failures(state) }
     : { inFlight: [], failures: [] }
+
+/** Drops what is pending, submitted or answered of a unit and its sub-steps. */
+export const withoutPending = (
+  { pending, answers, submissions }: Fields,
+  unit: Unit
+): Pick<Fields, 'pending' | 'answers' | 'submissions'> => ({
+  pending: outside(pending, unit),
+  answers: outside(answers, unit),
+  submissions: Pending.without(submissions, unit)
+})
+
+/** Drops the entries of a unit and its sub-steps. Returns the same array if there is none. */
+export const outside = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>, unit: Unit): ReadonlyArray<A> =>
+  all.some((one) => isWithin(one.unit, unit)) ? all.filter((one) => !isWithin(one.unit, unit)) : all
 
 /** Whether this attempt is in flight. */
 export const isInFlight = (all: ReadonlyArray<InFlight>, one: InFlight): boolean =>

@@ -20,8 +20,12 @@ import type {
   MapSource,
   Needs,
   SequenceOptions,
+  Sleep,
+  SleepSpec,
   StepContext,
   StepSpec,
+  WaitFor,
+  WaitForSpec,
   WaveOptions
 } from './StepSpec.js'
 
@@ -144,6 +148,85 @@ export const step =
     self: Program<Outputs, Input, Given, Seen>
   ): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input, Given, Seen> =>
     build(self, [...self.steps, task(name, spec as StepSpec<never, C>)])
+
+/**
+ * Adds a step that sleeps. It survives the process: the time to wake at is recorded. A run that has nothing else to do rests as `Pending`,
+ * and goes on with the first `resume` after that time.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { Program, resume, run } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const trial = pipe(
+ *   Program.start('trial'),
+ *   Program.step('welcome', () => 'sent'),
+ *   Program.sleep('trial', { millis: 20 }),
+ *   Program.step('remind', () => 'sent')
+ * )
+ * const environment = nodeEnvironment(memoryStorage())
+ * const resting = await run(trial, 'trial-1', {})(environment)()
+ * assert.ok(E.isRight(resting) && resting.right._tag === 'Pending')
+ * await new Promise((resolve) => setTimeout(resolve, 25))
+ * const ended = await resume(trial, 'trial-1')(environment)()
+ * assert.ok(E.isRight(ended) && ended.right._tag === 'Completed')
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const sleep =
+  <N extends string, Outputs>(name: NewName<N, Outputs>, options: Sleep & Pick<SleepSpec, 'summary'>) =>
+  <Input, Given, Seen>(self: Program<Outputs, Input, Given, Seen>): Program<Outputs, Input, Given, Seen> => {
+    const { summary, ...sleep } = options
+    return build(self, [...self.steps, task(name, { sleep, ...(summary === undefined ? {} : { summary }) })])
+  }
+
+/**
+ * Adds a step that waits for an answer, which later steps see as its output. The run rests as `Pending` until then; see `answer`.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import * as t from 'io-ts'
+ * import { answer, Program, resume, run } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const release = pipe(
+ *   Program.start('release'),
+ *   Program.waitFor('approve', { question: 'Release 1.2.3?', output: t.boolean }),
+ *   Program.step('publish', ({ outputs }) => (outputs.approve ? 'published' : 'kept back'))
+ * )
+ * const environment = nodeEnvironment(memoryStorage())
+ * const resting = await run(release, 'release-1', {})(environment)()
+ * assert.ok(E.isRight(resting) && resting.right._tag === 'Pending')
+ * await answer('release-1', 'approve', true)(environment)()
+ * const ended = await resume(release, 'release-1')(environment)()
+ * assert.ok(E.isRight(ended) && ended.right._tag === 'Completed')
+ * assert.equal(ended.right.outputs.publish, 'published')
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const waitFor =
+  <N extends string, Outputs, C = unknown>(
+    name: NewName<N, Outputs>,
+    options: WaitFor & Omit<WaitForSpec<C>, 'waitFor'> = {}
+  ) =>
+  <Input, Given, Seen>(
+    self: Program<Outputs, Input, Given, Seen>
+  ): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input, Given, Seen> => {
+    const { question, timeoutMillis, ...spec } = options
+    const waitFor = {
+      ...(question === undefined ? {} : { question }),
+      ...(timeoutMillis === undefined ? {} : { timeoutMillis })
+    }
+    return build(self, [...self.steps, task(name, { ...spec, waitFor })])
+  }
 
 /**
  * Adds steps that are done in order, as one step. `parts` adds them to a program without steps. They see what earlier steps gave; later

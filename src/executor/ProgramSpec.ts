@@ -11,7 +11,7 @@ import type { OutputMismatch, Workflow } from '../domain/Workflow.js'
 import type { WorkflowIdentity } from '../domain/WorkflowIdentity.js'
 import type { IsAny, OutputOf } from './Output.js'
 import type { ProgramStep } from './ProgramStep.js'
-import type { JobSpec, Needs, Run, SequenceOptions, StepContext, TaskSpec } from './StepSpec.js'
+import type { JobSpec, Needs, Run, SequenceOptions, SleepSpec, StepContext, TaskSpec, WaitForSpec } from './StepSpec.js'
 
 /**
  * A workflow that can run. `Outputs` are the types of what its steps give, by name; `Input` that of the input that starts a run. `Given` is
@@ -84,6 +84,8 @@ export type Groups<Outputs, Input, Cs, Given = unknown, Start = Program<Outputs,
         (
           | TaskSpec<StepContext<Outputs, Input> & Given, Cs[G]>
           | JobSpec<StepContext<Outputs, Input> & Given, Cs[G]>
+          | SleepSpec
+          | WaitForSpec<Cs[G]>
           | StepsSpec<Outputs, Input, Cs[G], Given, Start>
         ))
 }
@@ -98,6 +100,8 @@ export type EachSpec<Outputs, Input, C, Given, Start = Program<Outputs, Input, G
   | Run<StepContext<Outputs, Input> & Given, C>
   | Omit<TaskSpec<StepContext<Outputs, Input> & Given, C>, 'capture' | 'numbered'>
   | Omit<JobSpec<StepContext<Outputs, Input> & Given, C>, 'capture' | 'numbered'>
+  | SleepSpec
+  | Omit<WaitForSpec<C>, 'capture'>
   | StepsSpec<Outputs, Input, C, Given, Start>
 
 /**

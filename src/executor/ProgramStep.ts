@@ -11,6 +11,7 @@ import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { never as noRetry } from '../domain/RetryPolicy.js'
 import type { MapStep, Needing, Sequence, Task, Wave } from '../domain/Workflow.js'
 import * as W from '../domain/Workflow.js'
+import { sleepOf, waitForOf } from './awaits.js'
 import type { Conversions } from './conversions.js'
 import { conversions } from './conversions.js'
 import type { Guard } from './Guard.js'
@@ -24,10 +25,12 @@ import type {
   OnFailure,
   Reuse,
   SequenceOptions,
+  SleepSpec,
   StepContext,
   StepSpec,
   TaskOptions,
   TaskSpec,
+  WaitForSpec,
   WaveOptions
 } from './StepSpec.js'
 
@@ -60,6 +63,8 @@ export interface Runnable extends Conversions {
   /** What it does; of a job, its submission. */
   readonly run: (context: StepContext<unknown, unknown>) => TaskEither<unknown, unknown>
   readonly job: RunnableJob | undefined
+  /** What it waits for, if it runs nothing; or why that is invalid. */
+  readonly awaits: ReturnType<typeof sleepOf> | undefined
   readonly retry: RetryPolicy
   readonly timeoutMillis: number | undefined
   /** A folder of its own: an empty one for each attempt, or the one that is there. */
@@ -164,7 +169,9 @@ export const task = <C>(
   definition?: Json,
   leaves?: NonNullable<Task['leaves']>
 ): ProgramTask => {
-  const spec: TaskSpec<never, C> | JobSpec<never, C> = typeof step === 'function' ? { run: step } : step
+  const spec: SpecOf<C> =
+    typeof step === 'function' ? { run: step } : 'sleep' in step || 'waitFor' in step ? waiting(step) : step
+  const awaits: Waiting | undefined = isWaiting(spec) ? spec : undefined
   const { accepts, encode, decode, codecExpected, seen } = conversions(spec.output)
   const loose = spec as unknown as Loose
   const named = leaves ?? leavesOf(spec)
@@ -175,7 +182,8 @@ export const task = <C>(
     ...(spec.summary === undefined ? {} : { summary: spec.summary }),
     ...(spec.idempotent === undefined ? {} : { idempotent: spec.idempotent }),
     ...(spec.numbered === undefined ? {} : { numbered: spec.numbered }),
-    ...(spec.capture === undefined ? {} : { captures: [spec.capture] })
+    ...(spec.capture === undefined ? {} : { captures: [spec.capture] }),
+    ...(awaits === undefined ? {} : { wait: awaits.wait })
   })
   const guard = guardFrom(loose, evidenceOf(loose.evidence, seen))
   // Field by field, not spread: all tasks are then objects of one kind to the engine, and a plan of many is quick.
@@ -187,6 +195,7 @@ export const task = <C>(
     idempotent: defined.idempotent,
     captures: defined.captures,
     numbered: defined.numbered,
+    wait: defined.wait,
     accepts,
     leaves: defined.leaves,
     encode,
@@ -195,10 +204,37 @@ export const task = <C>(
     seen,
     run: settling('job' in spec ? spec.job.submit : spec.run) as Runnable['run'],
     job: 'job' in spec ? runnableJob(spec.job, guard) : undefined,
+    awaits: awaits?.awaits,
     retry: spec.retry ?? noRetry,
     timeoutMillis: spec.timeoutMillis,
     workspace: spec.workspace,
     guard: 'job' in spec && guard !== undefined ? beforeOnly(guard) : guard
+  }
+}
+
+type SpecOf<C> = TaskSpec<never, C> | JobSpec<never, C> | (TaskSpec<never, C> & Waiting)
+
+/** What a step waits for that runs nothing. */
+interface Waiting {
+  readonly wait: NonNullable<Task['wait']>
+  readonly awaits: ReturnType<typeof sleepOf>
+}
+
+const isWaiting = (spec: object): spec is Waiting => 'awaits' in spec
+
+const waiting = <C>(step: SleepSpec | WaitForSpec<C>): TaskSpec<never, C> & Waiting => {
+  const run = (() => undefined) as unknown as TaskSpec<never, C>['run']
+  const { summary } = step
+  const named = summary === undefined ? {} : { summary }
+  if ('sleep' in step) return { ...named, run, wait: 'Timer', awaits: sleepOf(step.sleep) }
+  const { output, capture } = step
+  return {
+    ...named,
+    ...(output === undefined ? {} : { output }),
+    ...(capture === undefined ? {} : { capture }),
+    run,
+    wait: 'Answer',
+    awaits: waitForOf(step.waitFor)
   }
 }
 
@@ -228,7 +264,8 @@ const definitionOf = <C>(spec: TaskOptions<never, C>): Json => {
   const definition = {
     ...(spec.version === undefined ? {} : { version: spec.version }),
     ...(spec.workspace === undefined ? {} : { workspace: spec.workspace }),
-    ...('job' in spec ? { job: true } : {})
+    ...('job' in spec ? { job: true } : {}),
+    ...(isWaiting(spec) ? { wait: spec.wait } : {})
   }
   return Object.keys(definition).length === 0 ? null : definition
 }

@@ -11,6 +11,7 @@ import type { Confirm, MissingEvidence, PlanError, PlanProblem } from '../domain
 import { printableLines } from '../domain/printable.js'
 import type { TransitionError } from '../domain/Transition.js'
 import type { Workspace } from '../domain/Workspace.js'
+import type { Unit } from '../domain/Unit.js'
 import { top } from '../domain/Unit.js'
 import type { ArtifactError } from '../ports/ArtifactStore.js'
 import type { Fenced, HeldBy, ReadFailed, StorageError, WriteFailed } from '../ports/CheckpointStorage.js'
@@ -204,6 +205,22 @@ export interface RunCancelled {
 }
 
 /**
+ * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; it has one already; or
+ * the answer is not plain JSON, and `expected` says where. `waiting`: the units that wait for an answer. Nothing was recorded.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export interface AnswerRefused {
+  readonly _tag: 'AnswerRefused'
+  readonly runId: string
+  readonly unit: Unit
+  readonly why: 'UnknownUnit' | 'AlreadyCompleted' | 'NotAWait' | 'AlreadyAnswered' | 'NotJson'
+  readonly expected?: string
+  readonly waiting: ReadonlyArray<Unit>
+}
+
+/**
  * Why a run could not be decided. `_tag` is the stable code.
  *
  * @category errors
@@ -231,6 +248,7 @@ export type RunError =
   | RunCancelled
   | AlreadyAnswered
   | InvalidPointer
+  | AnswerRefused
 
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors
@@ -356,6 +374,8 @@ const sentence = (error: Short): string => {
       return `"${error.unit}" of run ${error.runId} has an answer already, which stays; resume the run to use it`
     case 'InvalidPointer':
       return `${error.where} is no pointer to a paused run: ${error.why}. Name the run that is meant, or delete the file`
+    case 'AnswerRefused':
+      return describeRefusal(error)
     case 'NoWorktree':
     case 'WorkspaceTaken':
     case 'WorkspaceFailed':
@@ -374,6 +394,21 @@ const sentence = (error: Short): string => {
     case 'WriteFailed':
       return describeStorage(error)
   }
+}
+
+const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused): string => {
+  if (expected !== undefined) return `The answer to ${unit} is not storable: expected ${expected}`
+  const open =
+    waiting.length === 0 ? 'no unit of it waits for an answer' : `waiting for an answer: ${waiting.join(', ')}`
+  return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${open}`
+}
+
+const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
+  UnknownUnit: 'the run has no such unit',
+  AlreadyCompleted: 'it has completed',
+  NotAWait: 'it does not wait for an answer',
+  AlreadyAnswered: 'it has an answer already',
+  NotJson: 'the answer is not plain JSON'
 }
 
 /** What damage to a run's state lost. The command adds its own remedy. */

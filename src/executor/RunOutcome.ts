@@ -6,7 +6,7 @@
  */
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import type { Failure, InterruptReason } from '../domain/CheckpointState.js'
-import type { PendingJob } from '../domain/PendingJob.js'
+import type { Pending as PendingUnit } from '../domain/Pending.js'
 import type { LostFiles } from '../ports/CheckpointStorage.js'
 
 /**
@@ -56,8 +56,8 @@ export interface Interrupted {
 }
 
 /**
- * Nothing is left to do but to wait: the jobs of these units are pending. Ask what became of them with `poll`, and then
- * resume. To resume before that submits nothing, and is `Pending` again.
+ * Nothing is left to do but to wait. `units`: those that wait, and what for. Resume at `wakeAt` (UTC, ISO 8601), which is when the first
+ * timer or time limit ends; after an `answer`; or after a `poll` of the jobs. A resume before that changes nothing, and is `Pending` again.
  *
  * @category model
  * @since 0.1.0
@@ -68,7 +68,8 @@ export interface Pending {
   readonly checkpoint: Checkpoint
   readonly stepIndex: number
   readonly step: string
-  readonly jobs: ReadonlyArray<PendingJob>
+  readonly units: ReadonlyArray<PendingUnit>
+  readonly wakeAt?: string
 }
 
 /**

@@ -9,7 +9,7 @@ import type { InterruptReason } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import * as Items from '../domain/Items.js'
-import { find as findJob } from '../domain/PendingJob.js'
+import { find as findJob } from '../domain/Pending.js'
 import * as IdempotencyKey from '../domain/IdempotencyKey.js'
 import { find } from '../domain/Tree.js'
 import type { Unit } from '../domain/Unit.js'
@@ -90,7 +90,8 @@ export type RunStep = (scope: RunScope, due: DueStep) => Promise<E.Either<Record
 
 /**
  * What the parts of one execution share. `values` is what completed units left; `runs`, how often each composite started; `cutShort`: the
- * units of which an attempt was in flight when the execution began, until they start again; `stopping`
+ * units of which an attempt was in flight when the execution began, until they start again; `awake`: the waits that were over when the
+ * plan was made, and the units around them; `stopping`
  * fires when all work is to stop, and `stop` then says why; `pauses` tells whether nothing more is to start.
  *
  * @category model
@@ -103,6 +104,7 @@ export interface RunScope {
   readonly values: Values
   readonly runs: Map<Unit, number>
   readonly cutShort: Set<Unit>
+  awake: ReadonlySet<Unit>
   readonly stopping: AbortSignal
   readonly stop: () => Stop | undefined
   readonly pauses: PauseWatch
@@ -218,7 +220,8 @@ export const contextFor = (
     ...(folder === undefined ? {} : { folder }),
     get idempotencyKey() {
       const submitted = findJob(submissions, unit) ?? findJob(pending, unit)
-      return (made.key ??= submitted?.key ?? IdempotencyKey.of({ runId, createdAt, renewals }, unit))
+      const key = submitted !== undefined && 'key' in submitted ? submitted.key : undefined
+      return (made.key ??= key ?? IdempotencyKey.of({ runId, createdAt, renewals }, unit))
     },
     get input() {
       return (made.input ??= { value: orStored(program.decodeInput(structuredClone(input)), input) }).value

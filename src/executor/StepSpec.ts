@@ -240,12 +240,60 @@ export interface JobSpec<Context, C> extends TaskOptions<Context, C> {
 }
 
 /**
- * A step that is one task: a bare function, a {@link TaskSpec} or a {@link JobSpec}.
+ * How long a step sleeps: for so long from its start, or until a time, a `Date` or ISO 8601 string. The time to wake at is recorded when
+ * it starts, and holds over crashes and edits.
  *
  * @category model
  * @since 0.1.0
  */
-export type StepSpec<Context, C> = Run<Context, C> | TaskSpec<Context, C> | JobSpec<Context, C>
+export type Sleep = { readonly millis: number } | { readonly until: Date | string }
+
+/**
+ * A step that sleeps.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface SleepSpec {
+  readonly sleep: Sleep
+  readonly summary?: string
+}
+
+/**
+ * How a step waits for an answer. `question`: for people. `timeoutMillis`: it fails with the code `WAIT_TIMEOUT` if nobody answers in
+ * time; default: it waits without a limit.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface WaitFor {
+  readonly question?: string
+  readonly timeoutMillis?: number
+}
+
+/**
+ * A step that waits for an answer, which becomes its output: see `answer`. `output`: its codec or schema; an answer that does not fit is
+ * reported, and the step waits again. `capture`: the variable that it becomes.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface WaitForSpec<C> {
+  readonly waitFor: WaitFor
+  readonly output?: C
+  readonly capture?: string
+  readonly summary?: string
+}
+
+/**
+ * A step that is one task: a bare function, a {@link TaskSpec} or a {@link JobSpec}; or one that waits: a {@link SleepSpec} or a
+ * {@link WaitForSpec}.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type StepSpec<Context, C> =
+  Run<Context, C> | TaskSpec<Context, C> | JobSpec<Context, C> | SleepSpec | WaitForSpec<C>
 
 /**
  * The status of a job: unfinished (`done` of `total`, if known), finished, failed, or missing.

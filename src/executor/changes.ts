@@ -7,8 +7,8 @@ import type { Change, UnitFailed } from '../domain/Change.js'
 import type { InFlight } from '../domain/CheckpointState.js'
 import { inFlight } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
-import type { Submission } from '../domain/PendingJob.js'
-import { keyFor, none } from '../domain/PendingJob.js'
+import type { Submission } from '../domain/Pending.js'
+import { keyFor, none } from '../domain/Pending.js'
 import type { Item, Items } from '../domain/Items.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
@@ -268,6 +268,10 @@ export const eventsOf = (
       const { job } = change
       return [{ _tag: 'JobSubmitted', ...eventUnit(change.unit), ...(job === undefined ? {} : { job }) }]
     }
+    case 'WaitStarted':
+      return [{ _tag: 'StepWaiting', ...eventUnit(change.unit), wait: change.wait }]
+    case 'Suspended':
+      return [{ _tag: 'StepSuspended', ...eventUnit(change.unit) }]
     case 'JobEnded':
       return [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: change.error, attempts: 1 }]
     // That another attempt follows is told by who makes it: none does at once after one that was stopped.
@@ -277,6 +281,7 @@ export const eventsOf = (
     case 'Recovered':
     case 'InputReplaced':
     case 'Interrupted':
+    case 'Answered':
     case 'Rewound':
     case 'Assumed':
       return []

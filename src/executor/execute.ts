@@ -6,6 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as State from '../domain/CheckpointState.js'
 import type { ResumePlan } from '../domain/Plan.js'
+import { wakeAt } from '../domain/Pending.js'
 import { treeOf } from '../domain/Plan.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import { top } from '../domain/Unit.js'
@@ -14,14 +15,19 @@ import { goBack } from './goBack.js'
 import { completed } from './outputs.js'
 import { withdrawCancel } from './cancel.js'
 import { leavePointer } from './pause.js'
+import { EXACT, planStored } from './planRun.js'
 import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
 import type { RunScope, StepEnd, Stop } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
 import { runParts } from './steps.js'
 import type { Place } from './Values.js'
+import { awakeIn } from './waits.js'
 
 type Back = StepEnd & { readonly _tag: 'Back' }
+
+/** All that is left waits, but a wait ended meanwhile. */
+type Woken = { readonly _tag: 'Woken'; readonly index: number; readonly step: string }
 
 /**
  * Executes a plan from its first scheduled step to the end, a failure or a stop. Staged changes are saved before the first
@@ -32,7 +38,11 @@ type Back = StepEnd & { readonly _tag: 'Back' }
  */
 export const execute = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunError, RunOutcome>> => {
   let ended = await obey(scope, plan)
-  while (E.isRight(ended) && ended.right._tag === 'Back') {
+  while (E.isRight(ended) && (ended.right._tag === 'Back' || ended.right._tag === 'Woken')) {
+    if (ended.right._tag === 'Woken') {
+      ended = await wake(scope, ended.right)
+      continue
+    }
     const { unit, stepIndex, otherwise } = ended.right
     const next = await goBack(scope, ended.right)
     if (E.isLeft(next) && next.left._tag === 'Unconfirmed' && otherwise !== undefined)
@@ -40,6 +50,18 @@ export const execute = async (scope: RunScope, plan: ResumePlan): Promise<E.Eith
     ended = E.isLeft(next) ? next : await obey(scope, next.right)
   }
   return ended as E.Either<RunError, RunOutcome>
+}
+
+/** Plans again and goes on. A plan that needs somebody's word is left to the next resume. */
+const wake = async (
+  scope: RunScope,
+  { index, step }: Woken
+): Promise<E.Either<RunError, RunOutcome | Back | Woken>> => {
+  const { definition, recorder, environment } = scope
+  const planned = await planStored(definition, { checkpoint: recorder.checkpoint(), found: EXACT }, {})(environment)()
+  return E.isRight(planned) && planned.right.questions.length === 0
+    ? await obey(scope, planned.right.plan)
+    : await rest(scope, index, step)
 }
 
 /** Fails a composite that its policy would run again, because changed evidence needs an answer first. */
@@ -51,8 +73,11 @@ const giveUp = async (scope: RunScope, place: Place, failure: StepFailure): Prom
   return ended.right._tag === 'Stopped' ? interrupt(scope, stepIndex, step) : E.right(failed(scope, stepIndex, step))
 }
 
-/** Executes a plan until the run ends or must go back to an earlier composite. */
-const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunError, RunOutcome | Back>> => {
+/** Executes a plan until the run ends, must go back to an earlier composite, or can go on because a wait ended. */
+const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunError, RunOutcome | Back | Woken>> => {
+  const { recorder, environment } = scope
+  const { revision } = recorder.checkpoint()
+  scope.awake = awakeIn(recorder.checkpoint(), environment.clock.now())
   const { steps } = scope.definition
   const ended = await runParts(scope, { unit: undefined }, steps, treeOf(plan), scope.stopping)
   if (E.isLeft(ended)) return ended
@@ -63,15 +88,19 @@ const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunErro
       return E.right(end)
     case 'Failed':
       return E.right(failed(scope, index, step))
-    case 'Pending':
-      return await rest(scope, index, step)
+    case 'Pending': {
+      const reached = recorder.checkpoint()
+      // Without a change since the plan, another one would end the same way.
+      const isWoken = reached.revision > revision && awakeIn(reached, environment.clock.now()).size > 0
+      return isWoken ? E.right({ _tag: 'Woken', index, step }) : await rest(scope, index, step)
+    }
     case 'Stopped':
       return await interrupt(scope, index, step)
     case 'Done': {
-      const saved = await scope.recorder.commit()
+      const saved = await recorder.commit()
       if (E.isLeft(saved)) return saved
       const checkpoint = saved.right
-      report(scope.environment, { _tag: 'RunCompleted', runId: checkpoint.runId })
+      report(environment, { _tag: 'RunCompleted', runId: checkpoint.runId })
       return E.right(completed(scope.definition, checkpoint))
     }
   }
@@ -96,7 +125,7 @@ const failed = (scope: RunScope, stepIndex: number, step: string): RunOutcome =>
   }
 }
 
-/** Nothing is left to do but to wait for jobs. A run that rests so already is not written to. */
+/** Nothing is left to do but to wait. A run that rests so already is not written to. */
 const rest = async (scope: RunScope, stepIndex: number, step: string): Promise<E.Either<RunError, RunOutcome>> => {
   const { recorder } = scope
   const { state } = recorder.checkpoint()
@@ -106,9 +135,18 @@ const rest = async (scope: RunScope, stepIndex: number, step: string): Promise<E
   const saved = await recorder.commit()
   if (E.isLeft(saved)) return saved
   const checkpoint = saved.right
-  const { runId, pending: jobs } = checkpoint
+  const { runId, pending: units } = checkpoint
+  const next = wakeAt(units)
   report(scope.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
-  return E.right({ _tag: 'Pending', runId, checkpoint, stepIndex, step, jobs })
+  return E.right({
+    _tag: 'Pending',
+    runId,
+    checkpoint,
+    stepIndex,
+    step,
+    units,
+    ...(next === undefined ? {} : { wakeAt: next })
+  })
 }
 
 const PAUSED: Stop = { _tag: 'Interrupted', reason: 'paused' }

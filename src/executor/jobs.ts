@@ -9,7 +9,7 @@ import type { Change } from '../domain/Change.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import { mayStandAt } from '../domain/jobChanges.js'
 import type { Json } from '../domain/Json.js'
-import type { PendingJob } from '../domain/PendingJob.js'
+import type { PendingJob } from '../domain/Pending.js'
 import type { Decision } from '../domain/Plan.js'
 import { find } from '../domain/Tree.js'
 import * as Redaction from '../domain/Redaction.js'
@@ -199,7 +199,7 @@ const pollStored = async <Outputs, Input>(
     } else if (scope.stop()?._tag !== 'Fenced') {
       if (polled.right === NEEDS_CLAIM) return E.right(NEEDS_CLAIM)
       const checkpoint = scope.recorder.checkpoint()
-      const how = polled.right.length < restored.right.pending.length ? 'Stopped' : 'Polled'
+      const how = polled.right.length < jobsOf(restored.right).length ? 'Stopped' : 'Polled'
       return E.right({ _tag: how, runId, checkpoint, jobs: polled.right })
     }
     const loss = lossOf(claim, E.isLeft(polled) ? polled.left : undefined)
@@ -209,6 +209,9 @@ const pollStored = async <Outputs, Input>(
     dispose()
   }
 }
+
+const jobsOf = ({ pending }: Checkpoint): ReadonlyArray<PendingJob> =>
+  pending.flatMap((one) => (one._tag === 'Job' ? [one] : []))
 
 /** A unit whose job is asked for. */
 interface Waiting {
@@ -224,7 +227,7 @@ const pollAll = async (
 ): Promise<E.Either<StorageError | TransitionError, ReadonlyArray<PolledJob> | typeof NEEDS_CLAIM>> => {
   const polled: Array<PolledJob> = []
   const planned = new Map(decisions.map((one) => [one.unit, one]))
-  for (const job of scope.recorder.checkpoint().pending) {
+  for (const job of jobsOf(scope.recorder.checkpoint())) {
     if (scope.stop() !== undefined) break
     const waiting = waitingFor(scope, job, planned.get(job.unit))
     const answer = E.isLeft(waiting) ? waiting.left : (said.get(job.key) ?? (await ask(scope, waiting.right)))

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as E from 'fp-ts/lib/Either.js'
 import type { OnSuccess } from '../domain/Retention.js'
 import { problemOf as problemOfRetry } from '../domain/RetryPolicy.js'
 import { join } from '../domain/Unit.js'
@@ -30,8 +31,10 @@ export const problems = (
   // A host in JavaScript may say anything, and nothing is deleted on a word that we do not know.
   if (program.onSuccess !== undefined && !Object.hasOwn(ON_SUCCESS, program.onSuccess))
     found.push({ _tag: 'InvalidSetting', place: program.name, field: 'onSuccess', expected: 'keep, archive or delete' })
-  const look = (place: string, { retry, timeoutMillis, job, workspace, guard, codecExpected }: ProgramTask): void => {
+  const look = (place: string, task: ProgramTask): void => {
+    const { retry, timeoutMillis, job, awaits, workspace, guard, codecExpected } = task
     mustBe(place, 'output', codecExpected)
+    if (awaits !== undefined && E.isLeft(awaits)) found.push({ _tag: 'InvalidSetting', place, ...awaits.left })
     const wrong = problemOfRetry(retry)
     if (wrong !== undefined)
       found.push({ _tag: 'InvalidSetting', place, field: `retry.${wrong.field}`, expected: wrong.expected })

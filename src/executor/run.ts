@@ -352,6 +352,8 @@ const fenced = (environment: Environment, claim: Claim, told: RunError | undefin
   return E.right({ _tag: 'Fenced', ...loss })
 }
 
+const NOBODY: ReadonlySet<string> = new Set()
+
 /**
  * What the parts of one execution share, from a checkpoint on. `first`: revisions that go out with the first save. `dispose`
  * removes the listeners.
@@ -382,6 +384,7 @@ export const scopeOf = <Outputs, Input>(
     values: makeValues(checkpoint),
     runs: new Map(),
     cutShort: new Set(inFlight(checkpoint.state).map(({ unit }) => unit)),
+    awake: NOBODY,
     stopping,
     stop,
     pauses: watchFor(environment, runId)

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { none } from '../domain/PendingJob.js'
+import { none } from '../domain/Pending.js'
 import type { DecisionTree } from '../domain/Plan.js'
 import type { Unit } from '../domain/Unit.js'
 import { isTop, join } from '../domain/Unit.js'
@@ -16,6 +16,7 @@ import type { ProgramSequence, ProgramStep, ProgramTask } from './Program.js'
 import type { RecordError } from './Recorder.js'
 import type { DueStep, RunScope, RunStep, StepEnd } from './RunScope.js'
 import { timestamp } from './RunScope.js'
+import { runWait } from './waits.js'
 import { runWave } from './wave.js'
 
 /**
@@ -25,7 +26,13 @@ import { runWave } from './wave.js'
  * @since 0.1.0
  */
 export const runStep: RunStep = async (scope, { step, ...due }) => {
-  if (step._tag === 'Task') return await runTask(scope, { ...due, step })
+  if (step._tag === 'Task') {
+    const { awaits } = step
+    const task = { ...due, step }
+    return awaits === undefined || E.isLeft(awaits)
+      ? await runTask(scope, task)
+      : await runWait(scope, task, awaits.right)
+  }
   scope.runs.set(due.place.unit, (scope.runs.get(due.place.unit) ?? 0) + 1)
   switch (step._tag) {
     case 'Sequence':
@@ -98,7 +105,8 @@ export const runParts = async (
     const node = nodes[index]
     if (node === undefined || node.decision._tag === 'Skip') continue
     if (stopping.aborted || (await isPausing(scope))) return E.right({ end: { _tag: 'Stopped' }, index })
-    if (node.decision._tag === 'Poll') return E.right({ end: { _tag: 'Pending' }, index })
+    if (node.decision._tag === 'Poll' && !scope.awake.has(node.decision.unit))
+      return E.right({ end: { _tag: 'Pending' }, index })
     const place = { unit: join(parent.unit, step.name), stepIndex: parent.stepIndex ?? index }
     const ended = await runStep(scope, { place, step, node, stopping })
     if (E.isLeft(ended)) return ended

@@ -6,7 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/Change.js'
 import { indexed } from '../domain/indexed.js'
-import { none } from '../domain/PendingJob.js'
+import { none } from '../domain/Pending.js'
 import type { DecisionTree } from '../domain/Plan.js'
 import type { Unit } from '../domain/Unit.js'
 import { isTop, join, nameOf } from '../domain/Unit.js'
@@ -66,7 +66,7 @@ export const runWave = async (
 ): Promise<E.Either<RecordError, StepEnd>> => {
   const startedAt = scope.environment.clock.now()
   const { place, step: wave } = due
-  const board = boardOf(due)
+  const board = boardOf(scope, due)
   // One that only waits for jobs starts nothing: what must hold before it is no question then.
   const waits = board.ready.length === 0 && board.pending > 0
   const objection = waits ? E.right(undefined) : await objectionTo(scope, place, wave)
@@ -78,10 +78,9 @@ export const runWave = async (
   const launch = ({ name, group, node }: Waiting): void => {
     board.running.add(name)
     const at = { ...place, unit: join(place.unit, name) }
-    const ending: Promise<Ended['result']> =
-      group._tag === 'Task'
-        ? runAttempts(scope, at, group, attemptOf(node), halt.signal)
-        : run(scope, { place: at, step: group, node, stopping: halt.signal })
+    const ending: Promise<Ended['result']> = isRun(group)
+      ? runAttempts(scope, at, group, attemptOf(node), halt.signal)
+      : run(scope, { place: at, step: group, node, stopping: halt.signal })
     void ending.then((result) => inbox.put({ name, group, result }))
   }
   const { recorder } = scope
@@ -107,12 +106,16 @@ export const runWave = async (
   return await conclude(scope, board, due, startedAt)
 }
 
+/** Detects a task with code to run. */
+const isRun = (group: ProgramGroup): group is ProgramGroup & ProgramTask =>
+  group._tag === 'Task' && group.awaits === undefined
+
 const attemptOf = ({ decision }: DecisionTree): number => (decision._tag === 'Retry' ? decision.attempt : 1)
 
 /** The start of groups that are tasks: all of them in one change. What else is a group records its own start. */
 const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<Waiting>): ReadonlyArray<Change> => {
   const tasks = ready.flatMap(({ name, group, node }) =>
-    group._tag === 'Task' ? [{ unit: join(wave, name), attempt: attemptOf(node), job: group.job }] : []
+    isRun(group) ? [{ unit: join(wave, name), attempt: attemptOf(node), job: group.job }] : []
   )
   if (tasks.length === 0) return none
   const submitting = tasks.flatMap(({ unit, job }) => (job === undefined ? [] : [unit]))
@@ -125,7 +128,7 @@ const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<Waiting>):
   ]
 }
 
-const boardOf = ({ step: wave, node: { parts } }: DueStep<ProgramWave>): Board => {
+const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: DueStep<ProgramWave>): Board => {
   const board: Board = {
     waiting: new Map(),
     needing: new Map(),
@@ -141,7 +144,7 @@ const boardOf = ({ step: wave, node: { parts } }: DueStep<ProgramWave>): Board =
     const node = parts[index]
     const { name } = group
     if (node === undefined || node.decision._tag === 'Skip') board.done.add(name)
-    else if (node.decision._tag === 'Poll') board.pending += 1
+    else if (node.decision._tag === 'Poll' && !awake.has(node.decision.unit)) board.pending += 1
     else board.waiting.set(name, { group, name, index, node, open: 0 })
   }
   const { done } = board
@@ -210,7 +213,7 @@ const settle = (
   result: TaskResult | StepEnd
 ): ReadonlyArray<Change> => {
   const place = { ...wave, unit: join(wave.unit, name) }
-  if (group._tag === 'Task') return settleTask(scope, place, board, group, result as TaskResult)
+  if (isRun(group)) return settleTask(scope, place, board, group, result as TaskResult)
   switch (result._tag) {
     case 'Done':
       complete(board, name)

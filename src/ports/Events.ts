@@ -8,9 +8,11 @@ import type { CheckpointState } from '../domain/CheckpointState.js'
 import type { Json } from '../domain/Json.js'
 import type { ContinueHere } from '../domain/Pause.js'
 import type { Evidence } from '../domain/CompletedStep.js'
+import type { Wait } from '../domain/Pending.js'
 import type { ResumePlan, Run } from '../domain/Plan.js'
 import type { StepError } from '../domain/StepError.js'
 import type { Unit } from '../domain/Unit.js'
+import type { OutputMismatch } from '../domain/Workflow.js'
 import type { OwnWorkspace } from '../domain/Workspace.js'
 import type { CheckAnswer, FailedCheck } from './Checks.js'
 import type { LostFiles, StorageError } from './CheckpointStorage.js'
@@ -49,6 +51,9 @@ export interface EventUnit {
  * - `StepCompleted`: a unit completed, or all groups of a wave did. `attempts`: their number; `durationMillis`: of the last
  *   attempt, or of the whole wave.
  * - `JobSubmitted`: a unit has submitted its job and waits. `job`: the return value of the submission, if any.
+ * - `StepWaiting`: a unit waits, until a time or for an answer. `wait`: what for.
+ * - `StepSuspended`: an attempt ended without an outcome, because its code only waits. It is repeated when a wait ends.
+ * - `AnswerRejected`: an answer does not fit the output of its unit, which waits again. `by`: who gave it; `path` and `expected`: why.
  * - `StepFailed`: a unit failed after its last retry, or its job failed. `error`: why; `attempts`: the number of the last
  *   attempt.
  * - `CheckFailed`: a check of a unit failed, before the result is recorded. `when`: `before` or `after` the unit ran; `wrong`:
@@ -100,6 +105,9 @@ export type Event =
     })
   | (EventUnit & { readonly _tag: 'StepCompleted'; readonly attempts: number; readonly durationMillis: number })
   | (EventUnit & { readonly _tag: 'JobSubmitted'; readonly job?: Json })
+  | (EventUnit & { readonly _tag: 'StepWaiting'; readonly wait: Wait })
+  | (EventUnit & { readonly _tag: 'StepSuspended' })
+  | (EventUnit & OutputMismatch & { readonly _tag: 'AnswerRejected'; readonly by: string })
   | (EventUnit & { readonly _tag: 'StepFailed'; readonly error: StepError; readonly attempts: number })
   | (FailedCheck & { readonly _tag: 'CheckFailed'; readonly answer: CheckAnswer })
   | (EventUnit & { readonly _tag: 'RunWentBack' })

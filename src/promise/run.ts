@@ -9,6 +9,8 @@ import type * as TE from 'fp-ts/lib/TaskEither.js'
 import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
 import type { Json } from '../domain/Json.js'
 import { nameOf } from '../domain/Unit.js'
+import type { AnswerOptions, AnswerRecorded } from '../executor/answer.js'
+import { answer as giveAnswer } from '../executor/answer.js'
 import type { CancelAnswer } from '../executor/cancel.js'
 import { cancel as askToCancel } from '../executor/cancel.js'
 import type { PollOutcome } from '../executor/jobs.js'
@@ -111,6 +113,9 @@ export class RunFailure extends Error {
   }
 }
 
+/** How a pending unit goes on. */
+const NEXT = { Job: 'poll its job', Timer: 'wait for its time', Answer: 'answer it' } as const
+
 const messageOf = (outcome: RunFailure['outcome']): string => {
   switch (outcome._tag) {
     case 'Failed': {
@@ -122,8 +127,8 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
     case 'Interrupted':
       return `Run ${outcome.runId} was stopped at step ${outcome.stepIndex + 1} (${outcome.step}): ${outcome.reason}`
     case 'Pending': {
-      const units = outcome.jobs.map(({ unit }) => unit).join(', ')
-      return `Run ${outcome.runId} waits for ${outcome.jobs.length === 1 ? 'the job' : 'the jobs'} of ${units}: ask for ${outcome.jobs.length === 1 ? 'it' : 'them'} with poll, then resume`
+      const units = outcome.units.map(({ unit, _tag }) => `${unit} (${NEXT[_tag]})`).join(', ')
+      return `Run ${outcome.runId} is pending: ${units}. Then resume it`
     }
     case 'Fenced':
       return describeFenced(outcome)
@@ -230,6 +235,34 @@ export const poll = async <Outputs, Input>(
   if (E.isLeft(ended)) throw new RunFailure(refusedWith(options.id, ended.left))
   if (ended.right._tag === 'Fenced') throw new RunFailure(ended.right)
   return ended.right
+}
+
+/**
+ * Answers a unit that waits; see `answer` of `dogear`. Rejects with a {@link RunFailure} if there is no such run, or the unit takes no
+ * answer.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { answer, resume, runOutcome, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const release = workflow('release')
+ *   .waitFor('approve', { question: 'Release 1.2.3?' })
+ *   .step('publish', ({ outputs }) => `approved: ${String(outputs.approve)}`)
+ * const options = { id: 'release-1', storage: memoryStorage() }
+ * assert.equal((await runOutcome(release, options))._tag, 'Pending')
+ * await answer({ ...options, unit: 'approve', value: 'yes', by: 'ada' })
+ * assert.equal((await resume(release, options)).publish, 'approved: yes')
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const answer = async (
+  options: Options & AnswerOptions & { readonly unit: string; readonly value: unknown }
+): Promise<AnswerRecorded> => {
+  const given = await giveAnswer(options.id, options.unit, options.value, options)(environmentOf(options))()
+  if (E.isLeft(given)) throw new RunFailure(refusedWith(options.id, given.left))
+  return given.right
 }
 
 /**

@@ -59,6 +59,16 @@ export interface WorkflowBuilder<Outputs, Input, Given = unknown, Seen = Input> 
     name: P.NewName<N, Outputs>,
     spec: P.StepSpec<P.StepContext<Outputs, Seen> & Given, C>
   ) => WorkflowBuilder<Outputs & { readonly [K in N]: P.OutputOf<C> }, Input, Given, Seen>
+  /** Adds a step that sleeps, over crashes and restarts: for `millis` from its start, or `until` a time. */
+  readonly sleep: <N extends string>(
+    name: P.NewName<N, Outputs>,
+    options: P.Sleep & Pick<P.SleepSpec, 'summary'>
+  ) => WorkflowBuilder<Outputs, Input, Given, Seen>
+  /** Adds a step that waits for an `answer`, which becomes its output. */
+  readonly waitFor: <N extends string, C>(
+    name: P.NewName<N, Outputs>,
+    options?: P.WaitFor & Omit<P.WaitForSpec<C>, 'waitFor'>
+  ) => WorkflowBuilder<Outputs & { readonly [K in N]: P.OutputOf<C> }, Input, Given, Seen>
   /** Adds steps that run in order, as one step: `parts` adds them to a workflow without steps. */
   readonly sequence: <N extends string, Inner>(
     name: P.NewName<N, Outputs>,
@@ -118,6 +128,8 @@ const chain = <Builder>(program: object): Builder => {
   const added = (add: unknown): unknown => chain((add as (self: object) => object)(program))
   const methods = {
     step: (name: never, spec: never) => added(P.step(name, spec)),
+    sleep: (name: never, options: never) => added(P.sleep(name, options)),
+    waitFor: (name: never, options?: never) => added(P.waitFor(name, options)),
     sequence: (name: never, parts: (start: unknown) => never, options?: never) =>
       added(P.sequence(name, (start) => parts(chain(start)), options)),
     wave: (name: never, groups: object, options?: never) => {

@@ -19,6 +19,9 @@ const TAGS: Readonly<Record<Tag, true>> = {
   UnitFailed: true,
   JobSubmitted: true,
   JobEnded: true,
+  WaitStarted: true,
+  Answered: true,
+  Suspended: true,
   Interrupted: true,
   Rewound: true,
   Assumed: true,
@@ -80,6 +83,12 @@ const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {
       return { _tag: tag, ...a, attempt: 1, job: 'j1' }
     case 'JobEnded':
       return { _tag: tag, ...a, error, outcome: 'unknown', retryable: false }
+    case 'WaitStarted':
+      return { _tag: tag, at, unit: 'a/nap', wait: { _tag: 'Timer', wakeAt: at } }
+    case 'Answered':
+      return { _tag: tag, at, unit: `${next.unit}/approve`, value: true, by: 'ada' }
+    case 'Suspended':
+      return { _tag: tag, ...a }
     case 'Interrupted':
       return { _tag: tag, ...next, reason: 'signal' }
     case 'Rewound':
@@ -153,7 +162,8 @@ describe('the states of a run in the guide', () => {
       const submitted = [changeOf('JobSubmitted', from), changeOf(from as Tag, from)]
       // No attempt may have seen the old input.
       const fresh = change === 'InputReplaced' && from === 'BeforeStep' ? started(tasks) : found
-      const before = change === 'JobEnded' ? replayed(runIn('BeforeStep', false), submitted) : fresh
+      const waiting = change === 'Suspended' ? replayed(fresh, [changeOf('WaitStarted', from)]) : fresh
+      const before = change === 'JobEnded' ? replayed(runIn('BeforeStep', false), submitted) : waiting
       expect(before.state._tag).toBe(from)
       const after = Transition.apply(before, changeOf(change, from, { ofGroup }))
       expect(E.isRight(after) ? after.right.state._tag : after.left).toBe(to)

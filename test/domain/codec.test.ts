@@ -140,7 +140,8 @@ const mutated = (value: Json, path: ReadonlyArray<string>, by: Json | undefined)
 const mutations = fc.tuple(arb.run(), fc.nat(), fc.constantFrom(...REPLACEMENTS))
 
 /** The fields of which any JSON is a right value. */
-const FREE = /^(input|output|data|variables|completedSteps,\d+,output)(,|$)|,(output|data|job|items,\d+,value)(,|$)/
+const FREE =
+  /^(input|output|data|variables|completedSteps,\d+,output)(,|$)|,(output|data|job|items,\d+,value)(,|$)|^(answers,\d+,)?value(,|$)/
 
 describe('a checkpoint with one place changed', () => {
   law('is refused, or says exactly what now stands there; nothing throws', mutations, ([run, where, by]) => {
@@ -314,9 +315,18 @@ describe('a checkpoint of format 1', () => {
     assert.equal(checkpoint.workspace, undefined)
     assert.deepEqual(named('queued').workspace, { kind: 'directory', path: '/srv/ws' })
     assert.deepEqual(checkpoint.pending, [
-      { unit: 'publish', key: 'k1', submittedAt: timeOf(11) },
-      { unit: 'checks/unit', key: 'k2', submittedAt: timeOf(12) }
+      { _tag: 'Job', unit: 'publish', key: 'k1', submittedAt: timeOf(11) },
+      { _tag: 'Job', unit: 'checks/unit', key: 'k2', submittedAt: timeOf(12) },
+      { _tag: 'Timer', unit: 'checks/lint/nap', wakeAt: '2026-01-02T03:14:05.678Z', startedAt: timeOf(13) },
+      {
+        _tag: 'Answer',
+        unit: 'checks/lint/approve',
+        question: 'Release it?',
+        until: '2026-01-03T03:04:05.678Z',
+        startedAt: timeOf(14)
+      }
     ])
+    assert.deepEqual(checkpoint.answers, [{ unit: 'checks/lint/approve', value: true, by: 'ada', at: timeOf(15) }])
     assert.deepEqual(checkpoint.workflow, {
       name: 'release',
       path: '/srv/release.yaml',
@@ -419,7 +429,7 @@ describe('a checkpoint of format 1', () => {
       stepIndex: 0,
       step: 'build',
       inProgress: true,
-      inFlight: [{ unit: 'build', attempt: 2 }],
+      inFlight: [{ unit: 'build', attempt: 2, suspended: true }],
       failures: [{ unit: 'build', error, outcome: 'unknown', attempts: [{ ...attempt, delayBeforeNextMillis: 0 }] }],
       reason: 'paused'
     })
@@ -453,7 +463,10 @@ describe('everything in stored content is checked', () => {
   test('what may be absent may not be null', () => {
     const optional: ReadonlyArray<readonly [RegExp, string]> = [
       [/^completedSteps,\d+$/, 'assumed'],
-      [/^pending,\d+$/, 'attempt'],
+      [/^pending,0$/, 'attempt'],
+      [/^pending,3$/, 'until'],
+      [/inFlight,\d+$/, 'suspended'],
+      [/^workflow,steps,0$/, 'wait'],
       [/attempts,\d+$/, 'delayBeforeNextMillis'],
       [/error$/, 'code'],
       [/error$/, 'stack'],
@@ -494,7 +507,8 @@ describe('everything in stored content is checked', () => {
   })
 
   test('no required field may be missing', () => {
-    const optional = /^(output|code|stack|data|path|workspace|assumed|delayBeforeNextMillis|last)$/
+    const optional =
+      /^(output|code|stack|data|path|workspace|assumed|delayBeforeNextMillis|last|answers|question|until|suspended)$/
     for (const { value, read } of all) {
       for (const path of pathsIn(value)) {
         const key = path.at(-1)
@@ -514,6 +528,7 @@ describe('a journal of changes of format 1', () => {
 
   test('has each kind of change', () => {
     assert.deepEqual([...new Set(changes.map(({ _tag }) => _tag))].sort(), [
+      'Answered',
       'Assumed',
       'AttemptFailed',
       'AttemptStarted',
@@ -523,8 +538,10 @@ describe('a journal of changes of format 1', () => {
       'Recovered',
       'Rewound',
       'Started',
+      'Suspended',
       'UnitCompleted',
       'UnitFailed',
+      'WaitStarted',
       'WorkflowEdited'
     ])
     assert.deepEqual(changes, lines)
@@ -537,7 +554,7 @@ describe('a journal of changes of format 1', () => {
     assert.ok(E.isRight(restored), JSON.stringify(restored))
     const { state, revision, generation, completedSteps, variables, workflow, updatedAt, input } = restored.right
     assert.deepEqual(input, { channel: 'stable', tags: [] })
-    assert.equal(revision, 19)
+    assert.equal(revision, 23)
     assert.equal(generation, 1)
     assert.equal(updatedAt, timeOf(9))
     assert.equal(workflow.fingerprint, `v1:${'9'.repeat(64)}`)
@@ -554,7 +571,7 @@ describe('a journal of changes of format 1', () => {
       stepIndex: 1,
       step: 'checks',
       inProgress: true,
-      inFlight: [{ unit: 'checks/unit', attempt: 1 }],
+      inFlight: [{ unit: 'checks/unit', attempt: 1, suspended: true }],
       failures: [],
       reason: 'signal'
     })

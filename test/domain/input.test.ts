@@ -80,7 +80,7 @@ describe('InputReplaced', () => {
       const next = apply(checkpoint, replaces({ who: 'Bob' }))
       return E.isLeft(next) ? next.left.why : 'accepted'
     }
-    assert.deepEqual([running, failed, waiting].map(why), ['AttemptOpen', 'AttemptOpen', 'JobPending'])
+    assert.deepEqual([running, failed, waiting].map(why), ['AttemptOpen', 'AttemptOpen', 'StillPending'])
   })
 
   test('InputReplaced is stored with its input and decodes completely', () => {

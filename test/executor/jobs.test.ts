@@ -87,11 +87,11 @@ describe('a step that hands its work over', () => {
     const [provider, process] = [newProvider(), newProcess()]
     const outcome = ended(await process.perform(run(training(provider, process), 'r', {})), 'Pending')
     assert.deepEqual(
-      outcome.jobs.map(({ unit, job, key }) => [unit, job, key]),
+      outcome.units.map((one) => one._tag === 'Job' && [one.unit, one.job, one.key]),
       [['train', { id: 'train' }, [...provider.submissions.keys()][0]]]
     )
     const checkpoint = await stored(process.storage)
-    assert.deepEqual(checkpoint.pending, outcome.jobs)
+    assert.deepEqual(checkpoint.pending, outcome.units)
     assert.equal(Checkpoint.status(checkpoint, false), 'pending')
     assert.deepEqual(process.world.log, [])
     const plan = right(planResume(checkpoint, training(provider, process)))
@@ -131,7 +131,7 @@ describe('a step that hands its work over', () => {
     const outcome = ended(await process.perform(run(batches(provider, process), 'r', {})), 'Pending')
     assert.deepEqual(process.world.log, ['lint'])
     assert.deepEqual(
-      outcome.jobs.map(({ unit }) => nameOf(unit)),
+      outcome.units.map(({ unit }) => nameOf(unit)),
       ['a', 'b']
     )
     const tags = right(planResume(outcome.checkpoint, batches(provider, process))).decisions.map(({ _tag }) => _tag)
@@ -146,7 +146,7 @@ describe('a step that hands its work over', () => {
     const second = newProcess(world)
     const outcome = ended(await second.perform(resume(batches(provider, second), 'r')), 'Pending')
     assert.equal((await stored(second.storage)).revision, before.revision)
-    assert.deepEqual(outcome.jobs, before.pending)
+    assert.deepEqual(outcome.units, before.pending)
     assert.deepEqual(second.saves, [])
     assert.deepEqual([once(provider), provider.asked], [[1, 1], []])
   })

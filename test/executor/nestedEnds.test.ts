@@ -63,7 +63,7 @@ describe('a step of a group', () => {
     const process = newProcess(world)
     const waits = ended(await process.perform(run(release(world, job), 'r', {})), 'Pending')
     assert.deepEqual(
-      waits.jobs.map(({ unit }) => unit),
+      waits.units.map(({ unit }) => unit),
       ['deploy/asia/ship']
     )
     assert.deepEqual([...world.log].sort(), ['build', 'deploy/asia/push', 'deploy/notes', 'submitted'])

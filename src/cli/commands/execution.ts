@@ -24,7 +24,8 @@ import { ofOutcome } from '../ExitCode.js'
 import { endingOf, MAX_TOLD } from '../report/ending.js'
 import * as Narrator from '../report/Narrator.js'
 import { grouped } from '../report/progress.js'
-import { endJson, jobJson, printed } from '../report/runJson.js'
+import { pendingJson } from '../report/pending.js'
+import { endJson, printed } from '../report/runJson.js'
 import { runnerIn } from '../steps/jobStep.js'
 import type { Prompt } from '../terminal/Prompt.js'
 import * as Problem from '../workflow/Problem.js'
@@ -252,7 +253,7 @@ const outcomeJson = (
     : {
         ...endJson(outcome.checkpoint, status(outcome.checkpoint, false), resume, questions, again),
         ...(outcome._tag === 'Failed' ? { retryable: outcome.retryable } : {}),
-        ...(outcome._tag === 'Pending' ? { jobs: outcome.jobs.map(jobJson) } : {})
+        ...(outcome._tag === 'Pending' ? pendingJson(outcome.units) : {})
       }
 
 // ---------------------------------------------------------------------------------------------------------------------

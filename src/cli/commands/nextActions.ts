@@ -119,6 +119,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'NoWorktree':
     case 'NoWorkspaces':
     case 'NoRequests':
+    case 'AnswerRefused':
     case 'RecoveryRefused':
     case 'TooLarge':
     case 'Insecure':

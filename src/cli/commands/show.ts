@@ -17,7 +17,8 @@ import type { CliError } from '../CliError.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { holderText } from '../report/holder.js'
-import { failuresJson, holderJson, jobJson, printed, summaryJson } from '../report/runJson.js'
+import { pendingJson } from '../report/pending.js'
+import { failuresJson, holderJson, printed, summaryJson } from '../report/runJson.js'
 import { factsOf } from '../report/facts.js'
 import { progressOf } from '../report/progress.js'
 import { rowLines } from '../report/rows.js'
@@ -182,7 +183,7 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined
     steps: unitsOf(checkpoint).map(unitJson),
     retryable: checkpoint.state._tag === 'Failed' ? checkpoint.state.retryable : null,
     failures: failuresJson(checkpoint),
-    ...(checkpoint.pending.length === 0 ? {} : { jobs: checkpoint.pending.map(jobJson) }),
+    ...pendingJson(checkpoint.pending),
     ...(history === undefined ? {} : { history: history.map(({ revision, change, at }) => ({ revision, change, at })) })
   }
 }

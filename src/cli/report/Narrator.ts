@@ -18,6 +18,7 @@ import type { Style } from '../terminal/Style.js'
 import * as Duration from '../workflow/Duration.js'
 import type { StepEntry } from '../workflow/WorkflowFile.js'
 import { shortened } from './fingerprints.js'
+import { waitText } from './pending.js'
 import { grouped, progressText } from './progress.js'
 import type { Waves } from './waves.js'
 import * as Wave from './waves.js'
@@ -99,7 +100,7 @@ export const make = (telling: Telling): Narrator => {
       active.set(event.unit, { since: now() })
     } else if (event._tag === 'StepRetrying') {
       active.set(event.unit, { since: now(), until: now() + event.delayMillis })
-    } else if (event._tag === 'StepCompleted' || event._tag === 'StepFailed' || event._tag === 'JobSubmitted') {
+    } else if (isOver(event)) {
       active.delete(event.unit)
       if (event._tag === 'StepCompleted') waves.completed(event.unit)
       if (event._tag === 'StepCompleted' && isTop(event.unit)) done.add(event.stepIndex)
@@ -112,8 +113,7 @@ export const make = (telling: Telling): Narrator => {
     report: (event) => {
       if (event._tag === 'RunPlanned') decisions = new Map(event.plan.decisions.map((one) => [one.unit, one]))
       if (event._tag === 'RunWentBack') decisions = new Map()
-      if (event._tag === 'StepCompleted' || event._tag === 'StepFailed' || event._tag === 'JobSubmitted')
-        flush(event.unit)
+      if (isOver(event)) flush(event.unit)
       follow(event)
       for (const line of linesOf(telling, waves, decisions, event, active.size)) screen.line(line)
     },
@@ -133,6 +133,13 @@ export const make = (telling: Telling): Narrator => {
     atWork: () => [...active.keys()]
   }
 }
+
+/** Detects the end of an attempt. */
+const isOver = (event: Event): event is Extract<Event, { readonly stepIndex: number; readonly unit: Unit }> =>
+  event._tag === 'StepCompleted' ||
+  event._tag === 'StepFailed' ||
+  event._tag === 'JobSubmitted' ||
+  event._tag === 'StepSuspended'
 
 const STREAMS = ['stdout', 'stderr'] as const
 
@@ -185,6 +192,16 @@ const linesOf = (
       const job = event.job === undefined ? '' : `: ${describeJob(event.job)}`
       return [`${place(telling, event)} ${event.unit} has submitted its job${job}`]
     }
+    case 'StepWaiting':
+      return asWhole(telling, waves, event)
+        ? []
+        : [`${place(telling, event)} ${event.unit} ${waitText({ ...event.wait, unit: event.unit, startedAt: '' })}`]
+    case 'AnswerRejected':
+      return [
+        style.yellow(
+          `warning: the answer to ${event.unit} by ${event.by} was rejected: at ${event.path} expected ${event.expected}; answer it again`
+        )
+      ]
     case 'StepCompleted':
       return [...completed(telling, waves, event), ...progressed(telling, waves, event)]
     case 'StepFailed':
@@ -208,6 +225,7 @@ const linesOf = (
     case 'ReleaseFailed':
       return detail(`the claim could not be released: ${describe(event.error)}`)
     case 'EvidenceKept':
+    case 'StepSuspended':
     case 'WorkspaceReady':
     case 'RunWentBack':
     case 'RunFailed':

@@ -4,13 +4,12 @@
  * @since 0.1.0
  */
 import type { Failure } from '../../domain/CheckpointState.js'
-import { describeJob } from '../../domain/Explain.js'
-import type { PendingJob } from '../../domain/PendingJob.js'
 import { definitionAt } from '../../domain/Tree.js'
 import type { Workspace } from '../../domain/Workspace.js'
 import { isOwn } from '../../domain/Workspace.js'
 import { describeFenced } from '../../executor/RunError.js'
 import type { Failed, RunOutcome } from '../../executor/RunOutcome.js'
+import { waitingFor } from './pending.js'
 import type { Style } from '../terminal/Style.js'
 import type { Hint } from './Hint.js'
 import { linesOf } from './Hint.js'
@@ -56,11 +55,11 @@ export const endingOf = (
       return [style.yellow(`Interrupted ${outcome.inProgress ? 'in' : 'before'} ${where}`), ...place, ...goOn]
     }
     case 'Pending': {
-      const told = outcome.jobs.slice(0, MAX_TOLD)
-      const rest = outcome.jobs.length - told.length
+      const told = outcome.units.slice(0, MAX_TOLD)
+      const rest = outcome.units.length - told.length
       return [
-        ...told.map((job) => style.yellow(`Waiting for ${jobText(job)}`)),
-        ...(rest === 0 ? [] : [style.yellow(`Waiting for ${grouped(rest)} more job${rest === 1 ? '' : 's'}`)]),
+        ...told.map((one) => style.yellow(waitingFor(one))),
+        ...(rest === 0 ? [] : [style.yellow(`Waiting for ${grouped(rest)} more unit${rest === 1 ? '' : 's'}`)]),
         ...goOn
       ]
     }
@@ -69,14 +68,8 @@ export const endingOf = (
   }
 }
 
-/** A pending job on one line. */
-const jobText = ({ unit, job, submittedAt }: PendingJob): string => {
-  const given = job === undefined ? '' : ` (${describeJob(job)})`
-  return `the job of ${unit}${given}, submitted ${submittedAt}`
-}
-
 /**
- * Of a wave with more failures, or that waits for more jobs, the others are counted.
+ * Of more failures or pending units than this, the others are counted.
  *
  * @category model
  * @since 0.1.0

@@ -42,6 +42,14 @@ export const factsOf = (change: Change): string => {
       return `${change.unit}${attempt(change.attempt)}${change.job === undefined ? '' : `: ${describeJob(change.job)}`}`
     case 'JobEnded':
       return `${change.unit}: ${firstLine(change.error.message)}`
+    case 'WaitStarted':
+      return change.wait._tag === 'Timer'
+        ? `${change.unit}, until ${change.wait.wakeAt}`
+        : clipped(`${change.unit}${change.wait.question === undefined ? '' : `: ${change.wait.question}`}`)
+    case 'Answered':
+      return clipped(`${change.unit}, by ${change.by}: ${describeJob(change.value)}`)
+    case 'Suspended':
+      return change.unit
     case 'Interrupted':
       return `${change.unit}, ${change.reason}`
     case 'Rewound':

@@ -4,11 +4,11 @@
  * @since 0.1.0
  */
 import * as O from 'fp-ts/lib/Option.js'
-import { describeJob, describeReason } from '../../domain/Explain.js'
-import type { PendingJob } from '../../domain/PendingJob.js'
+import { describeReason } from '../../domain/Explain.js'
 import type { Decision, RetryReason } from '../../domain/Plan.js'
 import { isTop, top } from '../../domain/Unit.js'
 import type { RunView } from '../../executor/runs.js'
+import { waitText } from './pending.js'
 import type { Style } from '../terminal/Style.js'
 import { fitted, printable } from '../terminal/Style.js'
 import * as Duration from '../workflow/Duration.js'
@@ -140,12 +140,12 @@ const unitLines = (
   widest: number,
   errorLines: number
 ): ReadonlyArray<string> => {
-  const { kind, status, assumed, parts, job, attempts, durationMillis, error } = unit
+  const { kind, status, assumed, parts, pending, attempts, durationMillis, error } = unit
   const stopped = stopOf(view, unit)
   const facts = [
     assumed ? 'taken as done' : (stopped ?? status),
     ...(parts === undefined ? [] : [`${grouped(parts.completed)}/${grouped(parts.total)} ${PARTS[kind]}`]),
-    ...(job === undefined ? [] : [jobText(job)]),
+    ...(pending === undefined ? [] : [printable(waitText(pending))]),
     ...(attempts > 1 && stopped === undefined ? [`${attempts} attempts`] : []),
     ...(durationMillis === undefined || assumed ? [] : [Duration.show(durationMillis)])
   ]
@@ -153,9 +153,6 @@ const unitLines = (
   const said = error === undefined ? [] : error.message.split('\n').slice(0, errorLines)
   return [line, ...said.map((text) => style.red(fitted(`        ${printable(clipped(text))}`, style)))]
 }
-
-const jobText = ({ job, submittedAt }: PendingJob): string =>
-  `its job${job === undefined ? '' : ` ${printable(describeJob(job))}`} was submitted ${submittedAt}`
 
 const moreLine = (style: Style, { of, status, count }: Row & { readonly _tag: 'More' }): string => {
   const what = `${grouped(count)} more ${of}${count === 1 ? '' : 's'} ${status}`

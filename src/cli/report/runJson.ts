@@ -10,7 +10,6 @@ import * as State from '../../domain/CheckpointState.js'
 import { describeReason } from '../../domain/Explain.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import { printable } from '../../domain/printable.js'
-import type { PendingJob } from '../../domain/PendingJob.js'
 import type { Confirm, Run } from '../../domain/Plan.js'
 import type { StepError } from '../../domain/StepError.js'
 import type { RunSummary } from '../../executor/runs.js'
@@ -131,17 +130,4 @@ export const cliErrorJson = (error: CliError, next: ReadonlyArray<Hint> = []): J
         }
       : {})
   }
-})
-
-/**
- * A pending job.
- *
- * @category destructors
- * @since 0.1.0
- */
-export const jobJson = ({ unit, job, key, submittedAt }: PendingJob): JsonObject => ({
-  unit,
-  job: job ?? null,
-  idempotency_key: key,
-  submitted_at: submittedAt
 })

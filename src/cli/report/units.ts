@@ -8,7 +8,8 @@ import * as State from '../../domain/CheckpointState.js'
 import type { CompletedStep, CompletedSteps } from '../../domain/CompletedStep.js'
 import * as Steps from '../../domain/CompletedStep.js'
 import type { Json } from '../../domain/Json.js'
-import type { PendingJob } from '../../domain/PendingJob.js'
+import type { Pending } from '../../domain/Pending.js'
+import { attemptOf } from '../../domain/Pending.js'
 import type { StepError } from '../../domain/StepError.js'
 import { subStepsOf } from '../../domain/subSteps.js'
 import { partNamed, partNames } from '../../domain/Tree.js'
@@ -33,7 +34,7 @@ export interface UnitView {
   readonly attempts: number
   readonly durationMillis?: number
   readonly output?: Json
-  readonly job?: PendingJob
+  readonly pending?: Pending
   readonly error?: StepError
 }
 
@@ -69,7 +70,7 @@ interface Facts {
   readonly records: CompletedSteps
   readonly inFlight: ReadonlyMap<string, State.InFlight>
   readonly failures: ReadonlyMap<string, State.Failure>
-  readonly jobs: ReadonlyMap<string, PendingJob>
+  readonly waiting: ReadonlyMap<string, Pending>
 }
 
 const factsOf = ({ state, completedSteps: records, pending }: Checkpoint): Facts => ({
@@ -77,23 +78,29 @@ const factsOf = ({ state, completedSteps: records, pending }: Checkpoint): Facts
   records,
   inFlight: new Map(State.inFlight(state).map((one) => [one.unit, one])),
   failures: new Map(State.failures(state).map((one) => [one.unit, one])),
-  jobs: new Map(pending.map((one) => [one.unit, one]))
+  waiting: new Map(pending.map((one) => [one.unit, one]))
 })
 
 type Place = Pick<UnitView, 'index' | 'unit' | 'kind'>
 
-const unitOf = ({ state, records, inFlight, failures, jobs }: Facts, place: Place): UnitView => {
+const unitOf = ({ state, records, inFlight, failures, waiting }: Facts, place: Place): UnitView => {
   const { unit } = place
   const record = Steps.get(records, unit)
   if (record !== undefined) return recorded(place, record)
   const base = { ...place, assumed: false }
-  const job = jobs.get(unit)
-  if (job !== undefined) return { ...base, status: 'pending', attempts: job.attempt ?? 1, job }
+  const pending = waiting.get(unit)
+  if (pending !== undefined) return { ...base, status: 'pending', attempts: attemptOf(pending), pending }
   if (state.step !== top(unit)) return { ...base, status: 'not started', attempts: 0 }
   const running = inFlight.get(unit)
   const failure = failures.get(unit)
   const error = failure === undefined ? {} : { error: failure.error }
-  if (running !== undefined) return { ...base, status: 'in flight', attempts: running.attempt, ...error }
+  if (running !== undefined)
+    return {
+      ...base,
+      status: running.suspended === true ? 'pending' : 'in flight',
+      attempts: running.attempt,
+      ...error
+    }
   if (failure !== undefined) {
     return { ...base, status: 'failed', attempts: failure.attempts.at(-1)?.attempt ?? 1, ...error }
   }

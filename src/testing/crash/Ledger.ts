@@ -137,6 +137,9 @@ export const follow = ({ records, assumed, jobs, takenBack }: Standing, change: 
     case 'Recovered':
     case 'InputReplaced':
     case 'Expanded':
+    case 'WaitStarted':
+    case 'Answered':
+    case 'Suspended':
     case 'AttemptStarted':
     case 'AttemptFailed':
     case 'UnitFailed':

@@ -236,6 +236,9 @@ const tracesOf = (
       return [{ _tag: 'Recorded', life, what, units: [change.unit] }]
     }
     case 'Started':
+    case 'WaitStarted':
+    case 'Answered':
+    case 'Suspended':
     case 'WorkflowEdited':
     case 'Recovered':
     case 'InputReplaced':

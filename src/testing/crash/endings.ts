@@ -41,7 +41,7 @@ export const saidBy = (outcome: RunOutcome): string => {
     case 'Interrupted':
       return `${outcome.reason === 'aborted' || outcome.reason === 'signal' ? 'interrupted' : outcome.reason} at ${outcome.step}`
     case 'Pending':
-      return `it waits for the jobs of ${outcome.jobs.map(({ unit }) => unit).join(', ')}`
+      return `it waits for ${outcome.units.map(({ unit }) => unit).join(', ')}`
     case 'Fenced':
       return 'another process has taken the run over'
   }

@@ -5,6 +5,7 @@
  */
 import { mayStandAt } from '../../domain/jobChanges.js'
 import { overrides } from '../../domain/Overrides.js'
+import { attemptOf } from '../../domain/Pending.js'
 import type { PlanOptions, ResumePlan } from '../../domain/Plan.js'
 import type { Step, Workflow } from '../../domain/Workflow.js'
 import * as Identity from '../../domain/WorkflowIdentity.js'
@@ -38,12 +39,13 @@ export const recordOverrides = (tape: Tape, workflow: Workflow, plan: ResumePlan
  * @since 0.1.0
  */
 export const pollJobs = (tape: Tape, dice: Dice): void => {
-  for (const { unit, attempt = 1 } of tape.now().checkpoint.pending) {
+  for (const pending of tape.now().checkpoint.pending) {
+    const { unit } = pending
     const { checkpoint, workflow } = tape.now()
     const fate = dice.roll(3)
     if (fate === 0) {
       const task = taskUnits(workflow, checkpoint.items).get(unit)
-      tape.put(completion(tape, dice, task, unit, attempt))
+      tape.put(completion(tape, dice, task, unit, attemptOf(pending)))
     } else if (fate === 1 && mayStandAt(checkpoint, unit)) {
       const { error, outcome } = failedAttempt(tape, dice, 1)
       tape.put({ _tag: 'JobEnded', at: tape.at(), unit, error, outcome, retryable: dice.roll(2) === 1 })

@@ -210,6 +210,9 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
           case 'Recovered':
           case 'InputReplaced':
           case 'Expanded':
+          case 'WaitStarted':
+          case 'Answered':
+          case 'Suspended':
           case 'UnitCompleted':
           case 'JobSubmitted':
           case 'Interrupted':
@@ -253,7 +256,8 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     const ended = new Set<string>()
     for (const [index, change] of changes.entries()) {
       const before = trail[index - 1]?.checkpoint.pending ?? []
-      if (change._tag === 'JobEnded') for (const { unit, key } of before) if (unit === change.unit) ended.add(key)
+      if (change._tag === 'JobEnded')
+        for (const one of before) if (one._tag === 'Job' && one.unit === change.unit) ended.add(one.key)
       if (change._tag === 'AttemptStarted')
         for (const { key } of change.submissions ?? []) assert.ok(!ended.has(key), key)
     }
@@ -298,6 +302,9 @@ const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, Begun> => {
       case 'Recovered':
       case 'InputReplaced':
       case 'Expanded':
+      case 'WaitStarted':
+      case 'Answered':
+      case 'Suspended':
       case 'Interrupted':
       case 'Rewound':
         break

@@ -470,7 +470,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task({ ...ONCE, job: 'done' })],
     only: told([from('s0')], atCall(7)),
     module: 'domain/decide.ts',
-    text: "const asked = again || (scheduled?._tag === 'Forced' && job === undefined)",
+    text: "const asked = again || (scheduled?._tag === 'Forced' && pending === undefined)",
     instead: "const asked = again || scheduled?._tag === 'Forced'",
     breaks: 'AtMostOnce'
   },
@@ -479,8 +479,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(LEAVES), task(ONCE)],
     only: told([gone('s0')]),
     module: 'domain/decide.ts',
-    text: 'record !== undefined ||\n    job !== undefined ||\n    begun?.mayHaveActed',
-    instead: 'job !== undefined ||\n    begun?.mayHaveActed',
+    text: 'record !== undefined ||\n    pending !== undefined ||\n    begun?.mayHaveActed',
+    instead: 'pending !== undefined ||\n    begun?.mayHaveActed',
     breaks: 'AtMostOnce'
   },
   {

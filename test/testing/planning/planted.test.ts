@@ -151,8 +151,8 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'PL-PLAN-03',
     {
       module: 'decide.ts',
-      text: 'if (job !== undefined && scheduled === undefined) {',
-      instead: 'if (job !== undefined && scheduled?._tag === undefined && placed.stepIndex < 0) {'
+      text: 'if (pending !== undefined && scheduled === undefined) {',
+      instead: 'if (pending !== undefined && scheduled?._tag === undefined && placed.stepIndex < 0) {'
     }
   ],
   [

@@ -1,5 +1,5 @@
 /**
- * Outside work that a run waits for, and the keys under which it is handed over.
+ * What the units of a run wait for: jobs, timers and answers.
  *
  * @module
  * @since 0.1.0
@@ -13,18 +13,59 @@ import type { Unit } from './Unit.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * Outside work that a pending unit waits for. `key`: under which it was submitted; `job`: what the submission gave, absent
- * if it gave nothing; `attempt`: which attempt submitted it, absent if that was the first; `submittedAt`: UTC, ISO 8601.
+ * Outside work that a unit waits for. `key`: the unit submitted it under this key; `job`: what the submission returned, absent if it
+ * returned nothing; `attempt`: the attempt that submitted it, absent if it was the first; `submittedAt`: UTC, ISO 8601.
  *
  * @category model
  * @since 0.1.0
  */
 export interface PendingJob {
+  readonly _tag: 'Job'
   readonly unit: Unit
   readonly key: string
   readonly job?: Json
   readonly attempt?: number
   readonly submittedAt: string
+}
+
+/**
+ * What a wait started for: until a time, or for an answer. `question`: for people; `until`: when the wait for an answer fails with
+ * `WAIT_TIMEOUT`. Times are UTC, ISO 8601.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Wait =
+  | { readonly _tag: 'Timer'; readonly wakeAt: string }
+  | { readonly _tag: 'Answer'; readonly question?: string; readonly until?: string }
+
+/**
+ * A wait of a unit. `startedAt`: UTC, ISO 8601.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type PendingWait = Wait & { readonly unit: Unit; readonly startedAt: string }
+
+/**
+ * A unit that waits, and what for.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type Pending = PendingJob | PendingWait
+
+/**
+ * An answer that no wait has taken yet. `by`: who gave it; `at`: UTC, ISO 8601.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface GivenAnswer {
+  readonly unit: Unit
+  readonly value: Json
+  readonly by: string
+  readonly at: string
 }
 
 /**
@@ -67,6 +108,46 @@ export const keyFor = (
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors
 // ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * When a unit began to wait.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const since = (pending: Pending): string => (pending._tag === 'Job' ? pending.submittedAt : pending.startedAt)
+
+/**
+ * The number of the attempt that waits.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const attemptOf = (pending: Pending): number => (pending._tag === 'Job' ? (pending.attempt ?? 1) : 1)
+
+/**
+ * The next time (UTC, ISO 8601) at which a wait ends by itself, if there is one.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const wakeAt = (all: ReadonlyArray<Pending>): string | undefined => {
+  let first: string | undefined
+  for (const one of all) {
+    const time = endOf(one)
+    if (time !== undefined && (first === undefined || time < first)) first = time
+  }
+  return first
+}
+
+/**
+ * When a wait ends by itself (UTC, ISO 8601): a timer at its time, a wait for an answer when it times out.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const endOf = (pending: Pending): string | undefined =>
+  pending._tag === 'Timer' ? pending.wakeAt : pending._tag === 'Answer' ? pending.until : undefined
 
 /**
  * The one of a unit, if there is one.

@@ -1,0 +1,87 @@
+/**
+ * What pending units wait for, as text and as JSON.
+ *
+ * @since 0.1.0
+ */
+import { describeJob } from '../../domain/Explain.js'
+import type { JsonObject } from '../../domain/Json.js'
+import type { Pending } from '../../domain/Pending.js'
+import { clipped } from './facts.js'
+
+/**
+ * What a unit waits for, for a line that names the unit already.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const waitText = (pending: Pending): string => {
+  switch (pending._tag) {
+    case 'Job': {
+      const given = pending.job === undefined ? '' : ` ${describeJob(pending.job)}`
+      return `its job${given} was submitted ${pending.submittedAt}`
+    }
+    case 'Timer':
+      return `sleeps until ${pending.wakeAt}`
+    case 'Answer':
+      return `waits for an answer${questionOf(pending)}${pending.until === undefined ? '' : ` until ${pending.until}`}`
+  }
+}
+
+/**
+ * What a run waits for: a line for each unit.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const waitingFor = (pending: Pending): string => {
+  const { unit } = pending
+  switch (pending._tag) {
+    case 'Job': {
+      const given = pending.job === undefined ? '' : ` (${describeJob(pending.job)})`
+      return `Waiting for the job of ${unit}${given}, submitted ${pending.submittedAt}`
+    }
+    case 'Timer':
+      return `Waiting until ${pending.wakeAt} (${unit})`
+    case 'Answer':
+      return `Waiting for an answer to ${unit}${questionOf(pending)}`
+  }
+}
+
+const questionOf = ({ question }: Pending & { readonly _tag: 'Answer' }): string =>
+  question === undefined ? '' : `: ${clipped(question.split('\n', 1)[0] ?? '')}`
+
+/**
+ * The pending units of a run: `jobs`, and `waits` for timers and answers. A kind that there is none of is left out.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const pendingJson = (all: ReadonlyArray<Pending>): JsonObject => {
+  const jobs = all.flatMap((one) => (one._tag === 'Job' ? [jobJson(one)] : []))
+  const waits = all.flatMap((one) => (one._tag === 'Job' ? [] : [waitJson(one)]))
+  return { ...(jobs.length === 0 ? {} : { jobs }), ...(waits.length === 0 ? {} : { waits }) }
+}
+
+/**
+ * A pending job.
+ *
+ * @category destructors
+ * @since 0.1.0
+ */
+export const jobJson = ({ unit, job, key, submittedAt }: Pending & { readonly _tag: 'Job' }): JsonObject => ({
+  unit,
+  job: job ?? null,
+  idempotency_key: key,
+  submitted_at: submittedAt
+})
+
+const waitJson = (wait: Exclude<Pending, { readonly _tag: 'Job' }>): JsonObject =>
+  wait._tag === 'Timer'
+    ? { unit: wait.unit, for: 'timer', wake_at: wait.wakeAt, started_at: wait.startedAt }
+    : {
+        unit: wait.unit,
+        for: 'answer',
+        question: wait.question ?? null,
+        until: wait.until ?? null,
+        started_at: wait.startedAt
+      }

@@ -1,0 +1,82 @@
+/**
+ * Applies the facts about waits to a checkpoint.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type * as Change from './Change.js'
+import type { Fields } from './Checkpoint.js'
+import * as State from './CheckpointState.js'
+import { mayStandAt } from './jobChanges.js'
+import * as Pending from './Pending.js'
+import type { Result } from './transitionParts.js'
+import { here, isDone, notInFlight, refuse, taskAt, unitAt, without } from './transitionParts.js'
+import { isWithin } from './Unit.js'
+
+/**
+ * Begins a wait, of a unit of the workflow or of a task's code. One that goes on after an answer that did not fit drops the answer.
+ *
+ * @category transitions
+ * @since 0.1.0
+ */
+export const waitStarted = (self: Fields, change: Change.WaitStarted): Result => {
+  const { unit, wait, at } = change
+  const whole = unitAt(self, unit)
+  const task = whole === undefined ? taskAt(self, unit) : undefined
+  const found = whole ?? task
+  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  const { definition, step, stepIndex } = found
+  if (definition.kind !== 'task' || (whole !== undefined && definition.wait !== wait._tag))
+    return refuse(self, change, 'NotAWait', unit)
+  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  const before = here(self.state, stepIndex)
+  if (task !== undefined && !before.inFlight.some((one) => one.unit === task.unit))
+    return notInFlight(self, change, unit)
+  const pending = Pending.find(self.pending, unit)
+  const isAnswered = Pending.find(self.answers, unit) !== undefined
+  if (pending !== undefined && !(pending._tag === 'Answer' && isAnswered))
+    return refuse(self, change, 'StillPending', unit)
+  if (!mayStandAt(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
+  return E.right({
+    state: State.beforeStep(stepIndex, step.name, before.inFlight, without(before.failures, unit)),
+    pending: [...without(self.pending, unit), { ...wait, unit, startedAt: at }],
+    ...(pending === undefined ? {} : { answers: without(self.answers, unit) })
+  })
+}
+
+/**
+ * Keeps an answer until the unit takes it. Any sub-step of a task that has not completed may be answered: only its code knows which
+ * will wait.
+ *
+ * @category transitions
+ * @since 0.1.0
+ */
+export const answered = (self: Fields, change: Change.Answered): Result => {
+  const { unit, value, by, at } = change
+  const whole = unitAt(self, unit)
+  const found = whole ?? taskAt(self, unit)
+  if (found?.definition.kind !== 'task')
+    return refuse(self, change, found === undefined ? 'UnknownUnit' : 'NotAWait', unit)
+  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  const kind = whole === undefined ? (Pending.find(self.pending, unit)?._tag ?? 'Answer') : found.definition.wait
+  if (kind !== 'Answer') return refuse(self, change, 'NotAWait', unit)
+  if (Pending.find(self.answers, unit) !== undefined) return refuse(self, change, 'AlreadyAnswered', unit)
+  return E.right({ answers: [...self.answers, { unit, value, by, at }] })
+}
+
+/**
+ * Marks the attempt of a task as suspended. Something of it must be pending, or nothing would wake it.
+ *
+ * @category transitions
+ * @since 0.1.0
+ */
+export const suspended = (self: Fields, change: Change.Suspended): Result => {
+  const { unit } = change
+  const { state } = self
+  const waits = self.pending.some((one) => one.unit !== unit && isWithin(one.unit, unit))
+  const attempt = State.inFlight(state).find((one) => one.unit === unit)
+  if (attempt === undefined || state._tag !== 'BeforeStep') return notInFlight(self, change, unit)
+  if (!waits) return refuse(self, change, 'NotPending', unit)
+  const inFlight = state.inFlight.map((one) => (one === attempt ? { ...one, suspended: true as const } : one))
+  return E.right({ state: { ...state, inFlight } })
+}
