@@ -206,13 +206,15 @@ export interface Answered extends UnitFact {
 }
 
 /**
- * An attempt of a task ended without an outcome, because its code only waits. The attempt is repeated when a wait ends.
+ * An attempt of a task ended without an outcome, because its code only waits. The attempt is repeated when one of its open `waits` ends;
+ * others that earlier code of the task started are dropped.
  *
  * @category model
  * @since 0.1.0
  */
 export interface Suspended extends UnitFact {
   readonly _tag: 'Suspended'
+  readonly waits: ReadonlyArray<Unit>
 }
 
 /**

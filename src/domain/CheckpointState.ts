@@ -109,7 +109,7 @@ export interface Completed {
 }
 
 /**
- * The step ended badly and its retries are spent. `retryable` tells people and hosts whether the error looked
+ * The step ended badly and its retries are spent. `inFlight`: the suspended attempts of its other parts. `retryable` tells people and hosts whether the error looked
  * transient; a resume executes the step either way.
  *
  * @category model
@@ -119,6 +119,7 @@ export interface Failed {
   readonly _tag: 'Failed'
   readonly stepIndex: number
   readonly step: string
+  readonly inFlight: ReadonlyArray<InFlight>
   readonly failures: ReadonlyArray<Failure>
   readonly retryable: boolean
 }
@@ -188,8 +189,9 @@ export const failed = (
   stepIndex: number,
   step: string,
   failures: ReadonlyArray<Failure>,
-  retryable: boolean
-): Failed => ({ _tag: 'Failed', stepIndex, step, failures, retryable })
+  retryable: boolean,
+  inFlight: ReadonlyArray<InFlight> = []
+): Failed => ({ _tag: 'Failed', stepIndex, step, inFlight, failures, retryable })
 
 /**
  * Stopped in or before a step.
@@ -297,7 +299,7 @@ export const match =
  * @since 0.1.0
  */
 export const inFlight = (state: CheckpointState): ReadonlyArray<InFlight> =>
-  state._tag === 'BeforeStep' || state._tag === 'Interrupted' ? state.inFlight : []
+  state._tag === 'Completed' ? [] : state.inFlight
 
 /**
  * What went wrong in the step so far.

@@ -118,6 +118,7 @@ const failed: t.Type<Failed> = fields<Failed>('Failed', {
   _tag: t.literal('Failed'),
   stepIndex: natural,
   step: t.string,
+  inFlight: list(inFlight),
   failures: list(failure),
   retryable: t.boolean
 })

@@ -26,6 +26,7 @@ import {
   isBeingRetried,
   isDone,
   isInFlight,
+  isRunning,
   notInFlight,
   outside,
   recordOf,
@@ -273,20 +274,20 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
   const isTask = definition.kind === 'task'
   if (last === undefined) {
     if (isTask || unit !== step.name || before.failures.length === 0) return notInFlight(self, change, unit)
-    return before.inFlight.length > 0
+    return before.inFlight.some(isRunning)
       ? refuse(self, change, 'WaveUnfinished', unit)
-      : E.right({ state: State.failed(stepIndex, step.name, before.failures, retryable) })
+      : E.right({ state: State.failed(stepIndex, step.name, before.failures, retryable, before.inFlight) })
   }
   // A composite fails as a whole, at its own checks, when none of its parts runs.
   const stands = isTask
     ? isInFlight(before.inFlight, { unit, attempt: last.attempt })
-    : !before.inFlight.some((one) => isWithin(one.unit, unit))
+    : !before.inFlight.some((one) => isRunning(one) && isWithin(one.unit, unit))
   if (!stands) return notInFlight(self, change, unit)
   const failures = withAttempt(before.failures, unit, last, attemptOf({ ...last, at: change.at }))
   return E.right({
     state:
       unit === step.name
-        ? State.failed(stepIndex, unit, failures, retryable)
+        ? State.failed(stepIndex, unit, failures, retryable, without(before.inFlight, unit))
         : State.beforeStep(stepIndex, step.name, without(before.inFlight, unit), failures)
   })
 }

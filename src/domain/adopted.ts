@@ -116,7 +116,7 @@ const stateAfterEdit = (
       case 'Completed':
         return { ...state, stepIndex }
       case 'Failed':
-        return { ...state, stepIndex, failures: state.failures.filter(stays) }
+        return { ...state, stepIndex, inFlight: state.inFlight.filter(stays), failures: state.failures.filter(stays) }
       case 'BeforeStep':
         return { ...state, stepIndex, inFlight: state.inFlight.filter(stays), failures: state.failures.filter(stays) }
       case 'Interrupted': {

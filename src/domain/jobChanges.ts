@@ -12,7 +12,17 @@ import * as Steps from './CompletedStep.js'
 import { renewed } from './IdempotencyKey.js'
 import * as Job from './Pending.js'
 import type { Result } from './transitionParts.js'
-import { attemptOf, here, isInFlight, notInFlight, refuse, unitAt, withAttempt, without } from './transitionParts.js'
+import {
+  attemptOf,
+  here,
+  isInFlight,
+  isRunning,
+  notInFlight,
+  refuse,
+  unitAt,
+  withAttempt,
+  without
+} from './transitionParts.js'
 import type { Unit } from './Unit.js'
 import { parent, top } from './Unit.js'
 
@@ -127,10 +137,9 @@ export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
   const failures = withAttempt(before.failures, unit, change, attempt)
   const retryable = change.retryable && !(self.state._tag === 'Failed' && !self.state.retryable)
   return E.right({
-    state:
-      before.inFlight.length === 0
-        ? State.failed(stepIndex, step.name, failures, retryable)
-        : State.beforeStep(stepIndex, step.name, before.inFlight, failures),
+    state: before.inFlight.some(isRunning)
+      ? State.beforeStep(stepIndex, step.name, before.inFlight, failures)
+      : State.failed(stepIndex, step.name, failures, retryable, before.inFlight),
     pending: Job.without(self.pending, unit),
     renewals: renewed(self.renewals, [unit])
   })

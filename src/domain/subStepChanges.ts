@@ -14,6 +14,7 @@ import {
   attemptOf,
   here,
   isDone,
+  isRunning,
   notInFlight,
   recordOf,
   refuse,
@@ -34,10 +35,11 @@ export const wrongStart = (
   const task = taskAt(self, unit)
   if (task?.definition.kind !== 'task') return 'UnknownUnit'
   if (isDone(self, unit)) return 'AlreadyCompleted'
-  return starting.has(task.unit) || isRunning(self, task.unit) ? undefined : 'UnknownUnit'
+  return starting.has(task.unit) || runs(self, task.unit) ? undefined : 'UnknownUnit'
 }
 
-const isRunning = ({ state }: Fields, unit: Unit): boolean => State.inFlight(state).some((one) => one.unit === unit)
+const runs = ({ state }: Fields, unit: Unit): boolean =>
+  State.inFlight(state).some((one) => one.unit === unit && isRunning(one))
 
 /**
  * Drops the failed sub-steps of tasks whose new attempt starts. A repeated attempt is still in flight, keeps them, and meets the same errors.
@@ -104,8 +106,8 @@ const ended = (self: Fields, change: Change.UnitCompleted | Change.UnitFailed): 
   const task = subStep === undefined ? undefined : taskAt(self, unit)
   if (subStep === undefined || task?.definition.kind !== 'task') return refuse(self, change, 'UnknownUnit', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
-  const hasStarted = subStep.idempotent !== false || isRunning(self, unit)
-  return hasStarted && isRunning(self, task.unit)
+  const hasStarted = subStep.idempotent !== false || runs(self, unit)
+  return hasStarted && runs(self, task.unit)
     ? E.right({ task, before: here(self.state, task.stepIndex) })
     : refuse(self, change, 'NotInFlight', unit)
 }

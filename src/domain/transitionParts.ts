@@ -141,6 +141,9 @@ export const withoutPending = (
 export const outside = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>, unit: Unit): ReadonlyArray<A> =>
   all.some((one) => isWithin(one.unit, unit)) ? all.filter((one) => !isWithin(one.unit, unit)) : all
 
+/** Whether the code of an attempt runs, or ran when the process ended. */
+export const isRunning = ({ suspended }: InFlight): boolean => suspended !== true
+
 /** Whether this attempt is in flight. */
 export const isInFlight = (all: ReadonlyArray<InFlight>, one: InFlight): boolean =>
   all.some(({ unit, attempt }) => unit === one.unit && attempt === one.attempt)

@@ -10,7 +10,7 @@ import * as State from './CheckpointState.js'
 import { mayStandAt } from './jobChanges.js'
 import * as Pending from './Pending.js'
 import type { Result } from './transitionParts.js'
-import { here, isDone, notInFlight, refuse, taskAt, unitAt, without } from './transitionParts.js'
+import { here, isDone, isRunning, notInFlight, refuse, taskAt, unitAt, without } from './transitionParts.js'
 import { isWithin } from './Unit.js'
 
 /**
@@ -30,7 +30,7 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
     return refuse(self, change, 'NotAWait', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const before = here(self.state, stepIndex)
-  if (task !== undefined && !before.inFlight.some((one) => one.unit === task.unit))
+  if (task !== undefined && !before.inFlight.some((one) => isRunning(one) && one.unit === task.unit))
     return notInFlight(self, change, unit)
   const pending = Pending.find(self.pending, unit)
   const isAnswered = Pending.find(self.answers, unit) !== undefined
@@ -65,18 +65,20 @@ export const answered = (self: Fields, change: Change.Answered): Result => {
 }
 
 /**
- * Marks the attempt of a task as suspended. Something of it must be pending, or nothing would wake it.
+ * Marks the attempt of a task as suspended. One of its waits must be open, or nothing would wake it.
  *
  * @category transitions
  * @since 0.1.0
  */
 export const suspended = (self: Fields, change: Change.Suspended): Result => {
-  const { unit } = change
+  const { unit, waits } = change
   const { state } = self
-  const waits = self.pending.some((one) => one.unit !== unit && isWithin(one.unit, unit))
   const attempt = State.inFlight(state).find((one) => one.unit === unit)
   if (attempt === undefined || state._tag !== 'BeforeStep') return notInFlight(self, change, unit)
-  if (!waits) return refuse(self, change, 'NotPending', unit)
+  const open = new Set(waits)
+  const pending = self.pending.filter((one) => !isWithin(one.unit, unit) || open.has(one.unit))
+  const isWaiting = open.size > 0 && waits.every((wait) => pending.some((one) => one.unit === wait && wait !== unit))
+  if (!isWaiting) return refuse(self, change, 'NotPending', unit)
   const inFlight = state.inFlight.map((one) => (one === attempt ? { ...one, suspended: true as const } : one))
-  return E.right({ state: { ...state, inFlight } })
+  return E.right({ state: { ...state, inFlight }, pending })
 }

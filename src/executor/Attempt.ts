@@ -22,6 +22,8 @@ export interface Attempt {
   /** Adds an artifact to the evidence of the attempt, in place of an earlier one with its id. */
   readonly put: (artifact: Evidence & { readonly _tag: 'Stored' }) => void
   readonly stored: () => ReadonlyArray<Evidence>
+  /** Ends it without an outcome: its signal fires, and its code is dropped. */
+  readonly suspend: () => void
   /** Stops its clock. Artifacts that its code puts from now on are refused: they could replace those of the next attempt. */
   readonly end: () => void
 }
@@ -53,6 +55,12 @@ export const begin = (clock: Clock, number: number, limits: Limits, giveUp: () =
     timeoutMillis === undefined
       ? undefined
       : makeTimer(clock, timeoutMillis, () => halt('timeout', timedOut(timeoutMillis)))
+  const end = (): void => {
+    isOver = true
+    ignore()
+    timer?.end()
+    grace?.abort()
+  }
   return {
     number,
     signal: () => {
@@ -65,14 +73,15 @@ export const begin = (clock: Clock, number: number, limits: Limits, giveUp: () =
     isOver: () => isOver,
     put: (artifact) => void (artifacts ??= new Map()).set(artifact.id, artifact),
     stored: () => (artifacts === undefined ? NOTHING : [...artifacts.values()]),
-    end: () => {
-      isOver = true
-      ignore()
-      timer?.end()
-      grace?.abort()
-    }
+    suspend: () => {
+      end()
+      controller?.abort(SUSPENDED)
+    },
+    end
   }
 }
+
+const SUSPENDED = new DOMException('the attempt is suspended: its code runs again when a wait ends', 'Suspended')
 
 /** What code of a workflow gets that runs outside of an attempt: a check, or the items of a map. */
 export const outside = (signal: AbortSignal): Attempt => ({
@@ -83,6 +92,7 @@ export const outside = (signal: AbortSignal): Attempt => ({
   isOver: () => false,
   put: () => undefined,
   stored: () => NOTHING,
+  suspend: () => undefined,
   end: () => undefined
 })
 

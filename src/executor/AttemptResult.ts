@@ -10,6 +10,7 @@ import * as Redaction from '../domain/Redaction.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
+import type { Unit } from '../domain/Unit.js'
 import type { ProgramTask } from './Program.js'
 import type { Secured } from './secrets.js'
 
@@ -18,7 +19,7 @@ import type { Secured } from './secrets.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * How one attempt ended. A stopped attempt has a failure if its code failed. `again`: a user asked for another attempt.
+ * How one attempt ended. A stopped attempt has a failure if its code failed; a suspended one only waits. `again`: a user asked for another attempt.
  *
  * @category model
  * @since 0.1.0
@@ -27,6 +28,7 @@ export type AttemptResult =
   | { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> }
   | { readonly _tag: 'Failed'; readonly failure: StepFailure; readonly settled: boolean; readonly again?: boolean }
   | { readonly _tag: 'Stopped'; readonly failure: StepFailure | undefined }
+  | { readonly _tag: 'Suspended'; readonly waits: ReadonlyArray<Unit> }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // secrets
@@ -50,6 +52,8 @@ export const redacted = (
     error: Redaction.error(redaction, failure.error)
   })
   switch (result._tag) {
+    case 'Suspended':
+      return result
     case 'Stopped':
       return result.failure === undefined ? result : { ...result, failure: without(result.failure) }
     case 'Failed':

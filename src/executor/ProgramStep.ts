@@ -9,6 +9,7 @@ import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { never as noRetry } from '../domain/RetryPolicy.js'
+import type { Wait } from '../domain/Pending.js'
 import type { MapStep, Needing, Sequence, Task, Wave } from '../domain/Workflow.js'
 import * as W from '../domain/Workflow.js'
 import { sleepOf, waitForOf } from './awaits.js'
@@ -64,7 +65,7 @@ export interface Runnable extends Conversions {
   readonly run: (context: StepContext<unknown, unknown>) => TaskEither<unknown, unknown>
   readonly job: RunnableJob | undefined
   /** What it waits for, if it runs nothing; or why that is invalid. */
-  readonly awaits: ReturnType<typeof sleepOf> | undefined
+  readonly awaits: E.Either<{ readonly field: string; readonly expected: string }, (now: number) => Wait> | undefined
   readonly retry: RetryPolicy
   readonly timeoutMillis: number | undefined
   /** A folder of its own: an empty one for each attempt, or the one that is there. */

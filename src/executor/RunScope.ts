@@ -22,7 +22,7 @@ import type { Event } from '../ports/Events.js'
 import type { Interrupt } from '../ports/Interrupt.js'
 import { artifactsFor } from './artifacts.js'
 import type { Attempt } from './Attempt.js'
-import type { Program, ProgramStep, RunSubStep, StepArtifacts, StepContext } from './Program.js'
+import type { Program, ProgramStep, StepArtifacts, StepContext } from './Program.js'
 import { onAbort } from './onAbort.js'
 import type { PauseWatch } from './PauseWatch.js'
 import type { RecordError, Recorder } from './Recorder.js'
@@ -52,7 +52,7 @@ export interface Ended {
 
 /**
  * How a task ended: with an output and the evidence of it, with a failure after its last attempt, or not at all because work
- * was to stop. Then `failed` is what its attempt made of that: none if it was cut short, or if the task waited for its next attempt.
+ * was to stop (`Suspended`: because its code only waits). Then `failed` is what its attempt made of that: none if it was cut short, or if the task waited for its next attempt.
  *
  * @category model
  * @since 0.1.0
@@ -61,6 +61,7 @@ export type TaskResult =
   | (Ended & { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> })
   | (Ended & { readonly _tag: 'Failed'; readonly failure: StepFailure })
   | { readonly _tag: 'Stopped'; readonly failed?: Ended & { readonly failure: StepFailure } }
+  | { readonly _tag: 'Suspended'; readonly waits: ReadonlyArray<Unit> }
 
 /**
  * How a step ended; the changes of an end other than `Failed` are staged, and saved together with what comes next. `retryable`: whether
@@ -195,7 +196,7 @@ export const report = ({ events }: Environment, event: Event): void => {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /**
- * What one attempt of a task gets; `own`: the folder of its own, if it has one; `step`: what runs its sub-steps, if it may have some. Everything is made when it is first looked at, as fresh copies of what is stored:
+ * What one attempt of a task gets; `own`: the folder of its own, if it has one; `calls`: what runs its sub-steps and waits, if it may have some. Everything is made when it is first looked at, as fresh copies of what is stored:
  * nothing that a step does to it reaches another step, so a resumed run sees what an undisturbed one sees.
  *
  * @category constructors
@@ -205,7 +206,7 @@ export const contextFor = (
   scope: RunScope,
   place: Place,
   attempt: Attempt,
-  { own, step = NO_SUB_STEPS }: { readonly own?: string | undefined; readonly step?: RunSubStep } = {}
+  { own, calls = NO_CALLS }: { readonly own?: string | undefined; readonly calls?: Calls } = {}
 ): StepContext<unknown, unknown> => {
   const { definition: program, values } = scope
   const { unit } = place
@@ -241,15 +242,19 @@ export const contextFor = (
     get artifacts() {
       return (made.artifacts ??= artifactsFor({ scope, place, attempt }))
     },
-    step
+    ...calls
   }
   const around = Items.around(items, unit)
   return around === undefined ? context : withItem(scope, place, context, around)
 }
 
+/** What the code of a task calls to record work and waits. */
+export type Calls = Pick<StepContext<unknown>, 'step' | 'sleep' | 'waitFor'>
+
+const onlyInRun = (): Promise<never> => Promise.reject(Object.assign(new Error(ONLY_IN_RUN.message), ONLY_IN_RUN))
+
 /** Only attempts of tasks have sub-steps: checks of composites, `poll` and `collect` do not. */
-export const NO_SUB_STEPS = (() =>
-  Promise.reject(Object.assign(new Error(ONLY_IN_RUN.message), ONLY_IN_RUN))) as RunSubStep
+export const NO_CALLS: Calls = { step: onlyInRun, sleep: onlyInRun, waitFor: onlyInRun }
 
 const ONLY_IN_RUN = StepError.make(
   'SubStepNotAllowed',

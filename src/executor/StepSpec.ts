@@ -30,7 +30,8 @@ import type { OutputOf, Returned, ReturnOf, Schema, Storable, Taken } from './Ou
  * - `secrets`: the values of the secrets that the program declares, by name. Nothing else holds them.
  * - `workspace`: where the run works; `folder`: where the step does, which is a folder of its own if it has one. Both are absent if
  *   none is recorded.
- * - `artifacts`: what the run keeps beside outputs, by id. `step`: runs and records a sub-step.
+ * - `artifacts`: what the run keeps beside outputs, by id. `step`: runs and records a sub-step. `sleep` and `waitFor`: wait in the task's
+ *   code.
  *
  * @category model
  * @since 0.1.0
@@ -49,6 +50,8 @@ export interface StepContext<Outputs, Input = Json> {
   readonly folder?: string
   readonly artifacts: StepArtifacts
   readonly step: RunSubStep
+  readonly sleep: SleepUntil
+  readonly waitFor: WaitForAnswer
 }
 
 /**
@@ -114,6 +117,51 @@ export interface RunSubStep {
   <C = unknown>(name: string, run: Run<SubStepContext, C>): Promise<OutputOf<C>>
   <C = unknown>(name: string, options: SubStepOptions<C>, run: Run<SubStepContext, C>): Promise<OutputOf<C>>
 }
+
+/**
+ * Sleeps in the code of a task, under a name of its own, which is numbered like that of a sub-step.
+ *
+ * While the code only waits, the attempt is suspended: its code is dropped, its promises never settle, no `catch` or `finally` runs, and
+ * `signal` fires with the reason `Suspended`. When a wait ends the code runs again from the top, in the same attempt, and recorded calls
+ * return at once.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { resume, runOutcome, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const trial = workflow('trial').step('remind', async ({ step, sleep }) => {
+ *   await step('welcome', () => 'sent')
+ *   await sleep('two-weeks', { millis: 20 })
+ *   return await step('reminder', () => 'sent')
+ * })
+ * const options = { id: 'trial-1', storage: memoryStorage() }
+ * assert.equal((await runOutcome(trial, options))._tag, 'Pending')
+ * await new Promise((resolve) => setTimeout(resolve, 25))
+ * assert.equal((await resume(trial, options)).remind, 'sent')
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type SleepUntil = (name: string, sleep: Sleep) => Promise<void>
+
+/**
+ * The options of a wait for an answer in the code of a task: see {@link WaitForSpec}.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface WaitForOptions<C> extends WaitFor {
+  readonly output?: C extends Schema ? C : undefined
+}
+
+/**
+ * Waits for an answer in the code of a task, and resolves with it. It suspends as {@link SleepUntil} does. Without an answer in time it rejects with the code `WAIT_TIMEOUT`.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export type WaitForAnswer = <C = unknown>(name: string, options?: WaitForOptions<C>) => Promise<OutputOf<C>>
 
 /**
  * The options of a sub-step.

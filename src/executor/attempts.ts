@@ -56,6 +56,7 @@ export const runAttempts = async (
     const result = redacted(scope.environment, task, await runAttempt(scope, place, task, attempt, stopping))
     const ended = { attempt, startedAt, endedAt: clock.now() }
     if (result._tag === 'Done') return E.right({ ...result, ...ended })
+    if (result._tag === 'Suspended') return E.right(result)
     if (result._tag === 'Stopped') return E.right(stopped(result.failure, ended))
     const { failure } = result
     const retry = retryOf(task, failure)
@@ -136,11 +137,17 @@ export const runAttempt = async (
   const limits = { stopping, timeoutMillis: task.timeoutMillis, graceMillis }
   const { promise, resolve } = settling()
   const attempt = begin(clock, number, limits, () => resolve({ _tag: 'GivenUp' }))
-  const subSteps = subStepsOfAttempt(scope, place, task.idempotent, attempt)
-  const context = contextFor(scope, place, attempt, { own: own?.right.folder, step: subSteps.step })
+  const suspend = (): void => resolve({ _tag: 'Suspended' })
+  const { close, ...calls } = subStepsOfAttempt(scope, place, task.idempotent, attempt, suspend)
+  const context = contextFor(scope, place, attempt, { own: own?.right.folder, calls })
   void settle(own?.right.scope ?? scope, place, task, context, attempt.apart, resolve)
   const ended = await promise
-  const { left, refused } = await subSteps.close()
+  const { left, waits, refused } = await close()
+  if (ended._tag === 'Suspended') {
+    attempt.suspend()
+    scope.cutShort.add(place.unit)
+    return { _tag: 'Suspended', waits }
+  }
   attempt.end()
   const failure = refused ?? (ended._tag === 'Value' && left.length > 0 ? notAwaited(left) : undefined)
   const judged = failure === undefined ? judge(task, ended, attempt) : failedBecause(failure, ended, attempt)
@@ -148,7 +155,7 @@ export const runAttempt = async (
 }
 
 /** Fails the attempt because of its sub-steps, whatever its code returned, unless it was stopped. */
-const failedBecause = (failure: StepFailure, { _tag }: Settled, attempt: Attempt): AttemptResult =>
+const failedBecause = (failure: StepFailure, { _tag }: Ending, attempt: Attempt): AttemptResult =>
   attempt.halted() === 'stop'
     ? { _tag: 'Stopped', failure: _tag === 'GivenUp' ? undefined : failure }
     : { _tag: 'Failed', failure, settled: _tag !== 'GivenUp' }
@@ -178,6 +185,9 @@ type Settled =
   | { readonly _tag: 'Value'; readonly value: unknown; readonly evidence: ReadonlyArray<Evidence> }
   | { readonly _tag: 'Error'; readonly error: unknown; readonly again: boolean }
   | { readonly _tag: 'GivenUp' }
+  | { readonly _tag: 'Suspended' }
+
+type Ending = Exclude<Settled, { readonly _tag: 'Suspended' }>
 
 /** Runs the task's own code and takes whatever comes of it, thrown or returned. */
 const settle = async (
@@ -210,7 +220,7 @@ const settle = async (
 const NO_EVIDENCE: ReadonlyArray<Evidence> = []
 
 /** Work that ended well counts, even if it was told to stop; what failed after that was stopped, not wrong. */
-const judge = (task: ProgramTask, ended: Settled, attempt: Attempt): AttemptResult => {
+const judge = (task: ProgramTask, ended: Ending, attempt: Attempt): AttemptResult => {
   if (ended._tag === 'Value') return keep(task, ended, attempt.stored())
   const halted = attempt.halted()
   if (halted === 'timeout') {

@@ -40,7 +40,8 @@ export const waitForOf = ({ question, timeoutMillis }: WaitFor): E.Either<Proble
   }))
 }
 
-type Problem = Pick<Extract<WorkflowProblem, { readonly _tag: 'InvalidSetting' }>, 'field' | 'expected'>
+/** Which setting is invalid. */
+export type Problem = Pick<Extract<WorkflowProblem, { readonly _tag: 'InvalidSetting' }>, 'field' | 'expected'>
 
 /** The last time of a year of four digits: later ones do not compare as strings. */
 const LATEST = Date.UTC(9999, 11, 31)

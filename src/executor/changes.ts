@@ -10,6 +10,7 @@ import type { Evidence } from '../domain/CompletedStep.js'
 import type { Submission } from '../domain/Pending.js'
 import { keyFor, none } from '../domain/Pending.js'
 import type { Item, Items } from '../domain/Items.js'
+import type { Decision, Retry } from '../domain/Plan.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
@@ -132,6 +133,21 @@ export const taskStopped = (
 }
 
 export const HALTED = 'stopped because another group of the wave failed'
+
+/** The attempt of a task is suspended. */
+export const taskSuspended = ({ environment }: RunScope, unit: Unit, waits: ReadonlyArray<Unit>): Change => ({
+  _tag: 'Suspended',
+  at: timestamp(environment.clock.now()),
+  unit,
+  waits
+})
+
+/** The number of the next attempt of a unit: that of its suspended one, if it has one. */
+export const attemptOf = ({ recorder }: RunScope, { _tag, unit, ...decision }: Decision): number => {
+  if (_tag === 'Retry') return (decision as Retry).attempt
+  if (_tag !== 'Poll') return 1
+  return inFlight(recorder.checkpoint().state).find((one) => one.unit === unit)?.attempt ?? 1
+}
 
 /**
  * A task ended well. Its value is there for the steps to come.

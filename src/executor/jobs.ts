@@ -32,7 +32,7 @@ import type { Fenced } from './RunOutcome.js'
 import { checkDefinition, survey } from './planRun.js'
 import { scopeOf } from './run.js'
 import type { RunScope } from './RunScope.js'
-import { NO_SUB_STEPS, report, timestamp } from './RunScope.js'
+import { NO_CALLS, report, timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
 import type { Secured } from './secrets.js'
 import { secure } from './secrets.js'
@@ -270,7 +270,7 @@ const waitingFor = (scope: RunScope, job: PendingJob, decision: Decision | undef
 
 const ask = async (scope: RunScope, waiting: Waiting): Promise<Answer | 'stopped'> => {
   const asked = await call(scope, waiting, ASKING, (context) => waiting.task.job.poll(lookingOnly(context)))
-  if (asked._tag === 'Stopped') return 'stopped'
+  if (asked._tag === 'Stopped' || asked._tag === 'Suspended') return 'stopped'
   if (asked._tag === 'Failed') return notKnown(asked.failure)
   return isStatus(asked.output) ? asked.output : notKnown(NO_STATUS)
 }
@@ -345,7 +345,7 @@ const collect = async (scope: RunScope, waiting: Waiting): Promise<Found | 'stop
   for (;;) {
     const given = await call(scope, waiting, collecting, task.job.collect)
     const collected = redacted(scope.environment, { ...task, job: undefined }, given)
-    if (collected._tag === 'Stopped') return 'stopped'
+    if (collected._tag === 'Stopped' || collected._tag === 'Suspended') return 'stopped'
     if (collected._tag === 'Failed') {
       if (collected.again === true) continue
       return mayComeLater(collected.failure)
@@ -390,7 +390,9 @@ const call = async (
     work(
       Object.defineProperties(context, {
         job: { value: given, enumerable: true },
-        step: { value: NO_SUB_STEPS, enumerable: true }
+        step: { value: NO_CALLS.step, enumerable: true },
+        sleep: { value: NO_CALLS.sleep, enumerable: true },
+        waitFor: { value: NO_CALLS.waitFor, enumerable: true }
       }) as StepContext<unknown, unknown> & ForJob
     )
   return await runAttempt(

@@ -9,14 +9,23 @@ import type { DecisionTree } from '../domain/Plan.js'
 import type { Unit } from '../domain/Unit.js'
 import { isTop, join } from '../domain/Unit.js'
 import { runAttempts } from './attempts.js'
-import { attemptsStart, jobSubmitted, leftUndone, taskCompleted, taskFailed, taskStopped } from './changes.js'
+import {
+  attemptOf,
+  attemptsStart,
+  jobSubmitted,
+  leftUndone,
+  taskCompleted,
+  taskFailed,
+  taskStopped,
+  taskSuspended
+} from './changes.js'
 import { close, objectionTo, refuse } from './compositeChecks.js'
 import { runMap } from './map.js'
 import type { ProgramSequence, ProgramStep, ProgramTask } from './Program.js'
 import type { RecordError } from './Recorder.js'
 import type { DueStep, RunScope, RunStep, StepEnd } from './RunScope.js'
 import { timestamp } from './RunScope.js'
-import { runWait } from './waits.js'
+import { runWait } from './runWait.js'
 import { runWave } from './wave.js'
 
 /**
@@ -53,7 +62,7 @@ const runTask = async (
   { place, step: task, node: { decision }, stopping }: DueStep<ProgramTask>
 ): Promise<E.Either<RecordError, StepEnd>> => {
   const { unit } = place
-  const attempt = decision._tag === 'Retry' ? decision.attempt : 1
+  const attempt = attemptOf(scope, decision)
   const { recorder } = scope
   recorder.stage([attemptsStart(scope, [{ unit, attempt }], task.job === undefined ? none : [unit])])
   const started = await recorder.commit()
@@ -64,6 +73,9 @@ const runTask = async (
     case 'Stopped':
       recorder.stage(taskStopped(scope, place, task, result.right))
       return E.right({ _tag: 'Stopped' })
+    case 'Suspended':
+      recorder.stage([taskSuspended(scope, unit, result.right.waits)])
+      return E.right({ _tag: 'Pending' })
     case 'Done':
       recorder.stage([
         task.job === undefined ? taskCompleted(scope, place, task, result.right) : jobSubmitted(place, result.right)

@@ -5,7 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Change, UnitFailed } from '../domain/Change.js'
+import type { UnitFailed } from '../domain/Change.js'
 import * as State from '../domain/CheckpointState.js'
 import * as Steps from '../domain/CompletedStep.js'
 import { fingerprint } from '../domain/Digest.js'
@@ -19,80 +19,60 @@ import * as Failure from '../domain/StepFailure.js'
 import type { SubStep } from '../domain/SubStep.js'
 import { restartedBy, subStepsOf } from '../domain/subSteps.js'
 import type { Unit } from '../domain/Unit.js'
-import { ancestors, isWithin, join, nth } from '../domain/Unit.js'
+import { ancestors, isWithin } from '../domain/Unit.js'
 import { artifactsFor } from './artifacts.js'
 import type { Attempt } from './Attempt.js'
 import { begin } from './Attempt.js'
 import type { AttemptResult } from './AttemptResult.js'
 import { redacted } from './AttemptResult.js'
 import { conversions, toJson } from './conversions.js'
-import { onAbort } from './onAbort.js'
 import type { RunScope } from './RunScope.js'
 import { timestamp } from './RunScope.js'
 import { settle } from './settle.js'
 import { sleepUnless } from './sleep.js'
-import type { RunSubStep, SubStepContext, SubStepOptions } from './StepSpec.js'
+import type { RunSubStep, SleepUntil, SubStepContext, SubStepOptions, WaitForAnswer } from './StepSpec.js'
 import {
-  HAS_SECRET,
-  NO_NAME,
-  ambiguous,
   changedInput,
   errorOf,
   inDoubt,
   noRun,
   notAwaited,
   notDecodable,
-  notHere,
-  notSaved,
   notStorable,
-  outerStep,
   timedOut,
   usedAlready,
   wrongOption
 } from './subStepFailures.js'
+import type { Level, Root } from './subStepLevel.js'
+import { close, ENDED, levelOf, named, NEVER, placed, save, stoppingOf } from './subStepLevel.js'
+import type { Suspend } from './subWaits.js'
+import { checkLater, waitsOf } from './subWaits.js'
 import type { Place } from './Values.js'
 
 /** The sub-steps of one attempt of a task. */
 export interface SubSteps {
   readonly step: RunSubStep
+  readonly sleep: SleepUntil
+  readonly waitFor: WaitForAnswer
   /** Stops the open sub-steps, and waits for them until the grace is over. Calls that come later never settle. */
   readonly close: () => Promise<Closed>
 }
 
-/** `left`: the sub-steps that were open; `refused`: why the attempt fails because of its sub-steps, even if its code caught the error. */
+/** `left`: the sub-steps that were open; `waits`: the open waits; `refused`: why the attempt fails because of its sub-steps, even if its code caught the error. */
 export interface Closed {
   readonly left: ReadonlyArray<Unit>
+  readonly waits: ReadonlyArray<Unit>
   readonly refused: StepFailure | undefined
 }
 
-/** What the sub-steps of an attempt share. */
-interface Root {
-  readonly scope: RunScope
-  readonly place: Place
-  readonly attempt: number
-  /** The attempt repeats one that was cut short. */
-  readonly isRepeated: boolean
-  /** The sub-steps whose recorded outputs this attempt has used. */
-  readonly given: Set<Unit>
-  /** Refuses every further call of this attempt. */
-  refused: StepFailure | undefined
-}
-
-/** A task or a sub-step that may call sub-steps. */
-interface Level {
-  readonly root: Root
-  readonly unit: Unit
-  readonly isIdempotent: boolean
-  readonly attempt: Attempt
-  readonly counts: Map<string, number>
-  readonly open: Map<Unit, Promise<unknown>>
-  /** Stops the open sub-steps with the attempt, or when the code that called them has ended. */
-  stopping: AbortController | undefined
-  isClosed: boolean
-}
-
 /** The sub-steps of one attempt of a task. A task without sub-steps pays for two closures. */
-export const subStepsOfAttempt = (scope: RunScope, place: Place, isIdempotent: boolean, attempt: Attempt): SubSteps => {
+export const subStepsOfAttempt = (
+  scope: RunScope,
+  place: Place,
+  isIdempotent: boolean,
+  attempt: Attempt,
+  suspend: Suspend
+): SubSteps => {
   const root: Root = {
     scope,
     place,
@@ -103,41 +83,13 @@ export const subStepsOfAttempt = (scope: RunScope, place: Place, isIdempotent: b
   }
   const level = levelOf(root, place.unit, isIdempotent, attempt)
   return {
-    step: stepOf(level),
-    close: async () => ({ left: await close(level), refused: root.refused })
+    step: stepOf(level, () => checkLater(level, suspend)),
+    ...waitsOf(level, suspend),
+    close: async () => {
+      const waits = [...level.waits.keys()]
+      return { left: await close(level), waits, refused: root.refused }
+    }
   }
-}
-
-const levelOf = (root: Root, unit: Unit, isIdempotent: boolean, attempt: Attempt): Level => ({
-  root,
-  unit,
-  isIdempotent,
-  attempt,
-  counts: new Map(),
-  open: new Map(),
-  stopping: undefined,
-  isClosed: false
-})
-
-/** Stops the open sub-steps and returns them. */
-const close = async (level: Level): Promise<ReadonlyArray<Unit>> => {
-  level.isClosed = true
-  const left = [...level.open.keys()]
-  level.stopping?.abort(ENDED)
-  await Promise.all(level.open.values())
-  return left
-}
-
-const ENDED = new DOMException('the step that called it has ended', 'AbortError')
-
-const stoppingOf = (level: Level): AbortSignal => {
-  if (level.stopping === undefined) {
-    const stopping = new AbortController()
-    const signal = level.attempt.signal()
-    onAbort(signal, () => stopping.abort(signal.reason))
-    level.stopping = stopping
-  }
-  return level.stopping.signal
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -153,16 +105,22 @@ interface Call {
   readonly run: (context: SubStepContext) => unknown
 }
 
-const stepOf = (level: Level): RunSubStep =>
+const stepOf = (level: Level, onClosed: () => void = () => undefined): RunSubStep =>
   ((name: string, ...more: ReadonlyArray<unknown>): Promise<unknown> => {
-    const ended = answer(level, name, more)
+    const ended = answer(level, name, more, onClosed)
     // A rejection that the task does not await must not end the process; the task fails with SubStepNotAwaited.
     ended.catch(() => undefined)
     return ended
   }) as RunSubStep
 
-const answer = async (level: Level, name: string, more: ReadonlyArray<unknown>): Promise<unknown> => {
+const answer = async (
+  level: Level,
+  name: string,
+  more: ReadonlyArray<unknown>,
+  onClosed: () => void
+): Promise<unknown> => {
   if (level.isClosed) return await NEVER
+  level.calls += 1
   const { root } = level
   const called = root.refused === undefined ? callOf(level, name, more) : E.left(root.refused)
   if (E.isLeft(called)) return await Promise.reject(errorOf(called.left))
@@ -171,29 +129,24 @@ const answer = async (level: Level, name: string, more: ReadonlyArray<unknown>):
   level.open.set(unit, ending)
   const ended = await ending
   level.open.delete(unit)
+  if (level.waits.size > 0) onClosed()
   // An ended attempt never hears of it, because the next attempt may already run the same code.
   if (level.isClosed && level.attempt.isOver()) return await NEVER
   return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
 }
 
-const NEVER = new Promise<never>(() => undefined)
-
 /** Numbers and checks a call. */
 const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Either<StepFailure, Call> => {
-  const { root, counts, open } = level
+  const { root, counts } = level
   const [options, run] = more.length < 2 ? [{}, more[0]] : more
-  if (typeof name !== 'string' || name === '') return E.left(NO_NAME)
-  if (typeof run !== 'function' || typeof options !== 'object' || options === null) return E.left(noRun(name))
-  if (level.attempt.halted() !== undefined) return E.left(Failure.fromUnknown(level.attempt.signal().reason))
-  if (!level.isIdempotent) return E.left(notHere(level.unit, name))
-  const around = root.scope.environment.asyncContext?.get()
-  if (around !== level && isLevel(around) && around.root === root) return E.left(outerStep(around.unit, name))
-  const number = (counts.get(name) ?? 0) + 1
-  if (number > 1 && open.size > 0) return E.left(ambiguous(name))
-  const unit = nth(join(level.unit, name), number)
+  const text = named(name)
+  if (E.isLeft(text)) return text
+  if (typeof run !== 'function' || typeof options !== 'object' || options === null) return E.left(noRun(text.right))
+  const place = placed(level, text.right)
+  if (E.isLeft(place)) return place
+  const { unit, number } = place.right
   const given = options as SubStepOptions<unknown>
   const { redaction } = root.scope.environment.vault
-  if (Redaction.isIn(redaction, name)) return E.left(HAS_SECRET)
   if (given.version !== undefined && (typeof given.version !== 'string' || Redaction.isIn(redaction, given.version)))
     return E.left(wrongOption(unit, 'version', 'text without the value of a secret'))
   const convert = conversions(given.output)
@@ -204,7 +157,7 @@ const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Ei
     return E.left(wrongOption(unit, 'timeoutMillis', 'a finite number ≥ 0'))
   const input = toJson(given.input)
   if (E.isLeft(input)) return E.left(wrongOption(unit, `input at ${input.left.path}`, input.left.expected))
-  counts.set(name, number)
+  counts.set(text.right, number)
   const subStep: SubStep = {
     ...(input.right === undefined ? {} : { input: fingerprint(input.right) }),
     ...(given.version === undefined ? {} : { version: given.version }),
@@ -212,8 +165,6 @@ const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Ei
   }
   return E.right({ unit, subStep, options: given, convert, run: run as Call['run'] })
 }
-
-const isLevel = (value: unknown): value is Level => typeof value === 'object' && value !== null && 'root' in value
 
 /** Left: what the call rejects with. */
 type Ending = E.Either<Error, unknown>
@@ -283,7 +234,7 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
     const startedAt = clock.now()
     const ended = await attemptOnce(level, call, number)
     const endedAt = clock.now()
-    if (ended._tag === 'Stopped') return E.left(stoppingOf(level).reason ?? ENDED)
+    if (ended._tag === 'Stopped' || ended._tag === 'Suspended') return E.left(stoppingOf(level).reason ?? ENDED)
     if (ended._tag === 'Done') {
       scope.values.evident ||= ended.evidence.length > 0
       const saved = await save(scope, [
@@ -379,12 +330,6 @@ const contextOf = (scope: RunScope, place: Place, level: Level): SubStepContext 
     },
     step: stepOf(level)
   }
-}
-
-const save = async (scope: RunScope, changes: ReadonlyArray<Change>): Promise<E.Either<Error, void>> => {
-  scope.recorder.stage(changes)
-  const saved = await scope.recorder.commit()
-  return E.isLeft(saved) ? E.left(errorOf(notSaved(saved.left._tag))) : E.right(undefined)
 }
 
 const failed = (

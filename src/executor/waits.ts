@@ -1,22 +1,15 @@
 /**
- * Waits: units that run nothing, until a time comes or somebody answers.
+ * Whether waits are over: at their time, or because somebody answered.
  *
  * @since 0.1.0
  */
-import * as E from 'fp-ts/lib/Either.js'
-import type { JobEnded } from '../domain/Change.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import type { GivenAnswer, PendingWait, Wait } from '../domain/Pending.js'
 import { endOf, find } from '../domain/Pending.js'
 import * as StepError from '../domain/StepError.js'
 import type { Unit } from '../domain/Unit.js'
 import { ancestors } from '../domain/Unit.js'
-import type { Awaits } from './awaits.js'
-import { taskCompleted } from './changes.js'
-import type { ProgramTask } from './Program.js'
-import type { RecordError } from './Recorder.js'
-import type { DueStep, RunScope, StepEnd } from './RunScope.js'
-import { report, timestamp } from './RunScope.js'
+import { timestamp } from './RunScope.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // waking
@@ -52,53 +45,6 @@ export const endOfWait = ({ answers }: Checkpoint, wait: PendingWait, now: numbe
   return { _tag: wait._tag === 'Timer' ? 'Woken' : 'TimedOut' }
 }
 
-/** Starts a wait, or ends it: with the answer that is recorded, at its time, or as failed if nobody answered in time. */
-export const runWait = async (
-  scope: RunScope,
-  { place, step: task }: DueStep<ProgramTask>,
-  awaits: Awaits
-): Promise<E.Either<RecordError, StepEnd>> => {
-  const { recorder, environment } = scope
-  const { unit } = place
-  const now = environment.clock.now()
-  const at = timestamp(now)
-  if (waitOf(recorder.checkpoint(), unit) === undefined)
-    recorder.stage([{ _tag: 'WaitStarted', at, unit, wait: awaits(now) }])
-  const wait = waitOf(recorder.checkpoint(), unit)
-  // What could not be staged is reported by the commit.
-  if (wait === undefined) return await failedWith(scope)
-  const end = endOfWait(recorder.checkpoint(), wait, now)
-  const startedAt = Date.parse(wait.startedAt)
-  const completed = (output: GivenAnswer['value'] | undefined): E.Either<never, StepEnd> => {
-    const result = { _tag: 'Done', output, evidence: [], attempt: 1, startedAt, endedAt: now } as const
-    recorder.stage([taskCompleted(scope, place, task, result)])
-    return E.right({ _tag: 'Done' })
-  }
-  switch (end._tag) {
-    case 'Waits':
-      return E.right({ _tag: 'Pending' })
-    case 'Woken':
-      return completed(undefined)
-    case 'TimedOut':
-      recorder.stage([timedOut(wait, at)])
-      return await failedWith(scope)
-    case 'Answered': {
-      const { value, by } = end.answer
-      const fits = task.accepts(value)
-      if (E.isRight(fits)) return completed(value)
-      recorder.stage([{ _tag: 'WaitStarted', at, unit, wait: withoutUnit(wait) }])
-      const { runId } = recorder.checkpoint()
-      report(environment, { _tag: 'AnswerRejected', runId, ...place, by, ...fits.left })
-      return E.right({ _tag: 'Pending' })
-    }
-  }
-}
-
-const failedWith = async ({ recorder }: RunScope): Promise<E.Either<RecordError, StepEnd>> => {
-  const saved = await recorder.commit()
-  return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed', retryable: false })
-}
-
 /** The wait of a unit, if it has started. */
 export const waitOf = ({ pending }: Checkpoint, unit: Unit): PendingWait | undefined => {
   const found = find(pending, unit)
@@ -106,13 +52,17 @@ export const waitOf = ({ pending }: Checkpoint, unit: Unit): PendingWait | undef
 }
 
 /** The same wait from now on: an answer did not fit. Its time limit stays. */
-export const withoutUnit = ({ unit: _, startedAt: __, ...wait }: PendingWait): Wait => wait
+export const restarted = ({ unit: _, startedAt: __, ...wait }: PendingWait): Wait => wait
 
-const timedOut = ({ unit, startedAt }: PendingWait, at: string): JobEnded => ({
-  _tag: 'JobEnded',
+/** Nobody answered in time. */
+export const timeout = ({ unit, startedAt }: PendingWait, at: string) => ({
   at,
   unit,
-  error: StepError.make('WaitTimeout', `nobody answered since ${startedAt}`, { code: 'WAIT_TIMEOUT' }),
-  outcome: 'notApplied',
-  retryable: false
+  retryable: false,
+  last: {
+    attempt: 1,
+    startedAt,
+    error: StepError.make('WaitTimeout', `nobody answered since ${startedAt}`, { code: 'WAIT_TIMEOUT' }),
+    outcome: 'notApplied' as const
+  }
 })

@@ -11,7 +11,17 @@ import type { DecisionTree } from '../domain/Plan.js'
 import type { Unit } from '../domain/Unit.js'
 import { isTop, join, nameOf } from '../domain/Unit.js'
 import { runAttempts } from './attempts.js'
-import { attemptsStart, HALTED, jobSubmitted, leftUndone, taskCompleted, taskFailed, taskStopped } from './changes.js'
+import {
+  attemptOf,
+  attemptsStart,
+  HALTED,
+  jobSubmitted,
+  leftUndone,
+  taskCompleted,
+  taskFailed,
+  taskStopped,
+  taskSuspended
+} from './changes.js'
 import { close, objectionTo, refuse } from './compositeChecks.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramGroup, ProgramTask, ProgramWave } from './Program.js'
@@ -79,7 +89,7 @@ export const runWave = async (
     board.running.add(name)
     const at = { ...place, unit: join(place.unit, name) }
     const ending: Promise<Ended['result']> = isRun(group)
-      ? runAttempts(scope, at, group, attemptOf(node), halt.signal)
+      ? runAttempts(scope, at, group, attemptOf(scope, node.decision), halt.signal)
       : run(scope, { place: at, step: group, node, stopping: halt.signal })
     void ending.then((result) => inbox.put({ name, group, result }))
   }
@@ -110,12 +120,10 @@ export const runWave = async (
 const isRun = (group: ProgramGroup): group is ProgramGroup & ProgramTask =>
   group._tag === 'Task' && group.awaits === undefined
 
-const attemptOf = ({ decision }: DecisionTree): number => (decision._tag === 'Retry' ? decision.attempt : 1)
-
 /** The start of groups that are tasks: all of them in one change. What else is a group records its own start. */
 const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<Waiting>): ReadonlyArray<Change> => {
   const tasks = ready.flatMap(({ name, group, node }) =>
-    isRun(group) ? [{ unit: join(wave, name), attempt: attemptOf(node), job: group.job }] : []
+    isRun(group) ? [{ unit: join(wave, name), attempt: attemptOf(scope, node.decision), job: group.job }] : []
   )
   if (tasks.length === 0) return none
   const submitting = tasks.flatMap(({ unit, job }) => (job === undefined ? [] : [unit]))
@@ -245,6 +253,9 @@ const settleTask = (
       }
       complete(board, nameOf(place.unit))
       return [taskCompleted(scope, place, task, result)]
+    case 'Suspended':
+      board.pending += 1
+      return [taskSuspended(scope, place.unit, result.waits)]
     case 'Failed':
       board.failed.push(result.failure._tag === 'Transient')
       return [taskFailed(place.unit, result)]

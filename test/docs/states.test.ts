@@ -88,7 +88,7 @@ const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {
     case 'Answered':
       return { _tag: tag, at, unit: `${next.unit}/approve`, value: true, by: 'ada' }
     case 'Suspended':
-      return { _tag: tag, ...a }
+      return { _tag: tag, ...a, waits: ['a/nap'] }
     case 'Interrupted':
       return { _tag: tag, ...next, reason: 'signal' }
     case 'Rewound':

@@ -421,6 +421,7 @@ describe('a checkpoint of format 1', () => {
       _tag: 'Failed',
       stepIndex: 2,
       step: 'publish',
+      inFlight: [],
       failures: [{ unit: 'publish', error, outcome: 'unknown', attempts: [attempt] }],
       retryable: true
     })

@@ -4,7 +4,7 @@ import * as t from 'io-ts'
 import { answer, type RunOutcome } from 'dogear'
 import { memoryStorage } from 'dogear/memory'
 import { nodeEnvironment } from 'dogear/node'
-import { resume, runOutcome, workflow } from 'dogear/promise'
+import { resume, runOrResume, runOutcome, type StepContext, workflow } from 'dogear/promise'
 import { setImmediate } from 'node:timers/promises'
 import { describe, test } from 'vitest'
 
@@ -13,7 +13,12 @@ const makeClock = (start = Date.parse('2026-01-02T03:04:05.000Z')) => {
   let time = start
   return {
     move: (millis: number) => void (time += millis),
-    clock: { now: () => time, sleep: () => () => Promise.resolve() }
+    clock: {
+      now: () => time,
+      // Nothing sleeps here while the time is moved.
+      sleep: (_: number, signal: AbortSignal) => () =>
+        new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+    }
   }
 }
 
@@ -206,5 +211,239 @@ describe('a wait for an answer', () => {
     const given = await give('approve', 1n)
     assert.ok(E.isLeft(given) && given.left._tag === 'AnswerRefused')
     assert.equal(given.left.why, 'NotJson')
+  })
+})
+
+describe('waits in the code of a task', () => {
+  test('suspend it: three sleeps end in one attempt, and each sub-step runs once', async () => {
+    const { move, options } = world()
+    const calls: Array<string> = []
+    const trial = workflow('trial').step('remind', async ({ attempt, step, sleep }) => {
+      for (const day of ['one', 'two', 'three']) {
+        await step(day, () => void calls.push(`${day} ${attempt}`))
+        await sleep(`after ${day}`, { millis: 1_000 })
+      }
+      return 'done'
+    })
+    for (const number of [1, 2, 3]) {
+      const resting = pending(await runOutcome(trial, options))
+      assert.equal(calls.length, number)
+      assert.deepEqual(
+        resting.units.map(({ unit }) => unit),
+        [`remind/after%20${['one', 'two', 'three'][number - 1]}`]
+      )
+      const { state } = resting.checkpoint
+      assert.ok(state._tag === 'Interrupted' && state.reason === 'pending')
+      assert.deepEqual(state.inFlight, [{ unit: 'remind', attempt: 1, suspended: true }])
+      const { revision } = pending(await runOutcome(trial, options)).checkpoint
+      assert.equal(revision, resting.checkpoint.revision)
+      move(1_000)
+    }
+    assert.equal((await resume(trial, options)).remind, 'done')
+    assert.deepEqual(calls, ['one 1', 'two 1', 'three 1'])
+  })
+
+  test('resolve with the answer, as its schema reads it', async () => {
+    const { options, give, events } = world()
+    const approve = workflow('approve').step('ask', async ({ waitFor }) => {
+      const yes = await waitFor('ok', { question: 'Go?', output: t.boolean })
+      return yes ? 'went' : 'stayed'
+    })
+    assert.deepEqual(
+      pending(await runOutcome(approve, options)).units.map((one) => one._tag === 'Answer' && one.question),
+      ['Go?']
+    )
+    assert.ok(E.isRight(await give('ask/ok', 'perhaps')))
+    pending(await runOutcome(approve, options))
+    assert.ok(events.includes('AnswerRejected ask/ok'))
+    assert.ok(E.isRight(await give('ask/ok', true)))
+    assert.equal((await resume(approve, options)).ask, 'went')
+  })
+
+  test('reject with WAIT_TIMEOUT, which the code may catch', async () => {
+    const { options, move } = world()
+    const limited = workflow('limited').step('ask', async ({ waitFor, step }) => {
+      try {
+        await waitFor('ok', { timeoutMillis: 1_000 })
+        return 'answered'
+      } catch (error) {
+        return await step('give up', () => (error as { code?: string }).code ?? 'no code')
+      }
+    })
+    pending(await runOutcome(limited, options))
+    move(1_000)
+    assert.equal((await resume(limited, options)).ask, 'WAIT_TIMEOUT')
+  })
+
+  test('do not suspend it while a sub-step runs; a wait that ends meanwhile resolves the same promise', async () => {
+    const { options } = world()
+    let starts = 0
+    const both = workflow('both').step('both', async ({ sleep, step }) => {
+      starts += 1
+      const [, other] = await Promise.all([
+        sleep('nap', { millis: 5 }),
+        step('work', () => new Promise((resolve) => setTimeout(resolve, 50, 'worked')))
+      ])
+      return other
+    })
+    const real = { id: options.id, storage: options.storage }
+    assert.equal((await runOrResume(both, real)).both, 'worked')
+    assert.equal(starts, 1)
+  })
+
+  test('are open when the code returns: they are dropped', async () => {
+    const { options, give } = world()
+    const race = workflow('race').step('race', ({ sleep, waitFor }) =>
+      Promise.race([sleep('limit', { millis: 60_000 }).then(() => 'late'), waitFor('ok').then(() => 'answered')])
+    )
+    pending(await runOutcome(race, options))
+    assert.ok(E.isRight(await give('race/ok', 1)))
+    const ended = await runOutcome(race, options)
+    assert.ok(ended._tag === 'Completed')
+    assert.equal(ended.outputs.race, 'answered')
+    assert.deepEqual([ended.checkpoint.pending, ended.checkpoint.answers], [[], []])
+  })
+
+  test('abort the signal with the reason Suspended, and run no catch and no finally', async () => {
+    const { options } = world()
+    const seen: Array<string> = []
+    const nap = workflow('nap').step('nap', async ({ sleep, signal }) => {
+      signal.addEventListener('abort', () => void seen.push((signal.reason as DOMException).name))
+      try {
+        await sleep('nap', { millis: 60_000 })
+      } catch {
+        seen.push('catch')
+      } finally {
+        seen.push('finally')
+      }
+    })
+    pending(await runOutcome(nap, options))
+    await setImmediate()
+    assert.deepEqual(seen, ['Suspended'])
+  })
+
+  test('that the code of a later attempt no longer starts are dropped, and wake nothing', async () => {
+    const { options, move } = world()
+    let calls = 0
+    const other = workflow('other').step('other', async ({ sleep }) => {
+      calls += 1
+      await sleep(`nap ${calls}`, { millis: 1_000 })
+    })
+    pending(await runOutcome(other, options))
+    move(1_000)
+    const resting = pending(await runOutcome(other, options))
+    assert.equal(calls, 2)
+    assert.deepEqual(
+      resting.units.map(({ unit }) => unit),
+      ['other/nap%202']
+    )
+  })
+
+  test('in parallel groups suspend each by itself', async () => {
+    const { options, move } = world()
+    const done: Array<string> = []
+    const each =
+      (name: string, millis: number) =>
+      async ({ sleep }: { sleep: (n: string, s: { millis: number }) => Promise<void> }) => {
+        await sleep('nap', { millis })
+        done.push(name)
+      }
+    const wave = workflow('wave').wave('all', { a: each('a', 10), b: each('b', 20), c: () => void done.push('c') })
+    pending(await runOutcome(wave, options))
+    move(10)
+    pending(await runOutcome(wave, options))
+    assert.deepEqual(done, ['c', 'a'])
+    move(10)
+    assert.equal((await runOutcome(wave, options))._tag, 'Completed')
+    assert.deepEqual(done, ['c', 'a', 'b'])
+  })
+
+  test('of a group are kept when another group fails', async () => {
+    const { options, move } = world()
+    let broken = true
+    const wave = workflow('wave').wave('all', {
+      a: async ({ sleep }) => {
+        await sleep('nap', { millis: 10 })
+        return 'slept'
+      },
+      b: async () => {
+        await setImmediate()
+        await setImmediate()
+        await setImmediate()
+        if (broken) throw new Error('broken')
+      }
+    })
+    assert.equal((await runOutcome(wave, options))._tag, 'Failed')
+    broken = false
+    move(10)
+    assert.equal((await resume(wave, options)).all.a, 'slept')
+  })
+})
+
+describe('a wait in the code of a task is refused', () => {
+  test.each<[string, (context: StepContext<object>) => unknown, string]>([
+    ['without a name', ({ sleep }) => sleep('', { millis: 1 }), 'SUB_STEP_NAME'],
+    ['with a time that is no number', ({ sleep }) => sleep('nap', { millis: NaN }), 'SUB_STEP_OPTION'],
+    ['until a time that is none', ({ sleep }) => sleep('nap', { until: 'tomorrow' }), 'SUB_STEP_OPTION'],
+    ['inside of a sub-step', ({ step, sleep }) => step('inner', () => sleep('nap', { millis: 1 })), 'SUB_STEP_OUTSIDE'],
+    [
+      'with the name of another while one is open',
+      ({ sleep }) => Promise.all([sleep('nap', { millis: 60_000 }), sleep('nap', { millis: 60_000 })]),
+      'SUB_STEP_AMBIGUOUS'
+    ]
+  ])('%s', async (_, run, code) => {
+    const { options } = world()
+    const failed = await runOutcome(workflow('wrong').step('wrong', run as never), options)
+    assert.ok(failed._tag === 'Failed')
+    assert.equal(failed.failures[0]?.error.code, code)
+  })
+
+  test('in a task that is not idempotent', async () => {
+    const { options } = world()
+    const once = workflow('once').step('once', { idempotent: false, run: ({ sleep }) => sleep('nap', { millis: 1 }) })
+    const failed = await runOutcome(once, options)
+    assert.ok(failed._tag === 'Failed')
+    assert.equal(failed.failures[0]?.error.code, 'SUB_STEP_NOT_ALLOWED')
+  })
+})
+
+describe('a wait is refused when it is defined', () => {
+  test.each([
+    ['sleep.millis', { sleep: { millis: -1 } }],
+    ['sleep.until', { sleep: { until: 'tomorrow' } }],
+    ['waitFor.question', { waitFor: { question: 5 } }],
+    ['waitFor.timeoutMillis', { waitFor: { timeoutMillis: Infinity } }]
+  ])('with a wrong %s', async (field, spec) => {
+    const { options } = world()
+    const refused = await runOutcome(workflow('wrong').step('wait', spec as never), options)
+    assert.ok(refused._tag === 'Refused' && refused.error._tag === 'PlanError')
+    const [problem] = refused.error.problems
+    assert.ok(problem._tag === 'InvalidWorkflow' && problem.problem._tag === 'InvalidSetting')
+    assert.deepEqual([problem.problem.place, problem.problem.field], ['wait', field])
+  })
+})
+
+describe('a stop while a task waits beside a sub-step', () => {
+  test('rejects the wait, and a resume goes on with it', async () => {
+    const { options, move } = world()
+    const stop = new AbortController()
+    let rejected: unknown
+    const both = workflow('both').step('both', async ({ sleep, step, signal }) => {
+      const nap = sleep('nap', { millis: 1_000 }).catch((error: unknown) => {
+        rejected = error
+        throw error
+      })
+      const work = step('work', () =>
+        signal.aborted ? 'late' : new Promise((resolve) => signal.addEventListener('abort', () => resolve('stopped')))
+      )
+      setTimeout(() => stop.abort(), 20)
+      await Promise.all([nap, work])
+      return 'done'
+    })
+    const stopped = await runOutcome(both, { ...options, signal: stop.signal })
+    assert.ok(stopped._tag === 'Interrupted')
+    assert.ok(rejected !== undefined)
+    move(1_000)
+    assert.equal((await resume(both, options)).both, 'done')
   })
 })

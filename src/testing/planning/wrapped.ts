@@ -31,7 +31,7 @@ const stateInside = (state: CheckpointState): CheckpointState => {
     case 'Completed':
       return State.beforeStep(0, NAME, inFlight, failures)
     case 'Failed':
-      return State.failed(0, NAME, failures, state.retryable)
+      return State.failed(0, NAME, failures, state.retryable, inFlight)
     case 'Interrupted':
       return { ...state, stepIndex: 0, step: NAME, inFlight, failures }
   }
@@ -52,6 +52,7 @@ const runInside = (run: Checkpoint): Checkpoint =>
     ),
     items: keys(run.items),
     pending: moved(run.pending),
+    answers: moved(run.answers),
     submissions: moved(run.submissions),
     renewals: keys(run.renewals)
   })
