@@ -205,8 +205,8 @@ export interface RunCancelled {
 }
 
 /**
- * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; it has one already; or
- * the answer is not plain JSON, and `expected` says where. `waiting`: the units that wait for an answer. Nothing was recorded.
+ * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; or the
+ * answer is not plain JSON, and `expected` says where. `waiting`: the units that wait for an answer. Nothing was recorded.
  *
  * @category errors
  * @since 0.1.0
@@ -215,7 +215,7 @@ export interface AnswerRefused {
   readonly _tag: 'AnswerRefused'
   readonly runId: string
   readonly unit: Unit
-  readonly why: 'UnknownUnit' | 'AlreadyCompleted' | 'NotAWait' | 'AlreadyAnswered' | 'NotJson'
+  readonly why: 'UnknownUnit' | 'AlreadyCompleted' | 'NotAWait' | 'NotJson'
   readonly expected?: string
   readonly waiting: ReadonlyArray<Unit>
 }
@@ -407,7 +407,6 @@ const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
   UnknownUnit: 'the run has no such unit',
   AlreadyCompleted: 'it has completed',
   NotAWait: 'it does not wait for an answer',
-  AlreadyAnswered: 'it has an answer already',
   NotJson: 'the answer is not plain JSON'
 }
 

@@ -8,13 +8,20 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Answered } from '../domain/Change.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import { fromUnknown } from '../domain/Json.js'
+import type { AnswerRequest } from '../domain/Request.js'
 import { apply } from '../domain/Transition.js'
+import { find, taskAround } from '../domain/Tree.js'
 import type { Unit } from '../domain/Unit.js'
-import type { Stored } from '../ports/CheckpointStorage.js'
+import type { Holder } from '../ports/CheckpointStorage.js'
+import type { Environment } from '../ports/Environment.js'
+import type { AlreadyAnswered } from '../ports/Requests.js'
+import { look } from './asking.js'
 import type { Executor } from './Executor.js'
+import { isAny } from './pause.js'
+import type { Recorder } from './Recorder.js'
 import { make as makeRecorder } from './Recorder.js'
 import type { AnswerRefused, RunError } from './RunError.js'
-import { timestamp } from './RunScope.js'
+import { report, timestamp } from './RunScope.js'
 import { answering, holding, restoreStored } from './stored.js'
 
 /**
@@ -28,20 +35,20 @@ export interface AnswerOptions {
 }
 
 /**
- * What came of an answer: it is recorded, and the next resume of the run takes it.
+ * What came of an answer. `Recorded`: the next resume of the run takes it. `Requested`: the owner of the run (`holder`) records it before
+ * its next unit; if the owner dies before that, the next one does.
  *
  * @category model
  * @since 0.1.0
  */
-export interface AnswerRecorded {
-  readonly _tag: 'Recorded'
-  readonly runId: string
-  readonly unit: Unit
-}
+export type AnswerGiven =
+  | { readonly _tag: 'Recorded'; readonly runId: string; readonly unit: Unit }
+  | { readonly _tag: 'Requested'; readonly runId: string; readonly unit: Unit; readonly holder: Holder }
 
 /**
  * Answers a unit that waits (`waitFor`), from any process. The program is not needed: the answer is kept as given, and checked when the run
- * resumes. An answer may come before its unit waits. A second one is refused.
+ * resumes. An answer may come before its unit waits. A second one is refused. While a process owns the run, the environment needs
+ * `requests`.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -65,7 +72,7 @@ export interface AnswerRecorded {
  * @since 0.1.0
  */
 export const answer =
-  (runId: string, unit: Unit, value: unknown, options: AnswerOptions = {}): Executor<AnswerRecorded> =>
+  (runId: string, unit: Unit, value: unknown, options: AnswerOptions = {}): Executor<AnswerGiven> =>
   (environment) =>
   async () => {
     const json = fromUnknown(value)
@@ -74,44 +81,139 @@ export const answer =
       return E.left({ _tag: 'AnswerRefused', runId, unit, why: 'NotJson', expected, waiting: [] })
     }
     const { pid, host } = environment.owner
-    const by = options.by ?? `process ${pid} on ${host}`
-    const make = (): Answered => {
-      const at = timestamp(environment.clock.now())
-      return { _tag: 'Answered', at, unit, value: json.right, by }
+    const request = (): AnswerRequest => {
+      const requestedAt = timestamp(environment.clock.now())
+      const by = options.by ?? `process ${pid} on ${host}`
+      return { _tag: 'Answer', runId, unit, value: json.right, by, requestedAt }
     }
-    const stored = await answering('load', () => environment.storage.load(runId))
-    if (E.isLeft(stored)) return stored
-    const before = taking(stored.right, runId, make())
-    if (E.isLeft(before)) return before
-    return await holding(environment, runId, async (claim, found) => {
-      const change = make()
-      const run = taking(found, runId, change)
-      if (E.isLeft(run)) return run
-      const recorder = makeRecorder(environment.storage, claim, run.right, [], () => undefined)
-      recorder.stage([change])
-      const saved = await recorder.commit()
-      return E.isLeft(saved) ? saved : E.right({ _tag: 'Recorded', runId, unit })
-    })
+    for (let tries = 1; ; tries++) {
+      const asked = await askToTake(environment, request())
+      if (E.isLeft(asked)) return asked
+      if (O.isSome(asked.right)) return E.right(asked.right.value)
+      const recorded = await record(environment, request())
+      // Another process has claimed it meanwhile, and can be asked.
+      if (E.isRight(recorded) || recorded.left._tag !== 'HeldBy' || tries === MOST_TRIES) return recorded
+      if (environment.requests === undefined) return recorded
+    }
   }
 
-/** The stored run, if it can take the answer. */
-const taking = (stored: O.Option<Stored>, runId: string, change: Answered): E.Either<RunError, Checkpoint> => {
-  if (O.isNone(stored)) return E.left({ _tag: 'NoSuchRun', runId })
-  const { found } = stored.value
-  if (found._tag === 'Recovered')
-    return E.left({ _tag: 'RecoveryRefused', runId, from: found.from, lost: found.lost, cause: undefined })
-  const restored = restoreStored(stored.value, runId)
-  if (E.isLeft(restored)) return restored
-  const next = apply(restored.right, change)
-  return E.isRight(next) ? restored : E.left(refused(restored.right, change.unit, next.left.why))
+const MOST_TRIES = 10
+
+/** Leaves the answer for the owner of the run. None: nobody owns the run. */
+const askToTake = async (
+  environment: Environment,
+  request: AnswerRequest
+): Promise<E.Either<RunError, O.Option<AnswerGiven>>> => {
+  const { runId, unit } = request
+  const { requests } = environment
+  const before = await look(environment, runId)
+  if (E.isLeft(before)) return before
+  const refused = refusal(before.right.checkpoint, request)
+  if (refused !== undefined) return E.left(refused)
+  if (O.isNone(before.right.holder) || requests === undefined) return E.right(O.none)
+  const left = await answering('request', () => requests.leave(request))
+  if (E.isLeft(left)) return left
+  const after = await look(environment, runId)
+  if (E.isLeft(after)) return after
+  if (O.isSome(after.right.holder))
+    return E.right(O.some({ _tag: 'Requested', runId, unit, holder: after.right.holder.value }))
+  // The owner may have recorded it, or has not seen it.
+  const isTaken = refusal(after.right.checkpoint, request) !== undefined
+  await answering('request', () => requests.withdraw(request))
+  return E.right(isTaken ? O.some({ _tag: 'Recorded', runId, unit }) : O.none)
 }
 
-const refused = ({ runId, pending, answers }: Checkpoint, unit: Unit, why: string): AnswerRefused => {
+/** Claims a run that nobody owns, and records the answer. */
+const record = (environment: Environment, request: AnswerRequest): Promise<E.Either<RunError, AnswerGiven>> =>
+  holding(environment, request.runId, async (claim, stored): Promise<E.Either<RunError, AnswerGiven>> => {
+    const { runId, unit } = request
+    if (O.isNone(stored)) return E.left({ _tag: 'NoSuchRun', runId })
+    const { found } = stored.value
+    if (found._tag === 'Recovered')
+      return E.left({ _tag: 'RecoveryRefused', runId, from: found.from, lost: found.lost, cause: undefined })
+    const restored = restoreStored(stored.value, runId)
+    if (E.isLeft(restored)) return restored
+    const refused = refusal(restored.right, request)
+    if (refused !== undefined) return E.left(refused)
+    const recorder = makeRecorder(environment.storage, claim, restored.right, [], () => undefined)
+    recorder.stage([changeOf(request)])
+    const saved = await recorder.commit()
+    return E.isLeft(saved) ? saved : E.right({ _tag: 'Recorded', runId, unit })
+  })
+
+const changeOf = ({ requestedAt: at, unit, value, by }: AnswerRequest): Answered => ({
+  _tag: 'Answered',
+  at,
+  unit,
+  value,
+  by
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// taking in
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Records the answers in the inbox of a run that this process owns, and withdraws them. One that its unit cannot take is reported as
+ * `AnswerRejected`.
+ *
+ * @category effects
+ * @since 0.1.0
+ */
+export const takeAnswersIn = async (
+  environment: Environment,
+  recorder: Recorder,
+  answers: ReadonlyArray<AnswerRequest>
+): Promise<E.Either<RunError, void>> => {
+  const { requests } = environment
+  for (const request of answers) {
+    const checkpoint = recorder.checkpoint()
+    const refused = refusal(checkpoint, request)
+    if (refused === undefined) recorder.stage([changeOf(request)])
+    else rejected(environment, checkpoint, request, refused)
+  }
+  const saved = await recorder.commit()
+  if (E.isLeft(saved)) return saved
+  if (requests !== undefined)
+    for (const request of answers) await answering('request', () => requests.withdraw(request))
+  return E.right(undefined)
+}
+
+/** The answers in the inbox of a run. */
+export const answersIn = async (environment: Environment, runId: string): Promise<ReadonlyArray<AnswerRequest>> => {
+  const { requests } = environment
+  if (requests === undefined || !isAny(environment, runId)) return []
+  const all = await answering('request', () => requests.list(runId))
+  return E.isLeft(all) ? [] : all.right.filter((one) => one._tag === 'Answer')
+}
+
+const rejected = (
+  environment: Environment,
+  { runId, workflow, items }: Checkpoint,
+  { unit, by }: AnswerRequest,
+  refused: AnswerRefused | AlreadyAnswered
+): void => {
+  const stepIndex = (find(workflow, items, unit) ?? taskAround(workflow, items, unit))?.stepIndex ?? -1
+  const expected = refused._tag === 'AlreadyAnswered' ? 'no second answer' : `a unit that waits (${refused.why})`
+  report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// refusing
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Why a run cannot take an answer. */
+const refusal = (checkpoint: Checkpoint, request: AnswerRequest): AnswerRefused | AlreadyAnswered | undefined => {
+  const next = apply(checkpoint, changeOf(request))
+  if (E.isRight(next)) return undefined
+  const { runId, pending, answers } = checkpoint
+  const { unit } = request
+  if (next.left.why === 'AlreadyAnswered') return { _tag: 'AlreadyAnswered', runId, unit }
   const waiting = pending.flatMap((one) =>
     one._tag === 'Answer' && !answers.some((given) => given.unit === one.unit) ? [one.unit] : []
   )
-  const known = REASONS.find((reason) => reason === why) ?? 'NotAWait'
-  return { _tag: 'AnswerRefused', runId, unit, why: known, waiting }
+  const why = REASONS.find((reason) => reason === next.left.why) ?? 'NotAWait'
+  return { _tag: 'AnswerRefused', runId, unit, why, waiting }
 }
 
-const REASONS = ['UnknownUnit', 'AlreadyCompleted', 'NotAWait', 'AlreadyAnswered'] as const
+const REASONS = ['UnknownUnit', 'AlreadyCompleted', 'NotAWait'] as const

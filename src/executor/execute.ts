@@ -89,6 +89,8 @@ const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunErro
     case 'Failed':
       return E.right(failed(scope, index, step))
     case 'Pending': {
+      const asked = scope.pauses.look()
+      if (asked !== false) await asked
       const reached = recorder.checkpoint()
       // Without a change since the plan, another one would end the same way.
       const isWoken = reached.revision > revision && awakeIn(reached, environment.clock.now()).size > 0

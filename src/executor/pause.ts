@@ -9,7 +9,7 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint, Status } from '../domain/Checkpoint.js'
 import { status } from '../domain/Checkpoint.js'
 import { continueHere } from '../domain/Pause.js'
-import type { PauseRequest } from '../domain/Request.js'
+import type { AnswerRequest, PauseRequest } from '../domain/Request.js'
 import { isFor, isSame } from '../domain/Request.js'
 import type { Holder, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
@@ -104,23 +104,32 @@ export const pause =
 // seeing
 // ---------------------------------------------------------------------------------------------------------------------
 
+/** Records answers of the inbox. */
+export type TakeIn = (answers: ReadonlyArray<AnswerRequest>) => Promise<unknown>
+
 /**
- * Looks for requests to pause or cancel a run that this process owns, and withdraws a pause request for an earlier execution.
+ * Looks for requests to pause or cancel a run that this process owns, and withdraws a pause request for an earlier execution. Answers
+ * are taken in.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const watchFor = (environment: Environment, runId: string): PauseWatch => {
+export const watchFor = (environment: Environment, runId: string, take: TakeIn): PauseWatch => {
   let seen: Found | undefined
-  const verify = async (): Promise<boolean> => {
-    seen = (await forThis(environment, runId, seen?.request)) ?? seen
+  let verifying: Promise<boolean> | undefined
+  const read = async (): Promise<boolean> => {
+    seen = (await forThis(environment, runId, seen?.request, take)) ?? seen
+    verifying = undefined
     return seen !== undefined
   }
+  // Groups look at the same time, and an answer is recorded once.
+  const verify = (): Promise<boolean> => (verifying ??= read())
   return {
     look: () => (seen !== undefined ? YES : isAny(environment, runId) ? verify() : false),
     seen: () => seen !== undefined,
     // Another may have come since, while what ran was waited for.
     asked: async () => {
+      await verifying
       await verify()
       return seen ?? LEAST
     }
@@ -155,11 +164,14 @@ interface Found extends Asked {
 const forThis = async (
   { requests, storage }: Environment,
   runId: string,
-  known: PauseRequest | undefined
+  known: PauseRequest | undefined,
+  take: TakeIn
 ): Promise<Found | undefined> => {
   if (requests === undefined) return undefined
   const all = await answering('request', () => requests.list(runId))
   if (E.isLeft(all)) return { ...LEAST, unreadable: all.left }
+  const answers = all.right.filter((one) => one._tag === 'Answer')
+  if (answers.length > 0) await take(answers)
   const cancel = all.right.find((one) => one._tag === 'Cancel')
   if (cancel !== undefined) return { ...LEAST, cancel }
   const value = all.right.find((one) => one._tag === 'Pause')

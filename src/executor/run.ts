@@ -17,6 +17,7 @@ import type { WantedWorkspace, Workspace } from '../domain/Workspace.js'
 import type { Claim, ClaimOptions, Revision, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import { owning, takeCancelIn } from './cancel.js'
+import { answersIn, takeAnswersIn } from './answer.js'
 import { eventsOf } from './changes.js'
 import { disposing } from './onSuccess.js'
 import type { Executor } from './Executor.js'
@@ -252,7 +253,7 @@ const begin = async <Outputs, Input>(
 
 /** A stored run: restored, agreed on if damaged, cancelled if that was asked for, planned, and the plan checked against what was asked. */
 const goOn = async <Outputs, Input>(
-  environment: Environment,
+  environment: Secured,
   program: Program<Outputs, Input, unknown, unknown>,
   claim: Claim,
   stored: Stored,
@@ -262,15 +263,19 @@ const goOn = async <Outputs, Input>(
   const { runId } = claim
   const restored = restoreStored(stored, runId)
   if (E.isLeft(restored)) return restored
-  const checkpoint = restored.right
+  const found = restored.right
   if (request._tag === 'Run') return E.left({ _tag: 'RunExists', runId })
-  const asked = replacing(checkpoint, request.options, input)
+  const asked = replacing(found, request.options, input)
   if (E.isLeft(asked)) return asked
-  const agreed = await agree(environment, stored, checkpoint, request.options)
+  const agreed = await agree(environment, stored, found, request.options)
   if (E.isLeft(agreed)) return agreed
-  const cancelled = await takeCancelIn(environment, claim, checkpoint, agreed.right)
+  const cancelled = await takeCancelIn(environment, claim, found, agreed.right)
   if (E.isLeft(cancelled)) return cancelled
   if (O.isSome(cancelled.right)) return E.right(cancelled.right.value)
+  // What was recovered is first agreed on in the record; its answers are taken in later.
+  const taken = stored.found._tag === 'Exact' ? await withAnswers(environment, claim, found) : E.right(found)
+  if (E.isLeft(taken)) return taken
+  const checkpoint = taken.right
   const planned = await planStored(program, { checkpoint, found: stored.found }, asked.right)(environment)()
   if (E.isLeft(planned)) return planned
   const answered = unlessOpen(planned.right, request.options)
@@ -284,6 +289,20 @@ const goOn = async <Outputs, Input>(
     overrides: [...agreed.right, ...overridesOf(checkpoint, program, plan, options, at)],
     resumed: true
   })
+}
+
+/** The checkpoint with the answers of the inbox, recorded. */
+const withAnswers = async (
+  environment: Secured,
+  claim: Claim,
+  checkpoint: Checkpoint
+): Promise<E.Either<RunError, Checkpoint>> => {
+  const answers = await answersIn(environment, claim.runId)
+  if (answers.length === 0) return E.right(checkpoint)
+  const { storage, vault } = environment
+  const recorder = makeRecorder(storage, claim, checkpoint, [], () => undefined, vault.redaction)
+  const taken = await takeAnswersIn(environment, recorder, answers)
+  return E.isLeft(taken) ? taken : E.right(recorder.checkpoint())
 }
 
 /** Refuses a plan that is not the one that was reviewed, or has open questions. */
@@ -387,7 +406,7 @@ export const scopeOf = <Outputs, Input>(
     awake: NOBODY,
     stopping,
     stop,
-    pauses: watchFor(environment, runId)
+    pauses: watchFor(environment, runId, (answers) => takeAnswersIn(environment, recorder, answers))
   }
   return { scope, dispose }
 }

@@ -9,7 +9,7 @@ import type * as TE from 'fp-ts/lib/TaskEither.js'
 import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
 import type { Json } from '../domain/Json.js'
 import { nameOf } from '../domain/Unit.js'
-import type { AnswerOptions, AnswerRecorded } from '../executor/answer.js'
+import type { AnswerOptions, AnswerGiven } from '../executor/answer.js'
 import { answer as giveAnswer } from '../executor/answer.js'
 import type { CancelAnswer } from '../executor/cancel.js'
 import { cancel as askToCancel } from '../executor/cancel.js'
@@ -259,7 +259,7 @@ export const poll = async <Outputs, Input>(
  */
 export const answer = async (
   options: Options & AnswerOptions & { readonly unit: string; readonly value: unknown }
-): Promise<AnswerRecorded> => {
+): Promise<AnswerGiven> => {
   const given = await giveAnswer(options.id, options.unit, options.value, options)(environmentOf(options))()
   if (E.isLeft(given)) throw new RunFailure(refusedWith(options.id, given.left))
   return given.right

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as t from 'io-ts'
 import { answer, type RunOutcome } from 'dogear'
-import { memoryStorage } from 'dogear/memory'
+import { memoryRequests, memoryStorage } from 'dogear/memory'
 import { nodeEnvironment } from 'dogear/node'
 import { resume, runOrResume, runOutcome, type StepContext, workflow } from 'dogear/promise'
 import { setImmediate } from 'node:timers/promises'
@@ -166,7 +166,7 @@ describe('a wait for an answer', () => {
     pending(await runOutcome(late, options))
     assert.ok(E.isRight(await give('approve', 'yes')))
     const again = await give('approve', 'no')
-    assert.ok(E.isLeft(again) && again.left._tag === 'AnswerRefused' && again.left.why === 'AlreadyAnswered')
+    assert.ok(E.isLeft(again) && again.left._tag === 'AlreadyAnswered')
     pending(await runOutcome(late, options))
     move(10)
     assert.equal((await resume(late, options)).approve, 'yes')
@@ -445,5 +445,97 @@ describe('a stop while a task waits beside a sub-step', () => {
     assert.ok(rejected !== undefined)
     move(1_000)
     assert.equal((await resume(both, options)).both, 'done')
+  })
+})
+
+describe('an answer to a run that a process owns', () => {
+  const held = () => {
+    const { options, give, events } = world()
+    const requests = memoryRequests()
+    const environment = { ...options.environment, requests }
+    const tell = (unit: string, value: unknown) =>
+      answer('run-1', unit, value, { by: 'ada' })(nodeEnvironment(options.storage, environment))()
+    return { options: { ...options, environment }, give, tell, events, requests }
+  }
+
+  test('is refused while the environment has no requests', async () => {
+    const { options, give } = world()
+    const busy = workflow('busy')
+      .step('work', async () => {
+        const given = await give('approve', true)
+        assert.ok(E.isLeft(given) && given.left._tag === 'HeldBy')
+      })
+      .waitFor('approve')
+    pending(await runOutcome(busy, options))
+  })
+
+  test('is taken in before the next unit, and the wait that comes later takes it', async () => {
+    const { options, tell, requests } = held()
+    const busy = workflow('busy')
+      .step('work', async () => {
+        const given = await tell('approve', 'yes')
+        assert.ok(E.isRight(given) && given.right._tag === 'Requested')
+        const again = await tell('approve', 'no')
+        assert.ok(E.isLeft(again) && again.left._tag === 'AlreadyAnswered')
+      })
+      .waitFor('approve')
+      .step('after', ({ outputs }) => outputs.approve)
+    const ended = await runOutcome(busy, options)
+    assert.ok(ended._tag === 'Completed')
+    assert.equal(ended.outputs.after, 'yes')
+    assert.equal(requests.isAny('run-1'), false)
+  })
+
+  test('wakes the unit in the same execution if its siblings still run', async () => {
+    const { options, tell } = held()
+    const wave = workflow('wave').wave('all', {
+      approve: { waitFor: {} },
+      work: async () => {
+        await setImmediate()
+        assert.ok(E.isRight(await tell('all/approve', 'yes')))
+      }
+    })
+    const ended = await runOutcome(wave, options)
+    assert.ok(ended._tag === 'Completed')
+    assert.equal(ended.outputs.all.approve, 'yes')
+  })
+
+  test('that its unit cannot take is reported, and dropped', async () => {
+    const { options, requests, events } = held()
+    const busy = workflow('busy')
+      .step('work', async () => {
+        const request = {
+          _tag: 'Answer',
+          runId: 'run-1',
+          value: 1,
+          by: 'ada',
+          requestedAt: '2026-01-02T03:04:05.000Z'
+        } as const
+        await requests.leave({ ...request, unit: 'nothing' })()
+        await requests.leave({ ...request, unit: 'after' })()
+      })
+      .step('after', () => 'done')
+    assert.equal((await runOutcome(busy, options))._tag, 'Completed')
+    assert.deepEqual(
+      events.filter((event) => event.startsWith('AnswerRejected')),
+      ['AnswerRejected nothing', 'AnswerRejected after']
+    )
+    assert.equal(requests.isAny('run-1'), false)
+  })
+
+  test('that nobody took in is recorded by the next resume', async () => {
+    const { options, requests } = held()
+    const release = workflow('release').waitFor('approve')
+    pending(await runOutcome(release, options))
+    await requests.leave({
+      _tag: 'Answer',
+      runId: 'run-1',
+      unit: 'approve',
+      value: 'yes',
+      by: 'ada',
+      requestedAt: '2026-01-02T03:04:05.000Z'
+    })()
+    assert.equal((await resume(release, options)).approve, 'yes')
+    assert.equal(requests.isAny('run-1'), false)
   })
 })
