@@ -35,6 +35,7 @@ import type { RunScope } from './RunScope.js'
 import { report, stopOn, timestamp } from './RunScope.js'
 import type { Secured } from './secrets.js'
 import { secure } from './secrets.js'
+import { staying } from './staying.js'
 import { lossOf, restoreStored } from './stored.js'
 import { make as makeValues, reset } from './Values.js'
 import { makeReady, treeOf, workspaceFor } from './workspace.js'
@@ -69,7 +70,9 @@ export interface Recovery {
  * - `takeOver`: supersede an owner whose liveness the store cannot decide. An owner that is proven alive still fails the call
  *   with `HeldBy`. Fencing protects the record, not the world: the old owner's step may still be running. A unit in flight that
  *   is not idempotent therefore needs an answer, as always; any other unit runs again;
- * - `reopen`: resume a cancelled run, as an interrupted one. Without it the call fails with `RunCancelled`.
+ * - `reopen`: resume a cancelled run, as an interrupted one. Without it the call fails with `RunCancelled`;
+ * - `wait`: stay in this process while the run only waits for timers or answers, and go on when a wait is over. Meanwhile the run is
+ *   released, and its record is read about every second. If the environment is interrupted, the outcome is `Pending`.
  *
  * @category model
  * @since 0.1.0
@@ -81,12 +84,14 @@ export interface ResumeOptions<Input = Json> extends Omit<PlanOptions, 'input'> 
   readonly onRecovered?: (recovery: Recovery) => Promise<O.Option<string>>
   /** Supersede an owner whose liveness the store cannot decide. */
   readonly takeOver?: boolean
+  /** Stay while the run only waits. */
+  readonly wait?: boolean
   /** Resume the run although it was cancelled. */
   readonly reopen?: boolean
 }
 
 /**
- * How to start. `workspace`: where the run works, kept with it: in a folder of its own (`directory`), in a git worktree of its own
+ * How to start. `wait`: as in {@link ResumeOptions}. `workspace`: where the run works, kept with it: in a folder of its own (`directory`), in a git worktree of its own
  * (`worktree`), for which the environment needs `workspaces`; or in a folder that is there.
  *
  * @category model
@@ -94,6 +99,7 @@ export interface ResumeOptions<Input = Json> extends Omit<PlanOptions, 'input'> 
  */
 export interface RunOptions {
   readonly workspace?: WantedWorkspace
+  readonly wait?: boolean
 }
 
 /** What a caller wants of a run id. */
@@ -198,7 +204,10 @@ const perform =
         ? E.right(prepared.right)
         : await executePrepared(secured.right, program, claim, prepared.right)
     }
-    return await owning(environment, runId, take, howToClaim(request))
+    const ended = await owning(environment, runId, take, howToClaim(request))
+    const { wait = false } = request.options
+    const again = { _tag: 'Resume', input: undefined, options: {} } as const
+    return wait ? await staying(environment, ended, perform(program, runId, again)(environment)) : ended
   }
 
 /** A new run has no owner to supersede. */

@@ -345,7 +345,10 @@ export const planRun = async <Outputs, Input>(
 
 const inputOf = <Input>(options: StartOptions<Input>): Input => ('input' in options ? options.input : {}) as Input
 
-const forRun = ({ workspace }: RunOptions): RunOptions => (workspace === undefined ? {} : { workspace })
+const forRun = ({ workspace, wait }: RunOptions): RunOptions => ({
+  ...(workspace === undefined ? {} : { workspace }),
+  ...(wait === undefined ? {} : { wait })
+})
 
 const forResume = <Input>({ onRecovered, ...options }: GoOnOptions<Input>): ResumeOptions<Input> => ({
   ...options,

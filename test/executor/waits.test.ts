@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import * as t from 'io-ts'
 import { answer, type RunOutcome } from 'dogear'
 import { memoryRequests, memoryStorage } from 'dogear/memory'
 import { nodeEnvironment } from 'dogear/node'
 import { resume, runOrResume, runOutcome, type StepContext, workflow } from 'dogear/promise'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { describe, test } from 'vitest'
 
 /** A clock that a test moves. */
@@ -280,10 +281,7 @@ describe('waits in the code of a task', () => {
     let starts = 0
     const both = workflow('both').step('both', async ({ sleep, step }) => {
       starts += 1
-      const [, other] = await Promise.all([
-        sleep('nap', { millis: 5 }),
-        step('work', () => new Promise((resolve) => setTimeout(resolve, 50, 'worked')))
-      ])
+      const [, other] = await Promise.all([sleep('nap', { millis: 5 }), step('work', () => setTimeout(50, 'worked'))])
       return other
     })
     const real = { id: options.id, storage: options.storage }
@@ -436,7 +434,7 @@ describe('a stop while a task waits beside a sub-step', () => {
       const work = step('work', () =>
         signal.aborted ? 'late' : new Promise((resolve) => signal.addEventListener('abort', () => resolve('stopped')))
       )
-      setTimeout(() => stop.abort(), 20)
+      void setTimeout(20).then(() => stop.abort())
       await Promise.all([nap, work])
       return 'done'
     })
@@ -537,5 +535,59 @@ describe('an answer to a run that a process owns', () => {
     })()
     assert.equal((await resume(release, options)).approve, 'yes')
     assert.equal(requests.isAny('run-1'), false)
+  })
+})
+
+describe('with wait: true', () => {
+  const real = () => ({ id: 'run-1', storage: memoryStorage(), wait: true })
+
+  test('the process stays over a sleep, holds no claim meanwhile, and completes', async () => {
+    const options = real()
+    const nap = workflow('nap')
+      .sleep('nap', { millis: 80 })
+      .step('after', () => 'woke')
+    const ending = runOutcome(nap, options)
+    await setTimeout(40)
+    const stored = await options.storage.load('run-1')()
+    assert.ok(E.isRight(stored) && O.isSome(stored.right) && O.isNone(stored.right.value.heldBy))
+    const ended = await ending
+    assert.ok(ended._tag === 'Completed')
+    assert.equal(ended.outputs.after, 'woke')
+  })
+
+  test('an answer of another process wakes it', async () => {
+    const options = real()
+    const release = workflow('release')
+      .waitFor('approve')
+      .step('after', ({ outputs }) => outputs.approve)
+    const ending = runOutcome(release, options)
+    await setTimeout(30)
+    assert.ok(E.isRight(await answer('run-1', 'approve', 'yes')(nodeEnvironment(options.storage))()))
+    const ended = await ending
+    assert.ok(ended._tag === 'Completed')
+    assert.equal(ended.outputs.after, 'yes')
+  })
+
+  test('an interrupted process leaves the run pending', async () => {
+    const options = real()
+    const stop = new AbortController()
+    const nap = workflow('nap').sleep('nap', { millis: 60_000 })
+    const ending = runOutcome(nap, { ...options, signal: stop.signal })
+    await setTimeout(30)
+    stop.abort()
+    pending(await ending)
+  })
+
+  test('a task sleeps three times in one attempt', async () => {
+    const attempts: Array<number> = []
+    const trial = workflow('trial').step('trial', async ({ attempt, sleep }) => {
+      attempts.push(attempt)
+      for (const name of ['one', 'two', 'three']) await sleep(name, { millis: 5 })
+      return 'done'
+    })
+    const ended = await runOutcome(trial, real())
+    assert.ok(ended._tag === 'Completed')
+    assert.equal(ended.checkpoint.completedSteps.size, 4)
+    assert.deepEqual(new Set(attempts), new Set([1]))
   })
 })
