@@ -206,8 +206,8 @@ export interface Answered extends UnitFact {
 }
 
 /**
- * An attempt of a task ended without an outcome, because its code only waits. The attempt is repeated when one of its open `waits` ends;
- * others that earlier code of the task started are dropped.
+ * An attempt of a task ended without an outcome, because its code only waits. The attempt is repeated when one of its open `waits` ends.
+ * `dropped`: the waits that an earlier run of its code started, and this one did not.
  *
  * @category model
  * @since 0.1.0
@@ -215,6 +215,7 @@ export interface Answered extends UnitFact {
 export interface Suspended extends UnitFact {
   readonly _tag: 'Suspended'
   readonly waits: ReadonlyArray<Unit>
+  readonly dropped?: ReadonlyArray<Unit>
 }
 
 /**

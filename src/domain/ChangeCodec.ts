@@ -91,7 +91,7 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
   }),
   WaitStarted: member('WaitStarted', { ...place, wait }),
   Answered: member('Answered', { ...place, value: json, by: t.string }),
-  Suspended: member('Suspended', { ...place, waits: list(t.string) }),
+  Suspended: member('Suspended', { ...place, waits: list(t.string), dropped: optional(list(t.string)) }),
   Interrupted: member('Interrupted', { ...place, reason: interruptReason }),
   Rewound: member('Rewound', { at: time, units: list(t.string), why: t.string }),
   Assumed: member('Assumed', {

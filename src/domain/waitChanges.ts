@@ -11,7 +11,7 @@ import { mayStandAt } from './jobChanges.js'
 import * as Pending from './Pending.js'
 import type { Result } from './transitionParts.js'
 import { here, isDone, isRunning, notInFlight, refuse, taskAt, unitAt, without } from './transitionParts.js'
-import { isWithin } from './Unit.js'
+import type { Unit } from './Unit.js'
 
 /**
  * Begins a wait, of a unit of the workflow or of a task's code. One that goes on after an answer that did not fit drops the answer.
@@ -20,7 +20,7 @@ import { isWithin } from './Unit.js'
  * @since 0.1.0
  */
 export const waitStarted = (self: Fields, change: Change.WaitStarted): Result => {
-  const { unit, wait, at } = change
+  const { unit, wait, at: startedAt } = change
   const whole = unitAt(self, unit)
   const task = whole === undefined ? taskAt(self, unit) : undefined
   const found = whole ?? task
@@ -32,15 +32,14 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   const before = here(self.state, stepIndex)
   if (task !== undefined && !before.inFlight.some((one) => isRunning(one) && one.unit === task.unit))
     return notInFlight(self, change, unit)
-  const pending = Pending.find(self.pending, unit)
-  const isAnswered = Pending.find(self.answers, unit) !== undefined
-  if (pending !== undefined && !(pending._tag === 'Answer' && isAnswered))
-    return refuse(self, change, 'StillPending', unit)
+  const at = indexOf(self.pending, unit)
+  const isAgain = self.pending[at]?._tag === 'Answer' && Pending.find(self.answers, unit) !== undefined
+  if (at !== -1 && !isAgain) return refuse(self, change, 'StillPending', unit)
   if (!mayStandAt(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
   return E.right({
     state: State.beforeStep(stepIndex, step.name, before.inFlight, without(before.failures, unit)),
-    pending: [...without(self.pending, unit), { ...wait, unit, startedAt: at }],
-    ...(pending === undefined ? {} : { answers: without(self.answers, unit) })
+    pending: [...(at === -1 ? self.pending : self.pending.toSpliced(at, 1)), { ...wait, unit, startedAt }],
+    ...(at === -1 ? {} : { answers: without(self.answers, unit) })
   })
 }
 
@@ -71,14 +70,23 @@ export const answered = (self: Fields, change: Change.Answered): Result => {
  * @since 0.1.0
  */
 export const suspended = (self: Fields, change: Change.Suspended): Result => {
-  const { unit, waits } = change
+  const { unit, waits, dropped = [] } = change
   const { state } = self
-  const attempt = State.inFlight(state).find((one) => one.unit === unit)
-  if (attempt === undefined || state._tag !== 'BeforeStep') return notInFlight(self, change, unit)
-  const open = new Set(waits)
-  const pending = self.pending.filter((one) => !isWithin(one.unit, unit) || open.has(one.unit))
-  const isWaiting = open.size > 0 && waits.every((wait) => pending.some((one) => one.unit === wait && wait !== unit))
-  if (!isWaiting) return refuse(self, change, 'NotPending', unit)
-  const inFlight = state.inFlight.map((one) => (one === attempt ? { ...one, suspended: true as const } : one))
-  return E.right({ state: { ...state, inFlight }, pending })
+  const at = indexOf(State.inFlight(state), unit)
+  const attempt = state._tag === 'BeforeStep' ? state.inFlight[at] : undefined
+  if (state._tag !== 'BeforeStep' || attempt === undefined || !isRunning(attempt))
+    return notInFlight(self, change, unit)
+  if (waits.length === 0 || waits.some((wait) => indexOf(self.pending, wait) === -1))
+    return refuse(self, change, 'NotPending', unit)
+  const inFlight = state.inFlight.with(at, { ...attempt, suspended: true })
+  return E.right({
+    state: { ...state, inFlight },
+    ...(dropped.length === 0 ? {} : { pending: self.pending.filter(({ unit }) => !dropped.includes(unit)) })
+  })
+}
+
+/** Spelt out: a wave may have 10,000 units that wait. */
+const indexOf = (all: ReadonlyArray<{ readonly unit: Unit }>, unit: Unit): number => {
+  for (let at = all.length - 1; at >= 0; at--) if (all[at]?.unit === unit) return at
+  return -1
 }

@@ -4,13 +4,13 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
+import type { Suspended } from '../domain/Change.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import * as Redaction from '../domain/Redaction.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
-import type { Unit } from '../domain/Unit.js'
 import type { ProgramTask } from './Program.js'
 import type { Secured } from './secrets.js'
 
@@ -28,7 +28,7 @@ export type AttemptResult =
   | { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> }
   | { readonly _tag: 'Failed'; readonly failure: StepFailure; readonly settled: boolean; readonly again?: boolean }
   | { readonly _tag: 'Stopped'; readonly failure: StepFailure | undefined }
-  | { readonly _tag: 'Suspended'; readonly waits: ReadonlyArray<Unit> }
+  | ({ readonly _tag: 'Suspended' } & Pick<Suspended, 'waits' | 'dropped'>)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // secrets

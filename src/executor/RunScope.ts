@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
+import type { Suspended } from '../domain/Change.js'
 import type { Variables } from '../domain/Checkpoint.js'
 import type { InterruptReason } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
@@ -61,7 +62,7 @@ export type TaskResult =
   | (Ended & { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> })
   | (Ended & { readonly _tag: 'Failed'; readonly failure: StepFailure })
   | { readonly _tag: 'Stopped'; readonly failed?: Ended & { readonly failure: StepFailure } }
-  | { readonly _tag: 'Suspended'; readonly waits: ReadonlyArray<Unit> }
+  | ({ readonly _tag: 'Suspended' } & Pick<Suspended, 'waits' | 'dropped'>)
 
 /**
  * How a step ended; the changes of an end other than `Failed` are staged, and saved together with what comes next. `retryable`: whether

@@ -142,11 +142,11 @@ export const runAttempt = async (
   const context = contextFor(scope, place, attempt, { own: own?.right.folder, calls })
   void settle(own?.right.scope ?? scope, place, task, context, attempt.apart, resolve)
   const ended = await promise
-  const { left, waits, refused } = await close()
+  const { left, waits, dropped, refused } = await close()
   if (ended._tag === 'Suspended') {
     attempt.suspend()
     scope.cutShort.add(place.unit)
-    return { _tag: 'Suspended', waits }
+    return { _tag: 'Suspended', waits, ...(dropped.length === 0 ? {} : { dropped }) }
   }
   attempt.end()
   const failure = refused ?? (ended._tag === 'Value' && left.length > 0 ? notAwaited(left) : undefined)

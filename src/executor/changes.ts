@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { Change, UnitFailed } from '../domain/Change.js'
+import type { Change, Suspended, UnitFailed } from '../domain/Change.js'
 import type { InFlight } from '../domain/CheckpointState.js'
 import { inFlight } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
@@ -135,11 +135,16 @@ export const taskStopped = (
 export const HALTED = 'stopped because another group of the wave failed'
 
 /** The attempt of a task is suspended. */
-export const taskSuspended = ({ environment }: RunScope, unit: Unit, waits: ReadonlyArray<Unit>): Change => ({
+export const taskSuspended = (
+  { environment }: RunScope,
+  unit: Unit,
+  { waits, dropped }: Pick<Suspended, 'waits' | 'dropped'>
+): Change => ({
   _tag: 'Suspended',
   at: timestamp(environment.clock.now()),
   unit,
-  waits
+  waits,
+  ...(dropped === undefined ? {} : { dropped })
 })
 
 /** The number of the next attempt of a unit: that of its suspended one, if it has one. */

@@ -74,7 +74,7 @@ const runTask = async (
       recorder.stage(taskStopped(scope, place, task, result.right))
       return E.right({ _tag: 'Stopped' })
     case 'Suspended':
-      recorder.stage([taskSuspended(scope, unit, result.right.waits)])
+      recorder.stage([taskSuspended(scope, unit, result.right)])
       return E.right({ _tag: 'Pending' })
     case 'Done':
       recorder.stage([

@@ -89,8 +89,9 @@ const isLevel = (value: unknown): value is Level => typeof value === 'object' &&
 export const named = (name: unknown): E.Either<StepFailure, string> =>
   typeof name === 'string' && name !== '' ? E.right(name) : E.left(NO_NAME)
 
-/** What the calls of an ended attempt return: nothing, ever, because the next attempt may already run the same code. */
-export const NEVER = new Promise<never>(() => undefined)
+/** What the calls of an ended attempt return: nothing, ever, because the next attempt may already run the same code. One promise for all
+ * would hold the code of all. */
+export const never = (): Promise<never> => new Promise(() => undefined)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // ending

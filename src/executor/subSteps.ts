@@ -44,7 +44,7 @@ import {
   wrongOption
 } from './subStepFailures.js'
 import type { Level, Root } from './subStepLevel.js'
-import { close, ENDED, levelOf, named, NEVER, placed, save, stoppingOf } from './subStepLevel.js'
+import { close, ENDED, levelOf, named, never, placed, save, stoppingOf } from './subStepLevel.js'
 import type { Suspend } from './subWaits.js'
 import { checkLater, waitsOf } from './subWaits.js'
 import type { Place } from './Values.js'
@@ -58,10 +58,11 @@ export interface SubSteps {
   readonly close: () => Promise<Closed>
 }
 
-/** `left`: the sub-steps that were open; `waits`: the open waits; `refused`: why the attempt fails because of its sub-steps, even if its code caught the error. */
+/** `left`: the sub-steps that were open; `waits`: the open waits; `dropped`: those that earlier code of the task started, and this did not; `refused`: why the attempt fails because of its sub-steps, even if its code caught the error. */
 export interface Closed {
   readonly left: ReadonlyArray<Unit>
   readonly waits: ReadonlyArray<Unit>
+  readonly dropped: ReadonlyArray<Unit>
   readonly refused: StepFailure | undefined
 }
 
@@ -87,10 +88,18 @@ export const subStepsOfAttempt = (
     ...waitsOf(level, suspend),
     close: async () => {
       const waits = [...level.waits.keys()]
-      return { left: await close(level), waits, refused: root.refused }
+      const dropped = root.isRepeated ? staleIn(root, waits) : []
+      return { left: await close(level), waits, dropped, refused: root.refused }
     }
   }
 }
+
+const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArray<Unit> =>
+  scope.recorder
+    .checkpoint()
+    .pending.flatMap(({ unit }) =>
+      isWithin(unit, place.unit) && unit !== place.unit && !open.includes(unit) ? [unit] : []
+    )
 
 // ---------------------------------------------------------------------------------------------------------------------
 // calls
@@ -119,7 +128,7 @@ const answer = async (
   more: ReadonlyArray<unknown>,
   onClosed: () => void
 ): Promise<unknown> => {
-  if (level.isClosed) return await NEVER
+  if (level.isClosed) return await never()
   level.calls += 1
   const { root } = level
   const called = root.refused === undefined ? callOf(level, name, more) : E.left(root.refused)
@@ -131,7 +140,7 @@ const answer = async (
   level.open.delete(unit)
   if (level.waits.size > 0) onClosed()
   // An ended attempt never hears of it, because the next attempt may already run the same code.
-  if (level.isClosed && level.attempt.isOver()) return await NEVER
+  if (level.isClosed && level.attempt.isOver()) return await never()
   return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
 }
 

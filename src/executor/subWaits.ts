@@ -21,7 +21,7 @@ import { sleep as sleepOn } from './sleep.js'
 import type { SleepUntil, WaitForAnswer, WaitForOptions } from './StepSpec.js'
 import { errorOf, notDecodable, wrongOption } from './subStepFailures.js'
 import type { Level } from './subStepLevel.js'
-import { named, NEVER, placed, save, stoppingOf } from './subStepLevel.js'
+import { named, never, placed, save, stoppingOf } from './subStepLevel.js'
 import { endOfWait, restarted, timeout, waitOf } from './waits.js'
 
 /** Suspends the attempt. */
@@ -33,8 +33,8 @@ export const waitsOf = (
   suspend: Suspend
 ): { readonly sleep: SleepUntil; readonly waitFor: WaitForAnswer } => ({
   sleep: (name, options) => call(level, suspend, name, { awaits: sleepOf(options), output: undefined }),
-  waitFor: ((name: string, options: WaitForOptions<unknown> = {}) =>
-    call(level, suspend, name, { awaits: waitForOf(options), output: options.output }))
+  waitFor: (name: string, options: WaitForOptions<unknown> = {}) =>
+    call(level, suspend, name, { awaits: waitForOf(options), output: options.output })
 })
 
 interface Waiting {
@@ -50,13 +50,13 @@ const call = (level: Level, suspend: Suspend, name: string, waiting: Waiting): P
 }
 
 const answered = async (level: Level, suspend: Suspend, name: string, waiting: Waiting): Promise<unknown> => {
-  if (level.isClosed) return await NEVER
+  if (level.isClosed) return await never()
   level.calls += 1
   const { refused } = level.root
   const checked = refused === undefined ? callOf(level, name, waiting) : E.left(refused)
   if (E.isLeft(checked)) return await Promise.reject(errorOf(checked.left))
   const ended = await perform(level, suspend, checked.right)
-  if (level.isClosed) return await NEVER
+  if (level.isClosed) return await never()
   return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
 }
 
@@ -103,7 +103,7 @@ const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }
     const ended = await ending(level, unit, convert)
     if (ended !== undefined) return ended
     await wakeOf(level, suspend, unit)
-    if (level.isClosed) return await NEVER
+    if (level.isClosed) return await never()
     const stopping = stoppingOf(level)
     if (stopping.aborted) return E.left(stopping.reason as Error)
   }
@@ -122,7 +122,7 @@ const ending = async (level: Level, unit: Unit, convert: Call['convert']): Promi
   const at = timestamp(now)
   const wait = waitOf(recorder.checkpoint(), unit)
   // Another call has ended it: its task has failed, and the attempt is closed.
-  if (wait === undefined) return await NEVER
+  if (wait === undefined) return await never()
   const end = endOfWait(recorder.checkpoint(), wait, now)
   switch (end._tag) {
     case 'Waits':

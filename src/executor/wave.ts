@@ -255,7 +255,7 @@ const settleTask = (
       return [taskCompleted(scope, place, task, result)]
     case 'Suspended':
       board.pending += 1
-      return [taskSuspended(scope, place.unit, result.waits)]
+      return [taskSuspended(scope, place.unit, result)]
     case 'Failed':
       board.failed.push(result.failure._tag === 'Transient')
       return [taskFailed(place.unit, result)]
