@@ -211,13 +211,13 @@ const addRun = (program: Command, common: Common, perform: Perform): void => {
     .argument('<file>', 'the workflow, in YAML')
     .option('--id <id>', 'the id of the new run (default: a UUID)')
     .option('--input <name=value>', 'a variable of the run, over the input in the file; repeat for more', collect)
-    .option('--resume', 'go on with an unfinished earlier run, if there is one, without asking')
+    .option('--resume', 'resume an unfinished earlier run, if there is one, without asking')
     .option('--from-step <step>', 'resume an earlier run from this step on, with its input; --input replaces values')
-    .option('--restart-wave <wave>', 'take up an earlier run, and run all groups of this wave again')
+    .option('--restart-wave <wave>', 'resume an earlier run, and run all groups of this wave again')
     .option('--run <id>', 'with these two: which earlier run (default: the newest of the workflow)')
   withMergeFlags(command)
     .option('-y, --yes', 'answer yes to every question')
-    .option('-v, --verbose', 'tell more')
+    .option('-v, --verbose', 'print more')
     .option('--json', 'print the result as JSON; what steps print goes to standard error')
     .addHelpText('after', exampleOf('dogear run release.yml --input channel=beta'))
     .action((file: string, flags: Flags) =>
@@ -260,9 +260,9 @@ const addResume = (program: Command, common: Common, perform: Perform): void => 
   }
   const command = program
     .command('resume')
-    .summary('go on with a run')
+    .summary('resume a run')
     .description(
-      'Goes on with a run at the right step. Without an id: with the one that paused last, else with the only unfinished one.'
+      'Resumes a run: skips completed steps and runs the others. Without an id: the run that paused last, else the only unfinished one.'
     )
     .argument('[id]', 'the run, or the beginning of its id (4 characters or more)')
   withPlanFlags(command)
@@ -270,7 +270,7 @@ const addResume = (program: Command, common: Common, perform: Perform): void => 
     .option('--take-over', 'supersede a process that may be dead; asks first')
   withMergeFlags(command)
     .option('-y, --yes', 'answer yes to every question')
-    .option('-v, --verbose', 'tell more')
+    .option('-v, --verbose', 'print more')
     .option('--json', 'print the result as JSON; what steps print goes to standard error')
     .addHelpText('after', exampleOf('dogear resume 3f2a81c0 --from-step build'))
     .action((id: string | undefined, flags: Flags) =>
@@ -303,7 +303,7 @@ const addPause = (program: Command, common: Common, perform: Perform): void => {
     .command('pause')
     .summary('let a run stop at the next safe point')
     .description(
-      'Asks the process that runs a run to pause it: what it runs now ends, nothing more is started. Go on with "dogear resume".'
+      'Asks the process that runs a run to pause it: what it runs now ends, nothing more is started. Continue it with "dogear resume".'
     )
     .argument('<id>', 'the run, or the beginning of its id (4 characters or more)')
     .option('--no-commit', 'leave what is not committed in its worktree as it is')
@@ -338,10 +338,8 @@ const addCancel = (program: Command, common: Common, perform: Perform): void => 
 const addPoll = (program: Command, common: Common, perform: Perform): void => {
   program
     .command('poll')
-    .summary('ask what became of the jobs that a run waits for')
-    .description(
-      'Asks what became of the jobs that a run waits for, and keeps what they gave. Submits and runs nothing.'
-    )
+    .summary('poll the jobs that a run waits for')
+    .description('Polls the jobs that a run waits for, and records their outputs. Submits and runs nothing.')
     .argument('[id]', 'the run, or the beginning of its id (4 characters or more)')
     .option('--json', 'print it as JSON')
     .addHelpText('after', exampleOf('dogear poll 3f2a81c0'))
@@ -437,7 +435,7 @@ const addPrune = (program: Command, common: Common, perform: Perform): void => {
       'only these: completed, cancelled, failed, interrupted, paused, pending or queued; repeat for more',
       collect
     )
-    .option('--dry-run', 'tell which they are, and delete none')
+    .option('--dry-run', 'list them, and delete none')
     .option('-y, --yes', 'answer yes to every question')
     .option('--json', 'print the result as JSON')
     .addHelpText('after', exampleOf('dogear prune --keep 10 --older-than 30d --dry-run'))
@@ -452,10 +450,10 @@ const addPrune = (program: Command, common: Common, perform: Perform): void => {
 const addConformance = (program: Command, common: Common, perform: Perform): void => {
   program
     .command('conformance')
-    .summary('try whether a store keeps the laws of a checkpoint store')
-    .description('Tries whether a store of your own keeps the laws that every checkpoint store has to keep.')
+    .summary('test a checkpoint store of your own')
+    .description('Tests a store of your own against the laws of every checkpoint store.')
     .argument('[module]', 'the module that exports the spec of the store: .mjs, .js; .ts from Node 22.18 on')
-    .option('--export <name>', 'the export that is the spec, or a function that gives it (default: spec)')
+    .option('--export <name>', 'the export that is the spec, or a function that returns it (default: spec)')
     .option('--level <level>', 'only these cases: core, capability or stress; repeat for more', collect)
     .option('--only <id>', 'only this case (CS-FENCE-03) or family of cases (CS-FENCE); repeat for more', collect)
     .option('--limit <duration>', 'how long a case may take (default: 30s); a stress case four times as long')

@@ -186,7 +186,7 @@ export const describeReason = ({ _tag, reason }: Decision): string => {
         ? `completed; kept${reason.changed.length === 0 ? '' : ` with changes: ${describeKept(reason.changed)}`}`
         : `evidence changed: ${describeChanged(reason.changed)}${alsoMissing(reason)}`
     case 'EarlierStepRunsAgain':
-      return `"${reason.step}" runs again`
+      return `the result of "${reason.step}" may differ`
     case 'Forced':
       return 'asked for'
     case 'Failed':
@@ -356,7 +356,7 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'OutputNotDecodable':
       return `the recorded output of "${problem.unit}" no longer fits: at ${problem.path} expected ${problem.expected}`
     case 'AssumedOutputMissing':
-      return `"${problem.unit}" can't be taken as done without its output: expected ${problem.expected}`
+      return `"${problem.unit}" can't be taken as done without its ${problem.evidence === true ? 'evidence' : 'output'}: expected ${problem.expected}`
   }
 }
 

@@ -53,7 +53,7 @@ export type SkipReason =
 
 /**
  * Why a unit runs: it never started; its evidence is missing; its evidence changed (`missing` lists what is missing besides);
- * an earlier step runs again; the user asked for it.
+ * an earlier step runs again or was taken as done; the user asked for it.
  *
  * @category model
  * @since 0.1.0
@@ -317,7 +317,7 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `StepOutOfRange`: the checkpoint stands at a step that its own workflow does not have.
  * - `InconsistentCheckpoint`: the checkpoint contradicts itself.
  * - `OutputNotDecodable`: a recorded output no longer fits its step, with the path into it.
- * - `AssumedOutputMissing`: a step taken as done should give an output, and none is recorded or given.
+ * - `AssumedOutputMissing`: a step taken as done has no output, or (`evidence`) its evidence is missing.
  *
  * @category errors
  * @since 0.1.0
@@ -354,7 +354,12 @@ export type PlanProblem =
       readonly path: string
       readonly expected: string
     }
-  | { readonly _tag: 'AssumedOutputMissing'; readonly unit: Unit; readonly expected: string }
+  | {
+      readonly _tag: 'AssumedOutputMissing'
+      readonly unit: Unit
+      readonly expected: string
+      readonly evidence?: true
+    }
 
 /**
  * Everything that stands against a plan, not just the first thing.

@@ -530,7 +530,7 @@ const missingBefore = (context: PlanContext, placed: Placed, out: Planned): void
   const lost = missing.get(placed.unit)
   if (lost === undefined) return
   const expected = `${lost.missing.map(describeEvidence).join(', ')}, which is missing`
-  out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected })
+  out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected, evidence: true })
 }
 
 /** A unit that somebody says is done needs the output that it would have given, as plain JSON like any other. */

@@ -188,8 +188,10 @@ const inWave = (
   const demands = new Map<string, Demand>()
   const again = groups.filter(({ name }) => touched.has(join(parent, name)))
   const restarted = toRestart === undefined ? [] : [nameOf(toRestart)]
-  const reason = parent === undefined ? FORCED : after(parent)
-  for (const name of needing(groups, [...again.map(({ name }) => name), ...restarted])) demands.set(name, reason)
+  const causes = new Set([...again.map(({ name }) => name), ...restarted])
+  const [cause = ''] = causes
+  const reason = parent === undefined ? FORCED : after(causes.size === 1 ? join(parent, cause) : parent)
+  for (const name of needing(groups, [...causes])) demands.set(name, reason)
   // Its own evidence tells more.
   for (const { _tag, name } of again) if (_tag === 'Task') demands.delete(name)
   const before = toFrom === undefined ? new Set<string>() : neededBy(groups, [nameOf(toFrom)])

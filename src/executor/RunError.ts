@@ -313,7 +313,10 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
         `    to run it again: ${confirming(error.questions, "{ _tag: 'Again' }")}`,
         ...keeping(error.questions),
         `    if it is done: ${confirming(error.questions, "{ _tag: 'Done' }")}`,
-        "  With the output of a step that has one: { _tag: 'Done', output: … }"
+        "  With the output of a step that has one: { _tag: 'Done', output: … }",
+        ...(error.questions.some(isChanged)
+          ? ['  For a file that may change at any time, require only that it exists (File evidence)']
+          : [])
       ]
     case 'WorkspaceGone':
       return [`Workspace not found for run ${error.runId}. It may have been cleaned up.`, ...whatIsGone(error)]
@@ -459,13 +462,12 @@ const describeHeld = ({ runId, holder: { host, pid, since, liveness } }: HeldBy)
     : `Run ${runId} is already in progress: held by process ${pid} on ${host} since ${since}`
 
 /** Changed evidence can be kept. */
+const isChanged = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChanged'
+
 const keeping = (questions: ReadonlyArray<Confirm>): ReadonlyArray<string> => {
-  const changed = questions.filter(({ reason }) => reason._tag === 'EvidenceChanged')
+  const changed = questions.filter(isChanged)
   if (changed.length === 0) return []
-  return [
-    `    to keep the current state: ${confirming(changed, "{ _tag: 'Keep' }")}`,
-    '  For a file that may change at any time, require only that it exists (File evidence)'
-  ]
+  return [`    to keep the current state: ${confirming(changed, "{ _tag: 'Keep' }")}`]
 }
 
 const confirming = (questions: ReadonlyArray<Confirm>, answer: string): string =>
@@ -473,7 +475,7 @@ const confirming = (questions: ReadonlyArray<Confirm>, answer: string): string =
 
 /** The heading above a list of questions. */
 export const headOf = (questions: ReadonlyArray<Confirm>): string =>
-  questions.some(({ reason }) => reason._tag === 'EvidenceChanged')
+  questions.some(isChanged)
     ? 'These steps would overwrite changes made since they ran. Answer for each:'
     : 'These steps may already have taken effect. Answer for each:'
 

@@ -164,7 +164,7 @@ const expectedBy = <Context, A>(
 ): E.Either<string, ReadonlyArray<ExpectedEvidence>> =>
   E.tryCatch(
     () => [...(evidence?.(value, context) ?? [])],
-    (error) => `its evidence can't be told: ${StepError.fromUnknown(error).message}`
+    (error) => `its evidence can't be determined: ${StepError.fromUnknown(error).message}`
   )
 
 const wrongCount = (expected: number | true | undefined, found: number): Wrong => {

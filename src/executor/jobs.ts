@@ -316,17 +316,13 @@ const NO_JOB = Failure.permanent(
   StepError.make('NoJob', 'the step does not hand its work over any more: put its "job" back, or force it')
 )
 
-const NOT_THERE = Failure.transient(
-  StepError.make('NotThere', 'an earlier step was left open, and has to be ended first: resume the run')
-)
+const NOT_THERE = Failure.transient(StepError.make('NotThere', 'an earlier step is unfinished; resume the run first'))
 
 const NO_STATUS = Failure.permanent(
-  StepError.make('NoStatus', 'poll must give Unfinished, Finished, Failed or Missing')
+  StepError.make('NoStatus', 'poll must return Unfinished, Finished, Failed or Missing')
 )
 
-const MISSING = Failure.permanent(
-  StepError.make('JobMissing', 'its job is missing: nobody knows of it', { code: 'JOB_MISSING' })
-)
+const MISSING = Failure.permanent(StepError.make('JobMissing', 'its job is missing', { code: 'JOB_MISSING' }))
 
 const taskAt = ({ definition, recorder }: RunScope, decision: Decision | undefined): Waiting['task'] | undefined => {
   if (decision === undefined) return undefined

@@ -113,17 +113,17 @@ const itemFrom = (
   const kind = isPromise(key.right) ? 'promise' : typeof key.right
   return kind === 'string'
     ? E.right({ key: key.right, value: stored })
-    : notItems(`key must give a text, and gives a ${kind} for item ${index + 1}`)
+    : notItems(`\`key\` must return a string; it returned a ${kind} for item ${index + 1}`)
 }
 
 const keyHasSecret = (index: number): string =>
-  `the key of item ${index + 1} has the value of a secret in it, and keys are recorded and told`
+  `the key of item ${index + 1} contains the value of a secret, but keys are recorded and reported`
 
 /** The items on record, if they still fit an edited map. */
 const accepted = (map: ProgramMap, items: ReadonlyArray<Item>): E.Either<StepFailure, ReadonlyArray<Item>> => {
   for (const { key, value } of items) {
     const item = map.items.decode(value)
-    if (E.isLeft(item)) return misfit(`"${key}"`, item.left, ' any more: restart the map to find out its items anew')
+    if (E.isLeft(item)) return misfit(`"${key}"`, item.left, ' any more: restart the map to compute its items again')
   }
   return E.right(items)
 }

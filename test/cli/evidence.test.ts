@@ -95,7 +95,7 @@ describe('a group that made a commit', () => {
     assert.match(again[0]?.['why'] ?? '', /^evidence is missing: commit [0-9a-f]{40}$/)
     assert.match(
       stderr,
-      /^Completed before, running again:\n {2}work\/two: evidence is missing: commit [0-9a-f]{40}\n {2}tell: "work" runs again\nExecuting step 1\/2 work\/two/m
+      /^Completed before, running again:\n {2}work\/two: evidence is missing: commit [0-9a-f]{40}\n {2}tell: the result of "work" may differ\nExecuting step 1\/2 work\/two/m
     )
     assert.deepEqual(ran(box), ['two', 'tell'])
   })
@@ -242,13 +242,13 @@ ${Array.from({ length: groups }, (_, index) => `      g${index}: { shell: 'echo 
     assert.deepEqual(lines.slice(first, first + 4), [
       'Completed before, running again:',
       '  make/g1: evidence is missing: out1',
-      '  pack: "make" runs again',
+      '  pack: the result of "make" may differ',
       'Executing step 1/2 make/g1: echo x > out1'
     ])
     const { ran_again: again } = JSON.parse(stdout) as { readonly ran_again: unknown }
     assert.deepEqual(again, [
       { unit: 'make/g1', reason: 'EvidenceMissing', why: 'evidence is missing: out1' },
-      { unit: 'pack', reason: 'EarlierStepRunsAgain', why: '"make" runs again' }
+      { unit: 'pack', reason: 'EarlierStepRunsAgain', why: 'the result of "make" may differ' }
     ])
     const { stdout: nothing } = ok(await dogear(box, 'resume', 'r', '--json'))
     assert.deepEqual((JSON.parse(nothing) as { readonly ran_again: unknown }).ran_again, [])

@@ -218,6 +218,11 @@ describe('an unreadable run', () => {
     expect(listed.stdout).toMatch(/^broken +\? +unreadable/m)
     expect(listed.stdout).not.toContain('No runs')
     expect((await follow(listed)).stdout).toMatch(/broken {2}damaged/)
+    const verified = await place.dogear(['verify'])
+    expect(verified.code).toBe(5)
+    expect(verified.stdout).toMatch(
+      /broken {2}damaged: .*\n {4}Restore its folder from a backup .*\n {6}dogear verify broken\n$/
+    )
     const json = await place.dogear(['runs', '--json'])
     expect(json.code).toBe(5)
     expect(JSON.parse(json.stdout)).toMatchObject([

@@ -102,7 +102,7 @@ test.each([
 })
 
 test.each([
-  ['is gone', (id: string) => place.shell(`rm -r .dogear/runs/${id}`)],
+  ['no longer exists', (id: string) => place.shell(`rm -r .dogear/runs/${id}`)],
   [
     'has completed',
     (id: string) =>

@@ -274,7 +274,7 @@ describe('what is to run', () => {
     const refused = await place.dogear(['resume', 'r', '--force'], { input: 'y\n' })
     expect(refused.code).toBe(2)
     expect(refused.stderr).toBe(
-      'dogear: Force restart will lose 1 completed step.\nTo agree:\n  dogear resume r --force --yes\n'
+      'dogear: --force runs 1 completed step again.\nTo agree:\n  dogear resume r --force --yes\n'
     )
     expect(await place.dogear(['show', 'r', '--json'])).toEqual(before)
     expect((await place.dogear(['resume', 'r', '--force', '--yes'])).code).toBe(0)
@@ -492,6 +492,70 @@ steps:
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'at https://x?a=b:c\n' })
     expect(place.read('log')).toBe('published\n')
     expect((await place.dogear(['show', 'r'])).stdout).toContain('publish  taken as done')
+  })
+})
+
+describe('what a resume prints', () => {
+  test('an answer `done` that completes the run is printed, once', async () => {
+    await failedRun('pay', 'steps: [{ shell: "true" }, { name: pay, idempotent: false, shell: exit 1 }]')
+    const { code, stderr } = await place.dogear(['resume', 'pay', '--confirm', 'pay=done'])
+    expect([code, linesOf(stderr)]).toEqual([
+      0,
+      ['Resuming run pay', 'Loaded checkpoint: 1/2 steps completed', 'Taken as done: pay', 'Run completed']
+    ])
+    expect((await place.dogear(['resume', 'pay'])).stderr).toBe('Run pay: nothing left to do\n')
+  })
+
+  const made = `
+steps:
+  - { name: generate, shell: echo x > gen.js, artifacts: [gen.js] }
+  - { name: pack, shell: 'true' }
+  - { name: last, shell: test -e mended }
+`
+
+  test('a step after one that was taken as done runs because its result may differ, not because it runs', async () => {
+    await failedRun('r', made)
+    place.write('gen.js', 'edited\n')
+    const { stderr } = await place.dogear(['resume', 'r', '--confirm', 'generate=done'])
+    expect(stderr).toContain('Taken as done: generate\n')
+    expect(stderr).toContain('running again:\n  pack: the result of "generate" may differ\n')
+    expect(stderr).not.toContain('runs again')
+    expect((await place.dogear(['resume', 'r'])).stderr).not.toContain('Taken as done')
+  })
+
+  test('a step with missing evidence cannot be taken as done, and a plain resume runs it again', async () => {
+    await failedRun('r', made)
+    await place.shell('rm gen.js; touch mended')
+    const { code, stderr } = await place.dogear(['resume', 'r', '--from-step', 'pack'])
+    expect([code, linesOf(stderr)]).toEqual([
+      4,
+      [
+        "dogear: Can't resume r:",
+        '  "generate" can\'t be taken as done without its evidence: expected gen.js, which is missing',
+        'To run "generate" again:',
+        '  dogear resume r'
+      ]
+    ])
+    expect((await place.dogear(['resume', 'r'])).code).toBe(0)
+    expect(place.exists('gen.js')).toBe(true)
+  })
+
+  test('an edit refused by --changes strict is offered with the weakest policy that accepts it', async () => {
+    await failedRun('r', made)
+    const edited = place.read('w.yml').replace("'true'", 'echo edited').replace('mended', 'gen.js')
+    place.write('w.yml', edited)
+    const { code, stderr } = await place.dogear(['resume', 'r', '--changes', 'strict'])
+    expect(code).toBe(4)
+    expect(stderr).toContain('To run again from "pack" on:\n  dogear resume r --from-step pack --changes completed\n')
+  })
+
+  test('show --history names the step and the attempt of each revision after a resume', async () => {
+    await failedRun('r')
+    await place.dogear(['resume', 'r'])
+    await place.dogear(['resume', 'r'])
+    const { stdout } = await place.dogear(['show', 'r', '--history'])
+    expect(stdout.match(/ AttemptStarted {2}two, attempt 1\n/g)).toHaveLength(3)
+    expect(stdout).not.toMatch(/AttemptStarted *\n/)
   })
 })
 

@@ -138,12 +138,36 @@ steps:
       expect.arrayContaining([
         'Executing step 1/2 checks/bad: echo broken >&2; exit 7',
         'bad | broken',
-        'Step 1/2 failed: checks/bad (others are at work)',
         'Step 1/2 failed: checks/bad'
       ])
     )
     expect(stderr.match(/exit code 7/g)).toHaveLength(1)
     expect([place.exists('good'), place.exists('never')]).toEqual([true, false])
+  })
+
+  const failing = (sibling: string): string =>
+    `steps: [{ wave: w, groups: { bad: { shell: exit 7 }, good: { shell: '${sibling}' } } }]`
+
+  test('the failure of a group is printed once if the run ends soon after it', async () => {
+    within({ 'w.yml': failing('sleep 0.1') })
+    const { stderr } = await place.process(['run', 'w.yml'])
+    expect(stderr.match(/failed: w\/bad/g)).toHaveLength(1)
+  })
+
+  test('the failure of a group is printed while another group runs for long', async () => {
+    within({ 'w.yml': failing('sleep 60') })
+    const running = place.start(['run', 'w.yml'])
+    await running.said('Step 1/1 failed: w/bad (others still running)')
+    process.kill(running.pid, 'SIGINT')
+    expect((await running.ended).code).toBe(130)
+  })
+
+  test('the failure of a group is printed if the run is interrupted right after it', async () => {
+    within({
+      'w.yml': failing('until grep -q UnitFailed .dogear/runs/r/history/*; do :; done; kill -INT $PPID; sleep 60')
+    })
+    const { code, stderr } = await place.process(['run', 'w.yml', '--id', 'r'])
+    expect([code, stderr.match(/failed: w\/bad/g)]).toEqual([130, ['failed: w/bad']])
   })
 
   test('-v only adds lines', async () => {
@@ -215,7 +239,7 @@ describe('an earlier run', () => {
       expect(code).toBe(5)
       expect(stderr).not.toContain('dogear resume')
       expect(linesOf(stderr).slice(-2)).toEqual([
-        'Nothing was started. After fixing this, run it again:',
+        'No step ran. After fixing this, run it again:',
         "  dogear run f.yml --id f-2 --input 'v=a b' --home /proc/dogear"
       ])
     }

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { hasProgram, isAlive, linesOf, main, type Running, type Sandbox, sandbox, watch } from './dogear.js'
+import { hasTerminal, onTerminal } from './onTerminal.js'
 
 let place: Sandbox
 afterEach(() => place.remove())
@@ -231,6 +232,23 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
     place.write('mended', '')
     expect((await place.process(['resume'])).code).toBe(0)
     expect(place.read('log')).toBe('first\nlast\n')
+  }
+)
+
+test.skipIf(!hasTerminal)(
+  'a second Ctrl+C on a terminal draws no status behind the command to resume with',
+  async () => {
+    place = sandbox({
+      'w.yml': `steps: [{ name: stubborn, shell: "trap '' TERM INT; echo ready; sleep 30; sleep 30" }]`
+    })
+    const terminal = onTerminal(place, ['run', 'w.yml', '--id', 'r'])
+    await terminal.said('ready')
+    terminal.child.stdin?.write('\x03')
+    await terminal.said('Stopping stubborn')
+    await new Promise((resolve) => setTimeout(resolve, 700))
+    terminal.child.stdin?.write('\x03')
+    const { stdout } = await terminal.ended
+    expect(stdout).toMatch(/Resume with:\r\n {2}dogear resume r\r\n$/)
   }
 )
 

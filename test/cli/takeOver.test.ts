@@ -87,6 +87,7 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     const { code, stderr } = await place.process(['resume', 'r', '--take-over', '--yes'])
     expect(code).toBe(4)
     expect(stderr).toContain('dogear: Run r is already in progress: held by process ')
+    expect(stderr).toContain('\n--take-over was refused: the owner is proven alive\n')
     expect(place.read('log')).toBe('packed\ndeploying\n')
   })
 
@@ -122,6 +123,32 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     const { code, stderr } = await place.process(['resume', '--take-over', '--yes'])
     expect(stderr).toContain('Resuming run r')
     expect(code).toBe(0)
+  })
+
+  test('verify of a run with an undecided owner names the owner, the question and the step in flight, and exits with 4', async ({
+    expect,
+    ...tools
+  }) => {
+    const place = await killed(tools, false)
+    for (const words of [['verify', 'r'], ['verify']]) {
+      const { code, stdout } = await place.process(words)
+      expect(code).toBe(4)
+      expect(stdout).toMatch(/^! r {2}exact, revision \d+, held by process \d+ on .*, which may be dead$/m)
+      expect(stdout).toContain(
+        '    If you know that it is dead, take the run over:\n      dogear resume r --take-over\n'
+      )
+      expect(stdout).toContain('    "deploy" is not idempotent and may have had its effect: ')
+      expect(stdout).toContain('    deploy (attempt 1): a resume asks whether it is done\n')
+    }
+  })
+
+  test('verify of a run with an undecided owner exits with 4 even if nothing else is in the way', async ({
+    expect,
+    ...tools
+  }) => {
+    const place = await killed(tools)
+    const { code, stdout } = await place.process(['verify', 'r'])
+    expect([code, stdout.includes('dogear resume r --take-over')]).toEqual([4, true])
   })
 
   test('poll of a run with an undecided owner offers to take it over', async ({ expect, ...tools }) => {

@@ -90,7 +90,7 @@ steps:
       '○       late  not started',
       '○   3 third   not started, 0/1 groups',
       '○       b     not started',
-      'y: go on with it. w: run all groups of second again, then go on. n: start a new run. a: abort',
+      'y: resume it. w: run all groups of second again, then go on. n: start a new run. a: abort',
       ''
     ])
     expect(stdout).toContain('Nothing was changed')
@@ -116,7 +116,7 @@ steps:
     expect(code).toBe(4)
     expect(stdout).toContain('Run first: w, interrupted, 0/1 steps done (0%), updated ')
     expect(stdout).toContain('\n⚡   1 slow  was running (attempt 1) when the process ended\n')
-    expect(stdout).toContain('\ny: go on with it. n: start a new run. a: abort\n')
+    expect(stdout).toContain('\ny: resume it. n: start a new run. a: abort\n')
   })
 
   test('an id that is in use is offered too, and no leaves its run as it is', async () => {
@@ -124,7 +124,7 @@ steps:
     const asked = onTerminal(['run', 'w.yml', '--id', 'first'])
     const { code, stdout } = await answering(asked, [offer, 'n\n'])
     expect(code).toBe(4)
-    expect(stdout).toContain('y: go on with it. n: leave it as it is. a: abort')
+    expect(stdout).toContain('y: resume it. n: leave it as it is. a: abort')
     expect(stdout).toContain('Run first exists already')
     expect(place.read('log')).toBe('one\n')
   })
@@ -170,7 +170,7 @@ steps:
     expect(row.length).toBeLessThanOrEqual(40)
   })
 
-  const warning = 'Force restart will lose 1 completed step. Continue? [y/N] '
+  const warning = '--force runs 1 completed step again. Continue? [y/N] '
 
   const checked = `
 name: w
@@ -400,7 +400,7 @@ describe('output that can not be written', () => {
     test('yes merges its work, and the worktree goes', async () => {
       const { code, stdout } = await inWorktree('y\n')
       expect(code).toBe(0)
-      expect(stdout).toContain('Merged dogear/r into main. The worktree and its branch are gone')
+      expect(stdout).toContain('Merged dogear/r into main, and deleted the worktree and its branch')
       expect([place.read('b'), place.read('c')]).toEqual(['b\n', 'c\n'])
       expect(place.exists('.dogear/workspaces/r')).toBe(false)
     })

@@ -83,7 +83,7 @@ describe('verify', () => {
     const { code, stdout } = await place.dogear(['verify', 'r'], { environment: SECRET })
     expect(code).toBe(0)
     expect(stdout).toContain(
-      '  Completed, but a resume runs them again:\n    generate: evidence is missing: gen.js\n    pack: "generate" runs again\n'
+      '  Completed, but a resume runs them again:\n    generate: evidence is missing: gen.js\n    pack: the result of "generate" may differ\n'
     )
     expect(await reportOf()).toMatchObject({
       obstacles: [],

@@ -36,6 +36,7 @@ const told = (
     verbose,
     steps,
     loaded: 0,
+    assumed: new Set(),
     now: () => now
   })
   const unit = (group: number): EventUnit => ({ runId: 'r', unit: `checks/g${group}`, stepIndex: 0 })
@@ -106,7 +107,7 @@ describe('a wave', () => {
     for (let group = 0; group < 10_000; group++) retry(group)
     expect(lines).toHaveLength(21)
     expect(lines[0]).toBe('checks/g0: attempt 1/2 failed: broken')
-    expect(lines.at(-1)).toBe('checks: more groups fail; -v tells of each')
+    expect(lines.at(-1)).toBe('checks: more groups fail; -v reports each')
   })
 })
 
@@ -191,6 +192,7 @@ test('a rewound wave does not count as done until it has completed again', () =>
     verbose: false,
     steps: steps as unknown as StepEntry[],
     loaded: 0,
+    assumed: new Set(),
     now: () => 0
   })
   const start = (stepIndex: number, step: string): void =>

@@ -160,7 +160,10 @@ describe('the merge', () => {
       ['run', 'w.yml', '--id', 's', '--merge']
     ]) {
       const { code, stderr } = await dogear(words)
-      expect([code, stderr]).toEqual([0, expect.stringMatching(/are gone\nIts state was deleted\n$/)])
+      expect([code, stderr]).toEqual([
+        0,
+        expect.stringMatching(/deleted the worktree and its branch\nIts state was deleted\n$/)
+      ])
       expect(stderr).not.toContain('warning')
     }
     expect(readdirSync(join(place.folder, '.dogear/runs'))).toEqual([])

@@ -155,7 +155,7 @@ describe('what the guide shows', () => {
       'name: ask\nsteps:\n  - { name: first, shell: "true" }\n  - { name: send, shell: "test -e sent", idempotent: false }\n'
     )
     await typed('dogear run ask.yml --id ask-1')
-    expect((await typed('dogear resume ask-1 --force')).code).toBe(exit('Force restart'))
+    expect((await typed('dogear resume ask-1 --force')).code).toBe(exit('--force runs'))
     expect((await typed('dogear resume ask-1 --yes')).code).toBe(exit('Run it again'))
     expect((await typed('dogear run ask.yml')).all).toContain('dogear resume ask-1')
     expect((await typed('dogear resume ask-1 --confirm send=done')).code).toBe(0)

@@ -422,7 +422,7 @@ describe('fromStep', () => {
         }
       ] as const
       assert.deepEqual(problems(checkpoint, waves, { fromStep: 'step-2', evidence }), [
-        { _tag: 'AssumedOutputMissing', unit, expected: 'a.txt, commit c0ffee, which is missing' }
+        { _tag: 'AssumedOutputMissing', unit, expected: 'a.txt, commit c0ffee, which is missing', evidence: true }
       ])
     }
   })
@@ -497,7 +497,7 @@ describe('missing evidence', () => {
   test('leads to questions that name their cause', () => {
     const plan = planned(checkpoint, workflow, { evidence: [{ unit: 'build', missing }] })
     assert.deepEqual(openQuestions(plan).map(describeQuestion), [
-      '"publish" is not idempotent and may have had its effect: "build" runs again'
+      '"publish" is not idempotent and may have had its effect: the result of "build" may differ'
     ])
   })
 
@@ -896,13 +896,13 @@ describe('a plan in words', () => {
       `1/6 steps are done, 5 to run
   1/6  skip     build    completed
   2/6  run      sign     evidence is missing: commit c0ffee, a.tgz, b.txt
-  3/6  run      upload   "sign" runs again
-  4/6  run      idle     "sign" runs again
+  3/6  run      upload   the result of "sign" may differ
+  4/6  run      idle     the result of "sign" may differ
   5/6  run      checks   asked for
        run        unit   asked for
        run        lint   asked for
        run        smoke  asked for
-  6/6  run      notify   "sign" runs again`
+  6/6  run      notify   the result of "sign" may differ`
     )
   })
 
@@ -1042,8 +1042,8 @@ describe('a plan in words', () => {
         'the recorded output of "pack/eu" no longer fits: at $.a expected number'
       ],
       [
-        { _tag: 'AssumedOutputMissing', ...unit, expected: 'a.tgz, which is missing' },
-        `"pack/eu" can't be taken as done without its output: expected a.tgz, which is missing`
+        { _tag: 'AssumedOutputMissing', ...unit, expected: 'a.tgz, which is missing', evidence: true },
+        `"pack/eu" can't be taken as done without its evidence: expected a.tgz, which is missing`
       ]
     ]
     for (const [problem, sentence] of sentences) assert.equal(describeProblem(problem), sentence)

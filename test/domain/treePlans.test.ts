@@ -192,6 +192,15 @@ describe('fromStep in a wave', () => {
     ])
   })
 
+  test('names the group whose result may differ, or its wave if several may', () => {
+    const reasonOf = (...units: readonly string[]) => {
+      const plan = planned(whole, steps, gone(...units))
+      return plan.decisions.find(({ unit }) => unit === 'w/c')?.reason
+    }
+    assert.deepEqual(reasonOf('w/a'), { _tag: 'EarlierStepRunsAgain', step: 'w/a' })
+    assert.deepEqual(reasonOf('w/a', 'w/b'), { _tag: 'EarlierStepRunsAgain', step: 'w' })
+  })
+
   test('is refused if evidence of a group that it needs is missing, and lets evidence of the wave be left anew', () => {
     assert.deepEqual(
       problems(whole, steps, { fromStep: 'w/c', ...gone('w/a') }).map(({ _tag }) => _tag),

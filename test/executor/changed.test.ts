@@ -76,7 +76,7 @@ describe('an artifact edited by hand', () => {
       assert.match(text, /"generate" completed, but its evidence changed since: gen\.js/)
       for (const answer of ['Again', 'Keep', 'Done'])
         assert.ok(text.includes(`confirm: new Map([["generate", { _tag: '${answer}' }]])`), text)
-      assert.match(text, /File evidence/)
+      assert.match(text, /\n {2}For a file that may change at any time, .*\(File evidence\)$/)
     }
     assert.deepEqual([world.log, world.tree.files.get('gen.js')], [[], 'fixed'])
     assert.equal((await stored(newProcess(world).storage)).revision, revision)

@@ -469,7 +469,7 @@ describe('what can not be the items of a map', () => {
         { forEach: (() => Promise.reject(new Error('late'))) as never },
         /a list of items, not a promise: ask in a step/
       ],
-      [{ forEach: () => [1], key: (() => Promise.reject(new Error('late'))) as never }, /key must give a text/],
+      [{ forEach: () => [1], key: (() => Promise.reject(new Error('late'))) as never }, /`key` must return a string/],
       [{ forEach: () => ['x', 'y', 'x'], key: itself }, /item 3 has the key "x", which an earlier item has/],
       [{ forEach: () => ['a/b'], key: itself }, /item 1 has the key "a\/b", which can't be a name/],
       [{ forEach: () => [1, new Date(0)] }, /item 2 at \$ is not plain JSON/],

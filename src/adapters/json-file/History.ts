@@ -64,11 +64,10 @@ export const loadRevision = async (
   const whole = await readAll(context, layout)
   if (E.isLeft(whole)) return whole
   const { highest, stretches } = whole.right
-  const stretch = stretches.find(
-    ({ base, changes }) => base.revision <= revision && revision < base.revision + changes.length
-  )
+  const index = stretches.findIndex((one) => one.base.revision <= revision && revision < endOf(one))
+  const stretch = stretches[index]
   if (stretch === undefined || !Number.isInteger(revision)) return E.right(O.none)
-  const { base, changes } = stretch
+  const { base, changes } = unfolded(stretch, stretches[index + 1], revision)
   return E.right(
     O.some({
       revision,
@@ -79,6 +78,14 @@ export const loadRevision = async (
     })
   )
 }
+
+const endOf = ({ base, changes }: Stretch): number => base.revision + changes.length
+
+/** A base holds the result of its own change: `loadRevision` returns the change only on top of the stretch before. */
+const unfolded = (stretch: Stretch, before: Stretch | undefined, revision: number): Stretch =>
+  before !== undefined && revision === stretch.base.revision && endOf(before) === revision
+    ? { base: before.base, changes: [...before.changes, ...stretch.changes.slice(0, 1)] }
+    : stretch
 
 // ---------------------------------------------------------------------------------------------------------------------
 // reading

@@ -11,6 +11,7 @@ import { status } from '../../domain/Checkpoint.js'
 import type { JsonObject } from '../../domain/Json.js'
 import type { Confirm, FoundEvidence, ResumePlan, Run } from '../../domain/Plan.js'
 import { definitionAt } from '../../domain/Tree.js'
+import type { Unit } from '../../domain/Unit.js'
 import { openQuestions } from '../../domain/Plan.js'
 import type { Executor } from '../../executor/Executor.js'
 import { dispose } from '../../executor/onSuccess.js'
@@ -87,6 +88,8 @@ export interface Execution {
   readonly merging?: MergeFlags
   /** The working tree, if the caller already read it. */
   readonly tree?: WorkingTree
+  /** The units that an earlier answer takes as done. */
+  readonly assumed?: ReadonlySet<Unit>
   /** Told of the plan. */
   readonly onPlanned?: (plan: ResumePlan) => void
 }
@@ -105,7 +108,7 @@ type AnyProgram = Program<Readonly<Record<string, unknown>>>
  */
 export const programFor = (
   context: Attended,
-  { workflow, folder, done }: Execution
+  { workflow, folder, done, assumed = new Set() }: Execution
 ): { readonly program: AnyProgram; readonly narrator: Narrator.Narrator } => {
   const { file, path } = workflow
   const narrator = Narrator.make({
@@ -113,6 +116,7 @@ export const programFor = (
     verbose: context.verbose,
     steps: file.steps,
     loaded: done,
+    assumed,
     now: systemClock.now
   })
   const { onOutput, onWarning } = narrator
@@ -273,6 +277,7 @@ const tellOfSignals = ({ screen, signals }: Attended, narrator: Narrator.Narrato
   const onSignal = (signal: NodeJS.Signals): void => {
     // The handlers are taken away by the second signal, and by nothing else while steps run.
     if (process.listenerCount(signal) > (before.get(signal) ?? 0)) return
+    narrator.finish()
     screen.line('Resume with:')
     screen.line(`  ${screen.style.bold(resume)}`)
     end()

@@ -168,7 +168,7 @@ export const findOrOnly = async (context: Context, id: string | undefined): Prom
 export const isUnfinished = ({ status, heldBy }: RunSummary): boolean => !isFinal(status) && O.isNone(heldBy)
 
 /** Whether a run may be resumable because its owner's liveness is undecided. */
-const isUndecided = ({ status, heldBy }: RunSummary): boolean =>
+export const isUndecided = ({ status, heldBy }: RunSummary): boolean =>
   !isFinal(status) && O.isSome(heldBy) && heldBy.value.liveness === 'undecided'
 
 // ---------------------------------------------------------------------------------------------------------------------

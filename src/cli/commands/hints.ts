@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { describeQuestion } from '../../domain/Explain.js'
+import { listed } from '../../domain/listed.js'
 import type { Confirm, FoundEvidence, PlanOptions, PlanProblem, ResumePlan } from '../../domain/Plan.js'
 import { openQuestions } from '../../domain/Plan.js'
 import type { Unit } from '../../domain/Unit.js'
@@ -245,6 +246,7 @@ export const ofPlanError = (
   ...problems.flatMap((problem) => (problem._tag === 'WrongWorkflow' ? ofWrongWorkflow(place, planning, problem) : [])),
   ...problems.flatMap((problem) => (problem._tag === 'NotAWave' ? ofNoWave(place, planning, problem) : [])),
   ...ofMissingOutputs(place, planning, problems),
+  ...ofMissingEvidence(place, planning, problems),
   ...ofEdits(place, planning, problems)
 ]
 
@@ -293,8 +295,17 @@ const ofEdits = (
   return [
     ...(from === undefined
       ? []
-      : offer(`To run again from "${from}" on:`, { fromStep: from }, { fromStep: from, changes: 'ignore' })),
-    ...offer('To let what is recorded count in spite of the change:', { changes: 'ignore' })
+      : offer(
+          `To run again from "${from}" on:`,
+          { fromStep: from },
+          { fromStep: from, changes: 'completed' },
+          { fromStep: from, changes: 'ignore' }
+        )),
+    ...offer(
+      'To let what is recorded count in spite of the change:',
+      ...(options.changes === 'strict' ? [{ changes: 'completed' } as const] : []),
+      { changes: 'ignore' }
+    )
   ]
 }
 
@@ -311,7 +322,23 @@ const ofMissingOutputs = (
   const presupposed = flags.fromStep === undefined ? [] : [...missing].filter((answer) => !given.has(answer))
   if (presupposed.length === 0 && ![...given].some((answer) => missing.has(answer))) return []
   const confirm = [...given, ...presupposed].map((answer) => (missing.has(answer) ? `${answer}:OUTPUT` : answer))
-  return [{ text: 'Say what it gave:', command: resumeLine(place, checkpoint.runId, { ...flags, confirm }) }]
+  return [{ text: 'Pass its output:', command: resumeLine(place, checkpoint.runId, { ...flags, confirm }) }]
+}
+
+/** For recorded units whose evidence is missing: a resume without a start runs them again. */
+const ofMissingEvidence = (
+  place: Place,
+  { checkpoint, workflow, options }: Planning,
+  problems: ReadonlyArray<PlanProblem>
+): ReadonlyArray<Hint> => {
+  const units = problems.flatMap((one) =>
+    one._tag === 'AssumedOutputMissing' && one.evidence === true ? [one.unit] : []
+  )
+  const { evidence = [] } = options
+  if (units.length === 0 || E.isLeft(planResume(checkpoint, workflow, { evidence }))) return []
+  return [
+    { text: `To run ${listed(units.map((unit) => `"${unit}"`))} again:`, command: resumeLine(place, checkpoint.runId) }
+  ]
 }
 
 /**
@@ -341,7 +368,7 @@ export const ofRunError = (
         ? [{ text: 'After fixing this, resume with:', command: resumeLine(place, runId) }]
         : [
             {
-              text: 'Nothing was started. After fixing this, run it again:',
+              text: 'No step ran. After fixing this, run it again:',
               command: dogearCommand(place, restart)
             }
           ]
@@ -366,7 +393,9 @@ export const ofRunError = (
 /** For a run that another process holds: how to take it over if the owner's liveness is undecided. */
 export const ofHeld = (place: Place, runId: string, { liveness }: Holder, flags: Flags = {}): ReadonlyArray<Hint> =>
   liveness === 'alive'
-    ? []
+    ? flags.takeOver === true
+      ? [{ text: '--take-over was refused: the owner is proven alive' }]
+      : []
     : [
         {
           text: 'If you know that it is dead, take the run over:',
@@ -400,7 +429,7 @@ export const ofGone = (
  * @since 0.1.0
  */
 export const ofExisting = (place: Place, runId: string): ReadonlyArray<Hint> => [
-  { text: 'To go on with it:', command: resumeLine(place, runId) }
+  { text: 'To resume it:', command: resumeLine(place, runId) }
 ]
 
 /** For a run whose id a new run asked for. `start`: the words that start a run with another id. */

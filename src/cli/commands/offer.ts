@@ -45,7 +45,7 @@ export const offer = async (
   screen.line(screen.style.bold(`Run ${runId}: ${facts.join(', ')}`))
   for (const line of rowLines(view, screen.style, 1)) screen.line(line)
   const restart = O.isNone(wave) ? [] : [`w: run all groups of ${wave.value} again, then go on`]
-  screen.line(['y: go on with it', ...restart, `n: ${otherwise}`, 'a: abort'].join('. '))
+  screen.line(['y: resume it', ...restart, `n: ${otherwise}`, 'a: abort'].join('. '))
   const goOn: Wish = { _tag: 'GoOn' }
   const answers = new Map<string, Wish>([
     ...['', 'y', 'yes'].map((word) => [word, goOn] as const),

@@ -42,7 +42,7 @@ export const pointedRun = async (context: Context): Promise<E.Either<CliError, O
     return E.right(view.right)
   }
   const isCancelled = O.isSome(view.right) && view.right.value.status === 'cancelled'
-  const why = O.isNone(view.right) ? 'is gone' : isCancelled ? 'was cancelled' : 'has completed'
+  const why = O.isNone(view.right) ? 'no longer exists' : isCancelled ? 'was cancelled' : 'has completed'
   context.screen.line(`Run ${runId}, which was paused last, ${why}. The pointer to it is removed`)
   const removed = await requests.unpoint(runId)()
   return E.isLeft(removed) ? E.left(notDone(removed.left)) : E.right(O.none)

@@ -81,7 +81,11 @@ export const resumeRun = async (
   if (E.isLeft(replacement)) return replacement
   const input = O.isNone(replacement.right) ? {} : { input: replacement.right.value }
   const tree = treeFor(context, view)
-  const execution = { workflow, runId, folder, done: progress(checkpoint).completed, merging: flags, tree }
+  const done = progress(checkpoint).completed
+  const assumed = new Set(
+    Array.from(checkpoint.completedSteps).flatMap((one) => (one.assumed === true ? [one.unit] : []))
+  )
+  const execution = { workflow, runId, folder, done, assumed, merging: flags, tree }
   const { program, narrator } = programFor(context, execution)
   const surveyed = await surveyRun(context, program, view, { ...given.right, ...input }, tree)
   if (E.isLeft(surveyed)) return surveyed
@@ -200,7 +204,7 @@ const agreeToForce = async (
     ...(edited.length === 0 ? [] : [madeAgain(edited)]),
     ...(flags.yes === true || twice.length === 0 ? [] : [warningOf(twice)]),
     ...(flags.yes !== true && flags.force === true && completed > 0
-      ? [`Force restart will lose ${completed} completed step${completed === 1 ? '' : 's'}.`]
+      ? [`--force runs ${completed} completed step${completed === 1 ? '' : 's'} again.`]
       : []),
     ...(flags.yes !== true && E.isLeft(found) ? ['Changes made by hand are unknown.'] : [])
   ]
@@ -307,7 +311,7 @@ const answerTo = async (context: Attended, program: AnyProgram, question: Confir
     }
     const [variable] = isEdited ? [] : captures(program, question)
     if (variable === undefined) return O.some(doneWith(undefined))
-    const output = await prompt.ask(`What did it give? ${variable} = `)
+    const output = await prompt.ask(`What is its output? ${variable} = `)
     return O.isNone(output) ? O.none : O.some(doneWith(output.value))
   }
 }

@@ -77,7 +77,7 @@ interface HistoryLine extends HistoryEntry {
   readonly known: Change | undefined
 }
 
-/** One revision brings all changes since a whole checkpoint, so there is one load for each of these, not for each line. */
+/** A loaded revision brings all changes since a whole checkpoint, so this takes one load per checkpoint, not per line. */
 const changesOf = async (
   storage: Environment['storage'],
   runId: string,
@@ -93,7 +93,7 @@ const changesOf = async (
       const decoded = decode(change)
       if (E.isRight(decoded)) known.set(first + index, decoded.right)
     }
-    revision = first - 2
+    revision = Math.min(first, revision) - 1
   }
   return known
 }

@@ -11,6 +11,7 @@ import { describeStorage } from '../../executor/RunError.js'
 import type { RunSummary } from '../../executor/runs.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
+import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { holderText } from '../report/holder.js'
 import { shortened } from '../report/fingerprints.js'
@@ -20,10 +21,12 @@ import type { Style } from '../terminal/Style.js'
 import { printable } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import type { Runs } from './find.js'
-import { allRuns, findRun, isUnfinished, viewOf } from './find.js'
+import { allRuns, findRun, isUndecided, isUnfinished, viewOf } from './find.js'
 import { ofDamage, resumeLine } from './hints.js'
+import { nextActions } from './nextActions.js'
 import type { Obstacle, Outlook, Unrecorded } from './outlook.js'
 import { CLEAR, obstacle, outlookOf } from './outlook.js'
+import { heldError } from './owner.js'
 
 /** What was found of one run. */
 type Finding = Readable | { readonly _tag: 'Damaged'; readonly runId: string; readonly error: StorageError }
@@ -43,8 +46,8 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
   if (E.isLeft(runs)) return runs
   const found: Array<Finding> = []
   for (const run of runs.right.runs) {
-    const isDue = isUnfinished(run) || (id !== undefined && O.isNone(run.heldBy))
-    found.push({ _tag: 'Readable', run, outlook: isDue ? await outlookFor(context, run.runId) : CLEAR })
+    const isDue = isUnfinished(run) || isUndecided(run) || (id !== undefined && O.isNone(run.heldBy))
+    found.push({ _tag: 'Readable', run, outlook: isDue ? await outlookFor(context, run) : CLEAR })
   }
   for (const one of runs.right.damaged) found.push({ _tag: 'Damaged', ...one })
   const { screen } = context
@@ -56,9 +59,12 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
   return E.right(worst(found.map(exitOf)))
 }
 
-const outlookFor = async (context: Context, runId: string): Promise<Outlook> => {
+const outlookFor = async (context: Context, { runId, heldBy }: RunSummary): Promise<Outlook> => {
   const view = await viewOf(context, runId)
-  return E.isLeft(view) ? { ...CLEAR, obstacles: [obstacle(view.left)] } : await outlookOf(context, view.right)
+  if (E.isLeft(view)) return { ...CLEAR, obstacles: [obstacle(view.left)] }
+  const outlook = await outlookOf(context, view.right)
+  const held = O.isNone(heldBy) ? [] : [obstacle(heldError(context, runId, heldBy.value))]
+  return { ...outlook, obstacles: [...held, ...outlook.obstacles] }
 }
 
 /** The exit code of a resume that is refused. Damage comes first: this command looks for it. */
@@ -80,8 +86,10 @@ const oneRun = async (context: Context, id: string): Promise<E.Either<CliError, 
 
 const findingLines = (context: Context, finding: Finding, style: Style): ReadonlyArray<string> => {
   if (finding._tag === 'Damaged') {
+    const what = `${printable(finding.runId)}  damaged: ${printable(describeStorage(finding.error))}`
     return [
-      `${style.red(style.marks.failed)} ${printable(finding.runId)}  damaged: ${printable(describeStorage(finding.error))}`
+      `${style.red(style.marks.failed)} ${what}`,
+      ...linesOf(nextActions(context, notDone(finding.error))).map((line) => `    ${printable(line)}`)
     ]
   }
   const { runId, revision, heldBy, found } = finding.run

@@ -141,7 +141,7 @@ export const settleWorkspace = async (
     screen.line(screen.style.yellow(`warning: ${describe(there.left)}`))
     return {}
   }
-  if (!there.right) return nothing(`the workspace of run ${runId} is gone`)
+  if (!there.right) return nothing(`the workspace of run ${runId} no longer exists`)
   if (workspace.kind === 'worktree')
     return settleWorktree(context, { runId, worktree: workspace, redaction }, flags, worked)
   nothing(`run ${runId} has a folder of its own, and no worktree`)
@@ -178,7 +178,9 @@ const settleWorktree = async (
   const end = ended.right.value
   if (end.committed) screen.line(`What was not committed in the worktree was committed on branch ${worktree.branch}`)
   if (end._tag === 'Merged') {
-    screen.line(screen.style.green(`Merged ${worktree.branch} into ${end.into}. The worktree and its branch are gone`))
+    screen.line(
+      screen.style.green(`Merged ${worktree.branch} into ${end.into}, and deleted the worktree and its branch`)
+    )
     return workspaceJson(worktree, 'merged')
   }
   screen.line(screen.style.red(`Not merged: ${Redaction.text(redaction, obstacleOf(worktree, end))}`))

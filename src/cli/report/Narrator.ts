@@ -43,7 +43,8 @@ export interface Narrator {
 }
 
 /**
- * What is told, and how much of it. `steps`: those of the workflow; `loaded`: how many of a resumed run were done.
+ * What is printed, and how much of it. `steps`: those of the workflow; `loaded`: how many of a resumed run were done; `assumed`: the
+ * units that an earlier answer takes as done.
  *
  * @category model
  * @since 0.1.0
@@ -53,6 +54,7 @@ export interface Telling {
   readonly verbose: boolean
   readonly steps: ReadonlyArray<StepEntry>
   readonly loaded: number
+  readonly assumed: ReadonlySet<Unit>
   readonly now: () => number
 }
 
@@ -82,7 +84,20 @@ export const make = (telling: Telling): Narrator => {
   const partial = new Map<string, Prefixed>()
   let decisions: ReadonlyMap<string, Decision> = new Map()
   const done = new Set<number>()
+  let held: ReadonlyArray<string> = []
+  let due: NodeJS.Timeout | undefined
 
+  const printHeld = (): void => {
+    clearTimeout(due)
+    for (const line of held) screen.line(line)
+    held = []
+  }
+  /** The end of the run reports each failure, and often follows at once. */
+  const hold = (lines: ReadonlyArray<string>): void => {
+    if (lines.length === 0) return
+    if (held.length === 0) due = setTimeout(printHeld, HOLD_MILLIS).unref()
+    held = [...held, ...lines]
+  }
   const flush = (unit: string): void => {
     for (const stream of STREAMS) partial.get(`${unit} ${stream}`)?.flush()
   }
@@ -115,7 +130,10 @@ export const make = (telling: Telling): Narrator => {
       if (event._tag === 'RunWentBack') decisions = new Map()
       if (isOver(event)) flush(event.unit)
       follow(event)
-      for (const line of linesOf(telling, waves, decisions, event, active.size)) screen.line(line)
+      if (event._tag === 'RunFailed') held = []
+      const lines = linesOf(telling, waves, decisions, event, active.size)
+      if (event._tag === 'StepFailed') hold(lines)
+      else for (const line of lines) screen.line(line)
     },
     onOutput: (source, stream, chunk) => {
       const wave = waves.around(source)
@@ -127,6 +145,7 @@ export const make = (telling: Telling): Narrator => {
     },
     onWarning: (source, message) => screen.line(screen.style.yellow(`warning: step "${source}": ${message}`)),
     finish: () => {
+      printHeld()
       for (const lines of partial.values()) lines.flush()
       screen.status(undefined)
     },
@@ -140,6 +159,9 @@ const isOver = (event: Event): event is Extract<Event, { readonly stepIndex: num
   event._tag === 'StepFailed' ||
   event._tag === 'JobSubmitted' ||
   event._tag === 'StepSuspended'
+
+/** How long the failure of a group waits for the end of the run. */
+const HOLD_MILLIS = 1_000
 
 const STREAMS = ['stdout', 'stderr'] as const
 
@@ -164,7 +186,7 @@ const linesOf = (
   const detail = (line: string): ReadonlyArray<string> => (telling.verbose ? [style.dim(line)] : [])
   switch (event._tag) {
     case 'RunPlanned':
-      return [...planned(telling, event), ...keptLines(telling, event.plan)]
+      return [...planned(telling, event), ...answeredLines(telling, event.plan)]
     case 'StepsRunAgain':
       return againLines(telling, event.units)
     case 'CheckpointSaved':
@@ -205,14 +227,14 @@ const linesOf = (
     case 'StepCompleted':
       return [...completed(telling, waves, event), ...progressed(telling, waves, event)]
     case 'StepFailed':
-      // The report at the end tells of it; until then there is something to say only while others are at work.
+      // The end of the run reports it too: print it only while others run.
       return atWork === 0
         ? []
         : troubles(telling, waves, event, [
-            style.red(`${place(telling, event)} failed: ${event.unit} (others are at work)`)
+            style.red(`${place(telling, event)} failed: ${event.unit} (others still running)`)
           ])
     case 'RunCompleted':
-      return decisions.size > 0 && [...decisions.values()].every((decision) => decision._tag === 'Skip')
+      return telling.loaded === telling.steps.length && [...decisions.values()].every(({ _tag }) => _tag === 'Skip')
         ? []
         : [style.green('Run completed')]
     case 'CheckFailed':
@@ -297,19 +319,23 @@ const planned = (
   { runId, resumed, plan }: { readonly runId: string; readonly resumed: boolean; readonly plan: ResumePlan }
 ): ReadonlyArray<string> => {
   if (!resumed) return [style.bold(`Run ${runId} started`)]
-  if (plan.startIndex === total) return [`Run ${runId}: nothing left to do`]
+  if (plan.startIndex === total && loaded === total) return [`Run ${runId}: nothing left to do`]
   const lines = [style.bold(`Resuming run ${runId}`), `Loaded checkpoint: ${loaded}/${total} steps completed`]
   return verbose ? [...lines, ...explain(plan).split('\n').slice(1).map(shortened).map(style.dim)] : lines
 }
 
-/** The accepted changes of completed steps. */
-const keptLines = ({ screen: { style } }: Telling, { decisions }: ResumePlan): ReadonlyArray<string> => {
+/** The units that count as completed because the user said so. */
+const answeredLines = (telling: Telling, { decisions }: ResumePlan): ReadonlyArray<string> => {
+  const { style } = telling.screen
   const kept = decisions.flatMap((one) =>
     one._tag === 'Skip' && one.reason._tag === 'EvidenceChanged' && one.reason.changed.length > 0
       ? [`Kept with changes: ${describeKept(one.reason.changed)} of ${one.unit}`]
       : []
   )
-  return some(kept, 'more are kept with changes').map(style.yellow)
+  const done = decisions.flatMap(({ reason, unit }) =>
+    reason._tag === 'Assumed' && !telling.assumed.has(unit) ? [`Taken as done: ${unit}`] : []
+  )
+  return [...some(kept, 'more are kept with changes'), ...some(done, 'more are taken as done')].map(style.yellow)
 }
 
 const againLines = ({ screen: { style } }: Telling, units: ReadonlyArray<Run>): ReadonlyArray<string> => {
@@ -406,7 +432,7 @@ const troubles = (
   const count = waves.trouble(wave)
   if (count <= Wave.MAX_TROUBLES) return lines
   const { style } = telling.screen
-  return count === Wave.MAX_TROUBLES + 1 ? [style.yellow(`${wave.unit}: more groups fail; -v tells of each`)] : []
+  return count === Wave.MAX_TROUBLES + 1 ? [style.yellow(`${wave.unit}: more groups fail; -v reports each`)] : []
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -423,7 +449,7 @@ const statusOf = (active: ReadonlyMap<Unit, Active>, waves: Waves, time: number)
     const name = below(wave, unit)
     return until === undefined
       ? `${name} ${seconds(time - since)}`
-      : `${name} tries again in ${seconds(Math.max(0, until - time))}`
+      : `${name} retries in ${seconds(Math.max(0, until - time))}`
   })
   return wave === undefined ? units.join(', ') : `${wave.unit}: ${[Wave.countOf(wave), ...units].join(', ')}`
 }
