@@ -378,7 +378,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'takes as done what has lost its evidence',
     spec: [task(LEAVES), task()],
     only: told([gone('s0'), from('s1')]),
-    module: 'domain/decide.ts',
+    module: 'domain/decideTask.ts',
     text: "if (missing.size === 0 || placed.demand !== 'assumed') return",
     instead: 'if (missing.size >= 0) return',
     breaks: 'OverrideKept'
@@ -396,7 +396,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'overwrites what somebody edited, unasked',
     spec: [task(ARTIFACT), task()],
     only: told([edited('s0', 'again')]),
-    module: 'domain/decide.ts',
+    module: 'domain/decideTask.ts',
     text: 'if (edited !== undefined && !again)',
     instead: 'if (edited !== undefined && again)',
     breaks: 'EvidenceSeen'
@@ -469,7 +469,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'gives up a job that must not be there twice, unasked',
     spec: [task({ ...ONCE, job: 'done' })],
     only: told([from('s0')], atCall(7)),
-    module: 'domain/decide.ts',
+    module: 'domain/decideTask.ts',
     text: "const asked = again || (scheduled?._tag === 'Forced' && pending === undefined)",
     instead: "const asked = again || scheduled?._tag === 'Forced'",
     breaks: 'AtMostOnce'
@@ -478,7 +478,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'runs again what follows a rewound step and must not be done twice, unasked',
     spec: [task(LEAVES), task(ONCE)],
     only: told([gone('s0')]),
-    module: 'domain/decide.ts',
+    module: 'domain/decideTask.ts',
     text: 'record !== undefined ||\n    pending !== undefined ||\n    begun?.mayHaveActed',
     instead: 'pending !== undefined ||\n    begun?.mayHaveActed',
     breaks: 'AtMostOnce'

@@ -62,7 +62,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'overwrites changed evidence unasked',
     'PL-CHANGED-01',
     {
-      module: 'decide.ts',
+      module: 'decideTask.ts',
       text: 'if (edited !== undefined && !again)',
       instead: 'if (edited !== undefined && again)'
     }
@@ -102,13 +102,13 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'takes as done what has lost its evidence',
     'PL-ASSUME-01',
-    { module: 'decide.ts', text: 'if (lost === undefined) return\n', instead: 'if (lost !== undefined) return\n' }
+    { module: 'decideTask.ts', text: 'if (lost === undefined) return\n', instead: 'if (lost !== undefined) return\n' }
   ],
   [
     'runs a recorded unit again that is not idempotent, and does not ask',
     'PL-DOUBT-04',
     {
-      module: 'decide.ts',
+      module: 'decideTask.ts',
       text: 'record !== undefined ||',
       instead: ''
     }
@@ -117,7 +117,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'believes of anything that it is done',
     'PL-DOUBT-05',
     {
-      module: 'decide.ts',
+      module: 'decideTask.ts',
       text: "if (answer?._tag === 'Done' && (due._tag === 'Confirm' || isCovered))",
       instead: "if (answer?._tag === 'Done')"
     }
@@ -125,12 +125,12 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'skips what its task no longer takes',
     'PL-FIT-01',
-    { module: 'decide.ts', text: 'if (E.isLeft(fits)) out.problems.push', instead: 'if (!fits) out.problems.push' }
+    { module: 'decideTask.ts', text: 'if (E.isLeft(fits)) out.problems.push', instead: 'if (!fits) out.problems.push' }
   ],
   [
     'begins to count attempts anew after each crash',
     'PL-TRY-01',
-    { module: 'decide.ts', text: 'attempt: goesOn ? attempts + 1 : 1', instead: 'attempt: 1' }
+    { module: 'decideTask.ts', text: 'attempt: goesOn ? attempts + 1 : 1', instead: 'attempt: 1' }
   ],
   [
     'does not compare the workflow with the one that ran',
@@ -141,7 +141,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'believes an edit that what was in doubt may be done twice',
     'PL-EDIT-06',
     {
-      module: 'decide.ts',
+      module: 'decideTask.ts',
       text: 'return task.idempotent && !(isLeaf && !wasIdempotent(before))',
       instead: 'return task.idempotent'
     }
@@ -150,7 +150,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'runs what waits for its job',
     'PL-PLAN-03',
     {
-      module: 'decide.ts',
+      module: 'decideTask.ts',
       text: 'if (pending !== undefined && scheduled === undefined) {',
       instead: 'if (pending !== undefined && scheduled?._tag === undefined && placed.stepIndex < 0) {'
     }
