@@ -231,7 +231,7 @@ describe('a secret', () => {
       const failed = ended(await run(program, 'r', {})(environment)(), 'Failed')
       assert.match(
         failed.failures[0]?.error.message ?? '',
-        isKey ? /^the key of item 1 has the value of a secret/ : /stop/
+        isKey ? /^the key of item 1 contains the value of a secret/ : /stop/
       )
       ended(await resume(program, 'r')(environment)(), 'Failed')
       assert.deepEqual(seen, isKey ? [] : ['pin-***', 'pin-***'])
