@@ -40,7 +40,10 @@ export interface Level {
   readonly isIdempotent: boolean
   readonly attempt: Attempt
   readonly counts: Map<string, number>
+  /** The open sub-steps. */
   readonly open: Map<Unit, Promise<unknown>>
+  /** The waits whose start or end is being saved. */
+  readonly saving: Map<Unit, Promise<unknown>>
   /** The open waits, and what ends the timer of each. */
   readonly waits: Map<Unit, AbortController>
   /** Counts the calls, so that a check can tell whether there was another one. */
@@ -57,6 +60,7 @@ export const levelOf = (root: Root, unit: Unit, isIdempotent: boolean, attempt: 
   attempt,
   counts: new Map(),
   open: new Map(),
+  saving: new Map(),
   waits: new Map(),
   calls: 0,
   stopping: undefined,
@@ -72,13 +76,13 @@ export const placed = (
   level: Level,
   name: string
 ): E.Either<StepFailure, { readonly unit: Unit; readonly number: number }> => {
-  const { root, counts, open, waits, attempt } = level
+  const { root, counts, open, saving, waits, attempt } = level
   if (attempt.halted() !== undefined) return E.left(Failure.fromUnknown(attempt.signal().reason))
   if (!level.isIdempotent) return E.left(notHere(level.unit, name))
   const around = root.scope.environment.asyncContext?.get()
   if (around !== level && isLevel(around) && around.root === root) return E.left(outerStep(around.unit, name))
   const number = (counts.get(name) ?? 0) + 1
-  if (number > 1 && open.size + waits.size > 0) return E.left(ambiguous(name))
+  if (number > 1 && open.size + saving.size + waits.size > 0) return E.left(ambiguous(name))
   if (Redaction.isIn(root.scope.environment.vault.redaction, name)) return E.left(HAS_SECRET)
   return E.right({ unit: nth(join(level.unit, name), number), number })
 }
@@ -104,7 +108,7 @@ export const close = async (level: Level): Promise<ReadonlyArray<Unit>> => {
   level.stopping?.abort(ENDED)
   for (const wait of level.waits.values()) wait.abort()
   level.waits.clear()
-  await Promise.all(level.open.values())
+  await Promise.all([...level.open.values(), ...level.saving.values()])
   return left
 }
 

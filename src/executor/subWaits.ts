@@ -94,9 +94,7 @@ const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }
   if (waitOf(scope.recorder.checkpoint(), unit) === undefined) {
     const now = scope.environment.clock.now()
     const saving = save(scope, [{ _tag: 'WaitStarted', at: timestamp(now), unit, wait: awaits(now) }])
-    level.open.set(unit, saving)
-    const started = await saving
-    level.open.delete(unit)
+    const started = await kept(level, unit, saving)
     if (E.isLeft(started)) return started
   }
   for (;;) {
@@ -170,11 +168,11 @@ const record = async (
   return E.isLeft(saved) ? saved : outputOf(unit, convert, output)
 }
 
-/** Counts a call as open while its end is saved. */
+/** Keeps the attempt from being suspended, or ended, while the start or the end of a wait is saved. */
 const kept = async <A>(level: Level, unit: Unit, saving: Promise<A>): Promise<A> => {
-  level.open.set(unit, saving)
+  level.saving.set(unit, saving)
   const saved = await saving
-  level.open.delete(unit)
+  level.saving.delete(unit)
   return saved
 }
 
@@ -205,7 +203,7 @@ const LONGEST = 2 ** 31 - 1
 export const checkLater = (level: Level, suspend: Suspend): void => {
   const { calls } = level
   nextTurn(() => {
-    const isOpen = level.open.size > 0 || level.isClosed || level.attempt.halted() !== undefined
+    const isOpen = level.open.size + level.saving.size > 0 || level.isClosed || level.attempt.halted() !== undefined
     if (!isOpen && level.waits.size > 0 && level.calls === calls) suspend()
   })
 }

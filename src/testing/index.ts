@@ -40,6 +40,7 @@ export type {
   Cancel,
   Pause,
   PauseAtCall,
+  Reply,
   RestartWave
 } from './crash/Intervention.js'
 export { describeIntervention, interventions } from './crash/Intervention.js'

@@ -302,6 +302,32 @@ describe('waits in the code of a task', () => {
     assert.deepEqual([ended.checkpoint.pending, ended.checkpoint.answers], [[], []])
   })
 
+  test('whose start is being saved when the code returns are dropped too', async () => {
+    const { options } = world()
+    const hurried = workflow('hurried').step('hurried', ({ sleep, waitFor }) => {
+      void sleep('limit', { millis: 60_000 })
+      void waitFor('ok')
+      return 'done'
+    })
+    const ended = await runOutcome(hurried, options)
+    assert.ok(ended._tag === 'Completed')
+    assert.equal(ended.outputs.hurried, 'done')
+    assert.deepEqual(ended.checkpoint.pending, [])
+  })
+
+  test('that end at the same time as the one that the code awaits are dropped', async () => {
+    const { options, move } = world()
+    const race = workflow('race').step('race', ({ sleep }) =>
+      Promise.race([
+        sleep('one', { millis: 1_000 }).then(() => 'one'),
+        setImmediate().then(() => sleep('two', { millis: 1_000 }).then(() => 'two'))
+      ])
+    )
+    pending(await runOutcome(race, options))
+    move(1_000)
+    assert.equal((await resume(race, options)).race, 'one')
+  })
+
   test('abort the signal with the reason Suspended, and run no catch and no finally', async () => {
     const { options } = world()
     const seen: Array<string> = []

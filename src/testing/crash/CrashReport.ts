@@ -41,6 +41,8 @@ import { describeEntry } from './Trace.js'
  * - `SameKey`: a unit got another idempotency key when it ran again, though it was not taken back itself, and no job of it had ended
  *   badly.
  * - `SameAttempt`: an attempt that was cut short was repeated as another one.
+ * - `WaitKept`: a wait ended before its time, twice or without its end on record, its time changed, or what comes after it started before; an
+ *   answer was lost or taken twice; or a suspended task went on in another attempt, or with code that was dropped.
  * - `Fenced`: a call of a dead process, arriving late, took effect after another had claimed the run.
  * - `Ends`: a process neither went on nor ended.
  * - `Invariant`: one of your own; `name` says which.
@@ -64,6 +66,7 @@ export type CrashLaw =
   | 'AtMostOnce'
   | 'SameKey'
   | 'SameAttempt'
+  | 'WaitKept'
   | 'Fenced'
   | 'Ends'
   | 'Invariant'

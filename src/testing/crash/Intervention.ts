@@ -5,6 +5,7 @@
  */
 import * as fc from 'fast-check'
 import { none } from '../../domain/Items.js'
+import type { Json } from '../../domain/Json.js'
 import type { Workflow } from '../../domain/Workflow.js'
 import { placeIn, unitsIn } from '../planning/tree.js'
 import { tasksOf } from './tasksOf.js'
@@ -121,6 +122,21 @@ export interface Cancel {
 }
 
 /**
+ * The process with the number `life` (from 1) answers this unit, which may wait or not, before it starts or resumes the run for the `n`-th
+ * time (from 1). `value`: an answer that the unit may reject; by default it is what `reply` of `crashEverywhere` returns.
+ *
+ * @category model
+ * @since 0.1.0
+ */
+export interface Reply {
+  readonly _tag: 'Reply'
+  readonly life: number
+  readonly n: number
+  readonly unit: string
+  readonly value?: Json
+}
+
+/**
  * What another process asks of the one that runs.
  *
  * @category model
@@ -134,7 +150,7 @@ export type Ask = Pause | PauseAtCall | Cancel
  * @category model
  * @since 0.1.0
  */
-export type Intervention = Override | Gone | Edited | Ask
+export type Intervention = Override | Gone | Edited | Ask | Reply
 
 // ---------------------------------------------------------------------------------------------------------------------
 // destructors
@@ -169,6 +185,10 @@ export const describeIntervention = (one: Intervention): string => {
     }
     case 'Cancel':
       return `process ${one.life} is asked to cancel while ${one.unit} runs`
+    case 'Reply': {
+      const what = one.value === undefined ? '' : ` with ${JSON.stringify(one.value)}`
+      return `process ${one.life} answers ${one.unit}${what} before it runs for the ${one.n}. time`
+    }
     case 'PauseAtCall':
       return `process ${one.life} is asked to pause ${one.how} call ${one.n} of its store takes effect`
   }

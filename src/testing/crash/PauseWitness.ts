@@ -141,7 +141,8 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
           if (E.isRight(answer) && answer.right._tag === 'Requested') {
             course[call === 'load' ? 'looking' : 'agreed'] = timeOf(by)
             if (call === 'save') course.saving = course.starting
-          } else answeredElse(found, by, answer, mayFail)
+            // A unit that is suspended by now does not run.
+          } else if (by._tag !== 'Pause' || course.open.has(by.unit)) answeredElse(found, by, answer, mayFail)
         }
       }
     },

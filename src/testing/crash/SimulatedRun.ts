@@ -10,7 +10,6 @@ import type { Answer } from '../../domain/Plan.js'
 import { definitionAt } from '../../domain/Tree.js'
 import type { Step } from '../../domain/Workflow.js'
 import type { Program } from '../../executor/Program.js'
-import { poll } from '../../executor/jobs.js'
 import { runOrResume } from '../../executor/run.js'
 import type { RunError } from '../../executor/RunError.js'
 import { describe } from '../../executor/RunError.js'
@@ -26,13 +25,16 @@ import { requestsOn } from './CrashStorage.js'
 import type { CrashPoint } from './CrashPoint.js'
 import type { Limits } from './drive.js'
 import { drive } from './drive.js'
-import { MOST_TROUBLE, saidBy, STUCK, TROUBLE } from './endings.js'
-import { answerToChange, asksIn, intervene, isAsk, optionsOf } from './intervene.js'
+import type { Over } from './endings.js'
+import { MOST_TROUBLE, overBy, saidBy, STUCK, TROUBLE } from './endings.js'
+import { answerToChange, asksIn, intervene, isAsk, optionsOf, repliesIn } from './intervene.js'
 import type { Override } from './Intervention.js'
 import type { Delayed } from './Life.js'
 import type { Process, Scene } from './Process.js'
 import { startProcess } from './Process.js'
 import { look, soon } from './look.js'
+import type { ReplyTo } from './resting.js'
+import { answerBefore, resting } from './resting.js'
 import { tasksOf } from './tasksOf.js'
 import type { Trace, TraceEntry } from './Trace.js'
 import { quiet } from './VirtualClock.js'
@@ -55,6 +57,7 @@ export interface Setting<World, Data> {
   readonly outputs: ReadonlyMap<string, Json | undefined>
   /** How many processes may end because a step failed. */
   readonly mayFail: number
+  readonly reply: ReplyTo<World>
 }
 
 /**
@@ -143,7 +146,10 @@ export const simulateRun = async <World, Data>(
     findings,
     requests: requestsOn(setting.storage, data),
     late: [],
-    witness: makeWitness(tree, findings, (entry) => trace.push(entry), setting.storage.start !== undefined),
+    witness: makeWitness(tree, findings, (entry) => trace.push(entry), {
+      mayFail: setting.storage.start !== undefined,
+      misfits: repliesIn(one).flatMap(({ value }) => (value === undefined ? [] : [value]))
+    }),
     points: [],
     delayed: [],
     meanwhile: [],
@@ -271,9 +277,6 @@ const bury = async <World, Data>({ dead, setting }: Course<World, Data>): Promis
 
 type Ended = E.Either<RunError, RunOutcome>
 
-/** Whether the run is completed or cancelled, or this process has paused or was cut short and the next is to go on, or something is wrong. */
-type Over = 'completed' | 'paused' | 'cancelled' | 'cut short' | 'wrong'
-
 const liveOnce = async <World, Data>(
   course: Course<World, Data>,
   process: Process<World>,
@@ -330,13 +333,6 @@ const liveOnce = async <World, Data>(
   return 'wrong'
 }
 
-/** What is well whatever was planned. Whether a pause was asked for the witness says. */
-const overBy = (outcome: RunOutcome): 'completed' | 'paused' | 'cancelled' | undefined => {
-  if (outcome._tag === 'Completed') return 'completed'
-  const reason = outcome._tag === 'Interrupted' ? outcome.reason : undefined
-  return reason === 'paused' || reason === 'cancelled' ? reason : undefined
-}
-
 /** A step may fail, a few times, and what a process was told may be refused; whether it was refused rightly the witness says. */
 const mayEndSo = <World, Data>(course: Course<World, Data>, ended: Ended, override: Override | undefined): boolean => {
   if (E.isLeft(ended)) return override !== undefined && ended.left._tag === 'PlanError' && course.witness.mayRefuse()
@@ -345,10 +341,7 @@ const mayEndSo = <World, Data>(course: Course<World, Data>, ended: Ended, overri
   return course.failures <= course.setting.mayFail
 }
 
-/** How long, in virtual time, a process waits before it asks for a job again. */
-const POLL_MILLIS = 1000
-
-/** Runs the program, and again with answers as long as it has questions, and after it has asked for the jobs it waits for. */
+/** Runs the program, and again with answers as long as it has questions, and when what it waits for may be over. */
 const askAndRun = async <World, Data>(
   course: Course<World, Data>,
   process: Process<World>,
@@ -363,7 +356,18 @@ const askAndRun = async <World, Data>(
   const confirm = new Map<string, Answer>()
   let override = told
   let reopen = false
-  for (;;) {
+  const rest = {
+    runId: RUN_ID,
+    process,
+    witness,
+    replyTo: setting.reply,
+    replies: repliesIn(course.one).filter((by) => by.life === life),
+    note: (entry: TraceEntry) => void trace.push(entry)
+  }
+  const onceRested = resting(rest)
+  for (let n = 1; ; n++) {
+    const given = await answerBefore(rest, n)
+    if (E.isLeft(given)) return given
     witness.begins({ life, how: 'run', program, override, answers: confirm })
     const options = {
       confirm,
@@ -373,13 +377,14 @@ const askAndRun = async <World, Data>(
     const ended = await runOrResume(program, RUN_ID, setting.input, options)(process.environment)()
     if (process.alive()) witness.ended(ended)
     if (E.isRight(ended) && ended.right._tag === 'Pending') {
+      // A request may have been left to an execution whose release failed. The next execution need not obey it.
+      if (process.failed() && asksIn(course.one).length > 0) return ended
+      const rested = await onceRested(ended.right)
+      if (E.isLeft(rested)) return rested
+      if (!rested.right) return ended
       override = undefined
-      witness.begins({ life, how: 'poll', program, override, answers: new Map() })
-      const polled = await poll(process.program, RUN_ID)(process.environment)()
-      if (E.isLeft(polled)) return polled
       // What was answered is on record.
       confirm.clear()
-      await process.scene.sleep(POLL_MILLIS)
       continue
     }
     if (E.isLeft(ended) && ended.left._tag === 'RunCancelled' && !reopen) {

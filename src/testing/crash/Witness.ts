@@ -8,6 +8,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/Change.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
+import type { Json } from '../../domain/Json.js'
 import type { Answer } from '../../domain/Plan.js'
 import { ancestors, isWithin } from '../../domain/Unit.js'
 import type { Program } from '../../executor/Program.js'
@@ -28,6 +29,8 @@ import type { SubStepWitness } from './SubStepWitness.js'
 import { makeSubStepWitness } from './SubStepWitness.js'
 import { expanded, tasksOf } from './tasksOf.js'
 import type { TraceEntry } from './Trace.js'
+import type { WaitWitness } from './WaitWitness.js'
+import { makeWaitWitness } from './WaitWitness.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // model
@@ -41,19 +44,20 @@ export interface Finding {
   readonly name?: string
 }
 
-/** One call of `runOrResume` or `poll`, in a process: what it was told, and what it was answered. */
+/** One call of `runOrResume`, `poll` or `answer`, in a process: what it was told, and what it was answered. */
 export interface Call {
   readonly life: number
-  readonly how: 'run' | 'poll'
+  readonly how: 'run' | 'poll' | 'answer'
   readonly program: Program<unknown, unknown>
   readonly override: Override | undefined
   readonly answers: ReadonlyMap<string, Answer>
 }
 
-/** Receives what happens in a run. `pauses`, `subSteps`: the witnesses of these. */
+/** Receives what happens in a run. `pauses`, `subSteps`, `waits`: the witnesses of these. */
 export interface Witness {
   readonly pauses: PauseWitness
   readonly subSteps: SubStepWitness
+  readonly waits: WaitWitness
   readonly begins: (call: Call) => void
   readonly claimed: (granted: Claimed) => void
   readonly saves: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>) => void
@@ -94,12 +98,12 @@ type Note = (law: CrashLaw, what: string, unit?: string) => void
 // constructors
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** The witness of a run. `mayFail`: something goes wrong below its store. */
+/** The witness of a run. `mayFail`: something goes wrong below its store; `misfits`: the answers that a wait may reject. */
 export const makeWitness = (
   tree: TreeData,
   findings: Array<Finding>,
   note: (entry: TraceEntry) => void,
-  mayFail = false
+  { mayFail = false, misfits = [] }: { readonly mayFail?: boolean; readonly misfits?: ReadonlyArray<Json> } = {}
 ): Witness => {
   const ledger = makeLedger()
   const byEpoch = new Map<number, Course>()
@@ -108,17 +112,21 @@ export const makeWitness = (
   const known = (entries: ReadonlyArray<Entry>): void => {
     for (const entry of entries) {
       subSteps.recorded(entry)
+      waits.recorded(entry)
       for (const one of tracesOf(entry, current?.program)) note(one)
     }
   }
   const pauses = makePauseWitness(found, mayFail)
   const subSteps = makeSubStepWitness(found, ledger)
+  const waits = makeWaitWitness(found, note, misfits)
   return {
     pauses,
     subSteps,
+    waits,
     begins: (call) => {
       pauses.begins(call.life)
       subSteps.begins(call)
+      waits.begins(call.program)
       current = { ...call, given: undefined, due: NOTHING_DUE, saves: 0, starts: new Map(), endedWell: new Set() }
     },
     claimed: ({ claim, stored }) => {
@@ -154,12 +162,15 @@ export const makeWitness = (
       const starts = byEpoch.get(claim.epoch)?.starts
       pauses.acknowledged(life, revisions)
       for (const { change } of revisions) {
+        // A suspended attempt is not cut off by a pause.
+        if (change._tag === 'Suspended') pauses.endsWell(change.unit)
         if (change._tag !== 'AttemptStarted') continue
         for (const { unit, attempt } of change.attempts) starts?.set(unit, attempt)
       }
     },
     starts: (unit, attempt) => {
       pauses.starts(unit)
+      waits.starts(unit)
       const { records, jobs } = ledger.standing()
       if (records.has(unit)) found('NothingTwice', `${unit} was recorded completed, and ran again`, unit)
       if (jobs.has(unit)) found('NothingTwice', `the job of ${unit} is pending, and it was submitted again`, unit)
@@ -176,8 +187,9 @@ export const makeWitness = (
     },
     mayRefuse: () => current?.due.refused === true,
     ended: (result) => {
-      if (current === undefined || current.how === 'poll') return
+      if (current === undefined || current.how !== 'run') return
       pauses.ended(result, ledger.standing())
+      if (E.isRight(result) && result.right._tag === 'Pending') waits.rests(result.right.units)
       if (E.isLeft(result)) refused(found, current, result.left)
       else if (result.right._tag !== 'Fenced' && !isUnplanned(current, result.right))
         atLast(found, current, result.right, ledger.standing())
@@ -188,6 +200,7 @@ export const makeWitness = (
       if (revision >= ledger.known()) {
         known(ledger.advance(revision))
         compare(found, checkpoint, ledger.standing())
+        if (checkpoint !== undefined) waits.looked(checkpoint)
         return
       }
       const before = findings.length

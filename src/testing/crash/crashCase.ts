@@ -43,8 +43,15 @@ export const crashCase = (
     readonly items?: ReadonlyArray<string>
   } = {}
 ): fc.Arbitrary<CrashCase> => {
-  const units = [...tasksOf(workflow).keys(), ...items]
-  const calls = { units, maxCalls: 4 + 2 * units.length, maxEffects: units.length, maxRequests: 4 }
+  // A step that only waits runs no code, in which a process could die or be asked.
+  const running = [...tasksOf(workflow)].filter(([, { wait }]) => wait === undefined)
+  const units = [...running.map(([unit]) => unit), ...items]
+  const calls = {
+    units,
+    maxCalls: 4 + 2 * (tasksOf(workflow).size + items.length),
+    maxEffects: units.length,
+    maxRequests: 4
+  }
   return fc.record(
     {
       schedule: crashSchedule(calls),

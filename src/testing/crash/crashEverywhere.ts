@@ -6,6 +6,7 @@
 import * as fc from 'fast-check'
 import { memoryData, memoryStorage } from '../../adapters/memory.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
+import type { PendingWait } from '../../domain/Pending.js'
 import type { Workflow } from '../../domain/Workflow.js'
 import type { Program } from '../../executor/Program.js'
 import type { StorageCall } from '../faults.js'
@@ -70,6 +71,8 @@ export type Invariant<World> = (seen: Seen<World>) => unknown
  * - `pauses`: whether its process is asked to pause, before and after each call of the store takes effect, once while each unit runs, and once more for every
  *   place where it can die from then on, default false.
  * - `stopAfter`: how many violations are enough, default 10.
+ * - `reply`: what a unit that waits (`waitFor`) is answered, or undefined if nobody answers it now; by default nobody ever does. Until a wait is
+ *   over by its time, virtual time passes.
  * - `patienceMillis`: for how long, in real time, a step may do something that the simulation can't see (a file, a timer),
  *   default 1000; a call of the store may take ten times that. Then virtual time moves on without it, and if nobody sleeps
  *   there is a violation of `Ends`.
@@ -92,6 +95,7 @@ export interface CrashOptions<World, Data, Input> {
   readonly overridden?: number
   readonly pauses?: boolean
   readonly seed?: number
+  readonly reply?: (wait: PendingWait, world: World) => unknown
   readonly stopAfter?: number
   readonly patienceMillis?: number
   readonly maxWaits?: number
@@ -336,7 +340,8 @@ const testOf = <Outputs, Input, World, Data>(
     limits: { patienceMillis, maxWaits },
     judge: (between) => [...judge(calm?.result, mayDiffer)(between), ...broken(invariants, between, calm?.checkpoint)],
     outputs: calm?.result.outputs ?? new Map(),
-    mayFail
+    mayFail,
+    reply: options.reply ?? (() => undefined)
   })
   return {
     workflow: () => workflow,

@@ -46,3 +46,13 @@ export const saidBy = (outcome: RunOutcome): string => {
       return 'another process has taken the run over'
   }
 }
+
+/** Whether the run is completed or cancelled, or this process has paused or was cut short and the next is to go on, or something is wrong. */
+export type Over = 'completed' | 'paused' | 'cancelled' | 'cut short' | 'wrong'
+
+/** What is well whatever was planned. Whether a pause was asked for the witness says. */
+export const overBy = (outcome: RunOutcome): 'completed' | 'paused' | 'cancelled' | undefined => {
+  if (outcome._tag === 'Completed') return 'completed'
+  const reason = outcome._tag === 'Interrupted' ? outcome.reason : undefined
+  return reason === 'paused' || reason === 'cancelled' ? reason : undefined
+}

@@ -11,7 +11,7 @@ import type { Workflow } from '../../domain/Workflow.js'
 import type { TreeData } from '../memoryTree.js'
 import { placeOf } from '../planning/tree.js'
 import type { CrashCase } from './CrashReport.js'
-import type { Ask, Edited, Intervention, Override } from './Intervention.js'
+import type { Ask, Edited, Intervention, Override, Reply } from './Intervention.js'
 import type { TraceEntry } from './Trace.js'
 
 /** What is done, requests apart, before a process starts that finds this checkpoint; gives what the process is told. */
@@ -24,7 +24,7 @@ export const intervene = (
 ): Override | undefined => {
   let override: Override | undefined
   for (const by of interventions) {
-    if (by.life !== life || isAsk(by)) continue
+    if (by.life !== life || isAsk(by) || by._tag === 'Reply') continue
     if (by._tag === 'Gone' || by._tag === 'Edited') {
       const what = by._tag === 'Gone' ? vanish(checkpoint, by.unit, tree) : rewrite(checkpoint, by, tree)
       if (what.length > 0) note({ _tag: 'Intervened', life, by, what })
@@ -38,6 +38,10 @@ export const intervene = (
 
 /** What other processes ask for. */
 export const asksIn = ({ interventions = [] }: CrashCase): ReadonlyArray<Ask> => interventions.filter(isAsk)
+
+/** The answers to units that wait. */
+export const repliesIn = ({ interventions = [] }: CrashCase): ReadonlyArray<Reply> =>
+  interventions.filter((by) => by._tag === 'Reply')
 
 /** Whether it is something that happens while a process runs. */
 export const isAsk = (by: Intervention): by is Ask =>

@@ -178,7 +178,7 @@ const atLeastOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => 
     if (entry._tag === 'Done') done.add(entry.unit)
     if (entry._tag !== 'Recorded') continue
     for (const unit of entry.units) {
-      if (entry.what === 'taken as done') done.add(unit)
+      if (entry.what === 'taken as done' || entry.what === 'has waited') done.add(unit)
       if (entry.what === 'taken back') done.delete(unit)
     }
   }

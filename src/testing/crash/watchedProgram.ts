@@ -7,11 +7,11 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { fromUnknown } from '../../domain/StepFailure.js'
 import type { Unit } from '../../domain/Unit.js'
+import { join, nth } from '../../domain/Unit.js'
 import type {
   Program,
   ProgramStep,
   ProgramTask,
-  RunSubStep,
   StepContext,
   SubStepContext,
   SubStepOptions
@@ -164,28 +164,46 @@ const mortalContext = <C extends SubStepContext>(inside: Surroundings, context: 
   return Object.defineProperties({} as C, {
     ...Object.getOwnPropertyDescriptors(context),
     signal: { enumerable: true, get: () => (signal ??= AbortSignal.any([context.signal, inside.life_.signal])) },
-    step: { enumerable: true, value: watchedSubSteps(inside, context.step) }
+    ...watchedCalls(inside, context)
   })
 }
 
-/** Calls sub-steps. Code that waits for them is not busy itself. */
-const watchedSubSteps = (inside: Surroundings, step: RunSubStep): RunSubStep => {
-  const { state, life_ } = inside
+/** The calls of sub-steps and waits. Code that waits for them is not busy itself. */
+const watchedCalls = (inside: Surroundings, context: SubStepContext): PropertyDescriptorMap => {
+  const { state, life_, witness } = inside
   let open = 0
-  const call = async (name: string, ...more: ReadonlyArray<unknown>): Promise<unknown> => {
+  const during = async <A>(called: () => Promise<A>): Promise<A> => {
     if (!life_.alive()) return await never()
-    const [options, run] = (more.length < 2 ? [{}, more[0]] : more) as [SubStepOptions<unknown>, SubStepRun]
     open += 1
     if (open === 1) state.running -= 1
     try {
-      return await step(name, options, watchedSubStep(inside, run, options.idempotent !== false) as never)
+      return await called()
     } finally {
       open -= 1
       if (open === 0) state.running += 1
       state.progress += 1
     }
   }
-  return call as RunSubStep
+  const step = (name: string, ...more: ReadonlyArray<unknown>): Promise<unknown> => {
+    const [options, run] = (more.length < 2 ? [{}, more[0]] : more) as [SubStepOptions<unknown>, SubStepRun]
+    return during(() => context.step(name, options, watchedSubStep(inside, run, options.idempotent !== false) as never))
+  }
+  const value = (of: unknown): PropertyDescriptor => ({ enumerable: true, value: of })
+  if (!('waitFor' in context)) return { step: value(step) }
+  const { sleep, waitFor, unit } = context as StepContext<unknown, unknown>
+  const counts = new Map<string, number>()
+  const waiting =
+    <Options>(wait: (name: string, options: Options) => Promise<unknown>) =>
+    (name: string, options: Options): Promise<unknown> =>
+      during(async () => {
+        const ended = wait(name, options)
+        const number = (counts.get(name) ?? 0) + 1
+        counts.set(name, number)
+        const given = await ended
+        if (life_.alive()) witness.waits.resolves(nth(join(unit, name), number))
+        return given
+      })
+  return { step: value(step), sleep: value(waiting(sleep)), waitFor: value(waiting(waitFor as never)) }
 }
 
 type SubStepRun = (context: SubStepContext) => unknown
@@ -199,6 +217,7 @@ const watchedSubStep =
     state.running += 1
     state.progress += 1
     witness.subSteps.starts(unit, idempotent)
+    witness.waits.calls(unit)
     const ended = await settle(() => run(mortalContext(inside, context)))
     state.running -= 1
     state.progress += 1

@@ -6,6 +6,8 @@ import { Program, StepError, StepFailure } from '../../../src/index.js'
 import type { CompletedStep, Program as P } from '../../../src/index.js'
 import type { Scene } from '../../../src/testing/crash/Process.js'
 import { policy } from '../../executor/fixtures.js'
+import type { Asked, CodeWait, WaitSpec } from './randomWaits.js'
+import { codeWait, namesOf, waitInCode, waitSpec, waitStep } from './randomWaits.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // what is defined
@@ -22,16 +24,17 @@ type Leaves = 'nothing' | 'artifact' | 'file' | 'commit'
 
 /**
  * A sub-step. `parallel`: it does not wait for the one before it; `fails`: its first call, having done nothing, or each, which
- * the task catches; `nested`: it has one of its own, which is not idempotent.
+ * the task catches; `nested`: it has one of its own, which is not idempotent; `waits`: it is a wait instead.
  */
 export interface SubStepSpec {
   readonly idempotent: boolean
   readonly parallel: boolean
   readonly fails: 'never' | 'once' | 'always'
   readonly nested: boolean
+  readonly waits?: CodeWait
 }
 
-/** A task. `subSteps`: what it records on the way, if it is idempotent and has no job. `trouble`: what its first calls come to. `job`: it hands its work over. */
+/** A task. `subSteps`: what it records on the way, if it is idempotent and has no job. `trouble`: what its first calls come to. `job`: it hands its work over. `wait`: it only waits. */
 export interface UnitSpec {
   readonly idempotent: boolean
   readonly trouble: ReadonlyArray<Trouble>
@@ -40,6 +43,7 @@ export interface UnitSpec {
   readonly sleeps: number
   readonly job?: Job
   readonly subSteps?: ReadonlyArray<SubStepSpec>
+  readonly wait?: WaitSpec
 }
 
 /** A step. `needs`: of the groups before it, as bits. */
@@ -64,15 +68,18 @@ const stepName = (index: number): string => `s${index}`
 
 const groupName = (index: number): string => `g${index}`
 
+const subStepName = (index: number): string => `x${index}`
+
 const subStepSpec: fc.Arbitrary<SubStepSpec> = fc.record(
   {
     idempotent: fc.constantFrom(true, true, false),
     parallel: fc.boolean(),
     fails: fc.constantFrom('never' as const, 'never' as const, 'once' as const, 'always' as const),
-    nested: fc.constantFrom(false, false, true)
+    nested: fc.constantFrom(false, false, true),
+    waits: fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: codeWait })
   },
   { noNullPrototype: true }
-)
+) as fc.Arbitrary<SubStepSpec>
 
 const unitSpec: fc.Arbitrary<UnitSpec> = fc.record(
   {
@@ -91,7 +98,8 @@ const unitSpec: fc.Arbitrary<UnitSpec> = fc.record(
     subSteps: fc.oneof(
       { weight: 2, arbitrary: fc.constant(undefined) },
       { weight: 1, arbitrary: fc.array(subStepSpec, { minLength: 1, maxLength: 3 }) }
-    )
+    ),
+    wait: fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: waitSpec })
   },
   { noNullPrototype: true }
 ) as fc.Arbitrary<UnitSpec>
@@ -159,13 +167,26 @@ interface Placed {
   readonly isInMap: boolean
 }
 
-/** Whether a wave leaves a mark: one in which no task surely runs, without a question, has nobody who makes it. */
-const leavesMark = (step: StepSpec): boolean => step._tag === 'Wave' && step.leaves && hasWork(step)
+/** Whether a wave leaves a mark: one in which no task surely runs, without a question, has nobody who makes it. Nor do waits make it. */
+const leavesMark = (step: StepSpec): boolean => step._tag === 'Wave' && step.leaves && hasWork(step) && !hasWait(step)
+
+const hasWait = (step: StepSpec): boolean => {
+  switch (step._tag) {
+    case 'Task':
+      return step.unit.wait !== undefined
+    case 'Sequence':
+      return step.steps.some(hasWait)
+    case 'Wave':
+      return step.groups.some((group) => hasWait(group.step))
+    case 'Map':
+      return hasWait(step.each)
+  }
+}
 
 const hasWork = (step: StepSpec): boolean => {
   switch (step._tag) {
     case 'Task':
-      return step.unit.idempotent && step.unit.leaves !== 'artifact'
+      return step.unit.wait === undefined && step.unit.idempotent && step.unit.leaves !== 'artifact'
     case 'Sequence':
       return step.steps.some(hasWork)
     case 'Wave':
@@ -194,28 +215,44 @@ const placed = (spec: WorkflowSpec): ReadonlyArray<Placed> => {
   return spec.flatMap((step, index) => visit(step, stepName(index), false))
 }
 
-/** The tasks of the maps. */
+/** The tasks of the maps that run code. */
 export const itemUnitsOf = (spec: WorkflowSpec): ReadonlyArray<string> =>
-  placed(spec).flatMap(({ unit, step, isInMap }) => (isInMap && step._tag === 'Task' ? [unit] : []))
+  placed(spec).flatMap(({ unit, step, isInMap }) =>
+    isInMap && step._tag === 'Task' && step.unit.wait === undefined ? [unit] : []
+  )
 
 /** The names of what leaves something behind. */
 export const leavingOf = (spec: WorkflowSpec): ReadonlyArray<string> =>
   placed(spec).flatMap(({ unit, step }) => {
-    const leaves = step._tag === 'Task' ? step.unit.leaves !== 'nothing' : leavesMark(step)
+    const leaves =
+      step._tag === 'Task' ? step.unit.leaves !== 'nothing' && step.unit.wait === undefined : leavesMark(step)
     return leaves ? [unit] : []
+  })
+
+/** The units that wait for an answer. */
+export const askingOf = (spec: WorkflowSpec): ReadonlyArray<string> =>
+  placed(spec).flatMap(({ unit, step }) => {
+    if (step._tag !== 'Task') return []
+    const { wait, subSteps = [] } = step.unit
+    if (wait !== undefined) return wait._tag === 'Ask' ? [unit] : []
+    if (!step.unit.idempotent || step.unit.job !== undefined) return []
+    return subSteps.flatMap(({ waits }, index) =>
+      waits === undefined ? [] : namesOf(subStepName(index), waits).map((name) => `${unit}/${name}`)
+    )
   })
 
 // ---------------------------------------------------------------------------------------------------------------------
 // what it does
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** What outlives a process: how often each unit was called, and the jobs by key. */
+/** What outlives a process: how often each unit was called, the jobs by key, and what was asked. */
 export interface Outside {
   readonly calls: Map<string, number>
   readonly jobs: Map<string, { readonly unit: string; readonly ends: Job; asked: number }>
+  readonly asked: Asked
 }
 
-export const outside = (): Outside => ({ calls: new Map(), jobs: new Map() })
+export const outside = (): Outside => ({ calls: new Map(), jobs: new Map(), asked: new Map() })
 
 type Context = P.StepContext<Readonly<Record<string, unknown>>, unknown>
 
@@ -280,6 +317,7 @@ const stepOf = (scene: Scene<Outside>, step: StepSpec, at: At): P.ProgramStep =>
 const markOf = (wave: string): string => `${wave}.wave`
 
 const taskOf = (scene: Scene<Outside>, spec: UnitSpec, { name, place, marks }: At): P.ProgramTask => {
+  if (spec.wait !== undefined) return waitStep(name, spec.wait)
   const captures = spec.capture && !place.endsWith('/*')
   const declared = {
     idempotent: spec.idempotent,
@@ -372,13 +410,18 @@ const working = (
 const subStepsOf = async (
   scene: Scene<Outside>,
   specs: ReadonlyArray<SubStepSpec>,
-  { step }: Context
+  context: Context
 ): Promise<ReadonlyArray<unknown>> => {
   const found: Array<unknown> = []
   const open: Array<Promise<unknown>> = []
   for (const [index, spec] of specs.entries()) {
     if (!spec.parallel) found.push(...(await Promise.all(open.splice(0))))
-    open.push(subStepOf(scene, spec, `x${index}`, step))
+    const name = subStepName(index)
+    open.push(
+      spec.waits === undefined
+        ? subStepOf(scene, spec, name, context.step)
+        : waitInCode(context, name, spec.waits, () => scene.sleep(1000))
+    )
   }
   return [...found, ...(await Promise.all(open))]
 }

@@ -1,4 +1,4 @@
-/** Random workflows, killed, asked to pause or cancel, told to run things again and robbed of their evidence at random: 10,000 times in a sweep. */
+/** Random workflows, killed, paused, cancelled, answered, told to run things again and robbed of their evidence at random: 10,000 times in a sweep. */
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
@@ -13,7 +13,8 @@ import { seed, sweep } from '../../sweep.js'
 import { DOUBTS, FAULTS, planted } from './plantedExecutor.js'
 import type { TraceEntry } from '../../../src/testing/crash/Trace.js'
 import type { Outside, UnitSpec, WorkflowSpec } from './randomWorkflow.js'
-import { itemUnitsOf, leavingOf, outside, programOf, workflowSpec } from './randomWorkflow.js'
+import { repliesTo, replyTo } from './randomWaits.js'
+import { askingOf, itemUnitsOf, leavingOf, outside, programOf, workflowSpec } from './randomWorkflow.js'
 
 const COUNT = sweep ? 10_000 : 200
 
@@ -36,7 +37,12 @@ const schedules: fc.Arbitrary<Schedule> = workflowSpec.chain((spec) =>
   fc.record(
     {
       spec: fc.constant(spec),
-      only: crashCase(programOf(spec)(NO_SCENE), { leaving: leavingOf(spec), items: itemUnitsOf(spec) })
+      only: fc
+        .tuple(
+          crashCase(programOf(spec)(NO_SCENE), { leaving: leavingOf(spec), items: itemUnitsOf(spec) }),
+          repliesTo(askingOf(spec))
+        )
+        .map(([one, replies]) => ({ ...one, interventions: [...(one.interventions ?? []), ...replies] }))
     },
     { noNullPrototype: true }
   )
@@ -51,7 +57,8 @@ const perform = (
     world: outside,
     only,
     mayFail: 20,
-    maxWaits: 100,
+    maxWaits: 200,
+    reply: replyTo,
     invariants: { counts: counting(tally) }
   })
 
@@ -184,5 +191,9 @@ const WHAT = [
   'taken back',
   'taken as done',
   'to run again',
-  'job failed'
+  'job failed',
+  'waits',
+  'has waited',
+  'is answered',
+  'Reply'
 ]

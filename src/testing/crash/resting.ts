@@ -1,0 +1,110 @@
+/**
+ * What happens while a simulated run rests: jobs are asked for, units are answered, and time passes.
+ *
+ * @since 0.1.0
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { none, type PendingWait } from '../../domain/Pending.js'
+import { answer } from '../../executor/answer.js'
+import { poll } from '../../executor/jobs.js'
+import type { RunError } from '../../executor/RunError.js'
+import type { Pending } from '../../executor/RunOutcome.js'
+import type { Reply } from './Intervention.js'
+import type { Process } from './Process.js'
+import type { TraceEntry } from './Trace.js'
+import type { Witness } from './Witness.js'
+
+/** The answer to a unit that waits; undefined if nobody answers now. */
+export type ReplyTo<World> = (wait: PendingWait, world: World) => unknown
+
+/** What rests. `replies`: what is answered before a call of the process. */
+export interface Resting<World> {
+  readonly runId: string
+  readonly process: Process<World>
+  readonly witness: Witness
+  readonly replyTo: ReplyTo<World>
+  readonly replies: ReadonlyArray<Reply>
+  readonly note: (entry: TraceEntry) => void
+}
+
+/** Right: whether the process resumes the run. */
+export type Rested = E.Either<RunError, boolean>
+
+/** Gives the answers that are due before the `n`-th call (from 1) of the process. */
+export const answerBefore = async <World>(resting: Resting<World>, n: number): Promise<Rested> => {
+  const { process, replies, note, replyTo } = resting
+  const { world, life, now } = process.scene
+  for (const by of replies.filter((one) => one.n === n)) {
+    note({ _tag: 'Intervened', life, by })
+    const startedAt = new Date(now()).toISOString()
+    const value = 'value' in by ? by.value : replyTo({ _tag: 'Answer', unit: by.unit, startedAt }, world)
+    const given = value === undefined ? E.right(true) : await give(resting, by.unit, value)
+    if (E.isLeft(given)) return given
+  }
+  return E.right(true)
+}
+
+/** How long, in virtual time, a process waits before it asks for a job again. */
+const POLL_MILLIS = 1000
+
+/** Does what a resting run waits for. A run whose waits are all over, and that rests again without a change, is not resumed. */
+export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Promise<Rested>) => {
+  const { process, witness, replyTo, runId } = all
+  const { scene } = process
+  const early = new Set<string>()
+  let rested = -1
+  return async ({ units, wakeAt, checkpoint }) => {
+    const isSame = checkpoint.revision === rested
+    rested = checkpoint.revision
+    const hasJobs = units.some(({ _tag }) => _tag === 'Job')
+    if (hasJobs) {
+      witness.begins({
+        life: scene.life,
+        how: 'poll',
+        program: process.program,
+        override: undefined,
+        answers: NO_ANSWERS
+      })
+      const polled = await poll(process.program, runId)(process.environment)()
+      if (E.isLeft(polled)) return polled
+    }
+    let replied = 0
+    for (const wait of units) {
+      const isOpen = wait._tag === 'Answer' && checkpoint.answers.every(({ unit }) => unit !== wait.unit)
+      const value = isOpen ? replyTo(wait, scene.world) : undefined
+      if (value === undefined) continue
+      replied += 1
+      const given = await give(all, wait.unit, value)
+      if (E.isLeft(given)) return given
+    }
+    const left = wakeAt === undefined ? Infinity : Date.parse(wakeAt) - scene.now()
+    if (replied > 0) await scene.sleep(1)
+    else if (hasJobs) await scene.sleep(left > 0 ? Math.min(left, POLL_MILLIS) : POLL_MILLIS)
+    else if (wakeAt === undefined || left <= 0) {
+      if (isSame) return E.right(false)
+      await scene.sleep(1)
+    } else {
+      // The first resume comes too early.
+      await scene.sleep(early.has(wakeAt) ? left : Math.ceil(left / 2))
+      early.add(wakeAt)
+    }
+    return E.right(true)
+  }
+}
+
+const NO_ANSWERS = new Map<string, never>(none)
+
+/** Answers a unit, as another command of the same process. */
+const give = async <World>(
+  { runId, process, witness }: Resting<World>,
+  unit: string,
+  value: unknown
+): Promise<Rested> => {
+  const { program, environment, scene } = process
+  witness.begins({ life: scene.life, how: 'answer', program, override: undefined, answers: NO_ANSWERS })
+  const given = await answer(runId, unit, value, { by: 'the simulation' })(environment)()
+  if (!process.alive()) return E.right(false)
+  if (E.isLeft(given) && given.left._tag !== 'AnswerRefused' && given.left._tag !== 'NoSuchRun') return given
+  witness.waits.answers(unit, E.isRight(given) ? 'acknowledged' : 'refused')
+  return E.right(true)
+}

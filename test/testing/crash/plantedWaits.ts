@@ -1,0 +1,226 @@
+/** Faults of an executor, or of the transitions, in waits, suspended tasks and answers. */
+import type { CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
+import type { Intervention } from '../../../src/testing/crash/Intervention.js'
+import type { Fault } from './plantedExecutor.js'
+import type { CodeWait, WaitSpec } from './randomWaits.js'
+import { MISFIT } from './randomWaits.js'
+import type { StepSpec, SubStepSpec, UnitSpec } from './randomWorkflow.js'
+
+const task = (given: Partial<UnitSpec> = {}): StepSpec => ({
+  _tag: 'Task',
+  unit: { idempotent: true, trouble: [], leaves: 'nothing', capture: false, sleeps: 0, ...given }
+})
+
+const wait = (one: WaitSpec): StepSpec => task({ wait: one })
+
+const wave = (...groups: ReadonlyArray<StepSpec>): StepSpec => ({
+  _tag: 'Wave',
+  groups: groups.map((step) => ({ step, needs: 0 })),
+  concurrency: 4,
+  onFailure: 'continue',
+  leaves: false
+})
+
+const SUB_STEP: SubStepSpec = { idempotent: true, parallel: false, fails: 'never', nested: false }
+
+const inCode = (one: WaitSpec, how: CodeWait['how'] = 'awaited'): SubStepSpec => ({
+  ...SUB_STEP,
+  waits: { wait: one, how }
+})
+
+const code = (...subSteps: ReadonlyArray<SubStepSpec>): StepSpec => task({ subSteps })
+
+/** A task whose code calls a sub-step, and waits. */
+const waiting = (one: WaitSpec, how?: CodeWait['how']): StepSpec => code(SUB_STEP, inCode(one, how))
+
+const SLEEP: WaitSpec = { _tag: 'Sleep', halves: 2 }
+
+const ASK: WaitSpec = { _tag: 'Ask' }
+
+const told = (
+  interventions: ReadonlyArray<Intervention> = [],
+  ...schedule: ReadonlyArray<CrashPoint>
+): Fault['only'] => ({ schedule, answer: 'again', interventions })
+
+/** A fault, and a part of what the simulator says of it. One that shows without a disturbance breaks the law `Undisturbed`. */
+export interface WaitFault extends Fault {
+  readonly says: string
+}
+
+const waits = (one: Omit<WaitFault, 'breaks' | 'only'> & Partial<Fault>): WaitFault => ({
+  only: told(),
+  breaks: 'Undisturbed',
+  ...one
+})
+
+const early = (value?: number): Intervention => ({
+  _tag: 'Reply',
+  life: 1,
+  n: 2,
+  unit: 's1',
+  ...(value === undefined ? {} : { value })
+})
+
+/** What an executor must not do with waits. */
+const EXECUTOR: ReadonlyArray<WaitFault> = [
+  waits({
+    what: 'wakes a unit before its time',
+    spec: [wave(wait(SLEEP), waiting(SLEEP))],
+    module: 'executor/waits.ts',
+    text: "if (end === undefined || end > timestamp(now)) return { _tag: 'Waits' }",
+    instead: "if (end === undefined || end > timestamp(now + 60_000)) return { _tag: 'Waits' }",
+    says: 'the wait of s0/g1/x1 was over at'
+  }),
+  waits({
+    what: 'never wakes a unit that is answered',
+    spec: [wait(ASK)],
+    module: 'executor/waits.ts',
+    text: 'if ((end === undefined || end > time) && !answered.has(one.unit)) continue',
+    instead: 'if (end === undefined || end > time) continue',
+    says: 'it waits for s0'
+  }),
+  waits({
+    what: 'starts what comes after a wait before that is over',
+    spec: [wait(SLEEP), task()],
+    module: 'executor/steps.ts',
+    text: "if (ended.right._tag !== 'Done') return E.right({ end: ended.right, index })",
+    instead:
+      "if (ended.right._tag !== 'Done' && ended.right._tag !== 'Pending') return E.right({ end: ended.right, index })",
+    says: 's1 started before the wait of s0 was over'
+  }),
+  waits({
+    what: 'takes the answer to another unit',
+    spec: [code(inCode({ ...ASK, timesOut: 1 }), { ...inCode(ASK), parallel: true })],
+    module: 'executor/waits.ts',
+    text: 'find(answers, wait.unit) : undefined',
+    instead: '(find(answers, wait.unit) ?? answers[0]) : undefined',
+    says: 's0/x0.0 completed, and no answer is kept'
+  }),
+  waits({
+    what: 'drops an answer that fits',
+    spec: [wait(ASK)],
+    module: 'executor/runWait.ts',
+    text: 'if (E.isRight(fits)) return completed(value)',
+    instead: 'if (E.isRight(fits) && by === undefined) return completed(value)',
+    says: 'an answer to s0 that fits was dropped'
+  }),
+  waits({
+    what: 'takes an answer that does not fit',
+    spec: [wait(SLEEP), wait(ASK)],
+    only: told([early(MISFIT)]),
+    module: 'executor/runWait.ts',
+    text: 'if (E.isRight(fits)) return completed(value)',
+    instead: 'if (E.isRight(fits) || by !== undefined) return completed(value)',
+    breaks: 'SameEnd',
+    says: 'the output of s1 is 17'
+  }),
+  waits({
+    what: 'rests before it is on record that a unit waits',
+    spec: [wait(SLEEP)],
+    module: 'executor/execute.ts',
+    text: `  const saved = await recorder.commit()
+  if (E.isLeft(saved)) return saved
+  const checkpoint = saved.right
+  const { runId, pending: units } = checkpoint`,
+    instead: `  const checkpoint = recorder.checkpoint()
+  const { runId, pending: units } = checkpoint`,
+    says: 'the run rests because s0 waits, and that is not on record'
+  }),
+  waits({
+    what: 'goes on with a suspended task in another attempt',
+    spec: [waiting(SLEEP)],
+    module: 'executor/changes.ts',
+    text: 'return inFlight(recorder.checkpoint().state).find(',
+    instead: 'return 1 + inFlight(recorder.checkpoint().state).find(',
+    says: 's0 was suspended in attempt 1, and goes on as 2'
+  }),
+  waits({
+    what: 'runs what code calls that is suspended',
+    // The others are there so that the run goes on until the late call.
+    spec: [wave(waiting({ ...SLEEP, halves: 4 }, 'beside'), task({ sleeps: 1 }), task({ sleeps: 3 }))],
+    module: 'executor/subSteps.ts',
+    text: '  if (level.isClosed) return await NEVER\n  level.calls += 1\n',
+    instead: '  level.calls += 1\n',
+    says: 's0/g0/x1.late was called by code of s0/g0 that is suspended'
+  }),
+  waits({
+    what: 'takes a wait that is being saved for a sub-step that was not awaited',
+    spec: [code(inCode({ ...ASK, timesOut: 1 }), inCode(SLEEP, 'dropped'), inCode(SLEEP, 'dropped'))],
+    module: 'executor/subStepLevel.ts',
+    text: 'const left = [...level.open.keys()]',
+    instead: 'const left = [...level.open.keys(), ...level.saving.keys()]',
+    says: 'await each sub-step'
+  })
+]
+
+/** What transitions must not do with waits. */
+const DOMAIN: ReadonlyArray<WaitFault> = [
+  waits({
+    what: 'starts a sleep anew whenever a process goes on',
+    spec: [wait(SLEEP)],
+    only: told(),
+    module: 'executor/stored.ts',
+    text: '  const restored = restore(stored)\n  if (E.isRight(restored)) {',
+    instead: `  const nothing = { _tag: 'Recovered', at: '2026-01-02T03:04:05.000Z', from: '', lost: '', agreedBy: '' }
+  const changes = stored.changes.map((change) => (change._tag === 'WaitStarted' ? nothing : change))
+  const restored = restore({ ...stored, changes })
+  if (E.isRight(restored)) {`,
+    says: 's0 waits, and starts to wait again'
+  }),
+  waits({
+    what: 'forgets timers when the run rests',
+    spec: [waiting(SLEEP)],
+    module: 'domain/Transition.ts',
+    text: 'return E.right({ state: State.interrupted(',
+    instead: "return E.right({ pending: self.pending.filter(({ _tag }) => _tag !== 'Timer'), state: State.interrupted(",
+    says: 's0/x1'
+  }),
+  waits({
+    what: 'keeps an answer that was taken',
+    spec: [wait(ASK)],
+    module: 'domain/transitionParts.ts',
+    text: 'answers: outside(answers, unit),',
+    instead: 'answers,',
+    says: 'an answer to s0 is stored that nobody gave'
+  }),
+  waits({
+    what: 'keeps one answer only',
+    spec: [wave(wait(ASK), wait(ASK))],
+    module: 'domain/waitChanges.ts',
+    text: 'answers: [...self.answers, { unit, value, by, at }]',
+    instead: 'answers: [{ unit, value, by, at }]',
+    says: 's0/g0'
+  }),
+  waits({
+    what: 'drops an answer that comes before its unit waits',
+    spec: [wait(SLEEP), wait(ASK)],
+    only: told([early()]),
+    module: 'domain/waitChanges.ts',
+    text: '...(pending === undefined ? {} : { answers: without(self.answers, unit) })',
+    instead: 'answers: without(self.answers, unit)',
+    breaks: 'WaitKept',
+    says: 'two answers to s1 were recorded'
+  }),
+  waits({
+    what: 'keeps the timer of a wait when its task completes',
+    spec: [waiting(SLEEP, 'dropped'), task()],
+    module: 'domain/transitionParts.ts',
+    text: 'pending: outside(pending, unit),',
+    instead: 'pending,',
+    says: 's0/x1 does not wait, and is stored as waiting'
+  }),
+  waits({
+    what: 'sets another time when a unit waits again',
+    spec: [wait(SLEEP), wait({ ...ASK, timesOut: 0 })],
+    only: told([early(MISFIT)]),
+    module: 'executor/waits.ts',
+    text: '({ unit: _, startedAt: __, ...wait }: PendingWait): Wait => wait',
+    instead:
+      "({ unit: _, startedAt: __, ...wait }: PendingWait): Wait => ({ ...wait, until: '2026-01-03T03:04:05.000Z' }) as Wait",
+    breaks: 'WaitKept',
+    says: 'the wait of s1 was to end at'
+  })
+]
+
+/** What must not become of waits. */
+export const WAIT_FAULTS: ReadonlyArray<WaitFault> = [...EXECUTOR, ...DOMAIN]

@@ -1,0 +1,152 @@
+/** Random waits for the crash simulator: steps that only wait, and task code that waits. */
+import * as fc from 'fast-check'
+import * as t from 'io-ts'
+import { Program } from '../../../src/index.js'
+import type { Pending, Program as P } from '../../../src/index.js'
+import type { Intervention } from '../../../src/testing/crash/Intervention.js'
+
+/**
+ * A wait: for a time, in halves of a second, or for an answer. `timesOut`: how often nobody answers in time; without it there is no time limit.
+ */
+export type WaitSpec =
+  { readonly _tag: 'Sleep'; readonly halves: number } | { readonly _tag: 'Ask'; readonly timesOut?: number }
+
+/** A wait in the code of a task. `dropped`: the code does not await it; `beside`: a plain promise runs beside it, and then a sub-step. */
+export interface CodeWait {
+  readonly wait: WaitSpec
+  readonly how: 'awaited' | 'dropped' | 'beside'
+}
+
+const PLAIN = { noNullPrototype: true } as const
+
+export const waitSpec: fc.Arbitrary<WaitSpec> = fc.oneof(
+  fc.record({ _tag: fc.constant('Sleep' as const), halves: fc.nat({ max: 4 }) }, PLAIN),
+  fc.record(
+    { _tag: fc.constant('Ask' as const), timesOut: fc.constantFrom(undefined, 0, 1) },
+    PLAIN
+  ) as fc.Arbitrary<WaitSpec>
+)
+
+export const codeWait: fc.Arbitrary<CodeWait> = fc.record(
+  {
+    wait: waitSpec,
+    how: fc.constantFrom(
+      'awaited' as const,
+      'awaited' as const,
+      'awaited' as const,
+      'dropped' as const,
+      'beside' as const
+    )
+  },
+  PLAIN
+)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// steps
+// ---------------------------------------------------------------------------------------------------------------------
+
+const TIMEOUT_MILLIS = 1500
+
+/** The question says how often nobody answers in time. */
+const questionOf = (timesOut: number | undefined): { readonly question: string; readonly timeoutMillis?: number } => ({
+  question: `ignored ${timesOut ?? 0}`,
+  ...(timesOut === undefined ? {} : { timeoutMillis: TIMEOUT_MILLIS })
+})
+
+/** A step that only waits. */
+export const waitStep = (name: string, wait: WaitSpec): P.ProgramTask =>
+  wait._tag === 'Sleep'
+    ? Program.task(name, { sleep: { millis: wait.halves * 500 } })
+    : Program.task(name, { waitFor: questionOf(wait.timesOut), output: t.string })
+
+/** What the waits of one name were started at, by their units. */
+export type Asked = Map<string, Set<string>>
+
+/** An answer that no wait accepts. */
+export const MISFIT = 17
+
+/** Answers a wait, unless it is to time out. */
+export const replyTo = (
+  { unit, startedAt, ...wait }: Pending.PendingWait,
+  { asked }: { readonly asked: Asked }
+): unknown => {
+  const question = (wait._tag === 'Answer' ? wait.question : undefined) ?? ''
+  const ignored = Number(question.replace('ignored ', ''))
+  const before = asked.get(unit) ?? new Set()
+  asked.set(unit, before.add(startedAt))
+  return before.size > ignored ? `answer to ${unit}` : undefined
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// code
+// ---------------------------------------------------------------------------------------------------------------------
+
+const NEVER = 'ignored 1000'
+
+type Calls = Pick<P.StepContext<unknown, unknown>, 'sleep' | 'waitFor' | 'step'>
+
+/** Waits in the code of a task: for an answer once more for each time that nobody answers. */
+export const waitInCode = async (
+  { sleep, waitFor, step }: Calls,
+  name: string,
+  { wait, how }: CodeWait,
+  plain: () => Promise<void>
+): Promise<unknown> => {
+  const waiting = async (): Promise<unknown> => {
+    if (wait._tag === 'Sleep') return await sleep(name, { millis: wait.halves * 500 })
+    for (let n = 0; ; n++) {
+      // The last one has no time limit: other groups may take longer than any.
+      const limited =
+        n < (wait.timesOut ?? 0) ? { question: NEVER, timeoutMillis: TIMEOUT_MILLIS } : questionOf(undefined)
+      const options = { ...limited, output: t.string }
+      // The output is the same, however often nobody answered in time.
+      const ended = await waitFor(`${name}.${n}`, options).then(
+        () => 'answered',
+        (error: unknown) => error
+      )
+      if (ended === 'answered') return ended
+      if ((ended as { readonly code?: string }).code !== 'WAIT_TIMEOUT') throw ended as Error
+    }
+  }
+  switch (how) {
+    case 'awaited':
+      return await waiting()
+    case 'dropped':
+      void waiting().catch(() => undefined)
+      return undefined
+    case 'beside': {
+      const late = async (): Promise<unknown> => {
+        await plain()
+        return await step(`${name}.late`, () => 'late')
+      }
+      return await Promise.all([waiting(), late()])
+    }
+  }
+}
+
+/** The names under which the code waits for an answer. */
+export const namesOf = (name: string, { wait }: CodeWait): ReadonlyArray<string> =>
+  wait._tag === 'Sleep' ? [] : Array.from({ length: 1 + (wait.timesOut ?? 0) }, (_, n) => `${name}.${n}`)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// answers
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Arbitrary answers to these units, at any time, and some that do not fit. */
+export const repliesTo = (units: ReadonlyArray<string>): fc.Arbitrary<ReadonlyArray<Intervention>> =>
+  units.length === 0
+    ? fc.constant([])
+    : fc.array(
+        fc
+          .record(
+            {
+              life: fc.integer({ min: 1, max: 3 }),
+              n: fc.integer({ min: 1, max: 3 }),
+              unit: fc.constantFrom(...units),
+              fits: fc.boolean()
+            },
+            PLAIN
+          )
+          .map(({ fits, ...one }) => ({ _tag: 'Reply' as const, ...one, ...(fits ? {} : { value: MISFIT }) })),
+        { maxLength: 3 }
+      )
