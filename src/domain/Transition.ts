@@ -16,7 +16,7 @@ import * as Items from './Items.js'
 import { isCollected, jobEnded, jobSubmitted, stateAfterJob, withKeys } from './jobChanges.js'
 import { renewed } from './IdempotencyKey.js'
 import * as Job from './Pending.js'
-import { subStepCompleted, subStepFailed, withoutEarlier, wrongStart } from './subStepChanges.js'
+import { subStepCompleted, subStepFailed, withoutEarlier, withoutEarlierWaits, wrongStart } from './subStepChanges.js'
 import { answered, suspended, waitStarted } from './waitChanges.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
@@ -205,7 +205,11 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
   )
   const inFlight = others.length === 0 ? change.attempts : [...others, ...change.attempts]
   const state = State.beforeStep(stepIndex, step.name, inFlight, failures)
-  return change.submissions === undefined ? E.right({ state }) : withKeys(self, change, change.submissions, state)
+  const pending = withoutEarlierWaits(self.pending, before.inFlight, tasks)
+  const next = pending === self.pending ? { state } : { state, pending }
+  if (change.submissions === undefined) return E.right(next)
+  const keyed = withKeys(self, change, change.submissions, state)
+  return E.isLeft(keyed) ? keyed : E.right({ ...next, ...keyed.right })
 }
 
 /** Attempts are of tasks of the step that have neither a record nor a job. */

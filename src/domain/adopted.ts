@@ -44,8 +44,7 @@ export const adopted = (
   const completedSteps = finishedOnly(records, { workflow, items })
   const isThere = (unit: Unit, kind: Pending['_tag'] | undefined): boolean => {
     const whole = find(workflow, items, unit)?.definition
-    if (whole === undefined)
-      return kind !== undefined && kind !== 'Job' && taskAround(workflow, items, unit) !== undefined
+    if (whole === undefined) return kind !== undefined && kind !== 'Job' && hasCode(taskAround(workflow, items, unit))
     return whole.kind === 'task' && (kind === undefined || (whole.wait ?? 'Job') === kind)
   }
   const taken = <A extends { readonly unit: Unit; readonly _tag?: Pending['_tag'] }>(
@@ -69,6 +68,10 @@ export const adopted = (
     renewals: dropped.size === 0 ? self.renewals : renewed(self.renewals, dropped)
   }
 }
+
+/** Detects a task that runs code. */
+const hasCode = (found: Found<StepIdentity> | undefined): boolean =>
+  found?.definition.kind === 'task' && found.definition.wait === undefined
 
 /** Finds the unit of a record, or the task of a sub-step, in the edited workflow. */
 const definedAs = (
@@ -107,9 +110,11 @@ const stateAfterEdit = (
   if (found !== undefined && (state._tag !== 'Completed' || Steps.has(completedSteps, state.step))) {
     const { step, stepIndex } = found
     const stays = ({ unit }: { readonly unit: Unit }): boolean => {
-      const kind = find(workflow, items, unit, stepIndex)?.definition.kind
+      const definition = find(workflow, items, unit, stepIndex)?.definition
+      const kind = definition?.kind
       if (kind === undefined && taskAround(before, known, unit, state.stepIndex) !== undefined)
-        return taskAround(workflow, items, unit, stepIndex) !== undefined
+        return hasCode(taskAround(workflow, items, unit, stepIndex))
+      if (definition?.kind === 'task' && definition.wait !== undefined) return false
       return kind !== undefined && kind === find(before, known, unit, state.stepIndex)?.definition.kind
     }
     switch (state._tag) {

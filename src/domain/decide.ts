@@ -102,8 +102,19 @@ export const decideItems = (
 const ofItem = <S extends Step>(each: S, key: string): S => {
   const summary = each.summary === each.name ? key : each.summary
   if (each._tag !== 'Task') return { ...each, name: key, summary }
-  const { fingerprint, idempotent, captures, numbered, accepts, leaves } = each
-  return { _tag: 'Task', name: key, summary, fingerprint, idempotent, captures, numbered, accepts, leaves } as Step as S
+  const { fingerprint, idempotent, captures, numbered, wait, accepts, leaves } = each
+  return {
+    _tag: 'Task',
+    name: key,
+    summary,
+    fingerprint,
+    idempotent,
+    captures,
+    numbered,
+    wait,
+    accepts,
+    leaves
+  } as Step as S
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ export const decideWithSubSteps = (
   const restart = whole === undefined && at.demand !== 'assumed' ? restartOf(all, from, evidence.due) : undefined
   const restarted = restart === undefined ? undefined : restartedBy(all, restart)
   const demand = restart?.reason ?? at.demand
-  const wait = demand === 'none' ? suspendedBy(context, at, all) : undefined
+  const wait = demand === 'none' && task.wait === undefined ? suspendedBy(context, at, all) : undefined
   const placed: Placed<Task> = { ...at, demand, task, record, ...(wait === undefined ? {} : { pending: wait }) }
   const decision = decideTask(context, placed, out)
   out.decisions.push(decision)

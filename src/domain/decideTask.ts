@@ -134,7 +134,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   if (placed.demand === 'assumed') {
     return assume(placed, given === undefined ? context.outputs.get(placed.unit) : given, out)
   }
-  const pending = placed.pending ?? (context.pending.size === 0 ? undefined : context.pending.get(placed.unit))
+  const pending = placed.pending ?? (context.pending.size === 0 ? undefined : pendingOf(context, placed))
   if (pending !== undefined && scheduled === undefined) {
     if (answer !== undefined) out.problems.push({ _tag: 'JobPending', unit: placed.unit })
     return poll(context, placed, pending)
@@ -148,6 +148,14 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   if (answer?._tag === 'Done') out.problems.push({ _tag: 'NotAsked', unit: placed.unit })
   if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NotAsked', unit: placed.unit, keep: true })
   return due
+}
+
+/** What a unit waits for. A wait that an edit made something else is over. */
+const pendingOf = (context: PlanContext, { unit, stepIndex, task }: Placed<Task>): Pending | undefined => {
+  const pending = context.pending.get(unit)
+  if (pending === undefined || pending._tag === 'Job' || pending._tag === task.wait) return pending
+  const { workflow, items } = context.checkpoint
+  return find(workflow, items, unit, stepIndex) === undefined ? pending : undefined
 }
 
 const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean => open.size > 0 && open.has(placed.unit)

@@ -23,8 +23,9 @@ import {
   without,
   withoutPending
 } from './transitionParts.js'
+import type { Pending } from './Pending.js'
 import type { Unit } from './Unit.js'
-import { isWithin } from './Unit.js'
+import { ancestors, isWithin } from './Unit.js'
 
 /** Returns why a sub-step cannot start, or undefined. `starting`: the tasks that start in the same change. */
 export const wrongStart = (
@@ -54,6 +55,19 @@ export const withoutEarlier = (
   return failures.filter(
     ({ unit, subStep }) => subStep === undefined || !anew.some((task) => isWithin(unit, task.unit))
   )
+}
+
+/** Drops the waits in the code of tasks whose new attempt starts. A repeated attempt goes on with them. */
+export const withoutEarlierWaits = (
+  pending: ReadonlyArray<Pending>,
+  inFlight: ReadonlyArray<InFlight>,
+  starting: ReadonlyArray<InFlight>
+): ReadonlyArray<Pending> => {
+  if (pending.length === 0) return pending
+  const known = new Set(inFlight.map(({ unit }) => unit))
+  const anew = new Set(starting.flatMap(({ unit }) => (known.has(unit) ? [] : [unit])))
+  const isStale = ({ unit }: Pending): boolean => [...ancestors(unit)].some((above) => anew.has(above))
+  return pending.some(isStale) ? pending.filter((one) => !isStale(one)) : pending
 }
 
 /**

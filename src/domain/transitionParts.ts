@@ -107,7 +107,7 @@ export const taskAt = ({ workflow, items, state }: Fields, unit: Unit): ReturnTy
 export const subStepAt = (self: Fields, unit: Unit): ReturnType<typeof taskAt> => {
   const isKnown =
     Steps.get(self.completedSteps, unit)?.subStep !== undefined ||
-    [...State.failures(self.state), ...State.inFlight(self.state)].some((one) => one.unit === unit)
+    [...State.failures(self.state), ...State.inFlight(self.state), ...self.pending].some((one) => one.unit === unit)
   return isKnown ? taskAt(self, unit) : undefined
 }
 

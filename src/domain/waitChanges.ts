@@ -35,9 +35,15 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   const at = indexOf(self.pending, unit)
   const isAgain = self.pending[at]?._tag === 'Answer' && Pending.find(self.answers, unit) !== undefined
   if (at !== -1 && !isAgain) return refuse(self, change, 'StillPending', unit)
-  if (!mayStandAt(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
+  if (task !== undefined && !mayStandAt(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
   return E.right({
-    state: State.beforeStep(stepIndex, step.name, before.inFlight, without(before.failures, unit)),
+    // A task that became a wait has no attempt any more.
+    state: State.beforeStep(
+      stepIndex,
+      step.name,
+      task === undefined ? without(before.inFlight, unit) : before.inFlight,
+      without(before.failures, unit)
+    ),
     pending: [...(at === -1 ? self.pending : self.pending.toSpliced(at, 1)), { ...wait, unit, startedAt }],
     ...(at === -1 ? {} : { answers: without(self.answers, unit) })
   })
@@ -57,7 +63,9 @@ export const answered = (self: Fields, change: Change.Answered): Result => {
   if (found?.definition.kind !== 'task')
     return refuse(self, change, found === undefined ? 'UnknownUnit' : 'NotAWait', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
-  const kind = whole === undefined ? (Pending.find(self.pending, unit)?._tag ?? 'Answer') : found.definition.wait
+  const isBelowWait = whole === undefined && found.definition.wait !== undefined
+  const below = isBelowWait ? undefined : (Pending.find(self.pending, unit)?._tag ?? 'Answer')
+  const kind = whole === undefined ? below : found.definition.wait
   if (kind !== 'Answer') return refuse(self, change, 'NotAWait', unit)
   if (Pending.find(self.answers, unit) !== undefined) return refuse(self, change, 'AlreadyAnswered', unit)
   return E.right({ answers: [...self.answers, { unit, value, by, at }] })

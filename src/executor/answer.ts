@@ -91,6 +91,7 @@ export const answer =
       if (E.isLeft(asked)) return asked
       if (O.isSome(asked.right)) return E.right(asked.right.value)
       const recorded = await record(environment, request())
+      await takeLeftAnswers(environment, runId)
       // Another process has claimed it meanwhile, and can be asked.
       if (E.isRight(recorded) || recorded.left._tag !== 'HeldBy' || tries === MOST_TRIES) return recorded
       if (environment.requests === undefined) return recorded
@@ -133,9 +134,12 @@ const record = (environment: Environment, request: AnswerRequest): Promise<E.Eit
       return E.left({ _tag: 'RecoveryRefused', runId, from: found.from, lost: found.lost, cause: undefined })
     const restored = restoreStored(stored.value, runId)
     if (E.isLeft(restored)) return restored
-    const refused = refusal(restored.right, request)
-    if (refused !== undefined) return E.left(refused)
     const recorder = makeRecorder(environment.storage, claim, restored.right, [], () => undefined)
+    // What was left for an earlier owner came first.
+    const taken = await takeAnswersIn(environment, recorder, await answersIn(environment, runId))
+    if (E.isLeft(taken)) return taken
+    const refused = refusal(recorder.checkpoint(), request)
+    if (refused !== undefined) return E.left(refused)
     recorder.stage([changeOf(request)])
     const saved = await recorder.commit()
     return E.isLeft(saved) ? saved : E.right({ _tag: 'Recorded', runId, unit })
@@ -177,6 +181,22 @@ export const takeAnswersIn = async (
   if (requests !== undefined)
     for (const request of answers) await answering('request', () => requests.withdraw(request))
   return E.right(undefined)
+}
+
+/** Records answers that were left for an owner which has released the run meanwhile. Another owner looks after its own release. */
+export const takeLeftAnswers = async (environment: Environment, runId: string): Promise<void> => {
+  for (let tries = 1; tries <= MOST_TRIES && (await answersIn(environment, runId)).length > 0; tries++) {
+    const seen = await look(environment, runId)
+    if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
+    const taken = await holding(environment, runId, async (claim, stored): Promise<E.Either<RunError, void>> => {
+      if (O.isNone(stored) || stored.value.found._tag === 'Recovered') return E.left({ _tag: 'NoSuchRun', runId })
+      const restored = restoreStored(stored.value, runId)
+      if (E.isLeft(restored)) return restored
+      const recorder = makeRecorder(environment.storage, claim, restored.right, [], () => undefined)
+      return await takeAnswersIn(environment, recorder, await answersIn(environment, runId))
+    })
+    if (E.isLeft(taken)) return
+  }
 }
 
 /** The answers in the inbox of a run. */

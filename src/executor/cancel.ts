@@ -11,6 +11,7 @@ import { isFinal, status } from '../domain/Checkpoint.js'
 import type { CancelRequest } from '../domain/Request.js'
 import type { Claim, ClaimOptions, Holder, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
+import { takeLeftAnswers } from './answer.js'
 import { askOwner, look } from './asking.js'
 import type { Executor } from './Executor.js'
 import { clearRequest, isAny, removePointer } from './pause.js'
@@ -189,8 +190,7 @@ export const takeCancelIn = async (
 }
 
 /**
- * Claims a run, uses the claim, and releases it. A cancel request that came too late for that is recorded then: the caller of `cancel`
- * has seen an owner.
+ * Claims a run, uses the claim, and releases it. A request that came too late for that is taken in then: its caller has seen an owner.
  *
  * @category effects
  * @since 0.1.0
@@ -202,11 +202,16 @@ export const owning = async <A>(
   how: ClaimOptions = {}
 ): Promise<E.Either<RunError, A>> => {
   const ended = await holding(environment, runId, use, how)
+  await takeLeftIn(environment, runId)
+  return ended
+}
+
+/** Takes in what was left for an owner that has released the run meanwhile. Another owner looks after its own release. */
+const takeLeftIn = async (environment: Environment, runId: string): Promise<void> => {
   const request = await cancelIn(environment, runId)
-  if (request === undefined) return ended
+  if (request === undefined) return await takeLeftAnswers(environment, runId)
   const seen = await look(environment, runId)
-  if (E.isLeft(seen) || O.isSome(seen.right.holder)) return ended
+  if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
   if (isOver(seen.right.checkpoint)) await withdrawCancel(environment, request)
   else await recordUnclaimed(environment, runId)
-  return ended
 }

@@ -6,6 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { JobEnded } from '../domain/Change.js'
 import type { GivenAnswer, PendingWait } from '../domain/Pending.js'
+import * as Redaction from '../domain/Redaction.js'
 import type { Awaits } from './awaits.js'
 import { taskCompleted } from './changes.js'
 import type { ProgramTask } from './Program.js'
@@ -45,7 +46,8 @@ export const runWait = async (
       recorder.stage([timedOut(wait, at)])
       return await failedWith(scope)
     case 'Answered': {
-      const { value, by } = end.answer
+      const { by } = end.answer
+      const value = Redaction.json(environment.vault.redaction, end.answer.value)
       const fits = task.accepts(value)
       if (E.isRight(fits)) return completed(value)
       recorder.stage([{ _tag: 'WaitStarted', at, unit, wait: restarted(wait) }])

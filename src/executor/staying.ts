@@ -5,9 +5,11 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import { endOf, wakeAt } from '../domain/Pending.js'
 import type { Environment } from '../ports/Environment.js'
 import type { RunError } from './RunError.js'
 import type { Pending, RunOutcome } from './RunOutcome.js'
+import { timestamp } from './RunScope.js'
 import { sleepUnless } from './sleep.js'
 import { answering } from './stored.js'
 
@@ -20,9 +22,15 @@ export const staying = async <Outputs>(
   resume: () => Promise<Ended<Outputs>>
 ): Promise<Ended<Outputs>> => {
   let ended = first
+  let past = ''
   while (E.isRight(ended) && ended.right._tag === 'Pending' && isWoken(ended.right)) {
-    if (!(await woken(environment, ended.right))) return ended
+    if (!(await woken(environment, ended.right, past))) return ended
+    const at = timestamp(environment.clock.now())
+    const { revision } = ended.right.checkpoint
     const again = await unlessHeld(environment, resume)
+    // A wait that is over and stands behind another one cannot end yet.
+    const isInVain = E.isRight(again) && again.right._tag === 'Pending' && again.right.checkpoint.revision === revision
+    past = isInVain ? at : ''
     if (E.isLeft(again) && environment.interrupt.signal.aborted) return ended
     ended = again
   }
@@ -31,11 +39,17 @@ export const staying = async <Outputs>(
 
 const isWoken = ({ units }: Pending): boolean => units.some(({ _tag }) => _tag !== 'Job')
 
-/** Waits until the run may go on: at its time, or when its record has changed. False: the process is to stop. */
-const woken = async (environment: Environment, { runId, checkpoint, wakeAt, units }: Pending): Promise<boolean> => {
+/** Waits until the run may go on: at its time, after `past`, or when its record has changed. False: it cannot, or the process is to stop. */
+const woken = async (
+  environment: Environment,
+  { runId, checkpoint, units }: Pending,
+  past: string
+): Promise<boolean> => {
   const { clock, interrupt, storage } = environment
-  const due = wakeAt === undefined ? Infinity : Date.parse(wakeAt)
+  const next = wakeAt(units.filter((one) => (endOf(one) ?? '') > past))
+  const due = next === undefined ? Infinity : Date.parse(next)
   const isAsked = units.some(({ _tag }) => _tag !== 'Timer')
+  if (next === undefined && !isAsked) return false
   let pause = LOOK_MILLIS
   for (;;) {
     const left = due - clock.now()

@@ -9,6 +9,7 @@ import * as Steps from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import type { PendingWait } from '../domain/Pending.js'
 import { endOf } from '../domain/Pending.js'
+import * as Redaction from '../domain/Redaction.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
 import type { Unit } from '../domain/Unit.js'
@@ -132,7 +133,8 @@ const ending = async (level: Level, unit: Unit, convert: Call['convert']): Promi
       return E.isLeft(saved) ? saved : E.left(errorOf(Failure.permanent(timeout(wait, at).last.error, 'notApplied')))
     }
     case 'Answered': {
-      const { value, by } = end.answer
+      const { by } = end.answer
+      const value = Redaction.json(environment.vault.redaction, end.answer.value)
       const fits = convert.accepts(value)
       if (E.isRight(fits)) return await record(level, wait, now, value, convert)
       const saved = await kept(level, unit, save(scope, [{ _tag: 'WaitStarted', at, unit, wait: restarted(wait) }]))

@@ -5,7 +5,7 @@ import * as t from 'io-ts'
 import { answer, type RunOutcome } from 'dogear'
 import { memoryRequests, memoryStorage } from 'dogear/memory'
 import { nodeEnvironment } from 'dogear/node'
-import { resume, runOrResume, runOutcome, type StepContext, workflow } from 'dogear/promise'
+import { answer as answerOf, resume, runOrResume, runOutcome, type StepContext, workflow } from 'dogear/promise'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { describe, test } from 'vitest'
 
@@ -616,4 +616,154 @@ describe('with wait: true', () => {
     assert.equal(ended.checkpoint.completedSteps.size, 4)
     assert.deepEqual(new Set(attempts), new Set([1]))
   })
+})
+
+describe('a waiting run after an edit', () => {
+  const never = () => new Promise<never>(() => undefined)
+
+  test('goes on if a task in flight became a wait', async () => {
+    const stop = new AbortController()
+    const before = workflow('edited').step('a', () => {
+      stop.abort()
+      return never()
+    })
+    const options = { id: 'run-1', storage: memoryStorage(), environment: { graceMillis: 0 } }
+    assert.equal((await runOutcome(before, { ...options, signal: stop.signal }))._tag, 'Interrupted')
+    const after = workflow('edited').waitFor('a')
+    pending(await runOutcome(after, options))
+    pending(await runOutcome(after, options))
+    await answerOf({ ...options, unit: 'a', value: 1 })
+    assert.equal((await resume(after, options)).a, 1)
+  })
+
+  test('waits anew if a suspended task became a wait', async () => {
+    const { options, move } = world()
+    pending(
+      await runOutcome(
+        workflow('edited').step('n', ({ sleep }) => sleep('x', { millis: 30 })),
+        options
+      )
+    )
+    const after = workflow('edited').sleep('n', { millis: 1_000 })
+    assert.deepEqual(
+      pending(await runOutcome(after, options)).units.map(({ unit }) => unit),
+      ['n']
+    )
+    move(1_000)
+    assert.equal((await runOutcome(after, options))._tag, 'Completed')
+  })
+
+  test.each([
+    ['a task', workflow('edited').step('n', () => 1), 'Completed'],
+    ['a wait for an answer', workflow('edited').waitFor('n'), 'Pending']
+  ])('is done with a sleep that became %s', async (_, after, end) => {
+    const { options } = world()
+    pending(await runOutcome(workflow('edited').sleep('n', { millis: 60_000 }), options))
+    const ended = await runOutcome(after, options)
+    assert.equal(ended._tag, end)
+    if (ended._tag === 'Pending')
+      assert.deepEqual(
+        ended.units.map(({ _tag }) => _tag),
+        ['Answer']
+      )
+  })
+
+  test('takes a wait that was inserted before a failed step', async () => {
+    const { options, move } = world()
+    const failing = workflow('edited').step('a', () => Promise.reject(new Error('broken')))
+    assert.equal((await runOutcome(failing, options))._tag, 'Failed')
+    const after = workflow('edited')
+      .sleep('nap', { millis: 10 })
+      .step('a', () => 'fixed')
+    pending(await runOutcome(after, options))
+    move(10)
+    assert.equal((await resume(after, options)).a, 'fixed')
+  })
+})
+
+describe('a rewind', () => {
+  test('starts a wait in the code of a task again', async () => {
+    const { options, move, give } = world()
+    const paid = workflow('paid').step('c', async ({ step, waitFor }) => {
+      await step('s', () => 1)
+      return await waitFor('paid')
+    })
+    pending(await runOutcome(paid, options))
+    move(5)
+    const again = pending(await runOutcome(paid, { ...options, fromStep: 'c/paid' }))
+    assert.deepEqual(
+      again.units.map((one) => one._tag === 'Answer' && one.startedAt),
+      ['2026-01-02T03:04:05.005Z']
+    )
+    assert.ok(E.isRight(await give('c/paid', 'cash')))
+    assert.equal((await resume(paid, options)).c, 'cash')
+  })
+})
+
+describe('waits of a failed attempt', () => {
+  test('are dropped by the next one', async () => {
+    const { options } = world()
+    let calls = 0
+    const other = workflow('other').step('a', async ({ sleep }) => {
+      calls += 1
+      if (calls === 1) {
+        void sleep('old', { millis: 60_000 })
+        await setImmediate()
+        throw new Error('broken')
+      }
+      await sleep('new', { millis: 1_000 })
+    })
+    assert.equal((await runOutcome(other, options))._tag, 'Failed')
+    assert.deepEqual(
+      pending(await runOutcome(other, options)).units.map(({ unit }) => unit),
+      ['a/new']
+    )
+  })
+})
+
+describe('an answer that comes between the last look of an owner and its release', () => {
+  test('is recorded by the owner, and a second one is refused', async () => {
+    const base = memoryStorage()
+    const requests = memoryRequests()
+    let given: unknown
+    const storage = {
+      ...base,
+      release: (claim: Parameters<typeof base.release>[0]) => async () => {
+        if (given === undefined) {
+          const environment = nodeEnvironment(storage, { requests })
+          given = await answer('run-1', 'approve', 'no')(environment)()
+        }
+        return await base.release(claim)()
+      }
+    }
+    const options = { id: 'run-1', storage, environment: { requests } }
+    const release = workflow('release').waitFor('approve')
+    pending(await runOutcome(release, options))
+    assert.ok(E.isRight(given as E.Either<unknown, unknown>))
+    const second = await answer('run-1', 'approve', 'yes')(nodeEnvironment(storage, { requests }))()
+    assert.ok(E.isLeft(second) && second.left._tag === 'AlreadyAnswered')
+    assert.equal((await resume(release, options)).approve, 'no')
+  })
+})
+
+test('with wait: true a timer that is over behind another wait wakes nobody', async () => {
+  const storage = memoryStorage()
+  let claims = 0
+  const counting = {
+    ...storage,
+    claim: (...args: Parameters<typeof storage.claim>) => {
+      claims += 1
+      return storage.claim(...args)
+    }
+  }
+  const options = { id: 'run-1', storage: counting }
+  pending(await runOutcome(workflow('w').sleep('nap', { millis: 100 }), options))
+  await setTimeout(110)
+  const stop = new AbortController()
+  const behind = workflow('w').waitFor('approve').sleep('nap', { millis: 1 })
+  const ending = runOutcome(behind, { ...options, wait: true, signal: stop.signal })
+  await setTimeout(200)
+  stop.abort()
+  pending(await ending)
+  assert.ok(claims < 6, `${claims} claims`)
 })

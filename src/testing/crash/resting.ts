@@ -105,6 +105,8 @@ const give = async <World>(
   const given = await answer(runId, unit, value, { by: 'the simulation' })(environment)()
   if (!process.alive()) return E.right(false)
   if (E.isLeft(given) && given.left._tag !== 'AnswerRefused' && given.left._tag !== 'NoSuchRun') return given
-  witness.waits.answers(unit, E.isRight(given) ? 'acknowledged' : 'refused')
+  // An answer that was left for the owner is on record later.
+  if (E.isLeft(given) || given.right._tag === 'Recorded')
+    witness.waits.answers(unit, E.isRight(given) ? 'acknowledged' : 'refused')
   return E.right(true)
 }

@@ -139,7 +139,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     // The others are there so that the run goes on until the late call.
     spec: [wave(waiting({ ...SLEEP, halves: 4 }, 'beside'), task({ sleeps: 1 }), task({ sleeps: 3 }))],
     module: 'executor/subSteps.ts',
-    text: '  if (level.isClosed) return await NEVER\n  level.calls += 1\n',
+    text: '  if (level.isClosed) return await never()\n  level.calls += 1\n',
     instead: '  level.calls += 1\n',
     says: 's0/g0/x1.late was called by code of s0/g0 that is suspended'
   }),
@@ -196,7 +196,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     spec: [wait(SLEEP), wait(ASK)],
     only: told([early()]),
     module: 'domain/waitChanges.ts',
-    text: '...(pending === undefined ? {} : { answers: without(self.answers, unit) })',
+    text: '...(at === -1 ? {} : { answers: without(self.answers, unit) })',
     instead: 'answers: without(self.answers, unit)',
     breaks: 'WaitKept',
     says: 'two answers to s1 were recorded'
