@@ -95,6 +95,7 @@ export interface CrashOptions<World, Data, Input> {
   readonly overridden?: number
   readonly pauses?: boolean
   readonly seed?: number
+  /** The answer to a unit that waits, or undefined if nobody answers it now. */
   readonly reply?: (wait: PendingWait, world: World) => unknown
   readonly stopAfter?: number
   readonly patienceMillis?: number
