@@ -208,6 +208,7 @@ export const owning = async <A>(
 
 /** Takes in what was left for an owner that has released the run meanwhile. Another owner looks after its own release. */
 const takeLeftIn = async (environment: Environment, runId: string): Promise<void> => {
+  if (!isAny(environment, runId)) return
   const request = await cancelIn(environment, runId)
   if (request === undefined) return await takeLeftAnswers(environment, runId)
   const seen = await look(environment, runId)
