@@ -233,7 +233,10 @@ export const taskFailed = (unit: Unit, result: Ended & { readonly failure: StepF
 export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyArray<Change> => {
   const now = scope.environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', why))
-  const running = inFlight(scope.recorder.checkpoint().state).filter((one) => isWithin(one.unit, unit))
+  // A suspended attempt waits on, and its outcome is known.
+  const running = inFlight(scope.recorder.checkpoint().state).filter(
+    (one) => isWithin(one.unit, unit) && one.suspended !== true
+  )
   const units = new Set(running.map((one) => one.unit))
   const isSubStep = (one: Unit): boolean => [...ancestors(one)].some((above) => units.has(above))
   // A sub-step must end before its task.

@@ -104,9 +104,12 @@ const give = async <World>(
   witness.begins({ life: scene.life, how: 'answer', program, override: undefined, answers: NO_ANSWERS })
   const given = await answer(runId, unit, value, { by: 'the simulation' })(environment)()
   if (!process.alive()) return E.right(false)
-  if (E.isLeft(given) && given.left._tag !== 'AnswerRefused' && given.left._tag !== 'NoSuchRun') return given
+  if (E.isLeft(given) && !REFUSALS.has(given.left._tag)) return given
   // An answer that was left for the owner is on record later.
   if (E.isLeft(given) || given.right._tag === 'Recorded')
     witness.waits.answers(unit, E.isRight(given) ? 'acknowledged' : 'refused')
   return E.right(true)
 }
+
+/** Errors of answers that a run cannot take. */
+const REFUSALS: ReadonlySet<RunError['_tag']> = new Set(['AnswerRefused', 'AlreadyAnswered', 'NoSuchRun'])
