@@ -45,6 +45,8 @@ interface Kept {
   readonly answers: Map<Unit, Json>
   readonly done: Set<Unit>
   readonly failed: Set<Unit>
+  /** The tasks whose last attempt failed: the next one drops the waits of their code. */
+  readonly ended: Set<Unit>
   readonly attempts: Map<Unit, number>
   readonly suspended: Map<Unit, number>
   readonly items: Map<Unit, ReadonlyArray<Item>>
@@ -64,6 +66,7 @@ export const makeWaitWitness = (
     answers: new Map(),
     done: new Set(),
     failed: new Set(),
+    ended: new Set(),
     attempts: new Map(),
     suspended: new Map(),
     items: new Map()
@@ -201,7 +204,11 @@ const follow = (kept: Kept, change: Change.Change): void => {
       for (const { unit, attempt } of change.attempts) {
         attempts.set(unit, attempt)
         suspended.delete(unit)
+        if (kept.ended.delete(unit)) forget([open], (one) => one !== unit && isWithin(one, unit))
       }
+      break
+    case 'AttemptFailed':
+      kept.ended.add(change.unit)
       break
     case 'Suspended':
       suspended.set(change.unit, attempts.get(change.unit) ?? 1)
