@@ -224,7 +224,10 @@ const follow = (kept: Kept, change: Change.Change): void => {
       break
     case 'UnitFailed':
       suspended.delete(change.unit)
-      if (change.subStep === undefined) break
+      if (change.subStep === undefined) {
+        kept.ended.add(change.unit)
+        break
+      }
       failed.add(change.unit)
       forget([open, answers], (unit) => isWithin(unit, change.unit))
       break
